@@ -28,8 +28,8 @@ USE_TYPE, AVOID_TYPE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
 USE_CARD, AVOID_CARD = "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid"
 MODE, APART = "volcano.sh/vgpu-mode", "volcano.sh/vgpu-podgroup-policy"
 ALL_CORES = 100
-_ONE = 1000
-"""One card, in the units of `scheduler.model.resources`."""
+_ONE, _WHOLE = 1000, 100_000
+"""One card, and all percent of it, in the units of `scheduler.model.resources`."""
 
 Scheme = Literal["memory", "number", "vgpu"]
 
@@ -71,6 +71,11 @@ class CardDemand(msgspec.Struct, frozen=True):
     problem: str = ""
 
     @property
+    def is_in_percent(self) -> bool:
+        """Whether a part requests a share of a card's memory, or all of it."""
+        return any(part.percent for part in self.parts)
+
+    @property
     def largest(self) -> CardPart:
         """Return the part that requests most of a card."""
         return max(self.parts, key=lambda part: (part.cards > 0, part.percent, part.memory, part.cores))
@@ -101,15 +106,19 @@ def demand_of(pod: Pod) -> CardDemand | None:
     return CardDemand("memory", (CardPart(1, memory),)) if memory else CardDemand("number", (CardPart(number),))
 
 
-def counted(amounts: Resource) -> Resource:
+def counted(amounts: Resource, card_memory: int = 0) -> Resource:
     """Return the amounts of a container with memory and cores of all its virtual GPUs, not of one.
 
-    A share of a card in percent is not countable before the card is known: it counts as the card alone.
+    A share in percent, or a card without an amount of memory, is a part of `card_memory`; none is known if that is 0.
     """
     if _VGPU.isdisjoint(amounts):
         return amounts
     cards = amounts.get(VGPU_NUMBER, _ONE if amounts.get(VGPU_MEMORY) else 0)
-    more = {name: amounts[name] * cards // _ONE for name in (VGPU_MEMORY, VGPU_CORES) if name in amounts}
+    each = {name: amounts[name] for name in (VGPU_MEMORY, VGPU_CORES) if name in amounts}
+    percent = amounts.get(VGPU_PERCENT, 0) or (0 if amounts.get(VGPU_MEMORY) else _WHOLE)
+    if cards and card_memory and percent:
+        each[VGPU_MEMORY] = card_memory * percent // _WHOLE
+    more = {name: amount * cards // _ONE for name, amount in each.items()}
     rest = {name: amount for name, amount in amounts.items() if name != VGPU_PERCENT}
     return {**rest, VGPU_NUMBER: cards, **more}
 

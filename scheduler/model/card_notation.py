@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from .card_demand import GPU_MEMORY, GPU_NUMBER, CardDemand, Scheme
+from . import resources
+from .card_demand import GPU_MEMORY, GPU_NUMBER, VGPU_MEMORY, CardDemand, Scheme
 from .objects import Node
 from .resources import QuantityError, amount_of
 
@@ -75,6 +76,16 @@ def cards_of(node: Node, scheme: Scheme) -> tuple[Card, ...]:
     return tuple(
         Card(str(index), memory // number, is_usable=str(index) not in bad) for index in range(min(number, MOST_CARDS))
     )
+
+
+def smallest_card(node: Node) -> int:
+    """Return the memory of a node's smallest virtual GPU, in the unit of its resource; 0 without one.
+
+    The resource counts MiB, or larger units where the device plugin is set so: then the sum of the cards names fewer.
+    """
+    cards = [card for card in cards_of(node, "vgpu") if card.is_usable]
+    total = resources.parse(node.status.allocatable).get(VGPU_MEMORY, 0)
+    return min(total // len(cards), *(card.memory * 1000 for card in cards)) if cards else 0
 
 
 @functools.lru_cache(maxsize=4096)

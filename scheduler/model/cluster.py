@@ -7,7 +7,6 @@ A cycle works on this state and restores it at its end. Writes that the API has 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +14,11 @@ from typing import Any
 from . import objects, resources
 from .auxiliary import AuxiliaryObjects
 from .backlog import CLAIMS, FREED, GROUPS, PLACED, RUNNING
+from .card_notation import smallest_card
 from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
 from .job import Job
+from .known import Known
 from .names import TOO_COSTLY
 from .nodes import FEW_SHAPES, Nodes
 from .podgroup_changes import check_size, reserves_as_before
@@ -25,8 +26,6 @@ from .queue import Queue
 from .sums import Sums
 from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
 from .times import seconds
-
-ALWAYS_KNOWN = (resources.CPU, resources.MEMORY, resources.PODS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,7 @@ class Cluster(AuxiliaryObjects):
         self.last_cycle: Any = None
         """Where `scheduler.decide` stores its last decisions on this state."""
         self._on_node: dict[str, dict[str, Task]] = {}
-        self._names: Counter[str] = Counter(dict.fromkeys(ALWAYS_KNOWN, 1))
-        """Resource → number of nodes and queues that name it. Amounts are counted in these resources only."""
+        self._known = Known()
         self.costly: set[str] = set()
         """Keys of jobs that an earlier process found too costly, or had reached when it gave up; they come last."""
         self.trying = ""
@@ -105,7 +103,7 @@ class Cluster(AuxiliaryObjects):
             return
         before = known.allocatable if known is not None else ()
         info = self.nodes.put(node)
-        self._name(info.allocatable, before)
+        self._name(info.allocatable, before, info.name, smallest_card(node))
         if known is None:
             for task in self._on_node.get(info.name, {}).values():
                 self.nodes.place(info, task, task.status)
@@ -115,27 +113,27 @@ class Cluster(AuxiliaryObjects):
         if name in self.nodes.by_name:
             before = self.nodes.by_name[name].allocatable
             self.nodes.drop(name)
-            self._name((), before)
+            self._name((), before, name)
             self._changed()
 
-    def _name(self, now: Iterable[str], before: Iterable[str]) -> None:
+    def _name(self, now: Iterable[str], before: Iterable[str], node: str = "", card: int = 0) -> None:
         """Update the resources that a node or a queue names, and recount the tasks that this concerns."""
-        more, less = set(now).difference(before), set(before).difference(now)
-        come = {name for name in more if not self._names[name]}
-        self._names.update(more)
-        self._names.subtract(less)
-        gone = {name for name in less if not self._names[name]}
-        for name in gone:
-            del self._names[name]
+        card_before = self._known.card_memory
+        come, gone = self._known.update(now, before)
+        if node:
+            self._known.set_card(node, card)
         if gone:
             self.nodes.drop_dimensions(gone)
         concerned = self._incomplete if come else set[str]()
         if gone:
             concerned = concerned.union(key for key, task in self.tasks.items() if not gone.isdisjoint(task.request))
+        if self._known.card_memory != card_before:
+            in_percent = (key for key, task in self.tasks.items() if task.cards and task.cards.is_in_percent)
+            concerned = concerned.union(in_percent)
         for key in sorted(concerned):
             task = self.tasks[key]
             self._forget(task)
-            self._admit(task.recounted(self._names))
+            self._admit(task.recounted(self._known))
 
     # ----------------------------------------------------------------------------------------------------------- pods
 
@@ -144,7 +142,7 @@ class Cluster(AuxiliaryObjects):
         """Add or update a pod. An assumption about the pod (same uid) holds until the API confirms or refuses it."""
         old = self.tasks.get(pod.metadata.key)
         again = None if old is None else old.seen_again(pod)
-        task = again or Task(pod, self._job_of(pod), self._names)
+        task = again or Task(pod, self._job_of(pod), self._known)
         if old is not None:
             if old.uid == task.uid:
                 self._keep_assumptions(old, task)
@@ -285,7 +283,7 @@ class Cluster(AuxiliaryObjects):
         task = self.tasks.get(key)
         if task is not None and task.uid == uid:
             self._forget(task)
-            again = Task(task.pod, task.job, self._names)
+            again = Task(task.pod, task.job, self._known)
             self._admit(again)
             self._moved(again, self._place_of(task))
 

@@ -74,15 +74,18 @@ def _meet(mine: Mapping[Any, set[int]], theirs: Mapping[Any, set[int]]) -> bool:
     return any(not numbers.isdisjoint(theirs.get(key, ())) for key, numbers in mine.items())
 
 
-def requests_of(pod: Pod) -> tuple[Resource, Resource]:
-    """Return what the pod holds while it runs, and what it needs to start, by Kubernetes' rules for side-cars."""
+def requests_of(pod: Pod, card_memory: int = 0) -> tuple[Resource, Resource]:
+    """Return what the pod holds while it runs, and what it needs to start, by Kubernetes' rules for side-cars.
+
+    Shares of virtual GPUs in percent are shares of `card_memory`; they do not count if it is 0.
+    """
     running: Resource = {}
     for container in pod.spec.containers:
-        resources.add_to(running, _request(container))
+        resources.add_to(running, _request(container, card_memory))
     side_cars: Resource = {}
     starting: Resource = {}
     for container in pod.spec.init_containers or ():
-        request = _request(container)
+        request = _request(container, card_memory)
         is_side_car = container.restart_policy == "Always"
         if is_side_car:
             resources.add_to(side_cars, request)
@@ -103,12 +106,12 @@ def requests_of(pod: Pod) -> tuple[Resource, Resource]:
     return starting if pod.spec.init_containers else running, starting
 
 
-def _request(container: Container) -> Resource:
+def _request(container: Container, card_memory: int) -> Resource:
     given = container.resources
     if given is None:
         return {}
     limits = resources.parse(given.limits)
-    return counted({**limits, **resources.parse(given.requests)})
+    return counted({**limits, **resources.parse(given.requests)}, card_memory)
 
 
 def shape_of(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 
 from . import names, resources
 from .card_demand import CARD_RESOURCES, demand_of
 from .demand import PortNumbers, host_ports_of, requests_of, shape_of
+from .known import Known
 from .objects import Pod
 from .times import seconds
 
@@ -46,7 +47,7 @@ class Task:
     """One pod with its requests and its status.
 
     Attributes:
-        request: What the pod holds once it runs, with one of `pods`. If `known_names` are given, only these resources
+        request: What the pod holds once it runs, with one of `pods`. If `known` is given, only its resources
             count.
         init_request: The same for what the pod needs to start (init containers included).
         status: The scheduler's view with its assumptions, not the pod's own status.
@@ -87,7 +88,7 @@ class Task:
         "uid",
     )
 
-    def __init__(self, pod: Pod, job: str, known_names: Container[str] | None = None) -> None:
+    def __init__(self, pod: Pod, job: str, known: Known | None = None) -> None:
         meta, spec = pod.metadata, pod.spec
         annotations, labels = meta.annotations or {}, meta.labels or {}
         self.pod = pod
@@ -97,7 +98,7 @@ class Task:
         self.namespace = meta.namespace
         self.job = job
         """Key of the PodGroup; empty for a pod without one, which only occupies capacity."""
-        self._count_requests(known_names)
+        self._count_requests(known)
         self.priority = spec.priority if spec.priority is not None else 1
         override = annotations.get(names.TASK_PRIORITY)
         if override is not None and re.fullmatch(r"[+-]?\d+", override):
@@ -127,28 +128,28 @@ class Task:
         self._identity: Hashable = None
         self._port_numbers: PortNumbers | None = None
 
-    def _count_requests(self, known_names: Container[str] | None) -> None:
+    def _count_requests(self, known: Known | None) -> None:
         """Count the requested amounts of known resources, and record the first unknown one."""
-        request, init_request = requests_of(self.pod)
+        request, init_request = requests_of(self.pod, known.card_memory if known is not None else 0)
         self.best_effort = resources.is_empty(request)
         self.cards = None if CARD_RESOURCES.isdisjoint(init_request) else demand_of(self.pod)
         """The pod's request for shared cards; None without one."""
         self.missing = ""
         """The first requested resource that no node or queue names: no node can run the task."""
-        if known_names is not None:
-            unknown = [name for name in init_request if name not in known_names]
+        if known is not None:
+            unknown = [name for name in init_request if name not in known]
             if unknown:
                 self.missing = min((name for name in unknown if init_request[name] > 0), default="")
-                request = {name: amount for name, amount in request.items() if name in known_names}
-                init_request = {name: amount for name, amount in init_request.items() if name in known_names}
+                request = {name: amount for name, amount in request.items() if name in known}
+                init_request = {name: amount for name, amount in init_request.items() if name in known}
         self.request, self.init_request = request, init_request
         self.shape = shape_of(self.pod, request, init_request, self.missing, self.cards)
         """Tasks of one shape have equal requests and can use the same nodes; their differences never decide where."""
 
-    def recounted(self, known_names: Container[str]) -> Task:
+    def recounted(self, known: Known) -> Task:
         """Return this task with its requests counted in the resources known now; nothing else differs."""
         again = self._copied()
-        again._count_requests(known_names)
+        again._count_requests(known)
         return again
 
     def _copied(self) -> Task:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -88,6 +89,44 @@ def test_memory_and_cores_count_for_all_cards_of_a_pod() -> None:
     cluster.set_pod(pod_of({f"{VGPU}number": "2", f"{VGPU}memory": "4", f"{VGPU}memory-percentage": "50"}))
     task = cluster.tasks["t/p"]
     assert (task.request[f"{VGPU}number"], task.request[f"{VGPU}memory"], task.missing) == (2000, 8000, "")
+
+
+def vgpu_node(name: str, *memories: int, unit: int = 1) -> objects.Node:
+    register = "".join(f"GPU-{name}{number},10,{it},NVIDIA,true,:" for number, it in enumerate(memories))
+    has = {f"{VGPU}number": "20", f"{VGPU}memory": str(sum(memories) // unit)} if memories else {"cpu": "9"}
+    meta = {"name": name, "annotations": {"volcano.sh/node-vgpu-register": register}}
+    return msgspec.convert({"metadata": meta, "status": {"allocatable": has}}, objects.Node)
+
+
+@pytest.mark.parametrize(
+    ("limits", "of_smallest"),
+    [
+        ({f"{VGPU}number": "2", f"{VGPU}memory-percentage": "50"}, 1.0),
+        ({f"{VGPU}number": "1"}, 1.0),
+        ({f"{VGPU}number": "1", f"{VGPU}memory": "7", f"{VGPU}memory-percentage": "10"}, 0.1),
+    ],
+    ids=["percent", "no memory", "percent goes before memory"],
+)
+@pytest.mark.parametrize("pod_first", [True, False])
+def test_a_share_in_percent_is_that_of_the_smallest_card_of_the_cluster(
+    limits: dict[str, str], of_smallest: float, pod_first: bool
+) -> None:
+    def memory() -> float:
+        return cluster.tasks["t/p"].request.get(f"{VGPU}memory", 0) / 1000
+
+    cluster = Cluster()
+    nodes = [vgpu_node("plain"), vgpu_node("large", 24000, 24000), vgpu_node("small", 48000, 8000)]
+    changes = [partial(cluster.set_node, it) for it in nodes]
+    changes.insert(0 if pod_first else 2, partial(cluster.set_pod, pod_of(limits)))
+    for change in changes:
+        change()
+    assert memory() == of_smallest * 8000
+    cluster.delete_node("small")
+    assert memory() == of_smallest * 24000
+    cluster.set_node(vgpu_node("large", 24000, unit=10))
+    assert memory() == of_smallest * 2400
+    cluster.set_node(vgpu_node("large"))
+    assert cluster.tasks["t/p"].missing
 
 
 @pytest.mark.parametrize(

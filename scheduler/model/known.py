@@ -1,0 +1,55 @@
+"""The resources that count in a cluster, and the memory that a share of a card in percent counts.
+
+Amounts count only in resources that a node or a queue names. A share in percent counts as that of the smallest card of
+the cluster, for pods that wait and for pods that run alike: an amount that grew with the placement could put a queue
+above its share, and its pod would be evicted and placed without end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from . import resources
+from .card_demand import VGPU_MEMORY
+
+
+class Known:
+    """What is known from nodes and queues, one by one."""
+
+    def __init__(self) -> None:
+        self._names: Counter[str] = Counter(dict.fromkeys((resources.CPU, resources.MEMORY, resources.PODS), 1))
+        """Resource → number of nodes and queues that name it."""
+        self._memory_on: dict[str, int] = {}
+        """Node → memory of its smallest card."""
+        self._memories: Counter[int] = Counter()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    @property
+    def card_memory(self) -> int:
+        """Memory of the smallest virtual GPU, in the unit of its resource; 0 if there is none or it does not count."""
+        return min(self._memories, default=0) if VGPU_MEMORY in self._names else 0
+
+    def update(self, now: Iterable[str], before: Iterable[str]) -> tuple[set[str], set[str]]:
+        """Replace the resources that an object names; return those that became known, and those that no longer are."""
+        more, less = set(now).difference(before), set(before).difference(now)
+        come = {name for name in more if not self._names[name]}
+        self._names.update(more)
+        self._names.subtract(less)
+        gone = {name for name in less if not self._names[name]}
+        for name in gone:
+            del self._names[name]
+        return come, gone
+
+    def set_card(self, node: str, memory: int) -> None:
+        """Set the memory of the smallest card of a node; 0 if it has none."""
+        before = self._memory_on.pop(node, 0)
+        if before:
+            self._memories[before] -= 1
+            if not self._memories[before]:
+                del self._memories[before]
+        if memory:
+            self._memory_on[node] = memory
+            self._memories[memory] += 1
