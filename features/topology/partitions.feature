@@ -3,7 +3,7 @@ Feature: The parts of a job have racks of their own, close to each other
   the whole job requires a spine. A Volcano Job has `partitionPolicy` for this.
 
   Background:
-    Given the policy "topology"
+    Given work of higher priority takes the room of work of lower priority
     And these nodes:
       | node | cpu | memory | rack   | spine   |
       | n1   | 4   | 16Gi   | rack-a | spine-1 |

@@ -41,11 +41,12 @@ class Gates(NamedTuple):
 
 
 NO_GATES = Gates()
+_OF_GANGS = ("GenericWorkload", "TopologyAwareWorkloadScheduling")
 GANG_GATES = {
-    "1.36": Gates(("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption"), ("scheduling.k8s.io/v1alpha2",)),
-    "1.37": Gates(("GenericWorkload",), ("scheduling.k8s.io/v1beta1",)),
+    "1.36": Gates((*_OF_GANGS, "GangScheduling", "WorkloadAwarePreemption"), ("scheduling.k8s.io/v1alpha2",)),
+    "1.37": Gates(_OF_GANGS, ("scheduling.k8s.io/v1beta1",)),
 }
-"""Gates for the PodGroups of scheduling.k8s.io with gang scheduling and its preemption, by minor version."""
+"""Gates for the PodGroups of scheduling.k8s.io with gang scheduling, topology and preemption, by minor version."""
 
 _KWOK_API = "config.kwok.x-k8s.io/v1alpha1"
 _COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok-controller")

@@ -187,8 +187,7 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
             job = random.choice(before)
             step = Complete(job.name) if random.random() < 0.6 else Fail(job.name, random.randrange(job.pods))
         case 6:
-            names = sorted(name for name in draw._policies if name not in ("topology",))
-            name = random.choice(names)
+            name = random.choice(sorted(draw._policies))
             step = Use(name, draw._policies[name])
     gone = {it.node for it in case.steps if isinstance(it, Leave)}
     if step is None or (isinstance(step, Leave) and gone):

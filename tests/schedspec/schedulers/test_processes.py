@@ -168,11 +168,14 @@ def test_nothing_of_volcano_stays(volcano: Scheduler) -> None:
     assert running(handle) == [False, False]
 
 
+OF_GANGS = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
+
+
 @pytest.mark.parametrize(
     ("kubernetes", "gates"),
     [
-        ("v1.36.3", "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"),
-        ("v1.37.1", "GenericWorkload=true"),
+        ("v1.36.3", f"{OF_GANGS},GangScheduling=true,WorkloadAwarePreemption=true"),
+        ("v1.37.1", OF_GANGS),
     ],
 )
 def test_kube_scheduler_starts_with_the_gates_of_its_version(site: Site, kubernetes: str, gates: str) -> None:
