@@ -19,6 +19,7 @@ from ..model.resources import PODS, Resource
 from ..model.task import Task, TaskStatus
 from ..reasons import UnschedulableReason
 from ..topology.domains import Domain
+from .domain_costs import DomainCosts
 from .eligibility import VictimFilter
 from .node_queue import NodeCostQueue
 from .order import Ages, Order
@@ -57,6 +58,7 @@ class CycleCache:
         self._rows: dict[str, set[int]] | None = None
         self._rows_of_others: dict[str, set[int]] = {}
         self._victim_rooms: dict[Kind, VictimRoom] = {}
+        self.domain_costs = DomainCosts(session.nodes)
         self._victims: list[Victim] = []
         self._reprieve = Reprieve(session)
         self._made = 0
@@ -129,6 +131,7 @@ class CycleCache:
         """Discard votes and costs: the state may have changed while they were computed."""
         self._shared.clear()
         self._failed.clear()
+        self.domain_costs.clear()
 
     def known(self, kind: Kind | None) -> tuple[UnschedulableReason, ...] | None:
         """Return why an equal job, or task, found no room in the present state; None if none was tried."""
@@ -152,6 +155,8 @@ class CycleCache:
             self._victims.clear()  # tasks bound since then may depend on these evictions (room, quota, neighbours)
             self._bound = bound
         self._victims += victims
+        for key in {victim.option.job for victim in victims}:
+            self.domain_costs.forget(self._rows_of(self._session.jobs[key]))
         self._reprieve.absorb(reprieve)
 
     def reprieve_unneeded(self) -> None:

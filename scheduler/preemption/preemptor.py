@@ -29,6 +29,7 @@ from ..reasons import (
     UnschedulableReason,
     VictimReason,
 )
+from ..topology.closeness import Closeness
 from ..topology.domains import Domain
 from .cycle_cache import CycleCache, Kind, request_kind
 from .domains import Limits, by_subgroup, limits_of, places
@@ -83,11 +84,18 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
     wheres = places(request, limits, waiting, room)
     compared = closeness.compared if closeness is not None else 1
     session, job = request.session, request.job
+    costs, kind = cache.domain_costs, _kind_of_trials(request, closeness, tasks)
     found: list[tuple[tuple[Any, ...], int, Where]] = []
     refusals: dict[UnschedulableReason, None] = {}
+    are_known = False
     for number, where in enumerate(wheres):
         if len(found) == compared or number - len(found) == FAILED_PLACES:
             break
+        domain = where(tasks[0])
+        if (price := costs.known(kind, domain)) is not None:
+            are_known = True
+            found.append((price, number, where))
+            continue
         request.where = where
         solver, starts, whys = _search(request, tasks, cache, None)
         refusals.update(dict.fromkeys(whys))
@@ -96,20 +104,43 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
             session.backlog.left_to_allocate(job)
             return False
         if starts:
-            found.append((cost([victim.option for victim in solver.victims]), number, where))
+            price = _cost_of(solver)
+            costs.remember(kind, domain, price)
+            found.append((price, number, where))
     if not found:
         if not request.within_job:
             of_no_use = (ProtectedCount(room.candidates, OfNoUse()),) if room.candidates else ()
             nobody = NoVictims(request.action, waiting[0].key, room.candidates, of_no_use)
             session.refuse(job, list(refusals)[:1] or [nobody])
         return False
-    request.where = min(found, key=lambda it: it[:2])[2]
+    price, _, request.where = min(found, key=lambda it: it[:2])
     solver, starts, whys = _search(request, tasks, cache, None)
+    if are_known and not (starts and _cost_of(solver) == price):
+        solver.statement.discard()
+        costs.clear()
+        return _make_room_close(request, cache, waiting, limits)
     if not starts:
         solver.statement.discard()
         return False
     _commit(request, solver, cache, whys)
     return True
+
+
+def _cost_of(solver: Solver) -> tuple[Any, ...]:
+    return cost([victim.option for victim in solver.victims])
+
+
+def _kind_of_trials(
+    request: PreemptionRequest, closeness: Closeness | None, tasks: Sequence[Task]
+) -> tuple[object, ...] | None:
+    """Return the key of jobs whose victims in one domain cost the same; None if that is not certain.
+
+    What reclaim may evict depends on the amounts of whole queues, and changes with each eviction.
+    """
+    kind = request_kind(request, tasks[0]) if request.action != RECLAIM and not request.groups else None
+    if kind is None or closeness is None:
+        return None
+    return (*kind, closeness.limit, request.job.min_available, tuple((task.shape, task.role) for task in tasks))
 
 
 def _search(

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
+from unittest import mock
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.framework.decisions import Decisions
 from scheduler.policy.loader import load_policy
+from scheduler.policy.model import Policy
+from scheduler.preemption.domain_costs import DomainCosts
 from tests.support.core.random_gangs import EVICTING
-from tests.support.core.world import World
+from tests.support.core.world import World, what_is_done
 
+WITH_GANG = load_policy(EVICTING, "test")
 POLICY = load_policy(EVICTING.replace("{name: gang}", "{name: gang, enablePreemptable: false}"), "test")
-CPUS = 4
+CPUS, RACKS = 4, range(10)
 Pods = list[int]
 """The priorities of the pods in a rack, of one cpu each."""
 racks = st.lists(st.lists(st.integers(1, 4), max_size=CPUS), min_size=1, max_size=12)
@@ -22,23 +27,26 @@ racks = st.lists(st.lists(st.integers(1, 4), max_size=CPUS), min_size=1, max_siz
 
 def decided(pods_by_rack: dict[int, Pods], size: int) -> Decisions:
     """The first decisions for a gang of `size` cpus in racks of two nodes, where these pods run."""
-    nodes, hyper_nodes, jobs = [], [], []
-    for rack, pods in pods_by_rack.items():
+    jobs = [
+        {"name": f"r{rack}p{number}", "priority": priority, "tasks": f"1 x 1 cpu running on r{rack}n{number % 2 + 1}"}
+        for rack, pods in pods_by_rack.items()
+        for number, priority in enumerate(pods)
+    ]
+    return decided_for(1, size, pods_by_rack, jobs, POLICY)
+
+
+def decided_for(gangs: int, size: int, racks: Iterable[int], jobs: list[dict[str, Any]], policy: Policy) -> Decisions:
+    """The first decisions for equal gangs of `size` cpus in racks of two nodes, where these jobs run."""
+    nodes, hyper_nodes = [], []
+    for rack in racks:
         nodes.append({"name": f"r{rack}n[1-2]", "has": f"{CPUS // 2} cpu"})
         member = {"type": "Node", "selector": {"regexMatch": {"pattern": f"^r{rack}n"}}}
         spec = {"tier": 1, "tierName": "rack", "members": [member]}
         hyper_nodes.append({"metadata": {"name": f"rack-{rack:02}"}, "spec": spec})
-        jobs += [
-            {
-                "name": f"r{rack}p{number}",
-                "priority": priority,
-                "tasks": f"1 x 1 cpu running on r{rack}n{number % 2 + 1}",
-            }
-            for number, priority in enumerate(pods)
-        ]
     limit = {"spec": {"networkTopology": {"mode": "hard", "highestTierName": "rack"}}}
-    jobs.append({"name": "new", "priority": 9, "tasks": f"{size} x 1 cpu", "phase": "Inqueue", "podgroup": limit})
-    world = World(POLICY)
+    new = {"priority": 9, "tasks": f"{size} x 1 cpu", "phase": "Inqueue", "podgroup": limit}
+    jobs = [*jobs, *({"name": f"new{number}", **new} for number in range(gangs))]
+    world = World(policy)
     world.load({"nodes": nodes, "queues": [{"name": "default"}], "objects": {"HyperNode": hyper_nodes}, "jobs": jobs})
     return world.cycle()
 
@@ -60,6 +68,29 @@ def test_the_domain_with_the_cheapest_victims_is_freed(racks: list[Pods], size: 
     else:
         cheapest = min(cost(sorted(pods)[: size - CPUS + len(pods)]) for pods in racks)
         assert cost(racks[int(rack)][int(number)] for rack, number in victims) == cheapest
+
+
+@st.composite
+def jobs_on_racks(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Jobs of one priority each whose pods are in any racks, with spare pods or without, on all cpus of 12 racks."""
+    owners: dict[int, list[str]] = {}
+    for rack in RACKS:
+        for number in range(CPUS):
+            owners.setdefault(draw(st.integers(0, 19)), []).append(f"1 x 1 cpu running on r{rack}n{number % 2 + 1}")
+    return [
+        {"name": f"old{owner}", "priority": owner % 3, "tasks": tasks, "min": draw(st.integers(1, len(tasks)))}
+        for owner, tasks in owners.items()
+    ]
+
+
+@settings(max_examples=settings().max_examples // 4)  # two cycles of five gangs each
+@given(jobs_on_racks(), st.integers(2, 5), st.integers(1, CPUS), st.sampled_from([POLICY, WITH_GANG]))
+def test_costs_remembered_for_equal_gangs_change_no_decision(
+    jobs: list[dict[str, Any]], gangs: int, size: int, policy: Policy
+) -> None:
+    found = decided_for(gangs, size, RACKS, jobs, policy)
+    with mock.patch.object(DomainCosts, "known", return_value=None):
+        assert what_is_done(found) == what_is_done(decided_for(gangs, size, RACKS, jobs, policy))
 
 
 def test_a_rack_far_down_the_list_is_freed_if_it_costs_least() -> None:

@@ -1,0 +1,53 @@
+"""Remember what evictions in a domain cost, so that equal gangs do not try the same domains again.
+
+A cost holds until an amount on a node of the domain changes, or a job with tasks there loses tasks elsewhere: that may
+change which of its tasks are spare. The search is repeated in the domain that is chosen, which proves its cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..model.nodes import Nodes
+from ..topology.domains import Domain
+
+Cost = tuple[Any, ...]
+
+
+class DomainCosts:
+    """Costs by the kind of preemptor and the domain."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._seen = len(nodes.touched)
+        self._costs: dict[tuple[object, ...], dict[Domain, Cost]] = {}
+
+    def known(self, kind: tuple[object, ...] | None, domain: Domain | None) -> Cost | None:
+        """Return the cost of victims in a domain, or None if it has to be found."""
+        if kind is None or domain is None or kind not in self._costs:
+            return None
+        self._forget_touched()
+        return self._costs[kind].get(domain)
+
+    def remember(self, kind: tuple[object, ...] | None, domain: Domain | None, cost: Cost) -> None:
+        """Record a cost that was just found, by a trial that has been undone."""
+        if kind is not None and domain is not None:
+            self._forget_touched()
+            self._costs.setdefault(kind, {})[domain] = cost
+
+    def forget(self, rows: Iterable[int]) -> None:
+        """Forget the costs of the domains that contain any of these rows."""
+        gone = frozenset(rows)
+        for costs in self._costs.values():
+            for domain in [it for it in costs if not gone.isdisjoint(it.rows.tolist())]:
+                del costs[domain]
+
+    def clear(self) -> None:
+        self._costs.clear()
+
+    def _forget_touched(self) -> None:
+        touched = self._nodes.touched
+        if self._costs and self._seen < len(touched):
+            self.forget(touched[self._seen :])
+        self._seen = len(touched)
