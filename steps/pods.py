@@ -59,6 +59,7 @@ def _(expect: Expect, name: str, number: int) -> None:
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
     """Exactly this many of its pods get no node, counted from when the scheduler has published why."""
+    expect.eventually(pods.are_made(name), within=timeouts.RUNS)
     expect.decided(reasons.has_reason(name))
     expect.settles(pods.count_waits(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
 

@@ -51,8 +51,8 @@ Feature: The pods of a gang stay close together in the network
 
     @extended
     Scenario: A waiting gang starts in the rack that has become free
-      Given these jobs run:
-        | job   | replicas | cpu | required |
+      Given these gangs run:
+        | gang  | replicas | cpu | required |
         | red   | 2        | 4   | rack     |
         | green | 2        | 4   | rack     |
         | blue  | 2        | 4   | rack     |
@@ -101,8 +101,8 @@ Feature: The pods of a gang stay close together in the network
         | class | value |
         | low   | 10    |
         | high  | 1000  |
-      And these jobs run:
-        | job   | replicas | cpu | priority | required |
+      And these gangs run:
+        | gang  | replicas | cpu | priority | required |
         | red   | 2        | 4   | low      | rack     |
         | green | 2        | 4   | low      | rack     |
         | blue  | 2        | 4   | low      | rack     |
@@ -120,8 +120,8 @@ Feature: The pods of a gang stay close together in the network
         | low    | 10    |
         | medium | 100   |
         | high   | 1000  |
-      And these jobs run:
-        | job   | replicas | cpu | priority | required |
+      And these gangs run:
+        | gang  | replicas | cpu | priority | required |
         | red   | 2        | 4   | medium   | rack     |
         | green | 2        | 4   | low      | rack     |
         | blue  | 2        | 4   | medium   | rack     |

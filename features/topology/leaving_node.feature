@@ -7,8 +7,8 @@ Feature: A gang keeps its rack when one of its nodes leaves
       | node | cpu | memory | rack   |
       | n1   | 4   | 16Gi   | rack-a |
       | n2   | 4   | 16Gi   | rack-a |
-    And these jobs run:
-      | job   | replicas | min available | cpu | required |
+    And these gangs run:
+      | gang  | replicas | min available | cpu | required |
       | train | 2        | 1             | 4   | rack     |
 
   @extended

@@ -9,7 +9,7 @@ from ..observe import queries
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import Object, View
-from .workloads import about, in_queue, of_known, since, tally, wanted_pods
+from .workloads import about, held, in_queue, of_known, since, tally, wanted_pods
 
 
 @of_known
@@ -67,6 +67,24 @@ def waits(workload: str) -> Check:
 def count_waits(workload: str, number: int) -> Check:
     """Exactly `number` of the workload's pods have no node."""
     return _exactly(workload, number, views.waits, f"exactly {_wait(number, workload)}")
+
+
+@of_known
+def are_made(workload: str) -> Check:
+    """The workload has as many pods as it wants, unless none of them has a node.
+
+    A `batch/v1` Job makes a pod that was lost anew after ten seconds.
+    """
+
+    def check(view: View) -> Outcome:
+        pods, wanted = (
+            [it for it in views.pods_of(view, workload) if not views.is_leaving(it)],
+            wanted_pods(view, workload),
+        )
+        ok = not held(pods) or len(pods) >= (wanted or 0)
+        return Outcome(ok, f"the lost pods of {workload} are made anew", tally(pods, wanted), about(view, workload))
+
+    return check
 
 
 def _run(number: int, workload: str) -> str:

@@ -52,6 +52,7 @@ OF_WORK = {
     "as a whole or not at all": pods.is_whole,
     "has run": pods.has_run,
     "has no pods": pods.has_no_pods,
+    "its lost pods are there again": pods.are_made,
     "was told why": reasons.has_reason,
     "waits and was told why": reasons.waits_with_reason,
     "waits because": lambda name: reasons.waits_because(name, "room"),
@@ -162,3 +163,13 @@ def test_work_that_wants_no_pods_never_runs(scene: Scene) -> None:
     scene.show(Kind.VCJOB, "train", spec={"tasks": [{"replicas": 0}]})
     outcome = pods.runs("train")(scene.now())
     assert (outcome.ok, outcome.seen) == (False, "it wants no pods: replicas 0")
+
+
+def test_a_workload_that_runs_in_part_still_lacks_its_lost_pod(scene: Scene) -> None:
+    check = pods.are_made("train")
+    assert check(scene.now()).ok  # nothing runs: a gang may wait without pods
+    scene.show(Kind.VCJOB, "train", spec={"tasks": [{"replicas": 2}]})
+    scene.pod("Running", node="n1")
+    assert not check(scene.now()).ok
+    scene.show(Kind.POD, "train-task-1", meta={"labels": {"volcano.sh/job-name": "train"}})
+    assert check(scene.now()).ok
