@@ -3,7 +3,8 @@
 Kueue admits and evicts a Workload as a whole and counts quota, not nodes. The one rule: an eviction was needless if,
 when the preemptor runs, the evicted Workload would fit beside everything that runs: in what the nodes have in all,
 within the capability of its queue and of the queue's ancestors, and with the guarantees of the other queues kept free.
-Where something else ended meanwhile, or the nodes changed, the monitor does not judge.
+Preemptors that have evicted by then run too: the room of their victims is not free. Where something else ended
+meanwhile, or the nodes changed, the monitor does not judge.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ _PREEMPTOR = re.compile(r"accommodate a workload \(UID: ([^,)]+)")
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    for unit in _units(ledger):
+    served = [(unit, _when_served(ledger, unit[0])) for unit in _units(ledger)]
+    for unit, own_end in served:
         first, key = unit[0], group_of(unit[0].pod)
-        end = _when_served(ledger, first)
+        end = _when_all_served(own_end, [(others[0].position, their_end) for others, their_end in served])
         if end is None or _ended_meanwhile(ledger, first, end) or _total(ledger, end) != _total(ledger, first.position):
             continue
         beside = [pod for pod in ledger.holding(end) if not is_leaving(pod) and group_of(pod) != key]
@@ -56,6 +58,16 @@ def _when_served(ledger: Ledger, act: Act) -> int | None:
     return max(
         (it.position for it in ledger.binds() if it.position > act.position and group_of(it.pod) in keys), default=None
     )
+
+
+def _when_all_served(end: int | None, preemptions: list[tuple[int, int | None]]) -> int | None:
+    """Return the first position from `end` on at which each preemptor that has evicted by then is served."""
+    while end is not None:
+        later = [it for begin, it in preemptions if begin < end and (it is None or it > end)]
+        if not later:
+            break
+        end = None if None in later else max(it for it in later if it is not None)
+    return end
 
 
 def _ended_meanwhile(ledger: Ledger, act: Act, end: int) -> bool:

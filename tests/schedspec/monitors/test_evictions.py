@@ -183,3 +183,21 @@ class TestNeedlessWorkload:
 
     def test_what_ended_meanwhile_is_not_held_against_kueue(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("4", ends=True))
+
+    @pytest.mark.parametrize("second_runs", [True, False], ids=["both run", "one runs"])
+    def test_room_for_a_second_preemptor_is_not_free_while_the_first_one_runs(self, second_runs: bool) -> None:
+        history = WrittenHistory()
+        for name in ("n1", "n2"):
+            history.node(name, cpu="4")
+        for name, queue in (("claim", "owner"), ("late", "owner"), ("one", "guest"), ("two", "guest")):
+            history.queue(queue)
+            history.show(Kind.WORKLOAD, name, metadata={"namespace": "ns"}, spec={"queueName": queue})
+        for name, victim, node in (("claim", "one", "n1"), ("late", "two", "n2")):
+            history.bind(f"{victim}-0", victim, node, "4")
+            history.wait(f"{name}-0", name, "4")
+        for name, victim in (("claim", "one"), ("late", "two")):
+            history.evict(f"{victim}-0", f"Preempted to accommodate a workload (UID: {name}-uid, JobUID: j)")
+        history.bind("claim-0", "claim", "n1", "4")
+        if second_runs:
+            history.bind("late-0", "late", "n2", "4")
+        assert self.NAME not in findings(history)
