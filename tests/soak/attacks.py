@@ -8,9 +8,11 @@ The rows are those of the table in docs/operating.md:
 2. What else can happen to a scheduler: other writers, watches that say nothing, bad files (`tests.soak.interference`).
 3. Attacks on programs that run without a scheduler, and on the manifests: their tests.
 
-A gang is late where it takes a second longer than the slowest of the usual ones, a second of this machine as busy as it
-is then (`tests.support.live.busy`); the exit status tells whether any was, whether the process gave up, or whether the
-attack changed what is not its own. `--load N` keeps N other processes busy meanwhile.
+At the same moments as each gang beside an attack, three pods are bound by hand: what these take is the API server's
+part. A gang is late where it takes a second longer than the slowest of the usual ones and of those bound by hand, a
+second of this machine as busy as it is then (`tests.support.live.busy`); the exit status tells whether any was, whether
+the process gave up, or whether the attack changed what is not its own. `--load N` keeps N other processes busy
+meanwhile.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from pathlib import Path
 
 from scheduler.kube import NAMESPACES, PODGROUPS, PODS, Client
 from scheduler.kube.reflector import SILENCE
+from scheduler.model.objects import Pod
 from tests.soak.attacker import remove
 from tests.soak.hostile import ATTACKS
 from tests.soak.interference import BAD_FILES, bad_file, changing
@@ -51,7 +54,7 @@ tiers:
 GANGS = 5
 """Gangs of the other tenant that are started beside an attack, and before it."""
 MORE = 1.0
-"""Seconds that a gang may take longer than the slowest of the usual ones."""
+"""Seconds that a gang may take longer than the slowest of the usual ones, and of those bound by hand."""
 SETTLED = 0.03
 """CPU seconds of the scheduler in a second, below which the statuses of an attack are written."""
 LOOKS_EVERY, SETTLES = 0.5, 20
@@ -59,7 +62,10 @@ LOOKS_EVERY, SETTLES = 0.5, 20
 QUIET = 3.0
 """Seconds over which the CPU time of an idle scheduler is measured."""
 GIVEN_UP = 120.0
-HEADER = "| attack | usual s | beside s: median | slowest | longest cycle s <= | CPU idle beside it % | memory MB |"
+HEADER = (
+    "| attack | usual s | beside s: median | slowest | by hand: slowest | longest cycle s <= | CPU idle beside it % "
+    "| memory MB |"
+)
 
 
 Disturbance = Callable[[str], AbstractAsyncContextManager[None]]
@@ -90,15 +96,31 @@ class Run:
         async with disturbance(name):
             for i in range(3):
                 await self._client.create(PODS, pod_body(f"{name}-{i}", name, self._cpu), GOOD)
-            began = time.monotonic()
-            while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
-                if time.monotonic() > began + GIVEN_UP:
-                    break
-                await asyncio.sleep(0.02)
-            took = time.monotonic() - began
+            took = await self._until_bound(name)
+        await remove(self._client, PODGROUPS, name, GOOD)
+        return took
+
+    async def _by_hand(self) -> float:
+        """Bind three pods without the scheduler; return the seconds since their creation, as for gangs."""
+        pods = []
+        for i in range(3):
+            body = pod_body(f"by-hand-{i}", "", self._cpu)
+            body["spec"]["schedulerName"] = "nobody"
+            pods.append(await self._client.create(PODS, body, GOOD))
+        return await self._until_bound("by-hand", pods)
+
+    async def _until_bound(self, name: str, by_hand: Sequence[Pod] = ()) -> float:
+        """Wait until three pods have nodes, or bind them, then remove them; return the seconds of the wait."""
+        began = time.monotonic()
+        for pod in by_hand:
+            await self._client.bind(GOOD, pod.metadata.name, pod.metadata.uid, "node-0000")
+        while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
+            if time.monotonic() > began + GIVEN_UP:
+                break
+            await asyncio.sleep(0.02)
+        took = time.monotonic() - began
         for i in range(3):
             await remove(self._client, PODS, f"{name}-{i}", GOOD)
-        await remove(self._client, PODGROUPS, name, GOOD)
         return took
 
     async def attack(self, name: str, number: int, victim: Victim) -> str:
@@ -111,12 +133,13 @@ class Run:
         assert attacker.stdout is not None
         creating = asyncio.create_task(attacker.stdout.readline())
         async with busy_machine() as times:
-            beside = [await self._gang()]
+            pairs = [await self._pair()]
             while not creating.done():
-                beside.append(await self._gang())
+                pairs.append(await self._pair())
             made, _, refused = (await creating).decode().strip().partition(" ")
-            beside += [await self._gang() for _ in range(GANGS)]
-        row = await self._row(name, attack.what, usual, beside, before, attack.quiet, attack.more, times)
+            pairs += [await self._pair() for _ in range(GANGS)]
+        beside, by_hand = zip(*pairs, strict=True)
+        row = await self._row(name, attack.what, usual, beside, by_hand, before, attack.quiet, attack.more, times)
         changed, _ = await attacker.communicate(b"")  # closes its standard input
         found = [*changed.decode().splitlines(), await victim.problem()]
         self.wrong += [f"{name}: {problem}" for problem in found if problem]
@@ -124,20 +147,26 @@ class Run:
             self.wrong.append(f"{name}: the API server refused all {refused} objects")
         return row
 
+    async def _pair(self, disturbance: Disturbance = nothing) -> tuple[float, float]:
+        """Return the seconds of a gang and of pods bound by hand, both at the same time."""
+        return await asyncio.gather(self._gang(disturbance), self._by_hand())
+
     async def disturb(self, name: str, what: str, disturbances: Sequence[Disturbance], more: float) -> str:
         """Start a gang beside each disturbance; return the row of the figures."""
         usual = [await self._gang() for _ in range(GANGS)]
         before = self._cycles()
         async with busy_machine() as times:
-            beside = [await self._gang(disturbance) for disturbance in disturbances]
-        return await self._row(name, what, usual, beside, before, QUIET, more, times)
+            pairs = [await self._pair(disturbance) for disturbance in disturbances]
+        beside, by_hand = zip(*pairs, strict=True)
+        return await self._row(name, what, usual, beside, by_hand, before, QUIET, more, times)
 
     async def _row(
         self,
         name: str,
         what: str,
-        usual: list[float],
-        beside: list[float],
+        usual: Sequence[float],
+        beside: Sequence[float],
+        by_hand: Sequence[float],
         before: Mapping[float, float],
         quiet: float,
         more: float,
@@ -145,14 +174,17 @@ class Run:
     ) -> str:
         idle = await self._idle(quiet)
         memory, longest = self._scheduler.memory_mb(), longest_cycle(before, self._cycles())
-        if max(beside) > max(usual) + (more := more + MORE * statistics.median(times)):
-            took = f"{max(beside):.2f} s, {max(usual):.2f} s usually, where {more:.2f} s more are well"
+        if max(beside) > max(*usual, *by_hand) + (more := more + MORE * statistics.median(times)):
+            took = (
+                f"{max(beside):.2f} s, {max(usual):.2f} s usually, {max(by_hand):.2f} s by hand, where {more:.2f} s "
+                "more are well"
+            )
             self.wrong.append(f"{name}: a gang took {took}")
         if self._scheduler.process.poll() is not None:
             self.wrong.append(f"{name}: the scheduler gave up")
         return (
             f"| {what} | {statistics.median(usual):.2f} | {statistics.median(beside):.2f} "
-            f"| {max(beside):.2f} | {longest:g} | {idle:.0f} | {memory:.0f} |"
+            f"| {max(beside):.2f} | {max(by_hand):.2f} | {longest:g} | {idle:.0f} | {memory:.0f} |"
         )
 
     async def _idle(self, seconds: float) -> float:
