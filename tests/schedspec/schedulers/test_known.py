@@ -18,7 +18,9 @@ ENTRIES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "entry"), ENTRIES, ids=[f"{name}: {it.scenario}" for name, it in ENTRIES])
+@pytest.mark.parametrize(
+    ("name", "entry"), ENTRIES, ids=[" ".join([f"{name}: {it.scenario}", *it.versions]) for name, it in ENTRIES]
+)
 def test_a_known_difference_is_of_a_scenario(name: str, entry: known.KnownDifference) -> None:
     nodes = {node.name: node for node in documents.scenarios_of(documents.read_document(FEATURES / entry.feature))}
     assert entry.scenario in nodes
