@@ -60,19 +60,19 @@ class Axis:
             else:
                 self.stretches.append(Stretch(a, b, x, x + wide, short))
             x += wide
-        self._began = [it.began for it in self.stretches]
+        self._began = [stretch.began for stretch in self.stretches]
         self.left, self.right, self.end = left, right, points[-1]
 
     def x(self, t: float) -> float:
         """Return the pixel of a time."""
-        it = self.stretches[max(0, bisect.bisect_right(self._began, t) - 1)]
-        part = (min(max(t, it.began), it.ended) - it.began) / ((it.ended - it.began) or 1.0)
-        return it.left + part * (it.right - it.left)
+        stretch = self.stretches[max(0, bisect.bisect_right(self._began, t) - 1)]
+        part = (min(max(t, stretch.began), stretch.ended) - stretch.began) / ((stretch.ended - stretch.began) or 1.0)
+        return stretch.left + part * (stretch.right - stretch.left)
 
     def points(self) -> list[tuple[float, float]]:
         """Return the corners of the map, in seconds and pixels, from which both directions can be computed."""
         first = self.stretches[0]
-        return [(first.began, first.left), *((it.ended, it.right) for it in self.stretches)]
+        return [(first.began, first.left), *((stretch.ended, stretch.right) for stretch in self.stretches)]
 
     def ticks(self) -> Iterator[tuple[float, str]]:
         """Return pixels and texts of round times, as many as fit; the coarsest first, so that they stay round."""
@@ -89,8 +89,8 @@ class Axis:
                     yield x, seconds(n * step)
 
 
-def _is_straight(it: Stretch, scale: float) -> bool:
-    return math.isclose(it.right - it.left, (it.ended - it.began) * scale, rel_tol=1e-6)
+def _is_straight(stretch: Stretch, scale: float) -> bool:
+    return math.isclose(stretch.right - stretch.left, (stretch.ended - stretch.began) * scale, rel_tol=1e-6)
 
 
 def seconds(value: float) -> str:

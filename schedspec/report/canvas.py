@@ -64,7 +64,7 @@ class Canvas:
             changes += [(began, queue, amount), (until, queue, -amount)]
         held = dict.fromkeys(queues, 0.0)
         levels: dict[str, list[tuple[float, float, float]]] = {queue: [(GUTTER, 0.0, 0.0)] for queue in queues}
-        for x, group in groupby(sorted(changes), key=lambda it: round(self.x(it[0]) / 1.5) * 1.5):
+        for x, group in groupby(sorted(changes), key=lambda point: round(self.x(point[0]) / 1.5) * 1.5):
             for _, queue, amount in group:
                 held[queue] += amount
             below = 0.0

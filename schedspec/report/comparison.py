@@ -40,15 +40,19 @@ def compare(before: Iterable[RunResults], after: Iterable[RunResults]) -> list[D
     """Return what differs between two runs, verdicts first. Pure."""
     old, new = _cells(before), _cells(after)
     order: tuple[Kind, ...] = ("verdict", "evictions", "time", "new", "gone")
-    found = [it for place in sorted(old.keys() | new.keys()) for it in _differences(place, old, new)]
-    return sorted(found, key=lambda it: order.index(it.kind))
+    found = [difference for place in sorted(old.keys() | new.keys()) for difference in _differences(place, old, new)]
+    return sorted(found, key=lambda difference: order.index(difference.kind))
 
 
 def lines(found: list[Difference]) -> Iterator[str]:
     """Yield the differences for a terminal."""
-    for it in found:
-        change = f"{it.before} → {it.after}" if it.before and it.after else it.before or it.after
-        yield f"{_WORDS[it.kind]}: {it.feature}: {it.scenario}: {change}"
+    for difference in found:
+        change = (
+            f"{difference.before} → {difference.after}"
+            if difference.before and difference.after
+            else difference.before or difference.after
+        )
+        yield f"{_WORDS[difference.kind]}: {difference.feature}: {difference.scenario}: {change}"
     if not found:
         yield "no difference: the same verdicts, evictions and times"
 

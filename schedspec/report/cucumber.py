@@ -46,21 +46,21 @@ def write(records: Iterable[ScenarioRecord], root: Path, path: Path) -> Path:
 def messages(records: Sequence[ScenarioRecord], root: Path) -> Iterator[Message]:
     """Yield the envelopes in the expected order. Raises RecordError: a feature file is missing or changed."""
     ids = IdGenerator()
-    began = min((it.began for it in records), default=0.0)
-    ended = max((it.began + it.seconds for it in records), default=0.0)
+    began = min((record.began for record in records), default=0.0)
+    ended = max((record.began + record.seconds for record in records), default=0.0)
     yield {"meta": _meta()}
     pickles: dict[tuple[str, int, tuple[str, ...]], Message] = {}
-    for uri in dict.fromkeys(it.feature_file for it in records if it.feature):
+    for uri in dict.fromkeys(record.feature_file for record in records if record.feature):
         yield from _document(uri, root, ids, pickles)
     hook, run = ids.get_next_id(), ids.get_next_id()
     where = {"uri": "schedspec/monitors", "location": {"line": 1}}
     yield {"hook": {"id": hook, "name": "monitors", "sourceReference": where, "type": "AFTER_TEST_CASE"}}
     yield {"testRunStarted": {"id": run, "timestamp": _time(began)}}
-    cases = [(it, _case(_pickle(it, pickles), hook, run, ids)) for it in records if it.feature]
+    cases = [(record, _case(_pickle(record, pickles), hook, run, ids)) for record in records if record.feature]
     yield from ({"testCase": case} for _, case in cases)
     for record, case in cases:
         yield from _course(record, case, ids)
-    success = all(it.verdict != "failed" for it in records)
+    success = all(record.verdict != "failed" for record in records)
     yield {"testRunFinished": {"success": success, "timestamp": _time(ended), "testRunStartedId": run}}
 
 

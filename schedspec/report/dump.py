@@ -23,8 +23,13 @@ def write(running: ScenarioRun, problem: BaseException) -> Path:
     files.write(folder / "policy.yaml", running.policy, private=private)
     if running.history is not None:
         rows = (
-            {"at": round(running.history.seconds(it.at), 4), "wall": it.wall, "change": it.change, "object": it.object}
-            for it in running.history.since(0)
+            {
+                "at": round(running.history.seconds(version.at), 4),
+                "wall": version.wall,
+                "change": version.change,
+                "object": version.object,
+            }
+            for version in running.history.since(0)
         )
         files.write(
             folder / "history.jsonl", b"".join(msgspec.json.encode(row) + b"\n" for row in rows), private=private

@@ -126,7 +126,7 @@ def _shortened(rows: list[str], room: int) -> list[str]:
 def _commands(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
     """Yield the commands that show renamed objects and, if the scheduler was recorded, explain the failure's work."""
     if running.history is not None and running.session is not None:
-        seen = {it.ref for it in running.history.since(0)}
+        seen = {version.ref for version in running.history.since(0)}
         if hint := running.session.names.hint(seen):
             yield f"with their names on the cluster: {hint}"
     if running.history is None or not (running.folder / RECORDING).is_dir():
@@ -172,11 +172,11 @@ def _course(running: ScenarioRun, about: Sequence[Ref]) -> Iterator[str]:
     """Return sentences, changes of objects and events, ordered by time."""
     history = running.history
     zero = history.began if history is not None else running.began
-    rows = [_sentence_row(it, it.began - zero) for it in running.sentences]
+    rows = [_sentence_row(sentence, sentence.began - zero) for sentence in running.sentences]
     if history is not None:
         rows += _merged(_objects(history, about))
         rows += _merged(_events(history))
-    for row in sorted(rows, key=lambda it: it.at):
+    for row in sorted(rows, key=lambda row: row.at):
         subject = f"{len(row.pods)} pods of {row.workload}" if len(row.pods) > 1 else row.subject
         where = f", on {', '.join(row.nodes)}" if row.nodes else ""
         yield f"{max(0.0, row.at):7.2f} {subject}{': ' if subject else ''}{row.text}{where}"
@@ -191,7 +191,7 @@ def _merged(rows: Iterable[_Row]) -> list[_Row]:
     """Merge rows of pods that do the same at about the same time, those with a node apart. Each pod counts once."""
     found: list[_Row] = []
     last: dict[tuple[str, str, bool], _Row] = {}
-    for row in sorted(rows, key=lambda it: it.at):
+    for row in sorted(rows, key=lambda row: row.at):
         key = (row.workload, row.text, bool(row.nodes))
         row.pods.add(row.subject)
         before = last.get(key) if row.workload else None
@@ -255,18 +255,19 @@ def _queues(history: History, view: View, rules: Rules) -> list[str]:
     """Yield the limits of each queue, and what its pods hold."""
     rows: list[tuple[str, ...]] = [("queue", "resource", "capability", "deserved", "guarantee", "held")]
     ledger = Ledger(history.since(0))
-    for queue in sorted(view.all(Kind.QUEUE), key=lambda it: str(it["metadata"]["name"])):
+    for queue in sorted(view.all(Kind.QUEUE), key=lambda queue: str(queue["metadata"]["name"])):
         spec, status, name = queue.get("spec") or {}, queue.get("status") or {}, str(queue["metadata"]["name"])
         held = usage.held_below(ledger, len(ledger.versions) - 1, name, rules)
         columns = (
             spec.get("capability") or {},
             status.get("deserved") or spec.get("deserved") or {},
             (spec.get("guarantee") or {}).get("resource") or {},
-            {it: amount for it, amount in held.items() if amount != NONE},
+            {resource: amount for resource, amount in held.items() if amount != NONE},
         )
-        resources = sorted({it for column in columns for it in column} - {"pods"}) or ["-"]
+        resources = sorted({resource for column in columns for resource in column} - {"pods"}) or ["-"]
         rows += [
-            (name, it, *(shown(it, column[it]) if it in column else "-" for column in columns)) for it in resources
+            (name, resource, *(shown(resource, column[resource]) if resource in column else "-" for column in columns))
+            for resource in resources
         ]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -275,12 +276,12 @@ def _queues(history: History, view: View, rules: Rules) -> list[str]:
 def _pending(view: View) -> Iterator[str]:
     for kind in (Kind.POD, Kind.PODGROUP):
         found = []
-        for obj in sorted(view.mine(kind), key=lambda it: str(it["metadata"]["name"])):
+        for obj in sorted(view.mine(kind), key=lambda obj: str(obj["metadata"]["name"])):
             reason, name = views.reason(obj), str(obj["metadata"]["name"])
             if views.waits(obj) if kind == Kind.POD else reason or views.phase(obj) in ("", "Pending"):
                 workload = _workload(obj) if kind == Kind.POD else ""
                 found.append((workload or name, reason or "the scheduler has published no reason", name))
-        for (workload, reason), group in groupby(found, key=lambda it: it[:2]):
+        for (workload, reason), group in groupby(found, key=lambda row: row[:2]):
             names = [name for _, _, name in group]
             yield f"{kind} {names[0]}: {reason}" if len(names) == 1 else f"{len(names)} pods of {workload}: {reason}"
 

@@ -40,12 +40,12 @@ class View:
 
 def without_record(runs: Iterable[RunResults], records: Iterable[ScenarioRecord]) -> list[Result]:
     """Return the scenarios of these runs that were skipped and have no record."""
-    recorded = {it.node_id for it in records}
+    recorded = {record.node_id for record in records}
     found = {
-        (it.node_id, run.scheduler): it
+        (result.node_id, run.scheduler): result
         for run in runs
-        for it in run.results
-        if it.verdict in ("skipped", "lacks") and it.node_id not in recorded
+        for result in run.results
+        if result.verdict in ("skipped", "lacks") and result.node_id not in recorded
     }
     return list(found.values())
 
@@ -55,7 +55,7 @@ class Report:
 
     def __init__(self, records: Iterable[ScenarioRecord], skipped: Sequence[Result] = ()) -> None:
         self.skipped = skipped
-        found = sorted(records, key=lambda it: (it.feature_file, it.line, it.example, it.began))
+        found = sorted(records, key=lambda record: (record.feature_file, record.line, record.example, record.began))
         self.scenarios: list[Scenario] = []
         taken: Counter[str] = Counter()
         for record in found:  # with several clusters or schedulers, a scenario may have several records
@@ -67,9 +67,11 @@ class Report:
     def features(self) -> list[tuple[str, str, list[tuple[str, list[Scenario]]]]]:
         """Each feature's name and file, with its Rules and their scenarios."""
         by_file: dict[tuple[str, str], dict[str, list[Scenario]]] = {}
-        for it in self.scenarios:
-            rules = by_file.setdefault((it.record.feature or it.record.feature_file, it.record.feature_file), {})
-            rules.setdefault(it.record.rule, []).append(it)
+        for scenario in self.scenarios:
+            rules = by_file.setdefault(
+                (scenario.record.feature or scenario.record.feature_file, scenario.record.feature_file), {}
+            )
+            rules.setdefault(scenario.record.rule, []).append(scenario)
         features = [
             (
                 name,
@@ -78,12 +80,12 @@ class Report:
             )
             for (name, file), rules in by_file.items()
         ]
-        return sorted(features, key=lambda it: all(_none_failed(rule) for rule in it[2]))
+        return sorted(features, key=lambda feature: all(_none_failed(rule) for rule in feature[2]))
 
     @property
     def counts(self) -> Counter[str]:
         """The number of scenarios of each verdict."""
-        return Counter(it.record.verdict for it in self.scenarios) + Counter(skipped=len(self.skipped))
+        return Counter(scenario.record.verdict for scenario in self.scenarios) + Counter(skipped=len(self.skipped))
 
     @property
     def verdict(self) -> str:
@@ -112,18 +114,18 @@ class Report:
     @property
     def environment(self) -> list[tuple[str, str]]:
         """The clusters and schedulers of the runs."""
-        records = [it.record for it in self.scenarios]
-        policies = {it.policy_sha256: _policy_of(it) for it in records if it.policy}
+        records = [scenario.record for scenario in self.scenarios]
+        policies = {record.policy_sha256: _policy_of(record) for record in records if record.policy}
         policy = (
             next(iter(policies.values())) if len(policies) == 1 else f"{len(policies)} policies" if policies else ""
         )
-        began = min((it.began for it in records), default=0.0)
-        took = max((it.began + it.seconds for it in records), default=0.0) - began
-        evicted = sum(it.evicted.pods for it in records)
-        binds = sum(act.act == "bind" for it in records for act in it.acts)
+        began = min((record.began for record in records), default=0.0)
+        took = max((record.began + record.seconds for record in records), default=0.0) - began
+        evicted = sum(record.evicted.pods for record in records)
+        binds = sum(act.act == "bind" for record in records for act in record.acts)
         rows = [
-            ("Cluster", _all(f"{it.cluster.name} {it.cluster.version}" for it in records)),
-            ("Scheduler", _all(f"{it.scheduler.name} {it.scheduler.version}" for it in records)),
+            ("Cluster", _all(f"{record.cluster.name} {record.cluster.version}" for record in records)),
+            ("Scheduler", _all(f"{record.scheduler.name} {record.scheduler.version}" for record in records)),
             ("Policy", policy),
             ("Began", datetime.fromtimestamp(began, UTC).strftime("%Y-%m-%d %H:%M UTC") if records else ""),
             ("Took", seconds(round(took, 1)) if records else ""),
@@ -134,12 +136,12 @@ class Report:
     @property
     def tags(self) -> list[str]:
         """Return all tags of a scenario."""
-        return sorted({tag for it in self.scenarios for tag in it.record.tags})
+        return sorted({tag for scenario in self.scenarios for tag in scenario.record.tags})
 
     @property
     def environments(self) -> int:
         """The number of pairs of cluster and scheduler."""
-        return len({(it.record.cluster.name, it.record.scheduler.name) for it in self.scenarios})
+        return len({(scenario.record.cluster.name, scenario.record.scheduler.name) for scenario in self.scenarios})
 
 
 def render(
@@ -166,7 +168,7 @@ def write(
 ) -> Path:
     """Write the page and return its path. Raises OSError."""
     found = list(records)
-    private = any(it.is_private for it in found)
+    private = any(record.is_private for record in found)
     files.make_folder(path.parent, private=private)
     return files.write(path, render(found, views, skipped), private=private)
 
@@ -179,11 +181,17 @@ def picture(record: ScenarioRecord) -> str:
 @lru_cache
 def _environment() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(PAGE)
-    it = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    it.filters |= {"n": _number, "seconds": seconds, "spoken": _spoken, "inline": _inline, "title_of": _title_of}
-    return it
+    environment.filters |= {
+        "n": _number,
+        "seconds": seconds,
+        "spoken": _spoken,
+        "inline": _inline,
+        "title_of": _title_of,
+    }
+    return environment
 
 
 def template(name: str) -> jinja2.Template:
@@ -218,12 +226,12 @@ def _policy_of(record: ScenarioRecord) -> str:
     return f"{record.policy_name} ({title})" if record.policy_name and title else record.policy_name or title
 
 
-def _passed(it: Scenario) -> bool:
-    return it.record.verdict != "failed"
+def _passed(scenario: Scenario) -> bool:
+    return scenario.record.verdict != "failed"
 
 
 def _none_failed(rule: tuple[str, list[Scenario]]) -> bool:
-    return all(_passed(it) for it in rule[1])
+    return all(_passed(scenario) for scenario in rule[1])
 
 
 def _all(texts: Iterable[str]) -> str:

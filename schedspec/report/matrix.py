@@ -45,7 +45,7 @@ class Column(msgspec.Struct, frozen=True, order=True):
     def short(self) -> list[str]:
         """The text below the scheduler's name in the head of a column."""
         parts = [self.version, self.kubernetes.removeprefix("v") and f"on {self.kubernetes.removeprefix('v')}"]
-        return [it for it in parts if it]
+        return [part for part in parts if part]
 
     @property
     def title(self) -> str:
@@ -96,7 +96,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def differs(self) -> bool:
         """Whether judged schedulers have different verdicts."""
-        return len({it.verdict for it in self.cells if it is not None and it.verdict not in ("lacks", "skipped")}) > 1
+        return len({cell.verdict for cell in self.cells if cell is not None} - {"lacks", "skipped"}) > 1
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,9 +134,9 @@ def make(runs: Iterable[RunResults]) -> Matrix:
             feature=feature,
             scenario=scenario,
             level=levels[feature, scenario],
-            cells=[_cell(cells.get(it, ())) for it in ordered],
+            cells=[_cell(cells.get(head, ())) for head in ordered],
         )
-        for (feature, scenario), cells in sorted(found.items(), key=lambda it: it[0][0])
+        for (feature, scenario), cells in sorted(found.items(), key=lambda entry: entry[0][0])
     ]
     return Matrix(columns=ordered, rows=rows)
 
@@ -191,15 +191,15 @@ def view(matrix: Matrix, records: Iterable[ScenarioRecord]) -> html.View:
 
 def pictures(matrix: Matrix, records: Iterable[ScenarioRecord]) -> dict[str, str]:
     """Yield the picture (SVG) of each difference in these records, with its file name."""
-    known = {_place(it): it for it in records}
+    known = {_place(record): record for record in records}
     found = {}
     for row in matrix.rows:
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             if cell is None or cell.verdict not in ("failed", "known"):
                 continue
-            it = known.get((*msgspec.structs.astuple(column), cell.node_id))
-            if it is not None:
-                found[f"{slug(f'{column.scheduler}-{column.version}-{it.anchor}')}.svg"] = html.picture(it)
+            record = known.get((*msgspec.structs.astuple(column), cell.node_id))
+            if record is not None:
+                found[f"{slug(f'{column.scheduler}-{column.version}-{record.anchor}')}.svg"] = html.picture(record)
     return found
 
 
@@ -233,31 +233,33 @@ def write(matrix: Matrix, folder: Path, records: Sequence[ScenarioRecord] = ()) 
 def _cell(results: Sequence[Result]) -> Cell | None:
     if not results:
         return None
-    worst = min(results, key=lambda it: ORDER.index(it.verdict))
-    numbers = [it.numbers for it in results if it.numbers is not None]
+    worst = min(results, key=lambda result: ORDER.index(result.verdict))
+    numbers = [result.numbers for result in results if result.numbers is not None]
     return Cell(
         verdict=worst.verdict,
-        passed=sum(it.verdict == "passed" for it in results),
+        passed=sum(result.verdict == "passed" for result in results),
         runs=len(results),
         why=worst.why,
         node_id=worst.node_id,
-        seconds_to_run=_mean(it.seconds_to_run for it in numbers),
-        evictions=_mean(it.evictions for it in numbers),
-        evicted_to_requested=_mean(it.evicted_to_requested for it in numbers),
+        seconds_to_run=_mean(run.seconds_to_run for run in numbers),
+        evictions=_mean(run.evictions for run in numbers),
+        evicted_to_requested=_mean(run.evicted_to_requested for run in numbers),
     )
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    found = [it for it in values if it is not None]
+    found = [value for value in values if value is not None]
     return round(fmean(found), 2) if found else None
 
 
 def _sums(matrix: Matrix) -> list[tuple[str, list[str]]]:
     totals = matrix.totals()
     rows = [
-        (str(verdict), [str(it[verdict]) for it in totals]) for verdict in ORDER if any(it[verdict] for it in totals)
+        (str(verdict), [str(total[verdict]) for total in totals])
+        for verdict in ORDER
+        if any(total[verdict] for total in totals)
     ]
-    return [*rows, ("all", [str(sum(it.values())) for it in totals])]
+    return [*rows, ("all", [str(sum(total.values())) for total in totals])]
 
 
 def _by_folder(matrix: Matrix) -> list[tuple[str, list[str]]]:

@@ -10,7 +10,7 @@ NO_LEVEL = "without a level"
 def summary(matrix: Matrix) -> str:
     """Return Markdown: one row for each level and column, then one row for each difference."""
     heads = [column.title for column in matrix.columns]
-    levels = sorted({row.level for row in matrix.rows}, key=lambda it: (not it, it))
+    levels = sorted({row.level for row in matrix.rows}, key=lambda name: (not name, name))
     lines = ["| profile |" + "".join(f" {head} |" for head in heads), "| --- |" + " --- |" * len(heads)]
     for level in levels:
         cells = [_passed(matrix, level, at) for at in range(len(heads))]
@@ -36,8 +36,8 @@ def summary(matrix: Matrix) -> str:
 def _passed(matrix: Matrix, level: str, at: int) -> str:
     """Return `12 of 13 ✓, 2 –`: passed of judged, and how many lack a capability or were skipped."""
     cells = [cell for row in matrix.rows if row.level == level and (cell := row.cells[at]) is not None]
-    lacking = sum(it.verdict in ("lacks", "skipped") for it in cells)
-    passed = sum(it.verdict == "passed" for it in cells)
+    lacking = sum(cell.verdict in ("lacks", "skipped") for cell in cells)
+    passed = sum(cell.verdict == "passed" for cell in cells)
     parts = [f"{passed} of {len(cells) - lacking} ✓"] if len(cells) > lacking else []
     parts += [f"{lacking} –"] if lacking else []
     return ", ".join(parts)

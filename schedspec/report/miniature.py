@@ -26,7 +26,7 @@ def miniature(record: ScenarioRecord) -> Miniature:
     dimension, end = main_dimension(record), max(record.seconds, 0.001)
     colours = colours_of(record)
     parents = {moment.parent for moment in record.queues}
-    moments = [it for it in record.queues if it.queue not in parents and it.queue not in ("root",)]
+    moments = [moment for moment in record.queues if moment.queue not in parents and moment.queue not in ("root",)]
     axis = Axis((act.at for act in record.acts), end, 0.0, float(WIDTH))
     now: dict[str, float] = {}
     rows: dict[int, dict[str, float]] = {}

@@ -47,11 +47,11 @@ def _nodes(canvas: Canvas) -> list[tuple[str, dict[str, float]]]:
         found[name] = {}
     if len(found) > 12:
         found = {name: amounts for name, amounts in found.items() if name in used}
-    return sorted(found.items(), key=lambda it: natural(it[0]))
+    return sorted(found.items(), key=lambda node: natural(node[0]))
 
 
 def _node(canvas: Canvas, name: str, offers: dict[str, float]) -> None:
-    dimension = next((it for it, amount in offers.items() if is_card(it) and amount > 0), "cpu")
+    dimension = next((resource for resource, amount in offers.items() if is_card(resource) and amount > 0), "cpu")
     capacity = offers.get(dimension, 0.0)
     guests = sorted(
         (life for life in canvas.lives if life.node == name and life.bound is not None),
@@ -66,7 +66,7 @@ def _node(canvas: Canvas, name: str, offers: dict[str, float]) -> None:
     if is_card(dimension) and capacity <= 32:
         unit = ROW
     else:
-        height = min(120.0, max(30.0, 16.0 * max((len(it) for it in _together(stays)), default=1)))
+        height = min(120.0, max(30.0, 16.0 * max((len(stay) for stay in _together(stays)), default=1)))
         unit = height / (capacity or 1.0)
     height = max(ROW, unit * capacity)
     lane = Lane(name, canvas.y, height, "node", what, title=_offers(name, offers))
@@ -77,7 +77,7 @@ def _node(canvas: Canvas, name: str, offers: dict[str, float]) -> None:
             _bar(canvas, life, canvas.y + low * unit, size * unit, labelled=n == 0)
     canvas.y += height
     if none:
-        rows = place([(it.bound or 0.0, it.released(canvas.end), 1.0) for it in none])
+        rows = place([(life.bound or 0.0, life.released(canvas.end), 1.0) for life in none])
         most = min(4.0, max(row[0][0] for row in rows) + 1)
         for life, row in zip(none, rows, strict=True):
             if row[0][0] < most:
@@ -114,13 +114,16 @@ def _shared_lanes(canvas: Canvas, nodes: Sequence[tuple[str, dict[str, float]]])
         for _, amounts in part:
             for name, amount in amounts.items():
                 offers[name] = offers.get(name, 0.0) + amount
-        dimension = next((it for it, amount in offers.items() if is_card(it) and amount > 0), "cpu")
+        dimension = next((resource for resource, amount in offers.items() if is_card(resource) and amount > 0), "cpu")
         height = 34.0
         guests = [life for life in canvas.lives if life.node in names and life.bound is not None]
         detail = f"{count(len(part), 'node')}, {spoken(dimension, offers.get(dimension, 0.0))}"
         lane = Lane(_range(part[0][0], part[-1][0]), canvas.y, height, "shared", detail)
         lane.title = f"{part[0][0]} to {part[-1][0]}"
-        stays = [(it.bound or 0.0, it.released(canvas.end), it.queue, it.amounts.get(dimension, 0.0)) for it in guests]
+        stays = [
+            (life.bound or 0.0, life.released(canvas.end), life.queue, life.amounts.get(dimension, 0.0))
+            for life in guests
+        ]
         lane.areas = canvas.stacked(stays, offers.get(dimension, 0.0), canvas.y, height)
         canvas.picture.lanes.append(lane)
         for life in guests:

@@ -91,14 +91,14 @@ def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]
             yield "waits", view.reason(obj)
         case Kind.WORKLOAD:
             yield "queue", view.queue_named_by(obj)
-            yield "conditions", [it.get("type") for it in status.get("conditions") or () if it.get("status") == "True"]
+            yield "conditions", _true_conditions(status)
             yield "waits", view.reason(obj)
         case Kind.VCJOB:
             yield "queue", spec.get("queue")
             yield "phase", (status.get("state") or {}).get("phase")
         case Kind.QUEUE:
             yield from spec.items()
-            yield "card_quota", {name: plain(it) for name, it in usage.card_quota(obj).items()}
+            yield "card_quota", {name: plain(amount) for name, amount in usage.card_quota(obj).items()}
             yield "state", status.get("state")
             yield "allocated", status.get("allocated")
         case Kind.NODE:
@@ -107,7 +107,7 @@ def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]
             labels = metadata.get("labels") or {}
             yield "card", next((value for key, value in labels.items() if key.endswith(".product")), None)
         case Kind.PYTORCHJOB | Kind.JOB | Kind.DEPLOYMENT:
-            yield "conditions", [it.get("type") for it in status.get("conditions") or () if it.get("status") == "True"]
+            yield "conditions", _true_conditions(status)
         case Kind.EVENT:
             about, related = obj.get("involvedObject") or {}, obj.get("related") or {}
             for name in ("type", "reason", "message", "count", "action"):
@@ -128,3 +128,8 @@ def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]
 def _message(obj: Object, condition: str, status: str) -> str:
     found = view.condition(obj, condition)
     return str(found.get("message", "")) if found.get("status") == status else ""
+
+
+def _true_conditions(status: Mapping[str, Any]) -> list[Any]:
+    conditions = status.get("conditions") or ()
+    return [condition.get("type") for condition in conditions if condition.get("status") == "True"]

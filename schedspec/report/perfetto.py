@@ -57,9 +57,9 @@ class _Trace:
                 to.setdefault(act.preemptor_uid, []).append(flows[act.uid])
         lives = lives_of(record)
         for node in sorted({life.node for life in lives if life.bound is not None}, key=natural):
-            self._pods(record, process, node, [it for it in lives if it.node == node], (flows, to))
-        waiting = [it for it in lives if it.waited_until(end) > it.created]
-        for row, life in _rows((it, it.created, it.waited_until(end)) for it in waiting):
+            self._pods(record, process, node, [life for life in lives if life.node == node], (flows, to))
+        waiting = [life for life in lives if life.waited_until(end) > life.created]
+        for row, life in _rows((life, life.created, life.waited_until(end)) for life in waiting):
             track = self._slot(process, "waiting", row)
             notes = {f"reason {n}": why for n, (_, why) in enumerate(life.reasons, 1)}
             flow = to.get(life.uid, ()) if life.bound is None else ()
@@ -74,9 +74,9 @@ class _Trace:
         lives: list[Life],
         flows: tuple[dict[str, int], dict[str, list[int]]],
     ) -> None:
-        lives.sort(key=lambda it: it.bound or 0.0)
+        lives.sort(key=lambda life: life.bound or 0.0)
         begins, ends = flows
-        for row, life in _rows((it, it.bound or 0.0, it.released(record.seconds)) for it in lives):
+        for row, life in _rows((life, life.bound or 0.0, life.released(record.seconds)) for life in lives):
             track = self._slot(process, f"node {node}", row)
             notes = {"queue": life.queue, **{name: f"{amount:g}" for name, amount in life.amounts.items()}}
             span = (life.bound or 0.0, life.released(record.seconds))

@@ -22,7 +22,7 @@ def draw_queues(canvas: Canvas) -> None:
     shown = [
         name
         for name in sorted(moments, key=natural)
-        if name in of_pods or (name not in ("root", "default") and any(it.held for it in moments[name]))
+        if name in of_pods or (name not in ("root", "default") and any(moment.held for moment in moments[name]))
     ]
     dimension = main_dimension(canvas.record)
     for name in shown[:16]:
@@ -31,7 +31,7 @@ def draw_queues(canvas: Canvas) -> None:
 
 def _queue(canvas: Canvas, name: str, moments: Sequence[QueueMoment], dimension: str) -> None:
     height = 40.0
-    held = [(it.at, float(it.held.get(dimension, 0))) for it in moments]
+    held = [(moment.at, float(moment.held.get(dimension, 0))) for moment in moments]
     last = moments[-1]
     limits = {
         "capability": float(last.capability.get(dimension, 0)),
@@ -64,6 +64,6 @@ def _queue(canvas: Canvas, name: str, moments: Sequence[QueueMoment], dimension:
 
 def _thinned(held: Sequence[tuple[float, float]], x: Callable[[float], float]) -> Iterable[tuple[float, float]]:
     """Keep the last of several values within a pixel."""
-    for _, group in groupby(held, key=lambda it: round(x(it[0]))):
+    for _, group in groupby(held, key=lambda point: round(x(point[0]))):
         rows = list(group)
         yield rows[0][0], rows[-1][1]

@@ -108,6 +108,6 @@ def _queue_moment(at: float, name: str, held: Amounts, queue: Object) -> QueueMo
         parsed(status.get("deserved") or spec.get("deserved")),
         parsed(spec.get("capability")),
         parsed((spec.get("guarantee") or {}).get("resource")),
-        {model: plain(it) for model, it in usage.card_quota(queue).items()},
+        {model: plain(amount) for model, amount in usage.card_quota(queue).items()},
         str(spec.get("parent") or ""),
     )

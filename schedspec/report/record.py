@@ -271,7 +271,7 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         bound = {act.pod for act in self.acts if act.act == "bind"}
         evictions = [f"{act.pod}: {act.message}" for act in self.acts if act.act == "evict"]
-        waits = [it.message for it in self.reasons if it.kind != "pod" or it.name not in bound]
+        waits = [reason.message for reason in self.reasons if reason.kind != "pod" or reason.name not in bound]
         about_evictions = "evict" in self.failure.expected
         found = [*waits, *evictions] if about_evictions else [*evictions, *waits]
         return UID.sub("", (found[-1] if found else self.failure.waited).replace(f"{self.namespace}/", ""))

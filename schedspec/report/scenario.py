@@ -85,13 +85,13 @@ class Scenario:
     @property
     def facts(self) -> list[str]:
         """The outcome of the scenario, in a line."""
-        it, found = self.record, []
-        binds = sum(act.act == "bind" for act in it.acts)
+        evicted, found = self.record.evicted, []
+        binds = sum(act.act == "bind" for act in self.record.acts)
         if binds:
             found.append(f"{count(binds, 'pod')} bound")
-        if it.evicted.pods:
-            found.append(f"{count(it.evicted.pods, 'pod')} evicted")
-            found += [f"{_amount(it.evicted.evicted, name)} freed for {_amount(it.evicted.requested, name)} requested "
+        if evicted.pods:
+            found.append(f"{count(evicted.pods, 'pod')} evicted")
+            found += [f"{_amount(evicted.evicted, name)} freed for {_amount(evicted.requested, name)} requested "
                       f"(evicted-to-requested {ratio:g})" for name, ratio in self.ratios]  # fmt: skip
         waited = [life.bound - life.created for life in self.lives if life.bound is not None]
         if waited:
@@ -119,8 +119,11 @@ class Scenario:
         return list(found.values())
 
     def _nothing_evicted(self, reason: Reason, why: Mapping[str, Any]) -> NothingEvicted:
-        protections = [(int(it["count"]), self.plain(str(it["why"].get("text", "")))) for it in why.get("spared", ())]
-        surplus = [_surplus(it) for it in why.get("surplus", ())]
+        protections = [
+            (int(protection["count"]), self.plain(str(protection["why"].get("text", ""))))
+            for protection in why.get("spared", ())
+        ]
+        surplus = [_surplus(sibling) for sibling in why.get("surplus", ())]
         workloads = {name: life.workload for life in self.lives for name in (life.name, life.group)}
         who = workloads.get(reason.name, reason.name)
         return NothingEvicted(reason.at, who, str(why.get("action")), int(why["candidates"]), protections, surplus)
@@ -145,15 +148,15 @@ class Scenario:
     @property
     def commands(self) -> list[tuple[str, str]]:
         """The commands to run the scenario, to explain its decisions and to replay them."""
-        it = self.record
-        run = f"pytest {shlex.quote(it.node_id)}"
-        if it.cluster.name not in ("none", "existing"):
-            run += f" --cluster {it.cluster.name}"
-        recording = shlex.quote(it.recording)
+        record = self.record
+        run = f"pytest {shlex.quote(record.node_id)}"
+        if record.cluster.name not in ("none", "existing"):
+            run += f" --cluster {record.cluster.name}"
+        recording = shlex.quote(record.recording)
         pod = next((act.pod for act in self.evictions), "") or next((life.name for life in self.lives), "")
         found = [("Run this scenario", run)]
-        if pod and recording and it.scheduler.name == "schedspec":
-            name = shlex.quote(f"{it.namespace}/{pod}")
+        if pod and recording and record.scheduler.name == "schedspec":
+            name = shlex.quote(f"{record.namespace}/{pod}")
             found.append(("Explain a pod", f"{distribution.prompt()} scheduler explain {recording} pod {name} --all"))
             found.append(("Replay", f"{distribution.prompt()} scheduler replay {recording}"))
         return found
@@ -166,16 +169,16 @@ class Scenario:
     @property
     def text(self) -> str:
         """The text that the search matches."""
-        it = self.record
+        record = self.record
         words = [
-            it.feature,
-            it.rule,
-            it.title,
-            it.feature_file,
-            *it.tags,
+            record.feature,
+            record.rule,
+            record.title,
+            record.feature_file,
+            *record.tags,
             *(f"evicted {act.pod}" for act in self.evictions[:50]),
         ]
-        words += [sentence.text for sentence in it.sentences]
+        words += [sentence.text for sentence in record.sentences]
         return " ".join(words).lower()
 
     def colour(self, queue: str) -> str:

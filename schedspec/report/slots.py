@@ -21,7 +21,7 @@ def place(stays: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
     taken: list[tuple[float, float, float]] = []  # from where, to where, until when
     found: list[list[Part]] = []
     for began, until, amount in stays:
-        taken = sorted(it for it in taken if it[2] > began)
+        taken = sorted(part for part in taken if part[2] > began)
         parts = _parts(taken, amount)
         taken += [(low, low + size, until) for low, size in parts]
         found.append(parts)

@@ -42,7 +42,7 @@ def draw_waiting(canvas: Canvas) -> None:
     found = [_wait_of(canvas, lives) for lives in _alike(canvas) if not canvas.picture.shared or lives[0].reasons]
     if not found:
         return
-    longest = sorted(found, key=lambda it: it.x - it.until)[: _WAITING_ROWS * 3]
+    longest = sorted(found, key=lambda wait: wait.x - wait.until)[: _WAITING_ROWS * 3]
     rows = _rows(longest)
     top = canvas.y
     for wait, row in rows:
@@ -56,15 +56,15 @@ def draw_waiting(canvas: Canvas) -> None:
 
 def _rows(waits: Sequence[_Wait]) -> list[tuple[_Wait, int]]:
     """Assign each wait a row: waits without a reason share rows at the top, the others have rows of their own."""
-    silent = sorted((it for it in waits if not it.reason), key=lambda it: it.left)
-    placed = [int(row[0][0]) for row in place([(it.left, it.right, 1.0) for it in silent])]
-    found = [(it, row) for it, row in zip(silent, placed, strict=True) if row < _WAITING_ROWS]
+    silent = sorted((wait for wait in waits if not wait.reason), key=lambda wait: wait.left)
+    placed = [int(row[0][0]) for row in place([(wait.left, wait.right, 1.0) for wait in silent])]
+    found = [(wait, row) for wait, row in zip(silent, placed, strict=True) if row < _WAITING_ROWS]
     row = max((row + 1 for _, row in found), default=0)
-    for it in sorted((it for it in waits if it.reason), key=lambda it: it.x):
+    for wait in sorted((wait for wait in waits if wait.reason), key=lambda wait: wait.x):
         if row >= _WAITING_ROWS * 2:
             break
-        found.append((it, row))
-        row += 1 + len(it.reason)
+        found.append((wait, row))
+        row += 1 + len(wait.reason)
     return found
 
 
@@ -86,7 +86,7 @@ def _draw(canvas: Canvas, wait: _Wait, y: float) -> None:
 
 def _waiting_together(canvas: Canvas) -> None:
     """Draw the number of waiting pods of each queue as a chart."""
-    stays = [(it.created, it.waited_until(canvas.end), it.queue, 1.0) for it in canvas.lives]
+    stays = [(life.created, life.waited_until(canvas.end), life.queue, 1.0) for life in canvas.lives]
     if not stays:
         return
     changes = sorted([(a, 1) for a, *_ in stays] + [(b, -1) for _, b, *_ in stays])
@@ -113,10 +113,10 @@ def _alike(canvas: Canvas) -> Iterable[list[Life]]:
 
 def _wait_of(canvas: Canvas, lives: list[Life]) -> _Wait:
     """Return the position of alike pods while they wait, and their last reason, in full if they waited for long."""
-    began, ended = min(it.created for it in lives), max(it.waited_until(canvas.end) for it in lives)
+    began, ended = min(life.created for life in lives), max(life.waited_until(canvas.end) for life in lives)
     x, until = canvas.x(began), canvas.x(ended)
-    why = next((it.reasons[-1][1] for it in lives if it.reasons), "")
-    is_shown = bool(why) and (ended - began > _LONG or any(it.bound is None for it in lives))
+    why = next((life.reasons[-1][1] for life in lives if life.reasons), "")
+    is_shown = bool(why) and (ended - began > _LONG or any(life.bound is None for life in lives))
     reason = textwrap.wrap(canvas.plain(why), _LINE, break_on_hyphens=False) if is_shown else []
     name = canvas.names[lives[0].uid] if len(lives) == 1 else f"{len(lives)} pods of {lives[0].workload}"
     inside, behind, before = until - x - 8, WIDTH - MARGIN - until - 8, x - GUTTER - 8

@@ -72,8 +72,8 @@ class Chart:
         """Return the chart for the script."""
         return {
             "unit": self.unit,
-            "areas": [{"colour": it.colour, "label": it.label, "parts": it.parts} for it in self.areas],
-            "lines": [{"kind": it.kind, "steps": it.steps, "value": it.value} for it in self.lines],
+            "areas": [{"colour": area.colour, "label": area.label, "parts": area.parts} for area in self.areas],
+            "lines": [{"kind": line.kind, "steps": line.steps, "value": line.value} for line in self.lines],
         }
 
     def draw(self, steps: Mapping[str, Steps], start: float, span: float) -> Drawn:
@@ -133,7 +133,7 @@ def _run(levels: Floats, width: float, direction: int) -> str:
 
 
 def _time_ticks(start: float, span: float, most: int = 6) -> Iterable[tuple[float, str]]:
-    step = next((it for it in _STEPS if span / it <= most), _STEPS[-1])
+    step = next((length for length in _STEPS if span / length <= most), _STEPS[-1])
     first = start if start < REAL else 0.0
     at = first + math.ceil((start - first) / step) * step
     while at <= start + span:
@@ -169,7 +169,7 @@ def distribution(world: World, colours: Mapping[str, int], other: World | None, 
         paths.append(("line other", _cumulated(other, [*other.queues], longest), f"all queues, {other.title}"))
     paths.append(("line all", _cumulated(world, [*world.queues], longest), "all queues"))
     ticks = [(_log(seconds, longest), text) for seconds, text in _WAITS if seconds <= longest]
-    spaced = [it for index, it in enumerate(ticks) if not index or it[0] - ticks[index - 1][0] > 0.04]
+    spaced = [tick for index, tick in enumerate(ticks) if not index or tick[0] - ticks[index - 1][0] > 0.04]
     return Distribution(paths, spaced)
 
 

@@ -73,8 +73,8 @@ class Page:
     @staticmethod
     def reasons(job: Any) -> tuple[Sequence[Any], int]:
         """Return the reasons for which a job waited longest, in the order of their times, and the number of others."""
-        most = heapq.nlargest(_REASONS, job.waits, key=lambda it: it.seconds)
-        return sorted(most, key=lambda it: it.since), len(job.waits) - len(most)
+        most = heapq.nlargest(_REASONS, job.waits, key=lambda wait: wait.seconds)
+        return sorted(most, key=lambda wait: wait.since), len(job.waits) - len(most)
 
     @staticmethod
     def time(seconds: float | None) -> str:
@@ -89,10 +89,10 @@ class Page:
 
 def make(worlds: Sequence[World], title: str = "") -> Page:
     """Make the content of the page from one world, or from two: before and now."""
-    start = min(it.start for it in worlds)
-    span = max(it.end.at - start for it in worlds) or 1.0
-    longest = max([2.0, *(max(queue.waits, default=0.0) for it in worlds for queue in it.queues.values())])
-    names = list(dict.fromkeys(name for it in worlds for name in it.by_use()))
+    start = min(world.start for world in worlds)
+    span = max(world.end.at - start for world in worlds) or 1.0
+    longest = max([2.0, *(max(queue.waits, default=0.0) for world in worlds for queue in world.queues.values())])
+    names = list(dict.fromkeys(name for world in worlds for name in world.by_use()))
     most = SERIES if len(names) <= SERIES else SERIES - 1
     colours = {name: number for number, name in enumerate(names[:most])}
     shown, packed = [], []
@@ -102,10 +102,13 @@ def make(worlds: Sequence[World], title: str = "") -> Page:
         charts = list(_charts(world, names, colours))
         drawn = [chart.draw(steps, start, span) for chart in charts]
         waits = distribution(world, colours, other, longest)
-        rounded = max((it.rounded for it in steps.values()), default=0.0)
+        rounded = max((amounts.rounded for amounts in steps.values()), default=0.0)
         shown.append(Shown(world, colours, charts, drawn, waits, max(len(names) - _QUEUES, 0), rounded))
         packed.append(
-            {"steps": {name: it.packed() for name, it in steps.items()}, "charts": [it.packed() for it in charts]}
+            {
+                "steps": {name: amounts.packed() for name, amounts in steps.items()},
+                "charts": [chart.packed() for chart in charts],
+            }
         )
     data = msgspec.json.encode({"start": start, "span": span, "worlds": packed})
     text = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
@@ -224,5 +227,5 @@ def _signed(path: Sequence[str], change: float) -> str:
 
 def _changed(before: World, after: World) -> list[tuple[str, float, float]]:
     both = [(name, before.waited[name], wait) for name, wait in after.waited.items() if name in before.waited]
-    found = heapq.nlargest(WORST, both, key=lambda it: abs(it[2] - it[1]))
-    return [it for it in found if it[1] != it[2]]
+    found = heapq.nlargest(WORST, both, key=lambda change: abs(change[2] - change[1]))
+    return [change for change in found if change[1] != change[2]]

@@ -90,11 +90,11 @@ class World:
 
     def steps(self, name: str, start: float, kind: str) -> Steps:
         """Return a queue's `held` or `waiting`, or a sampled amount such as `deserved`, after `start`."""
-        it = self.queues[name]
+        queue = self.queues[name]
         if kind in ("held", "waiting"):
-            changes: Changes = getattr(it, kind)
+            changes: Changes = getattr(queue, kind)
             return changes.steps(start, CHANGES // (2 * len(self.queues)), self.span)
-        times, values = it.samples.get(kind, ([], []))
+        times, values = queue.samples.get(kind, ([], []))
         return Steps.of([at - start for at in times], values)
 
 
@@ -145,10 +145,10 @@ class _Reader:
         self.world.run = run
 
     def add_sample(self, sample: Any) -> None:
-        for name, it in sample.queues.items():
+        for name, amounts in sample.queues.items():
             samples = self._queue(name).samples
             for kind in SAMPLED:
-                amount = getattr(it, kind)
+                amount = getattr(amounts, kind)
                 if amount is not None:
                     times, values = samples.setdefault(kind, ([], []))
                     times.append(sample.at)
@@ -192,12 +192,12 @@ class _Reader:
     def _queue(self, name: str) -> Queue:
         return self.world.queues.setdefault(name, Queue(name))
 
-    def _add_eviction(self, job: Any, it: Any) -> None:
-        by = it.preemptor_queue or (job.queue if it.preemptor else NODES)
+    def _add_eviction(self, job: Any, eviction: Any) -> None:
+        by = eviction.preemptor_queue or (job.queue if eviction.preemptor else NODES)
         taken = self.world.taken.setdefault((job.queue, by), Taken(job.queue, by))
         taken.times += 1
-        taken.pods += it.pods
-        taken.card_hours += it.lost / 3600
+        taken.pods += eviction.pods
+        taken.card_hours += eviction.lost / 3600
 
 
 def _keep(heap: list[tuple[float, str, Any]], item: tuple[float, str, Any]) -> None:
