@@ -117,7 +117,7 @@ def items_of(
             if isinstance(row, Mapping):
                 name = names[rows.setdefault(id(row), len(rows))]
                 row_name = "-".join(row.values())  # pytest escapes letters beyond ASCII, unless configured otherwise
-                others.remove(next(it for it in others if it in (row_name, ascii_escaped(row_name))))
+                others.remove(next(other for other in others if other in (row_name, ascii_escaped(row_name))))
             name += f"[{'-'.join(others)}]" if others else ""
             # without these, pytest puts all parameters into the id
             more = {"callspec": replace(spec, _idlist=()), "keywords": {spec.id: True}}
@@ -142,12 +142,12 @@ def nodes_of(item: pytest.Item) -> tuple[Any, Any]:
     return template.feature, template.render(dict(callspec.params.get(_EXAMPLE, {})) if callspec is not None else {})
 
 
-def _rendered(template: Any, row: Any) -> list[Sentence]:
+def _rendered(template: Any, example: Any) -> list[Sentence]:
     return [
         Sentence(
-            step.type, step.keyword, step.name, step.line_number, _cells(rows), tuple(it.location.line for it in rows)
+            step.type, step.keyword, step.name, step.line_number, _cells(rows), tuple(row.location.line for row in rows)
         )
-        for step in template.render(row).steps
+        for step in template.render(example).steps
         for rows in [step.datatable.rows if step.datatable is not None else ()]
     ]
 
@@ -183,8 +183,8 @@ def _definition(context: Any, level: str = "") -> StepDefinition:
 
 def all_definitions() -> list[StepDefinition]:
     """Return every imported step definition, ordered by place."""
-    found = [_definition(it) for it in step_function_context_registry.values()]
-    return sorted(found, key=lambda it: (it.file, it.line))
+    found = [_definition(context) for context in step_function_context_registry.values()]
+    return sorted(found, key=lambda definition: (definition.file, definition.line))
 
 
 def import_beside(file: Path, config: pytest.Config) -> types.ModuleType:

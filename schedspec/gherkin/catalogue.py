@@ -31,27 +31,31 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 def sentences() -> list[CatalogueEntry]:
     """Return every sentence of ours, ordered by module and place; those of other languages come last."""
     modules = {module.__name__ for module in own_steps.ours()}
-    found = [_entry(it) for it in bdd.all_definitions() if own_steps.is_ours(it) and it.function.__module__ in modules]
-    return sorted(found, key=lambda it: it.language != "en")
+    found = [
+        _entry(step)
+        for step in bdd.all_definitions()
+        if own_steps.is_ours(step) and step.function.__module__ in modules
+    ]
+    return sorted(found, key=lambda entry: entry.language != "en")
 
 
 def own_sentences() -> list[CatalogueEntry]:
     """Return every sentence of the project's own that was imported, by file and line."""
-    theirs = (it for it in bdd.all_definitions() if not own_steps.is_ours(it))
-    return [_entry(it) for it in theirs if it.function.__module__.partition(".")[0] != "pytest_bdd"]
+    theirs = (step for step in bdd.all_definitions() if not own_steps.is_ours(step))
+    return [_entry(step) for step in theirs if step.function.__module__.partition(".")[0] != "pytest_bdd"]
 
 
-def _entry(it: bdd.StepDefinition) -> CatalogueEntry:
-    facts = step_decorators.facts_of(it.pattern)
-    docs = (inspect.getdoc(it.function) or "(it has no docstring)").splitlines()[0]
+def _entry(step: bdd.StepDefinition) -> CatalogueEntry:
+    facts = step_decorators.facts_of(step.pattern)
+    docs = (inspect.getdoc(step.function) or "(it has no docstring)").splitlines()[0]
     return CatalogueEntry(
-        module=it.function.__module__.rpartition(".")[2],
-        type=(it.type or "any").capitalize(),
-        sentence=it.pattern,
+        module=step.function.__module__.rpartition(".")[2],
+        type=(step.type or "any").capitalize(),
+        sentence=step.pattern,
         meaning=docs,
         words={name: list(words) for name, words in facts.words.items()},
         columns={work: list(columns) for work, columns in facts.columns.items()},
-        language="en" if it.pattern.isascii() else "zh-CN",
+        language="en" if step.pattern.isascii() else "zh-CN",
     )
 
 
@@ -62,13 +66,13 @@ def text(found: Sequence[CatalogueEntry]) -> str:
 
 def _lines(found: Sequence[CatalogueEntry]) -> Iterator[str]:
     tables: dict[str, str] = {}
-    for module, entries in groupby(found, key=lambda it: (it.language, it.module)):
+    for module, entries in groupby(found, key=lambda entry: (entry.language, entry.module)):
         yield f"{module[1]}{'' if module[0] == 'en' else f' ({module[0]})'}"
-        for it in entries:
-            yield f"  {it.type:5} {it.sentence}"
-            yield f"        {it.meaning}"
-            yield from (f"        {{{name}}}: {', '.join(words)}" for name, words in it.words.items())
-            yield from (f"        {line}" for line in _once(it, tables))
+        for entry in entries:
+            yield f"  {entry.type:5} {entry.sentence}"
+            yield f"        {entry.meaning}"
+            yield from (f"        {{{name}}}: {', '.join(words)}" for name, words in entry.words.items())
+            yield from (f"        {line}" for line in _once(entry, tables))
         yield ""
 
 
@@ -79,11 +83,13 @@ def _once(entry: CatalogueEntry, tables: dict[str, str], quote: str = "") -> lis
     """
     if not entry.columns:
         return []
-    every = [it for it in next(iter(entry.columns.values())) if all(it in names for names in entry.columns.values())]
+    every = [
+        name for name in next(iter(entry.columns.values())) if all(name in names for names in entry.columns.values())
+    ]
     several = len(entry.columns) > 1
-    lines = [_columns("", [f"{quote}{it}{quote}" for it in every])] if several else []
+    lines = [_columns("", [f"{quote}{name}{quote}" for name in every])] if several else []
     for work, names in entry.columns.items():
-        own = [f"{quote}{it}{quote}" for it in names if not several or it not in every]
+        own = [f"{quote}{name}{quote}" for name in names if not several or name not in every]
         lines += [f"{'and ' if several else ''}{_columns(work, own)}"]
     first = tables.get(text := "\n".join(lines))
     tables.setdefault(text, entry.sentence)
@@ -98,12 +104,12 @@ def markdown(found: Sequence[CatalogueEntry]) -> str:
     """Return the catalogue for a page: one table for each module."""
     rows: list[str] = []
     tables: dict[str, str] = {}
-    for (language, module), entries in groupby(found, key=lambda it: (it.language, it.module)):
+    for (language, module), entries in groupby(found, key=lambda entry: (entry.language, entry.module)):
         rows += ["", f"## {module}" + ("" if language == "en" else f" ({language})"), ""]
         rows += ["| | sentence | what it means |", "| --- | --- | --- |"]
-        for it in entries:
-            more = [f"`{{{name}}}`: {', '.join(words)}" for name, words in it.words.items()]
-            more += _once(it, tables, "`")
-            meaning = "<br>".join(part.replace("|", "\\|") for part in (it.meaning, *more))
-            rows.append(f"| {it.type} | `{it.sentence}` | {meaning} |")
+        for entry in entries:
+            more = [f"`{{{name}}}`: {', '.join(words)}" for name, words in entry.words.items()]
+            more += _once(entry, tables, "`")
+            meaning = "<br>".join(part.replace("|", "\\|") for part in (entry.meaning, *more))
+            rows.append(f"| {entry.type} | `{entry.sentence}` | {meaning} |")
     return "\n".join(rows[1:]) + "\n"

@@ -28,7 +28,7 @@ RUN_FACTS: pytest.StashKey[RunFacts] = pytest.StashKey()
 def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return what `pytest_collect_file` returns for `file_path`."""
     folders = parent.config.stash.get(FOLDERS, ())
-    if file_path.suffix != ".feature" or not any(file_path.is_relative_to(it) for it in folders):
+    if file_path.suffix != ".feature" or not any(file_path.is_relative_to(folder) for folder in folders):
         return None
     return FeatureFile.from_parent(parent, path=file_path)
 
@@ -61,14 +61,14 @@ class FeatureFile(pytest.Module):
             problems += step_check.check_steps(document, text.splitlines(), index, facts)
         if problems or document is None:
             shown = selection.shown_path(self.path, self.config)
-            self.problems = sorted(problems, key=lambda it: it.line)
+            self.problems = sorted(problems, key=lambda problem: problem.line)
             raise self.CollectError(step_check.format_problems(shown, problems))
         documents.forget(self.path)
         short_names.register(self)
         functions = {node.name: bdd.bind(self.path, node) for node in documents.scenarios_of(document)}
         vars(self.obj).update(functions)
         self.config.stash.setdefault(HIDDEN, set()).update(index.hidden)
-        for name, found in groupby(selection.entries(document), key=lambda it: it.rule):
+        for name, found in groupby(selection.entries(document), key=lambda entry: entry.rule):
             if name is None:
                 yield from items_of(self, self, functions, list(found))
             else:
@@ -98,7 +98,7 @@ def items_of(
     entries: Sequence[selection.Entry],
 ) -> Iterator[pytest.Item]:
     """Yield the items of these entries: one for each scenario, or one for each row of its examples."""
-    for name, rows in groupby(entries, key=lambda it: it.scenario.name):
+    for name, rows in groupby(entries, key=lambda entry: entry.scenario.name):
         yield from bdd.items_of(file, parent, functions[name], [row.name for row in rows])
 
 

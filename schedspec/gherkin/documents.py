@@ -69,7 +69,7 @@ class Keywords:
 
     def usual(self, kind: str) -> str:
         """Return the most common keyword for a kind of heading: not Example for Scenario, nor 剧本 for 场景."""
-        words = [word for word, it in self.headings.items() if it == kind]
+        words = [word for word, heading in self.headings.items() if heading == kind]
         return "Scenario" if "Scenario" in words else words[0]
 
 
@@ -139,7 +139,7 @@ def document_of(text: str) -> Document:
     try:
         return GherkinDocument.from_dict(Parser().parse(text)).feature
     except CompositeParserException as problem:
-        raise UnreadableFeatureError([_parse_error(it) for it in problem.errors]) from None
+        raise UnreadableFeatureError([_parse_error(error) for error in problem.errors]) from None
     except KeyError:  # the parser has no error for a file without a feature
         raise UnreadableFeatureError([(1, "there is no Feature in this file")]) from None
 
@@ -158,16 +158,22 @@ def _parse_error(error: Any) -> tuple[int, str]:
 
 def keywords_of(language: str) -> Keywords:
     """Return the keywords of a language as `# language:` names it; the English ones for an unknown language."""
-    it: Any = Dialect.for_name(language) or Dialect.for_name("en")
+    dialect: Any = Dialect.for_name(language) or Dialect.for_name("en")
     headings = {
-        "feature": it.feature_keywords,
-        "rule": it.rule_keywords,
-        "background": it.background_keywords,
-        "scenario": it.scenario_keywords,
-        "outline": it.scenario_outline_keywords,
-        "examples": it.examples_keywords,
+        "feature": dialect.feature_keywords,
+        "rule": dialect.rule_keywords,
+        "background": dialect.background_keywords,
+        "scenario": dialect.scenario_keywords,
+        "outline": dialect.scenario_outline_keywords,
+        "examples": dialect.examples_keywords,
     }
-    steps = (it.given_keywords, it.when_keywords, it.then_keywords, it.and_keywords, it.but_keywords)
+    steps = (
+        dialect.given_keywords,
+        dialect.when_keywords,
+        dialect.then_keywords,
+        dialect.and_keywords,
+        dialect.but_keywords,
+    )
     return Keywords(
         headings={str(word): kind for kind, words in headings.items() for word in words},
         steps=tuple(word.strip() for words in steps for word in words if word.strip() != "*"),
@@ -242,9 +248,9 @@ def _typed(steps: Sequence[StepNode], kind: str) -> Iterator[tuple[str, StepNode
         yield kind, step
 
 
-def _sentence(kind: str, step: StepNode, row: Mapping[str, str]) -> Sentence:
+def _sentence(kind: str, step: StepNode, example: Mapping[str, str]) -> Sentence:
     rows = step.datatable.rows if step.datatable is not None else []
-    raw = [[cell.value or "" for cell in it.cells] for it in rows]
+    raw = [[cell.value or "" for cell in row.cells] for row in rows]
     doc = step.docstring.content if step.docstring is not None else ""
     used = {
         name for text in (step.text, doc, *(cell for cells in raw for cell in cells)) for name in PARAM_RE.findall(text)
@@ -252,12 +258,12 @@ def _sentence(kind: str, step: StepNode, row: Mapping[str, str]) -> Sentence:
     return Sentence(
         kind,
         step.keyword,
-        filled(step.text, row),
+        filled(step.text, example),
         step.location.line,
-        tuple(tuple(filled(cell, row) for cell in cells) for cells in raw),
-        tuple(it.location.line for it in rows),
+        tuple(tuple(filled(cell, example) for cell in cells) for cells in raw),
+        tuple(row.location.line for row in rows),
         step.docstring.location.line if step.docstring is not None else 0,
-        tuple((name, value) for name, value in row.items() if name in used),
+        tuple((name, value) for name, value in example.items() if name in used),
     )
 
 

@@ -23,7 +23,8 @@ def paint(longrepr: Any, markup: Callable[[str, int], dict[str, bool]]) -> None:
     if isinstance(longrepr, ExceptionChainRepr):
         for trace, _, _ in longrepr.chain:
             trace.reprentries = [
-                _Painted(it.lines, markup) if isinstance(it, ReprEntryNative) else it for it in trace.reprentries
+                _Painted(entry.lines, markup) if isinstance(entry, ReprEntryNative) else entry
+                for entry in trace.reprentries
             ]
 
 

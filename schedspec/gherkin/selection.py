@@ -76,7 +76,7 @@ def _rows(document: documents.Document) -> Iterator[tuple[str | None, documents.
 
 def _lines(document: documents.Document, node: documents.ScenarioNode) -> range:
     """Return the lines of a part: from its first tag to the line before the next part."""
-    starts = sorted(_first(it) for it in documents.parts_of(document))
+    starts = sorted(_first(part) for part in documents.parts_of(document))
     first = _first(node)
     return range(first, next((start for start in starts if start > first), 1 << 31))
 
@@ -112,17 +112,17 @@ def _chosen(argument: str, folder: Path) -> list[str]:
     except documents.UnreadableFeatureError:
         return [path]
     known = entries(document)
-    if what.split(":")[0].isdigit() and not any(it.node == what for it in known):
+    if what.split(":")[0].isdigit() and not any(entry.node == what for entry in known):
         return _by_line(path, int(what.split(":")[0]), document, known)
     return [f"{path}::{node}" for node in _by_name(what, known)]
 
 
 def _by_line(path: str, line: int, document: documents.Document, known: Sequence[Entry]) -> list[str]:
-    there = [it for it in known if line in it.lines]
-    row = [it for it in there if it.row == line]
+    there = [entry for entry in known if line in entry.lines]
+    row = [entry for entry in there if entry.row == line]
     if there:
-        return [f"{path}::{it.node}" for it in row or there]
-    rule = next((it for it in reversed(list(documents.rules_of(document))) if _first(it) <= line), None)
+        return [f"{path}::{entry.node}" for entry in row or there]
+    rule = next((part for part in reversed(list(documents.rules_of(document))) if _first(part) <= line), None)
     if rule is not None:  # its own line, its description, its background
         return [f"{path}::{rule.name}"]
     if known and line < known[0].lines.start and line > 0:
@@ -131,8 +131,8 @@ def _by_line(path: str, line: int, document: documents.Document, known: Sequence
 
 
 def _by_name(what: str, known: Sequence[Entry]) -> list[str]:
-    if any(what in (it.node, it.rule) for it in known):
+    if any(what in (entry.node, entry.rule) for entry in known):
         return [what]
     plain = what.rpartition("::")[2]
-    found = [it.node for it in known if plain in (it.name, it.scenario.name)]
+    found = [entry.node for entry in known if plain in (entry.name, entry.scenario.name)]
     return found or [what]

@@ -35,12 +35,14 @@ class StepIndex:
     _found: dict[tuple[str, str], list[bdd.StepDefinition]] = field(default_factory=dict)
 
     def find(self, sentence: documents.Sentence) -> list[bdd.StepDefinition]:
-        """Return every matching definition; exactly one is correct. The project's own hide ours."""
+        """Return every matching step; exactly one is correct. The project's own hide ours."""
         key = (sentence.type, sentence.text)
         if key not in self._found:
-            found = [it for it in self.definitions if it.type in (None, sentence.type) and it.matches(sentence.text)]
-            own = _innermost([it for it in found if not own_steps.is_ours(it)])
-            self.hidden.update(it.pattern for it in found if own and own_steps.is_ours(it))
+            found = [
+                step for step in self.definitions if step.type in (None, sentence.type) and step.matches(sentence.text)
+            ]
+            own = _innermost([step for step in found if not own_steps.is_ours(step)])
+            self.hidden.update(step.pattern for step in found if own and own_steps.is_ours(step))
             self._found[key] = own or found
         return self._found[key]
 
@@ -48,28 +50,34 @@ class StepIndex:
         """Return the pattern that the author may have meant."""
         plain = _QUOTED.sub('""', sentence.text)
         wordings = {
-            wording: it.pattern
-            for it in self.definitions
-            if it.type in (None, sentence.type)
-            for wording in _wordings(it.pattern)
+            wording: step.pattern
+            for step in self.definitions
+            if step.type in (None, sentence.type)
+            for wording in _wordings(step.pattern)
         }
         found = difflib.get_close_matches(plain, wordings, n=1, cutoff=0.5)
         if not found:
             return None
         near = wordings[found[0]]
-        words = "; ".join(f"{{{name}}}: {', '.join(it)}" for name, it in step_decorators.facts_of(near).words.items())
+        words = "; ".join(
+            f"{{{name}}}: {', '.join(choices)}" for name, choices in step_decorators.facts_of(near).words.items()
+        )
         return f"{near} ({words})" if words else near
 
     def other_kinds(self, sentence: documents.Sentence) -> list[str]:
         """Return the other kinds of step (given, when, then) that match the sentence."""
         found = {
-            it.type for it in self.definitions if it.type not in (None, sentence.type) and it.matches(sentence.text)
+            step.type
+            for step in self.definitions
+            if step.type not in (None, sentence.type) and step.matches(sentence.text)
         }
         return [kind.capitalize() for kind in ("given", "when", "then") if kind in found]
 
     def is_sentence(self, text: str) -> bool:
         """Whether a step of any kind matches this text, other than a pattern that matches nearly everything."""
-        return any(len(_PLACEHOLDER.sub("", it.pattern)) > _TELLING and it.matches(text) for it in self.definitions)
+        return any(
+            len(_PLACEHOLDER.sub("", step.pattern)) > _TELLING and step.matches(text) for step in self.definitions
+        )
 
 
 def _wordings(pattern: str) -> Iterator[str]:
@@ -83,10 +91,10 @@ def _wordings(pattern: str) -> Iterator[str]:
 def _innermost(found: list[bdd.StepDefinition]) -> list[bdd.StepDefinition]:
     """Return the definitions of the innermost conftest, which hides others with the same pattern."""
     deepest: dict[tuple[str | None, str], int] = {}
-    for it in found:
-        key = (it.type, it.pattern)
-        deepest[key] = max(deepest.get(key, 0), len(it.level))
-    return [it for it in found if len(it.level) == deepest[it.type, it.pattern]]
+    for step in found:
+        key = (step.type, step.pattern)
+        deepest[key] = max(deepest.get(key, 0), len(step.level))
+    return [step for step in found if len(step.level) == deepest[step.type, step.pattern]]
 
 
 def check_document(document: documents.Document, markers: Collection[str]) -> Iterator[Problem]:
@@ -136,7 +144,7 @@ def _check_rules(document: documents.Document) -> Iterator[Problem]:
 
 def _check_examples(node: documents.ScenarioNode) -> Iterator[Problem]:
     outline = "outline" in node.keyword.lower() or "template" in node.keyword.lower() or bool(node.examples)
-    if outline and not any(it.table_body for it in node.examples):
+    if outline and not any(table.table_body for table in node.examples):
         yield Problem(node.location.line, f"the outline {node.name!r} has no row of examples: it would not run")
     rows: dict[tuple[str, ...], int] = {}
     for examples in node.examples:
@@ -190,11 +198,11 @@ def _check_sentence(
     if not found:
         yield line, _undefined(sentence, row, index)
     if len(found) > 1:
-        places = "".join(f"\n    {it.pattern!r} at {it.where}" for it in found)
+        places = "".join(f"\n    {step.pattern!r} at {step.where}" for step in found)
         yield line, f"{len(found)} steps match: {sentence}{places}"
-    for it in found:
-        if it.is_async:
-            yield line, f"the step is `async def`, which would never be awaited: {sentence}\n    at {it.where}"
+    for step in found:
+        if step.is_async:
+            yield line, f"the step is `async def`, which would never be awaited: {sentence}\n    at {step.where}"
     if len(found) == 1:
         for at, text in check_sentence(sentence, found[0], known):
             yield at, f"{text}{row}"

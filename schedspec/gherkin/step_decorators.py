@@ -134,7 +134,7 @@ def refusal_in(function: Callable[..., object], values: Mapping[str, Any]) -> st
 def shape_of(function: Callable[..., object], values: Mapping[str, Any], header: Sequence[str]) -> Shape | None:
     """Return the form of a sentence's table with the sentence's own column names; None if undeclared."""
     shapes: Mapping[str, Shape] = getattr(function, _SHAPES, {})
-    found = next((shapes[it] for it in ("", *map(str, values.values())) if it in shapes), None)
+    found = next((shapes[work] for work in ("", *map(str, values.values())) if work in shapes), None)
     called: Mapping[str, str] = getattr(function, _CALLED, {})
     return found.called(called, header) if found is not None and called else found
 
@@ -200,7 +200,7 @@ def _columns(function: Callable[..., object], used: Mapping[str, Wording]) -> Ma
     shapes: Mapping[str, Shape] = getattr(function, _SHAPES, {})
     called = {mean: word for wording in used.values() for word, mean in wording.meaning.items()}
     names: Mapping[str, str] = getattr(function, _CALLED, {})
-    return {called.get(work, work): tuple(it.called(names, ()).columns) for work, it in shapes.items()}
+    return {called.get(work, work): tuple(shape.called(names, ()).columns) for work, shape in shapes.items()}
 
 
 def _translated(needs: Any, parser: Any, sentence: str, columns: Mapping[str, str]) -> Any:
@@ -282,6 +282,6 @@ def _with_full_names(function: Callable[..., Any]) -> Callable[..., Any]:
         return (yield from function(**with_short_names(arguments)))
 
     chosen: Any = generator if inspect.isgeneratorfunction(function) else step
-    parameters = [it.replace(name=full.get(name, name)) for name, it in signature.parameters.items()]
+    parameters = [parameter.replace(name=full.get(name, name)) for name, parameter in signature.parameters.items()]
     chosen.__signature__ = signature.replace(parameters=parameters)
     return cast("Callable[..., Any]", chosen)

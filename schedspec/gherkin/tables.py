@@ -102,10 +102,10 @@ class Shape:
 
         return replace(
             self,
-            columns={name_of(it): column for it, column in self.columns.items()},
+            columns={name_of(ours): column for ours, column in self.columns.items()},
             required=tuple(map(name_of, self.required)),
             unique=name_of(self.unique),
-            refers={name_of(it): kind for it, kind in self.refers.items()},
+            refers={name_of(ours): kind for ours, kind in self.refers.items()},
         )
 
 

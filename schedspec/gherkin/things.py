@@ -114,19 +114,22 @@ class Known:
         if kinds in (POLICY, POLICY_FILE):
             return self.facts.policy(name, kinds == POLICY)
         if kinds == REASON:
-            names = [*(it for found in self._things.values() for it in found), *(it[2] for it in self._needed)]
+            names = [
+                *(thing for found in self._things.values() for thing in found),
+                *(need[2] for need in self._needed),
+            ]
             return "" if self._anything else self.facts.reason(name, names)
         wanted = kinds.split("|")
         if self._anything or any(self._is_there(kind, name) for kind in wanted):
             return ""
-        there = list(dict.fromkeys(it for kind in wanted for it in self._things.get(kind, ())))
-        known = ", ".join(it for it in there if "*" not in it) or ", ".join(there) or "none"
+        there = list(dict.fromkeys(thing for kind in wanted for thing in self._things.get(kind, ())))
+        known = ", ".join(thing for thing in there if "*" not in thing) or ", ".join(there) or "none"
         return f"nothing before this makes a {' or '.join(wanted)} {name!r}{nearest(name, there)}; there are: {known}"
 
     def _is_there(self, kind: str, name: str) -> bool:
         own = self._things.get(WORKLOAD, ()) if self.facts.own_templates else ()
         return (
             kind in self._open
-            or any(fnmatchcase(name, it) for it in self._things.get(kind, ()))
-            or any(name.startswith(f"{it}-") for it in own)
+            or any(fnmatchcase(name, thing) for thing in self._things.get(kind, ()))
+            or any(name.startswith(f"{thing}-") for thing in own)
         )
