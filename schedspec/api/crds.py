@@ -82,9 +82,8 @@ def remove(api: Api, folder: Path, label: str) -> list[str]:
     going: list[str] = []
     objects = [(obj, _find(api, obj)) for obj in _read(folder)]
     ours = [(obj, there) for obj, there in objects if there and label in (there["metadata"].get("labels") or {})]
-    for obj, there in sorted(
-        ours, key=lambda it: it[0]["kind"] == _DEFINITION
-    ):  # first the policies, which could refuse deletions
+    # first the policies, which could refuse deletions
+    for obj, there in sorted(ours, key=lambda pair: pair[0]["kind"] == _DEFINITION):
         path, name = _path(api, obj), obj["metadata"]["name"]
         users = _instances(api, obj) if obj["kind"] == _DEFINITION else []
         if users:
@@ -154,7 +153,9 @@ def _served(api: Api, definition: Object) -> float:
     try:
         conditions = api.call("GET", _path(api, definition)).get("status", {}).get("conditions") or ()
         since = [
-            it["lastTransitionTime"] for it in conditions if it["type"] == "Established" and it["status"] == "True"
+            condition["lastTransitionTime"]
+            for condition in conditions
+            if condition["type"] == "Established" and condition["status"] == "True"
         ]
         if not since:
             raise _UnsettledError(f"the definition {name} is not Established: {conditions}")

@@ -22,9 +22,9 @@ class Mark(NamedTuple):
 
     def find(self, obj: dict[str, Any]) -> dict[str, Any] | None:
         """Return the object's condition with this mark, or None."""
-        for it in (obj.get("status") or {}).get("conditions") or ():
-            if (it.get("type"), it.get("status")) == self[:2] and self.reason in ("", it.get("reason")):
-                return dict(it)
+        for cond in (obj.get("status") or {}).get("conditions") or ():
+            if (cond.get("type"), cond.get("status")) == self[:2] and self.reason in ("", cond.get("reason")):
+                return dict(cond)
         return None
 
 

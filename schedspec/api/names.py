@@ -95,7 +95,7 @@ class Names:
             roots = list(yaml.compose_all(text, yaml.SafeLoader))
         except yaml.YAMLError:
             return text  # the scheduler says what is wrong
-        found = sorted((it.start_mark.index, it.end_mark.index) for root in roots for it in _queues_in(root))
+        found = sorted((node.start_mark.index, node.end_mark.index) for root in roots for node in _queues_in(root))
         for start, end in reversed(found):
             text = text[:start] + self._listed(text[start:end]) + text[end:]
         return text
@@ -147,7 +147,7 @@ def _queues_in(node: yaml.nodes.Node | None, *, named: bool = False) -> list[yam
     """Return the scalars of a policy that name queues, in the order of the text."""
     if isinstance(node, yaml.MappingNode):
         pairs = [(str(key.value).rpartition(".")[2] in _IN_POLICIES, value) for key, value in node.value]
-        return [it for is_queue, value in pairs for it in _queues_in(value, named=is_queue)]
+        return [scalar for is_queue, value in pairs for scalar in _queues_in(value, named=is_queue)]
     if isinstance(node, yaml.SequenceNode):
-        return [it for value in node.value for it in _queues_in(value, named=named)]
+        return [scalar for value in node.value for scalar in _queues_in(value, named=named)]
     return [node] if named and isinstance(node, yaml.ScalarNode) else []
