@@ -101,12 +101,14 @@ def _line(queue: str, parents: dict[str, str]) -> list[str]:
 
 def _queues_of_groups(history: History) -> dict[str, str]:
     """Return the queue that the last version of each PodGroup names."""
-    versions = (it for kind in views.QUEUED for it in history.versions(kind))
-    return {it.ref.name: views.queue_named_by(it.object) for it in versions}
+    versions = (version for kind in views.QUEUED for version in history.versions(kind))
+    return {version.ref.name: views.queue_named_by(version.object) for version in versions}
 
 
 def _parents(history: History) -> dict[str, str]:
-    return {it.ref.name: str(_spec(it.object).get("parent") or "") for it in history.versions(Kind.QUEUE)}
+    return {
+        version.ref.name: str(_spec(version.object).get("parent") or "") for version in history.versions(Kind.QUEUE)
+    }
 
 
 def _spec(obj: Object) -> Object:

@@ -78,7 +78,7 @@ def are_made(workload: str) -> Check:
 
     def check(view: View) -> Outcome:
         pods, wanted = (
-            [it for it in views.pods_of(view, workload) if not views.is_leaving(it)],
+            [pod for pod in views.pods_of(view, workload) if not views.is_leaving(pod)],
             wanted_pods(view, workload),
         )
         ok = not held(pods) or len(pods) >= (wanted or 0)
@@ -123,11 +123,11 @@ def some_run(number: int, workloads: Sequence[str]) -> Check:
     def check(view: View) -> Outcome:
         whole = [is_whole(name)(view) for name in workloads]
         running = [name for name in workloads if runs(name)(view).ok]
-        seen = "; ".join(f"{name}: {it.seen}" for name, it in zip(workloads, whole, strict=True))
-        ok = len(running) == number and all(it.ok for it in whole)
+        seen = "; ".join(f"{name}: {outcome.seen}" for name, outcome in zip(workloads, whole, strict=True))
+        ok = len(running) == number and all(outcome.ok for outcome in whole)
         verb = "runs" if number == 1 else "run"
         expected = f"exactly {number} of {', '.join(workloads)} {verb}, the others have no node"
-        return Outcome(ok, expected, seen, tuple(ref for it in whole for ref in it.about))
+        return Outcome(ok, expected, seen, tuple(ref for outcome in whole for ref in outcome.about))
 
     return check
 

@@ -27,7 +27,7 @@ def find(history: History, sentences: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     for pod in history.now().mine(Kind.POD):
         workload = views.workload_of(pod)
-        if views.waits(pod) and not any(f'"{workload}"' in it and _is_reason(it) for it in sentences):
+        if views.waits(pod) and not any(f'"{workload}"' in sentence and _is_reason(sentence) for sentence in sentences):
             name = str(pod["metadata"]["name"])
             for wish in _wishes(pod["spec"], labels, resources):
                 found[f"pod {name} waits for what no node has: {wish}"] = None

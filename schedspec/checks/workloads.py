@@ -32,7 +32,7 @@ def of_known(factory: Callable[Concatenate[str, P], Check]) -> Callable[Concaten
             outcome = check(view)
             if _is_known(view, workload):
                 return outcome
-            there = sorted({str(it["metadata"]["name"]) for kind in OWNERS for it in view.mine(kind)})
+            there = sorted({str(owner["metadata"]["name"]) for kind in OWNERS for owner in view.mine(kind)})
             text = f"there is no workload {workload}{nearest(workload, there)}; there are: {', '.join(there) or 'none'}"
             return replace(outcome, ok=False, seen=text, hopeless=IN_FLUX)
 
@@ -60,14 +60,16 @@ def _is_known(view: View, workload: str) -> bool:
     """Whether the workload exists or existed."""
     if wanted_pods(view, workload) is not None or views.podgroup_of(view, workload) is not None:
         return True
-    own = (it for kind in (*OWNERS, Kind.POD, *GANGS) for it in view.versions(kind, workload))
-    pods = (it for it in view.versions(Kind.POD) if views.workload_of(it.object) == workload)
+    own = (version for kind in (*OWNERS, Kind.POD, *GANGS) for version in view.versions(kind, workload))
+    pods = (version for version in view.versions(Kind.POD) if views.workload_of(version.object) == workload)
     return next(chain(own, pods), None) is not None
 
 
 def held(pods: Iterable[Object]) -> list[Object]:
     """Return the pods that have a node and are not being evicted or deleted."""
-    return [it for it in pods if it["spec"].get("nodeName") and not views.is_leaving(it) and not views.eviction(it)]
+    return [
+        pod for pod in pods if pod["spec"].get("nodeName") and not views.is_leaving(pod) and not views.eviction(pod)
+    ]
 
 
 def since(view: View, pods: Iterable[Object]) -> str:
@@ -81,8 +83,14 @@ def since(view: View, pods: Iterable[Object]) -> str:
 def _since(view: View, pod: Object) -> tuple[str, float]:
     does = "runs" if views.runs(pod) else f"is on {pod['spec']['nodeName']}"
     meta = pod["metadata"]
-    seen = (it for it in view.versions(Kind.POD, str(meta["name"])) if it.uid == str(meta.get("uid", "")))
-    like = (it for it in seen if views.runs(it.object) or (it.object["spec"].get("nodeName") and not views.runs(pod)))
+    seen = (
+        version for version in view.versions(Kind.POD, str(meta["name"])) if version.uid == str(meta.get("uid", ""))
+    )
+    like = (
+        version
+        for version in seen
+        if views.runs(version.object) or (version.object["spec"].get("nodeName") and not views.runs(pod))
+    )
     first = next(like, None)
     return does, view.history.seconds(first.at) if first is not None else 0.0
 
@@ -98,8 +106,8 @@ def wanted_pods(view: View, workload: str) -> int | None:
 
 def _of_jobs(view: View, workload: str, job: Object) -> int:
     """Return the number of pods of all Jobs of a gang. A gang that has grown has more than one."""
-    jobs = [job, *(it for it in view.mine(Kind.JOB) if it is not job and _workload(it) == workload)]
-    return sum(_replicas(Kind.JOB, it) for it in jobs)
+    jobs = [job, *(other for other in view.mine(Kind.JOB) if other is not job and _workload(other) == workload)]
+    return sum(_replicas(Kind.JOB, obj) for obj in jobs)
 
 
 def _workload(job: Object) -> str:
@@ -112,7 +120,7 @@ def _replicas(kind: Kind, obj: Object) -> int:
         case Kind.VCJOB:
             return sum(int(task.get("replicas", 1)) for task in spec.get("tasks") or ())
         case Kind.PYTORCHJOB:
-            return sum(int(it.get("replicas", 1)) for it in (spec.get("pytorchReplicaSpecs") or {}).values())
+            return sum(int(replica.get("replicas", 1)) for replica in (spec.get("pytorchReplicaSpecs") or {}).values())
         case Kind.DEPLOYMENT:
             return int(spec.get("replicas", 1))
         case Kind.JOB:
@@ -139,7 +147,9 @@ def tally(pods: Iterable[Object], wanted: int | None = None) -> str:
     head = f"{sum(map(views.runs, found))} of {total} run"
     if wanted is not None and len(found) != wanted:
         head += f"; {views.count(len(found), 'pod')} exist{'s' * (len(found) == 1)}"
-    return "; ".join([head, *(f"{len(it)} {state}: {', '.join(sorted(it))}" for state, it in sorted(states.items()))])
+    return "; ".join(
+        [head, *(f"{len(names)} {state}: {', '.join(sorted(names))}" for state, names in sorted(states.items()))]
+    )
 
 
 def _bound(pod: Object) -> str:
