@@ -59,8 +59,8 @@ def outputs(suite: Suite, report: str, page: str = "") -> str:
     values = {
         "verdict": suite.verdict,
         "passed": len(suite.passed),
-        "failed": sum(it.verdict == "failed" for it in suite.bad),
-        "errors": sum(it.verdict == "error" for it in suite.bad),
+        "failed": sum(result.verdict == "failed" for result in suite.bad),
+        "errors": sum(result.verdict == "error" for result in suite.bad),
         "skipped": len(suite.skipped),
         "report": report.replace("\n", " "),
         "page": page.replace("\n", " "),
@@ -126,8 +126,8 @@ def _failures(bad: Sequence[Result], links: Links, report: str) -> list[str]:
     for case in bad[:_ROWS]:
         where = f"{links.place(case.places[0])} " if case.places else ""
         seen = case.seen or (case.places[0].text if case.places else "") or next(iter(case.text.splitlines()), "")
-        texts = (_html(_cut(it)) for it in (case.name, case.expected, seen, case.because))
-        name, *cells = (_cell(it) for it in texts)
+        texts = (_html(_cut(text)) for text in (case.name, case.expected, seen, case.because))
+        name, *cells = (_cell(text) for text in texts)
         rows.append(f"| {where}{name} | {' | '.join(cells)} |")
     more = [f"… and {len(bad) - _ROWS} more: see the stories below."] if len(bad) > _ROWS else []
     return [*rows, "", *more, *([report.strip()] if report else []), ""]

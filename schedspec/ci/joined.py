@@ -28,22 +28,22 @@ class Suite:
 
     @property
     def passed(self) -> list[Result]:
-        return [it for it in self.results if it.verdict == "passed"]
+        return [result for result in self.results if result.verdict == "passed"]
 
     @property
     def bad(self) -> list[Result]:
         """The results of what failed or could not be judged."""
-        return [it for it in self.results if it.verdict in ("failed", "error")]
+        return [result for result in self.results if result.verdict in ("failed", "error")]
 
     @property
     def skipped(self) -> list[Result]:
         """The results of what was not run, or failed as known."""
-        return [it for it in self.results if it.verdict in ("skipped", "lacks", "known")]
+        return [result for result in self.results if result.verdict in ("skipped", "lacks", "known")]
 
     @property
     def seconds(self) -> float:
         """The sum of the durations. Shards run in parallel, so their wall-clock time is shorter."""
-        return sum(it.seconds for it in self.results)
+        return sum(result.seconds for result in self.results)
 
     @property
     def verdict(self) -> str:
@@ -78,14 +78,14 @@ def require_whole(shards: Iterable[ShardFacts]) -> None:
     found = list(shards)
     if not found:
         return
-    suites = {(it.of, it.suite) for it in found}
+    suites = {(shard.of, shard.suite) for shard in found}
     if len(suites) > 1:
-        several = ", ".join(f"{it.shard}/{it.of} of suite {it.suite}" for it in found)
+        several = ", ".join(f"{shard.shard}/{shard.of} of suite {shard.suite}" for shard in found)
         raise ResultsError(
             f"these are shards of different suites: {several}\n"
             "  do next: run all shards of one commit, with the same durations file and the same selection"
         )
-    here = sorted(it.shard for it in found)
+    here = sorted(shard.shard for shard in found)
     wanted = list(range(1, found[0].of + 1))
     if here != wanted:
         missing = [str(number) for number in wanted if number not in here]

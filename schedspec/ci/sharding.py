@@ -87,7 +87,7 @@ def split(names: Sequence[str], of: int, seconds: Mapping[str, float]) -> list[l
     usual = statistics.median(known) if (known := [seconds[name] for name in names if name in seconds]) else 1.0
     shards: list[list[str]] = [[] for _ in range(of)]
     loads = [0.0] * of
-    for name in sorted(names, key=lambda it: (-seconds.get(it, usual), it)):
+    for name in sorted(names, key=lambda name: (-seconds.get(name, usual), name)):
         least = min(range(of), key=lambda at: (loads[at], len(shards[at]), at))
         shards[least].append(name)
         loads[least] += seconds.get(name, usual)
