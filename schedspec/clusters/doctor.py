@@ -45,7 +45,7 @@ def _python() -> Diagnosis:
 
 def _pins() -> list[Diagnosis]:
     do_next = "install schedspec in an environment of its own (pipx, uv tool), and run: schedspec test"
-    return [Diagnosis(False, f"versions clash: {it}", do_next, needed=False) for it in clashes(Path.cwd())]
+    return [Diagnosis(False, f"versions clash: {clash}", do_next, needed=False) for clash in clashes(Path.cwd())]
 
 
 def _programs() -> list[Diagnosis]:

@@ -74,9 +74,9 @@ class EmbeddedCluster(MadeCluster):
         if self._lifecycle.up:
             return
         sweep()
-        it = self._settings
+        settings = self._settings
         self._binaries = binaries.provide(
-            EMBEDDED, folder=it.binaries, progress=progress, kubernetes=it.kubernetes_version
+            EMBEDDED, folder=settings.binaries, progress=progress, kubernetes=settings.kubernetes_version
         )
         if self._settings.reuse and self._lifecycle.adopt(_healthy):
             progress(f"{self.name}: reusing the running cluster")

@@ -23,7 +23,8 @@ _LOCKS = ("uv.lock", "poetry.lock")
 def clashes(folder: Path, ours: list[str] | None = None) -> list[str]:
     """Return one line for each pin of the folder that contradicts our requirements."""
     wanted: dict[str, SpecifierSet] = {
-        canonicalize_name(it.name): it.specifier for it in map(Requirement, ours or _required())
+        canonicalize_name(requirement.name): requirement.specifier
+        for requirement in map(Requirement, ours or _required())
     }
     return [
         f"{file}: {text} (schedspec needs {name}{wanted[name]})"
@@ -34,7 +35,7 @@ def clashes(folder: Path, ours: list[str] | None = None) -> list[str]:
 
 def _required() -> list[str]:
     try:
-        return [it for it in requires("schedspec") or () if "extra ==" not in it]
+        return [text for text in requires("schedspec") or () if "extra ==" not in text]
     except PackageNotFoundError:  # a checkout
         return []
 
@@ -60,7 +61,7 @@ def _requirements(folder: Path) -> Iterator[tuple[str, str]]:
     project = document.get("project", {})
     groups = [project.get("dependencies", []), *project.get("optional-dependencies", {}).values()]
     groups += document.get("dependency-groups", {}).values()
-    yield from (("pyproject.toml", it) for group in groups for it in group if isinstance(it, str))
+    yield from (("pyproject.toml", text) for group in groups for text in group if isinstance(text, str))
     for file in sorted(folder.glob("requirements*.txt")):
         lines = file.read_text("utf-8", "replace").splitlines()
         yield from ((file.name, re.split(r"\s+#|\s+--|\s*\\$", line)[0]) for line in lines if line[:1].isalnum())
@@ -75,9 +76,9 @@ def _toml(file: Path) -> dict[str, Any]:
 
 def _agree(theirs: SpecifierSet, ours: SpecifierSet) -> bool:
     """Whether some version satisfies both: one that either names, one just above it, the lowest or a very high one."""
-    named = [it.version.removesuffix(".*") for it in [*theirs, *ours]]
-    candidates = [*named, *(f"{it}.1" for it in named), *(f"{it}.post1" for it in named), "0", "99999"]
-    return any(theirs.contains(it) and ours.contains(it) for it in candidates if _is_version(it))
+    named = [specifier.version.removesuffix(".*") for specifier in [*theirs, *ours]]
+    candidates = [*named, *(f"{text}.1" for text in named), *(f"{text}.post1" for text in named), "0", "99999"]
+    return any(theirs.contains(version) and ours.contains(version) for version in candidates if _is_version(version))
 
 
 def _is_version(text: str) -> bool:

@@ -80,7 +80,7 @@ def require(
     wanted = provider.missing(programs(names, kubernetes, version))
     why = BinaryError(
         "no release could be downloaded, and Go is not installed",
-        " and ".join(str(it) for it in (folder, cache_root()) if it is not None),
+        " and ".join(str(path) for path in (folder, cache_root()) if path is not None),
         "install Go (https://go.dev/dl), which builds them",
     )
     if build.go() is not None:
@@ -95,7 +95,7 @@ def require(
         for program in wanted:
             with contextlib.suppress(BinaryError):
                 provider.provide([program])
-    if lacking := [f"{it.name} {it.version}" for it in provider.missing(wanted)]:
+    if lacking := [f"{program.name} {program.version}" for program in provider.missing(wanted)]:
         raise BinaryError(
             f"missing programs: {', '.join(lacking)}; {why.what}",
             why.where,

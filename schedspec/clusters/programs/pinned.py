@@ -150,7 +150,10 @@ def kubernetes_versions() -> dict[str, Path]:
     tools = kind_config() / "tools"
     pinned = required_version(tools / _KUBERNETES.module / "go.mod", _KUBERNETES.require)
     others = sorted(tools.glob(f"{_KUBERNETES.module}-*"))
-    return {minor_of(pinned): tools / _KUBERNETES.module, **{it.name.rpartition("-")[2]: it for it in others}}
+    return {
+        minor_of(pinned): tools / _KUBERNETES.module,
+        **{module.name.rpartition("-")[2]: module for module in others},
+    }
 
 
 def versions(name: str) -> dict[str, Path]:
@@ -160,7 +163,7 @@ def versions(name: str) -> dict[str, Path]:
     """
     family, tools = _FAMILIES[name], kind_config() / "tools"
     modules = [tools / family.module, *sorted(tools.glob(f"{family.module}-*"))]
-    return {required_version(it / "go.mod", family.require): it for it in modules}
+    return {required_version(module / "go.mod", family.require): module for module in modules}
 
 
 def minor_of(version: str) -> str:
