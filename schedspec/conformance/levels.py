@@ -25,5 +25,5 @@ MEANING: Final[dict[Level, str]] = {
 
 def of_tags(tags: Iterable[str]) -> Level | None:
     """Return the level among the tags of a scenario, or None if there is none or more than one."""
-    found = {Level(it) for it in tags if it in set(Level)}
+    found = {Level(tag) for tag in tags if tag in set(Level)}
     return found.pop() if len(found) == 1 else None

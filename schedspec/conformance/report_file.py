@@ -78,15 +78,20 @@ def make(run: RunResults, profiles: Sequence[Level], suite_version: str) -> Conf
         kubernetes=run.kubernetes,
         cluster=run.cluster,
         suite_version=suite_version,
-        profiles=[_profile(level, [it for it in worst.values() if it.level == level]) for level in profiles],
+        profiles=[
+            _profile(level, [result for result in worst.values() if result.level == level]) for level in profiles
+        ],
     )
 
 
 def badge(report: ConformanceReport) -> str:
     """Return a badge (SVG) with the result of each profile: `core 12 of 13`, or `core 6 of 6 (partial)`."""
-    judged = [(it, it.scenarios - len(it.lacking)) for it in report.profiles]
-    parts = [f"{it.name} {it.passed} of {count}{' (partial)' * (it.result == 'partial')}" for it, count in judged]
-    bad = any(it.result != "conformant" for it in report.profiles)
+    judged = [(profile, profile.scenarios - len(profile.lacking)) for profile in report.profiles]
+    parts = [
+        f"{profile.name} {profile.passed} of {count}{' (partial)' * (profile.result == 'partial')}"
+        for profile, count in judged
+    ]
+    bad = any(profile.result != "conformant" for profile in report.profiles)
     left, right = f"schedspec {report.suite_version}", ", ".join(parts)
     widths = [7 * len(text) + 12 for text in (left, right)]
     colour = "#b07d00" if bad else "#2b7a3d"
@@ -104,7 +109,7 @@ def badge(report: ConformanceReport) -> str:
 def _profile(level: Level, results: Sequence[Result]) -> Profile:
     failed, known = _entries(results, "failed"), _entries(results, "known")
     unjudged = _entries(results, "error", "skipped")
-    lacking, passed = _entries(results, "lacks"), sum(it.verdict == "passed" for it in results)
+    lacking, passed = _entries(results, "lacks"), sum(scenario.verdict == "passed" for scenario in results)
     result: Outcome = "conformant"
     if failed or known:
         result = "not conformant"
@@ -125,12 +130,15 @@ def _profile(level: Level, results: Sequence[Result]) -> Profile:
 
 
 def _entries(results: Iterable[Result], *verdicts: Verdict) -> list[Entry]:
-    found = [it for it in results if it.verdict in verdicts]
+    found = [result for result in results if result.verdict in verdicts]
     return [
         Entry(
-            feature=it.feature, scenario=title_of(it.scenario, it.example), why=_first_line(it.why), link=_link(it.why)
+            feature=result.feature,
+            scenario=title_of(result.scenario, result.example),
+            why=_first_line(result.why),
+            link=_link(result.why),
         )
-        for it in found
+        for result in found
     ]
 
 
