@@ -39,9 +39,9 @@ def write_finding(
     """
     incident, signature = distribution.load("scheduler.incident"), distribution.load("scheduler.incident.signature")
     name = broken.finding.name
-    wanted = signature.Broken(name, lambda case: {it.name for it in judge(case, _worlds(name)).findings})
+    wanted = signature.Broken(name, lambda case: {finding.name for finding in judge(case, _worlds(name)).findings})
     reduced = incident.reduce_case(broken.finding.drawn, wanted, incident.Known(policies, is_over))
-    last = next(it for it in judge(reduced.case, _worlds(name)).findings if it.name == name)
+    last = next(finding for finding in judge(reduced.case, _worlds(name)).findings if finding.name == name)
     reduced.case = last.case
     path = folder / f"{_slug(name)}.feature"
     comments = [

@@ -51,12 +51,12 @@ def judge(case: Any, worlds: Any = None) -> Judged:
     story = incident.play(case, listen=recorder.record)
     findings = [*_monitored(case, recorder, incident.PAUSE)]
     promises = explore.break_promises(case, story, worlds or explore.Worlds())
-    findings += (Finding(it.name, it.text, it.case, case, it.thens) for it in promises)
+    findings += (Finding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
     return Judged(_once(findings), explore.reach_of(case, story))
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
-    return list({it.name: it for it in reversed(findings)}.values())[::-1]
+    return list({finding.name: finding for finding in reversed(findings)}.values())[::-1]
 
 
 def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]:
@@ -64,19 +64,20 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
     ledger = Ledger(recorder.versions)
     begins = ledger.versions[0].at if ledger.versions else 0.0
     spans = [(begins, case.policy)]
-    spans += [(begins + pause * at, it.text) for at, it in enumerate(case.steps, 1) if type(it).__name__ == "Use"]
+    spans += [(begins + pause * at, step.text) for at, step in enumerate(case.steps, 1) if type(step).__name__ == "Use"]
     given = {work.name for work in case.work if work.nodes}
     for (since, policy), (until, _) in pairwise([*spans, (float("inf"), "")]):
         if not any(since <= act.time < until for act in ledger.acts):
             continue
         rules = _rules(policy)
-        for it in judge_ledger(ledger, rules):
-            name = _signature(it, recorder)
+        for violation in judge_ledger(ledger, rules):
+            name = _signature(violation, recorder)
             if name == _AT_SHARE and rules.queue_plugin == "proportion":
                 continue
-            is_given = it.time == begins and _job(it) in given and name.endswith(": bind")  # the pod ran before
-            if since <= it.time < until and not is_given:
-                yield Finding(name, f"{it.about}: {it.text}", case, case)
+            is_bind = name.endswith(": bind")
+            is_given = violation.time == begins and _job(violation) in given and is_bind  # the pod ran before
+            if since <= violation.time < until and not is_given:
+                yield Finding(name, f"{violation.about}: {violation.text}", case, case)
 
 
 @lru_cache(4096)
@@ -93,7 +94,7 @@ def monitors(case: Any) -> set[str]:
     incident = distribution.load("scheduler.incident")
     recorder = Recorder()
     incident.play(case, listen=recorder.record)
-    return {it.name.partition(":")[0] for it in _monitored(case, recorder, incident.PAUSE)}
+    return {finding.name.partition(":")[0] for finding in _monitored(case, recorder, incident.PAUSE)}
 
 
 def _signature(found: Violation, recorder: Recorder) -> str:

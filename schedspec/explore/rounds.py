@@ -71,13 +71,15 @@ def explore(
     try:
         while number := min(budget(found), ROUND):
             begins = first + found.seeds
-            seeds = [(it, parents[it % len(parents)] if parents else None) for it in range(begins, begins + number)]
+            seeds = [
+                (seed, parents[seed % len(parents)] if parents else None) for seed in range(begins, begins + number)
+            ]
             one = partial(_one, policies=policies)
             judged = map(one, seeds) if pool is None else pool.map(one, seeds, chunksize=_CHUNK)
-            for (seed, _), (case, it) in zip(seeds, judged, strict=True):
-                _merge(found, seed, it, without)
-                if not it.reached <= found.reached:
-                    found.reached |= it.reached
+            for (seed, _), (case, judgement) in zip(seeds, judged, strict=True):
+                _merge(found, seed, judgement, without)
+                if not judgement.reached <= found.reached:
+                    found.reached |= judgement.reached
                     parents.append(case)
             parents = parents[-_MOST_PARENTS:]
             found.seeds += number
@@ -88,10 +90,10 @@ def explore(
 
 
 def _merge(found: Explored, seed: int, judged: Judged, without: frozenset[str]) -> None:
-    for it in judged.findings:
-        if it.name.partition(":")[0] not in without:
-            found.broken.setdefault(it.name, Broken(seed, it))
-            found.times[it.name] = found.times.get(it.name, 0) + 1
+    for finding in judged.findings:
+        if finding.name.partition(":")[0] not in without:
+            found.broken.setdefault(finding.name, Broken(seed, finding))
+            found.times[finding.name] = found.times.get(finding.name, 0) + 1
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:

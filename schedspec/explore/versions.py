@@ -71,8 +71,8 @@ class Recorder:
 def _pruned(given: Any) -> Any:
     """Return an object without its empty fields, as the API shows it."""
     if isinstance(given, dict):
-        found = ((name, _pruned(it)) for name, it in given.items() if it is not None)
-        return {name: it for name, it in found if it not in ({}, [], "")} | (
+        found = ((name, _pruned(value)) for name, value in given.items() if value is not None)
+        return {name: value for name, value in found if value not in ({}, [], "")} | (
             {"uid": ""} if given.get("uid") == "" else {}
         )
-    return [_pruned(it) for it in given] if isinstance(given, (list, tuple)) else given
+    return [_pruned(value) for value in given] if isinstance(given, (list, tuple)) else given
