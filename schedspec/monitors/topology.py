@@ -38,7 +38,7 @@ def _required(ledger: Ledger, act: Act) -> str:
         if request.get("mode", "hard") != "soft" and request.get("highestTierName") in LEVELS:
             return LEVELS[request["highestTierName"]]
         keys = (group["spec"].get("schedulingConstraints") or {}).get("topology") or ()
-        return next((str(it.get("key", "")) for it in keys), "")
+        return next((str(constraint.get("key", "")) for constraint in keys), "")
     return ""
 
 

@@ -51,28 +51,29 @@ def _when_served(ledger: Ledger, act: Act) -> int | None:
     found = _PREEMPTOR.search(act.message)
     uid = found[1] if found else ""
     keys = {
-        f"{it['metadata'].get('namespace', '')}/{it['metadata']['name']}"
-        for it in ledger.all_at(act.position, Kind.WORKLOAD)
-        if it["metadata"]["uid"] == uid
+        f"{workload['metadata'].get('namespace', '')}/{workload['metadata']['name']}"
+        for workload in ledger.all_at(act.position, Kind.WORKLOAD)
+        if workload["metadata"]["uid"] == uid
     }
     return max(
-        (it.position for it in ledger.binds() if it.position > act.position and group_of(it.pod) in keys), default=None
+        (bind.position for bind in ledger.binds() if bind.position > act.position and group_of(bind.pod) in keys),
+        default=None,
     )
 
 
 def _when_all_served(end: int | None, preemptions: list[tuple[int, int | None]]) -> int | None:
     """Return the first position from `end` on at which each preemptor that has evicted by then is served."""
     while end is not None:
-        later = [it for begin, it in preemptions if begin < end and (it is None or it > end)]
+        later = [served for begin, served in preemptions if begin < end and (served is None or served > end)]
         if not later:
             break
-        end = None if None in later else max(it for it in later if it is not None)
+        end = None if None in later else max(served for served in later if served is not None)
     return end
 
 
 def _ended_meanwhile(ledger: Ledger, act: Act, end: int) -> bool:
     """Whether a pod other than a victim ended between the eviction and the bind."""
-    evicted = {it.uid for it in ledger.evictions()}
+    evicted = {eviction.uid for eviction in ledger.evictions()}
     before = {pod["metadata"]["uid"] for pod in ledger.holding(act.position)} - evicted
     between = ledger.versions[act.position : end + 1]
     return any(
@@ -108,4 +109,7 @@ def _unmet(ledger: Ledger, end: int, beside: list[Object], kin: set[str], rules:
         if name not in kin:
             own = [pod for pod in beside if name in usage.lineage(ledger, end, ledger.queue_of(end, pod), rules)]
             held = taken(own)
-            yield {it: max(amount - held.get(it, NONE), NONE) for it, amount in usage.guarantee(queue).items()}
+            yield {
+                resource: max(amount - held.get(resource, NONE), NONE)
+                for resource, amount in usage.guarantee(queue).items()
+            }
