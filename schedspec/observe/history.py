@@ -141,7 +141,7 @@ class History:
         if name is not None:
             return self.story(self.ref(kind, name))
         space = self.namespace if SERVED[kind].namespaced else ""
-        return [it for it in self.since(0) if it.ref.kind == kind and it.ref.namespace == space]
+        return [version for version in self.since(0) if version.ref.kind == kind and version.ref.namespace == space]
 
     def seconds(self, at: float) -> float:
         """Convert a monotonic time to seconds since the scenario began."""

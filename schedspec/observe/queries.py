@@ -39,7 +39,7 @@ def binds(view: View) -> list[Happened]:
 
 def of_workload(happened: Iterable[Happened], workload: str) -> list[Happened]:
     """Return the events of one workload's pods, or of the pod of that name."""
-    return [it for it in happened if workload in (views.workload_of(it.object), it.pod)]
+    return [event for event in happened if workload in (views.workload_of(event.object), event.pod)]
 
 
 def workload(happened: Happened) -> str:
@@ -63,9 +63,9 @@ def evicted_before(first: str, others: list[str]) -> Check:
     def check(view: View) -> Outcome:
         happened = evictions(view)
         mine = of_workload(happened, first)
-        theirs = [it for other in others for it in of_workload(happened, other)]
-        ok = bool(mine) and all(mine[0].seq < it.seq for it in theirs)
-        seen = ", ".join(it.pod for it in happened) or "nothing was evicted"
+        theirs = [eviction for other in others for eviction in of_workload(happened, other)]
+        ok = bool(mine) and all(mine[0].seq < eviction.seq for eviction in theirs)
+        seen = ", ".join(eviction.pod for eviction in happened) or "nothing was evicted"
         expected = f"{first} is evicted before {', '.join(others)}"
         return Outcome(ok, expected, f"in this order: {seen}", _refs(view, happened), _never(bool(theirs) and not ok))
 
@@ -77,13 +77,13 @@ def start_in_order(workloads: list[str]) -> Check:
 
     def check(view: View) -> Outcome:
         happened = starts(view)
-        firsts = [next(iter(of_workload(happened, it)), None) for it in workloads]
-        order = [it.seq for it in firsts if it is not None]
+        firsts = [next(iter(of_workload(happened, name)), None) for name in workloads]
+        order = [first.seq for first in firsts if first is not None]
         ok = len(order) == len(workloads) and order == sorted(order)
-        started = {it.seq: name for name, it in zip(workloads, firsts, strict=True) if it is not None}
+        started = {first.seq: name for name, first in zip(workloads, firsts, strict=True) if first is not None}
         seen = ", ".join(started[seq] for seq in sorted(started)) or "none has started"
-        about = tuple(Ref(Kind.POD, it.pod, view.history.namespace) for it in firsts if it is not None)
-        broken = order != [it.seq for it in firsts[: len(order)] if it is not None] or order != sorted(order)
+        about = tuple(Ref(Kind.POD, first.pod, view.history.namespace) for first in firsts if first is not None)
+        broken = order != [first.seq for first in firsts[: len(order)] if first is not None] or order != sorted(order)
         return Outcome(ok, f"they start in this order: {', '.join(workloads)}", seen, about, _never(broken))
 
     return check
@@ -94,7 +94,7 @@ def evicted_exactly(pods: list[str]) -> Check:
 
     def check(view: View) -> Outcome:
         happened = evictions(view)
-        seen = sorted(it.pod for it in happened)
+        seen = sorted(eviction.pod for eviction in happened)
         expected = _expected_of(pods)
         more = Counter(seen) - Counter(pods)
         already = _evictions(len(seen)) if more else ""
@@ -110,10 +110,10 @@ def evicted_count(number: int) -> Check:
 
     def check(view: View) -> Outcome:
         happened = evictions(view)
-        twice = len(happened) > len({it.pod for it in happened})
+        twice = len(happened) > len({eviction.pod for eviction in happened})
         more = len(happened) > number or twice
         already = _evictions(len(happened)) if more else ""
-        ok, seen = len(happened) == number and not twice, _evicted([it.pod for it in happened])
+        ok, seen = len(happened) == number and not twice, _evicted([eviction.pod for eviction in happened])
         expected = f"exactly {_evictions(number)}{', each of another pod' if number > 1 else ''}"
         return Outcome(ok, expected, seen, _refs(view, happened), _never(more), already)
 
@@ -159,8 +159,8 @@ def _first(view: View, holds: Callable[[Version], bool]) -> list[Happened]:
 
 
 def _pods(view: View) -> Iterator[Version]:
-    return (it for it in view.versions(Kind.POD) if it.change != "gone")
+    return (version for version in view.versions(Kind.POD) if version.change != "gone")
 
 
 def _refs(view: View, happened: Iterable[Happened]) -> tuple[Ref, ...]:
-    return tuple(dict.fromkeys(view.history.ref(Kind.POD, it.pod) for it in happened))
+    return tuple(dict.fromkeys(view.history.ref(Kind.POD, event.pod) for event in happened))

@@ -41,23 +41,27 @@ def parts_of(pod: Object) -> list[Part]:
         return [Part(index.strip(), memory, whole=whole) for index in str(annotations[_INDEX]).split(",")]
     entries = str(annotations.get(_IDS, "")).replace(";", ":").split(":")
     fields = (entry.split(",") for entry in entries if entry.count(",") == 3)
-    return [Part(it[0], int(it[2]), int(it[3])) for it in fields if _WHOLE.fullmatch(it[2]) and _WHOLE.fullmatch(it[3])]
+    return [
+        Part(part[0], int(part[2]), int(part[3]))
+        for part in fields
+        if _WHOLE.fullmatch(part[2]) and _WHOLE.fullmatch(part[3])
+    ]
 
 
 def cards_requested(pod: Object) -> int:
     """Return how many parts of cards the pod asks for; 0 for a pod without shared cards."""
     if number := _sum(pod, GPU_NUMBER) or min(_sum(pod, GPU_MEMORY), 1):
         return number
-    limits = [_limits(it) for it in pod["spec"].get("containers", ())]
-    return sum(_whole(it.get(VGPU_NUMBER, 1 if VGPU_MEMORY in it else 0)) for it in limits)
+    limits = [_limits(container) for container in pod["spec"].get("containers", ())]
+    return sum(_whole(limit.get(VGPU_NUMBER, 1 if VGPU_MEMORY in limit else 0)) for limit in limits)
 
 
 def cards_of(node: Object) -> dict[str, Card]:
     """Return the cards of a node by name."""
     register = str((node["metadata"].get("annotations") or {}).get(_REGISTER, ""))
     entries = [entry.split(",") for entry in register.split(":") if entry.count(",") >= 5]
-    readable = (it for it in entries if _WHOLE.fullmatch(it[1]) and _WHOLE.fullmatch(it[2]))
-    found = {it[0]: Card(int(it[2]), int(it[1])) for it in readable}
+    readable = (card for card in entries if _WHOLE.fullmatch(card[1]) and _WHOLE.fullmatch(card[2]))
+    found = {card[0]: Card(int(card[2]), int(card[1])) for card in readable}
     if found:
         return found
     has = node.get("status", {}).get("capacity") or node.get("status", {}).get("allocatable") or {}
@@ -67,7 +71,7 @@ def cards_of(node: Object) -> dict[str, Card]:
 
 
 def _sum(pod: Object, name: str) -> int:
-    return sum(_whole(_limits(it).get(name, 0)) for it in pod["spec"].get("containers", ()))
+    return sum(_whole(_limits(container).get(name, 0)) for container in pod["spec"].get("containers", ()))
 
 
 def _whole(amount: object) -> int:

@@ -25,7 +25,7 @@ _WORKLOADS = (
 
 def condition(obj: Object, kind: str) -> dict[str, Any]:
     """Return the condition of that type, or an empty one."""
-    found = (it for it in (obj.get("status") or {}).get("conditions") or () if it.get("type") == kind)
+    found = (cond for cond in (obj.get("status") or {}).get("conditions") or () if cond.get("type") == kind)
     return next(found, {})
 
 
@@ -89,7 +89,7 @@ def pods_of(view: View, workload: str) -> list[Object]:
 
 def podgroup_of(view: View, workload: str) -> Object | None:
     """Return the PodGroup of a workload: by its name, by its controller, or by one of its pods."""
-    names = {workload, *(it for pod in pods_of(view, workload) for it in (group_of(pod), pod["metadata"]["name"]))}
+    names = {workload, *(name for pod in pods_of(view, workload) for name in (group_of(pod), pod["metadata"]["name"]))}
     for group in (group for kind in GANGS for group in view.mine(kind)):
         owners = {owner["name"] for owner in group["metadata"].get("ownerReferences") or ()}
         if group["metadata"]["name"] in names or names & owners:
@@ -118,9 +118,9 @@ def group_of_gated(view: View, pod: Object) -> Object | None:
     """Return the Workload of a gated pod: the Workload that the pod owns, alone or with others."""
     uid = pod["metadata"].get("uid")
     owned = (
-        it
-        for it in view.mine(Kind.WORKLOAD)
-        if any(owner.get("uid") == uid for owner in it["metadata"].get("ownerReferences") or ())
+        workload
+        for workload in view.mine(Kind.WORKLOAD)
+        if any(owner.get("uid") == uid for owner in workload["metadata"].get("ownerReferences") or ())
     )
     return next(owned, None)
 
@@ -157,7 +157,7 @@ def _summary(kind: Kind, obj: Object) -> Iterator[str]:
     if kind == Kind.PODGROUP:
         yield f"queue {spec.get('queue') or 'default'}, minMember {spec.get('minMember')}"
     if kind in (Kind.DEPLOYMENT, Kind.PYTORCHJOB, Kind.JOB):
-        true = [it["type"] for it in status.get("conditions") or () if it.get("status") == "True"]
+        true = [cond["type"] for cond in status.get("conditions") or () if cond.get("status") == "True"]
         yield ", ".join(true) or "no condition yet"
     victim = eviction(obj)
     if victim is not None:

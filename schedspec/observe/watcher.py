@@ -82,9 +82,9 @@ class HistoryWriter:
         """Return the Workload of a pod that is being deleted, or None. The caller holds the lock."""
         if kind != Kind.POD or not pod["metadata"].get("deletionTimestamp"):
             return None
-        owners = {pod["metadata"]["uid"], *(it["uid"] for it in pod["metadata"].get("ownerReferences") or ())}
-        units = (it for ref, it in self._live.items() if ref.kind == Kind.WORKLOAD)
-        of_pod = lambda it: owners & {own["uid"] for own in it["metadata"].get("ownerReferences") or ()}  # noqa: E731
+        owners = {pod["metadata"]["uid"], *(owner["uid"] for owner in pod["metadata"].get("ownerReferences") or ())}
+        units = (unit for ref, unit in self._live.items() if ref.kind == Kind.WORKLOAD)
+        of_pod = lambda unit: owners & {own["uid"] for own in unit["metadata"].get("ownerReferences") or ()}  # noqa: E731
         return next(filter(of_pod, units), None)
 
     def relisted(self, kind: Kind, objects: Iterable[Object]) -> None:
