@@ -82,7 +82,7 @@ def read(config: pytest.Config) -> Options:
 
 
 def _paths(config: pytest.Config, name: str) -> tuple[Path, ...]:
-    found = tuple(Path(it) for it in config.getini(name))
+    found = tuple(Path(path) for path in config.getini(name))
     for path in found:
         if not path.exists():
             raise pytest.UsageError(
@@ -161,10 +161,12 @@ def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
     may have `templates/` of its own there.
     """
     chosen = values.folder(config, name)
-    features = [Path(it) for it in config.getini("schedspec_features")]
-    beside = [folder for it in features for folder in (it, it.parent) if folder != config.rootpath]
-    found = [chosen] if chosen is not None else [it / name for it in (beside if features else [config.rootpath])]
-    return tuple(dict.fromkeys(it for it in found if it.is_dir() and it != distribution.folder(name)))
+    features = [Path(path) for path in config.getini("schedspec_features")]
+    beside = [folder for path in features for folder in (path, path.parent) if folder != config.rootpath]
+    found = (
+        [chosen] if chosen is not None else [folder / name for folder in (beside if features else [config.rootpath])]
+    )
+    return tuple(dict.fromkeys(folder for folder in found if folder.is_dir() and folder != distribution.folder(name)))
 
 
 def _factor(text: str) -> float:

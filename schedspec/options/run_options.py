@@ -61,23 +61,23 @@ class Options:
 
     def header(self) -> str:
         """Return the line on cluster, scheduler and options at the top of the run."""
-        it = self.settings
-        parts = [f"cluster {it.kind}", f"scheduler {self.adapter}"]
+        settings = self.settings
+        parts = [f"cluster {settings.kind}", f"scheduler {self.adapter}"]
         usual = self.adapter.gang_api == self.adapter.gang_apis[0]
         parts += [] if usual else [f"gangs of {self.adapter.gang_api}"]
         parts += [f"its programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
-        parts += [f"context {it.kube_context}"] if it.kube_context else []
+        parts += [f"context {settings.kube_context}"] if settings.kube_context else []
         parts += [f"its nodes {', '.join(self.adopt_nodes)}"] if self.adopt_nodes else []
-        parts += ["reused"] if it.reuse else []
-        parts += ["kept"] if it.keep else []
-        parts += [f"node image {it.kind_image}"] if it.kind_image else []
-        parts += [f"kind configuration {it.kind_config}"] if it.kind_config else []
-        parts += [f"binaries {it.binaries}"] if it.binaries else []
+        parts += ["reused"] if settings.reuse else []
+        parts += ["kept"] if settings.keep else []
+        parts += [f"node image {settings.kind_image}"] if settings.kind_image else []
+        parts += [f"kind configuration {settings.kind_config}"] if settings.kind_config else []
+        parts += [f"binaries {settings.binaries}"] if settings.binaries else []
         parts += [f"policy {self.policy}"] if self.policy else []
         parts += [f"each scenario {self.runs} times"] if self.runs > 1 else []
         parts += [f"shard {self.shard}"] if self.shard else []
         parts += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
-        hides = "".join(f"\nschedspec: own {it}" for it in self._hidden())
+        hides = "".join(f"\nschedspec: own {file}" for file in self._hidden())
         return f"schedspec: {', '.join(parts)}; reports in {short_path(self.out)}{hides}"
 
     def _hidden(self) -> Iterator[str]:
@@ -87,6 +87,8 @@ class Options:
             ("templates", own, ours),
             ("policies", [*self.policies, *(folder / "policies" for folder in own)], ours / "policies"),
         ):
-            names = sorted({it.name for folder in folders for it in folder.glob("*") if (known / it.name).is_file()})
+            names = sorted(
+                {file.name for folder in folders for file in folder.glob("*") if (known / file.name).is_file()}
+            )
             if names:
                 yield f"{what} replace ours: {', '.join(names)}"
