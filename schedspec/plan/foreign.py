@@ -28,9 +28,9 @@ def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]
     if "volcano" not in others:
         return notes
     entries = {
-        it.instead
-        for it in known.read(_KNOWN)
-        if any(word in text for word in _TOUCHES.get(it.feature.partition("/")[0], ()) for text in policies)
+        difference.instead
+        for difference in known.read(_KNOWN)
+        if any(word in text for word in _TOUCHES.get(difference.feature.partition("/")[0], ()) for text in policies)
     }
     found = [f"known difference of Volcano: {' '.join(text.split())}" for text in sorted(entries)]
     return notes + found[:_MOST] + ([f"and {len(found) - _MOST} more known differences"] if len(found) > _MOST else [])

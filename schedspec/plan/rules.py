@@ -35,13 +35,13 @@ def run_rules(features: list[Path], policies: tuple[str, str]) -> dict[str, Any]
 def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, copy: Path) -> Path | None:
     """Copy the team's policies, with one side's text of the changed one. Return None if it is not among them."""
     beside = (above / "policies" for feature in features for above in (feature.resolve(), *feature.resolve().parents))
-    folder = next((it for it in beside if it.is_dir()), None)
-    changed = [it for it in sorted(folder.glob("*.yaml")) if it.read_text("utf-8") in sides] if folder else []
+    folder = next((path for path in beside if path.is_dir()), None)
+    changed = [path for path in sorted(folder.glob("*.yaml")) if path.read_text("utf-8") in sides] if folder else []
     if folder is None or not changed:
         return None
     shutil.copytree(folder, copy)
-    for it in changed:
-        (copy / it.name).write_text(policy, "utf-8")
+    for path in changed:
+        (copy / path.name).write_text(policy, "utf-8")
     return copy
 
 
@@ -69,4 +69,4 @@ def _verdicts(features: list[Path], sides: tuple[str, str], policy: str, folder:
     except HarnessError:
         last = ran.stdout.strip().splitlines()[-1:] or ["no output"]
         return {}, f"the scenarios could not be run: {last[0]}"
-    return {it.node_id: it.verdict for it in found if it.verdict in _JUDGED}, ""
+    return {result.node_id: result.verdict for result in found if result.verdict in _JUDGED}, ""

@@ -32,9 +32,11 @@ def files_of(text: str) -> dict[str, str]:
     path = Path(text)
     if path.is_dir():
         found = sorted(
-            it for it in path.rglob("*") if it.suffix in SUFFIXES and it.is_file() and not _is_hidden(it, path)
+            file
+            for file in path.rglob("*")
+            if file.suffix in SUFFIXES and file.is_file() and not _is_hidden(file, path)
         )
-        return {it.relative_to(path).as_posix(): _read(it) for it in found if it.stat().st_size <= MOST_BYTES}
+        return {file.relative_to(path).as_posix(): _read(file) for file in found if file.stat().st_size <= MOST_BYTES}
     if path.is_file():
         return {path.name: _read(path)}
     return _of_revision(text)
@@ -66,7 +68,7 @@ def _of_revision(revision: str) -> dict[str, str]:
     if revision.startswith("-"):
         raise SourceError(f"{revision}: no folder and no revision\n  do next: name a folder, or a revision as main")
     listed = _git("ls-tree", "-r", "-z", "--name-only", "--full-tree", revision)
-    names = [it for it in listed.split("\0") if it.endswith(SUFFIXES) and not it.startswith(".")]
+    names = [name for name in listed.split("\0") if name.endswith(SUFFIXES) and not name.startswith(".")]
     return _blobs(revision, names)
 
 
@@ -75,7 +77,7 @@ def _blobs(revision: str, names: Sequence[str]) -> dict[str, str]:
     request = "".join(f"{revision}:{name}\n" for name in names if "\n" not in name).encode()
     content = _run(["git", "cat-file", "--batch"], request)
     found: dict[str, str] = {}
-    for name in (it for it in names if "\n" not in it):
+    for name in (name for name in names if "\n" not in name):
         head, _, content = content.partition(b"\n")
         size = int(head.rsplit(b" ", 1)[-1]) if head[-1:].isdigit() else 0
         body, content = content[:size], content[size + 1 :]
