@@ -56,9 +56,13 @@ def gate(items: list[pytest.Item], adapter: Adapter, kubernetes_version: str) ->
         if item.parent not in indices:
             indices[item.parent] = step_check.StepIndex(bdd.definitions_for(item.parent))
         needs = {*_tagged(item), *_needed(sentences, indices[item.parent])}
-        lacking = {it: why for it in Capability if it in needs and (why := adapter.missing(it)) is not None}
+        lacking = {
+            capability: why
+            for capability in Capability
+            if capability in needs and (why := adapter.missing(capability)) is not None
+        }
         if lacking:
-            why = "; ".join(f"{it} ({why})" for it, why in lacking.items())
+            why = "; ".join(f"{capability} ({why})" for capability, why in lacking.items())
             item.add_marker(pytest.mark.skip(reason=f"{adapter.name}{LACKS}{why}"))
             continue
         for difference in differences:

@@ -48,7 +48,7 @@ def signature(run: ScenarioRun) -> tuple[str, Amounts, Amounts]:
         sentence, rows = run.findings[0].partition(",")[0], 0
     else:
         last = run.sentences[-1]
-        planned = next((it for it in run.planned if it.line == last.line), last)
+        planned = next((step for step in run.planned if step.line == last.line), last)
         sentence, rows = last.text, max(0, len(planned.table) - 1)
     expected: Amounts = {}
     if "evicted" in sentence and (rows or _NUMBER.search(sentence)):

@@ -39,4 +39,7 @@ def pytest_schedspec_judge(running: ScenarioRun) -> list[str]:
     found = judge(running.history.since(0), Rules(running.policy), off=turned_off(running))
     running.item.stash[FINDINGS] = found
     seconds = running.history.seconds
-    return [f"monitor {it.monitor}, after {seconds(it.time):.2f} s: {it.about}: {it.text}" for it in found]
+    return [
+        f"monitor {finding.monitor}, after {seconds(finding.time):.2f} s: {finding.about}: {finding.text}"
+        for finding in found
+    ]

@@ -164,7 +164,7 @@ def pause(running: ScenarioRun, config: pytest.Config, read: Callable[[], str] =
         reporter.write_line(f"{running.where}: failed; the cluster stays as it is")
         reporter.write_line(f"  export KUBECONFIG={running.session.handle.kubeconfig}")
         reporter.write_line(f"  kubectl --namespace {running.world.namespace} get pods,podgroups,jobs.batch.volcano.sh")
-        if hint := running.session.names.hint(it.ref for it in running.world.history.since(0)):
+        if hint := running.session.names.hint(version.ref for version in running.world.history.since(0)):
             reporter.write_line(f"  {hint}")
         reporter.write_line("press Enter to go on to the next scenario, Ctrl-C to end the run")
         with suppress(EOFError):

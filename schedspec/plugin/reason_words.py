@@ -36,10 +36,10 @@ def _words() -> frozenset[str]:
 def _texts(source: str) -> Iterator[str]:
     """Yield the texts of a module without its docstrings."""
     tree = ast.parse(source)
-    prose = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Expr)}
-    for it in ast.walk(tree):
-        if isinstance(it, ast.Constant) and isinstance(it.value, str) and id(it) not in prose:
-            yield it.value
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.value
 
 
 def _split(text: str) -> list[str]:

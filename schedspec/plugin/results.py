@@ -50,7 +50,9 @@ def numbers_of(record: ScenarioRecord) -> Numbers:
     """Return the measurements of one scenario."""
     waits = [life.started - life.created for life in lives_of(record) if life.started is not None]
     ratio = record.evicted.ratio
-    measured = next((name for name in (*(it for it in ratio if "/" in it), "cpu", "memory") if name in ratio), "")
+    measured = next(
+        (name for name in (*(resource for resource in ratio if "/" in resource), "cpu", "memory") if name in ratio), ""
+    )
     return Numbers(
         round(sum(waits) / len(waits), 3) if waits else None,
         record.evicted.pods,
@@ -93,14 +95,14 @@ class Results:
         report = yield
         if isinstance(collector, collection.FeatureFile):
             path = selection.shown_path(collector.path, collector.config)
-            places = [{"path": path, "line": it.line, "text": it.text} for it in collector.problems]
+            places = [{"path": path, "line": problem.line, "text": problem.text} for problem in collector.problems]
             vars(report)["schedspec"] = places
         return report
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep a file that could not be collected."""
         if report.failed:
-            places = [msgspec.convert(it, Place) for it in getattr(report, "schedspec", ())]
+            places = [msgspec.convert(place, Place) for place in getattr(report, "schedspec", ())]
             self._rows[report.nodeid] = Result(
                 feature=report.nodeid.partition("::")[0],
                 node_id=report.nodeid,
@@ -142,8 +144,8 @@ class Results:
             version=self._environment.get("version", ""),
             kubernetes=self._environment.get("kubernetes", ""),
             cluster=self._environment.get("cluster", ""),
-            results=[it for it in rows if it.scenario],
-            others=[it for it in rows if not it.scenario],
+            results=[row for row in rows if row.scenario],
+            others=[row for row in rows if not row.scenario],
         )
         files.make_folder(self._out)
         files.write(self._out / FILE, msgspec.json.format(msgspec.json.encode(found)))

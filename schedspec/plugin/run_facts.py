@@ -29,10 +29,14 @@ def of_run(options: Options) -> RunFacts:
         try:
             text = templates.policy(name)
         except TemplateError:
-            known = sorted({it.stem for folder in templates.policies for it in folder.glob("*.yaml")})
+            known = sorted({path.stem for folder in templates.policies for path in folder.glob("*.yaml")})
             return f"there is no policy {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
         found = distribution.load("scheduler.lint").lint(text, f"{name}.yaml") if lints and judged else ()
-        errors = [f"\n    {it.source}:{it.line}: {it.field}: {it.text}; {it.remedy}" for it in found if it.is_error]
+        errors = [
+            f"\n    {problem.source}:{problem.line}: {problem.field}: {problem.text}; {problem.remedy}"
+            for problem in found
+            if problem.is_error
+        ]
         return f"the scheduler rejects the policy {name!r}:{''.join(errors)}" if errors else ""
 
     of_others = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()

@@ -62,15 +62,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[collection.RUN_FACTS] = run_facts.of_run(config.stash[OPTIONS])
     own_steps.register_own(config, config.stash[OPTIONS].steps)
     config.pluginmanager.register(progress.Progress(config), progress.NAME)
-    it, worker = config.stash[OPTIONS], summary.worker(config)
-    shards = Sharding(it.out, it.shard, it.shard_durations, writes=worker in ("", "gw0"), measures=not worker)
+    run, worker = config.stash[OPTIONS], summary.worker(config)
+    shards = Sharding(run.out, run.shard, run.shard_durations, writes=worker in ("", "gw0"), measures=not worker)
     config.pluginmanager.register(shards, "schedspec-sharding")
-    report = RunReport(config, it.out, it.cucumber_messages)
+    report = RunReport(config, run.out, run.cucumber_messages)
     config.pluginmanager.register(report, "schedspec-report")
     for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
         config.addinivalue_line("markers", line)
     gating.declare_markers(config)
-    config.pluginmanager.register(results.Results(config, it.out, it.adapter.title), "schedspec-results")
+    config.pluginmanager.register(results.Results(config, run.out, run.adapter.title), "schedspec-results")
 
 
 def _features(config: pytest.Config) -> Iterator[Path]:
@@ -81,7 +81,7 @@ def _features(config: pytest.Config) -> Iterator[Path]:
     """
     here = config.invocation_params.dir
     named = [here / argument.partition("::")[0] for argument in config.args]
-    yield from (it for it in named if it.suffix == ".feature")
+    yield from (path for path in named if path.suffix == ".feature")
     set_by_name = config.stash[OPTIONS].features
     if set_by_name:
         yield from set_by_name
@@ -153,7 +153,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """Refuse a run whose programs are missing, before a cluster boots."""
     config = session.config
     if not (session.testsfailed or config.option.collectonly or summary.worker(config)):
-        _require_programs(config, [it.nodeid for it in session.items if not it.get_closest_marker("skip")])
+        _require_programs(config, [item.nodeid for item in session.items if not item.get_closest_marker("skip")])
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -163,7 +163,7 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 
 
 def _require_programs(config: pytest.Config, ids: list[str]) -> None:
-    if any(it.partition("::")[0].endswith(".feature") for it in ids):
+    if any(node_id.partition("::")[0].endswith(".feature") for node_id in ids):
         required_programs.check(config.stash[OPTIONS], summary.progress_writer(config))
 
 

@@ -52,8 +52,10 @@ def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> Scenario
     path = Path(feature.filename)
     folder = _empty(out / "scenarios" / folder_name(path.parent.name, path.stem, item.name))
     run = ScenarioRun(item, feature.name, path, scenario.name, scenario.line_number, folder)
-    backgrounds = [it for it in (feature.background, scenario.rule and scenario.rule.background) if it]
-    from_background = sum(len(it.steps) for it in backgrounds)
+    backgrounds = [
+        background for background in (feature.background, scenario.rule and scenario.rule.background) if background
+    ]
+    from_background = sum(len(background.steps) for background in backgrounds)
     run.planned = [_planned(step, number < from_background) for number, step in enumerate(scenario.steps)]
     run.tags = sorted({*feature.tags, *scenario.tags, *(scenario.rule.tags if scenario.rule else ())})
     run.rule = scenario.rule.name if scenario.rule else ""
@@ -134,7 +136,7 @@ def judge(item: pytest.Item) -> None:
     for found in item.config.hook.pytest_schedspec_judge(running=run):
         run.findings += found or ()
     if run.problem is None and run.feature and run.history is not None:
-        run.findings += unplaceable.find(run.history, [it.text for it in run.sentences])
+        run.findings += unplaceable.find(run.history, [sentence.text for sentence in run.sentences])
     if run.findings and run.problem is None:
         run.problem = JudgedError("\n".join(run.findings))
         raise run.problem
