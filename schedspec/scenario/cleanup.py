@@ -72,7 +72,7 @@ class Cleanup:
         view = self._history.now()
         there = [kind for kind in NAMESPACED if any(True for _ in view.mine(kind))]
         delete_namespace(self._api, self._history.namespace, there)
-        self._delete_each([it for it in self._left(view) if it[0].kind in CLUSTER_WIDE], strip=False)
+        self._delete_each([entry for entry in self._left(view) if entry[0].kind in CLUSTER_WIDE], strip=False)
         last = clock.monotonic()
         force_after = last + _FINALIZER_SECONDS
 

@@ -34,9 +34,9 @@ class Companions:
             policy: The text of the policy in force.
             without_node: The name of a node that is about to disappear, or an empty text.
         """
-        queues = [it for it in view.mine(Kind.QUEUE) if SCENARIO in (it["metadata"].get("labels") or {})]
-        own_nodes = [it for it in view.mine(Kind.NODE) if nodes.WORLD in (it["metadata"].get("labels") or {})]
-        left = [it for it in own_nodes if it["metadata"]["name"] != without_node]
+        queues = [queue for queue in view.mine(Kind.QUEUE) if SCENARIO in (queue["metadata"].get("labels") or {})]
+        own_nodes = [node for node in view.mine(Kind.NODE) if nodes.WORLD in (node["metadata"].get("labels") or {})]
+        left = [node for node in own_nodes if node["metadata"]["name"] != without_node]
         return [found for obj in self._make(queues, left, policy) if (found := self._if_changed(obj))]
 
     def _if_changed(self, obj: Object) -> tuple[Ref, Object] | None:

@@ -37,7 +37,7 @@ def find(name: str, folders: Sequence[Path]) -> Path:
     for folder in folders:
         if (folder / name).is_file():
             return folder / name
-    there = sorted({it.name for folder in folders for it in folder.glob("*.y*ml")})
+    there = sorted({path.name for folder in folders for path in folder.glob("*.y*ml")})
     looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
     raise ManifestError(f"there is no file {name!r}{nearest(name, there)}\n  looked in: {looked}")
 
@@ -81,9 +81,9 @@ def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]
         raise ManifestError(f"{path} is no YAML:\n  {problem}") from None
     for obj, node in loaded:
         items = obj.get("items") if isinstance(obj, dict) and str(obj.get("kind", "")).endswith("List") else None
-        for it in [obj] if items is None else items:
-            if isinstance(it, dict):
-                yield it, node
+        for item in [obj] if items is None else items:
+            if isinstance(item, dict):
+                yield item, node
 
 
 def _head(obj: Object) -> Object:
@@ -105,7 +105,9 @@ def _node(obj: Object) -> Object:
     made, spec, status = _head(obj), obj.get("spec") or {}, obj.get("status") or {}
     made["metadata"].setdefault("labels", {})[WORLD] = "true"
     made["metadata"].setdefault("annotations", {})[SIMULATED] = "fake"
-    taints = [it for it in spec.get("taints") or () if not str(it.get("key", "")).startswith("node.kubernetes.io/")]
+    taints = [
+        taint for taint in spec.get("taints") or () if not str(taint.get("key", "")).startswith("node.kubernetes.io/")
+    ]
     offers = status.get("allocatable") or status.get("capacity") or {}
     return {
         **made,

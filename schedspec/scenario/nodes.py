@@ -80,6 +80,6 @@ def _is_ready(node: Object | None) -> bool:
     if node is None:
         return False
     conditions = node.get("status", {}).get("conditions") or ()
-    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions) and not any(
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions) and not any(
         taint["key"].startswith("node.kubernetes.io/") for taint in node["spec"].get("taints") or ()
     )

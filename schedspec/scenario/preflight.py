@@ -179,7 +179,7 @@ def _require_alone(api: Api, homes: set[str]) -> None:
     for kind in (Kind.QUEUE, Kind.PODGROUP, Kind.VCJOB):
         answer = api.raw("GET", SERVED[kind].path(), query={"limit": "500"})
         items = answer.json()["items"] if answer.status == 200 else []
-        refs = [(Ref(kind, it["metadata"]["name"], it["metadata"].get("namespace", "")), it) for it in items]
+        refs = [(Ref(kind, item["metadata"]["name"], item["metadata"].get("namespace", "")), item) for item in items]
         theirs = [
             str(ref)
             for ref, item in refs

@@ -83,7 +83,7 @@ def _noted(noted: Fields, change: Object, before: Object) -> Fields:
         whole = copy.deepcopy(now)
         for known, was in inner:
             _put(whole, known[len(path) :], was)
-        noted = [*(it for it in noted if it not in inner), (path, whole)]
+        noted = [*(entry for entry in noted if entry not in inner), (path, whole)]
     return noted
 
 

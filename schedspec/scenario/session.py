@@ -337,9 +337,9 @@ class LiveSession:
         """
         with (
             self._sharing.turn() if self._sharing is not None else contextlib.nullcontext(),
-            self._scenario(name) as it,
+            self._scenario(name) as world,
         ):
-            yield it
+            yield world
 
     @contextlib.contextmanager
     def _scenario(self, name: str) -> Iterator[World]:

@@ -234,7 +234,7 @@ def _numbered(text: str) -> str:
 
 
 def _those_of(folders: Sequence[Path]) -> str:
-    return ", ".join(sorted({it.name for folder in folders for it in folder.glob("*.y*ml*")})) or "none"
+    return ", ".join(sorted({path.name for folder in folders for path in folder.glob("*.y*ml*")})) or "none"
 
 
 def _first(folders: Sequence[Path], name: str) -> Path:

@@ -144,7 +144,7 @@ class World:
             ForeignObjectError: an object exists and is not the scenario's.
         """
         return self.apply_rendered(
-            [it for template, parameters in wanted for it in self.render(template, **parameters)]
+            [rendered for template, parameters in wanted for rendered in self.render(template, **parameters)]
         )
 
     def apply_rendered(self, all_rendered: Sequence[Rendered]) -> list[Ref]:
@@ -168,7 +168,7 @@ class World:
         Raises:
             DirtyClusterError: a pod is already bound to one of them.
         """
-        return self.add_rendered_nodes([it for row in rows for it in self.render("node", **row)])
+        return self.add_rendered_nodes([rendered for row in rows for rendered in self.render("node", **row)])
 
     def add_rendered_nodes(self, rendered: Sequence[Rendered]) -> list[str]:
         """Make these nodes; return when all are Ready. Raises DirtyClusterError as `add_nodes` does."""
@@ -246,8 +246,10 @@ class World:
             raise RejectedError(f"there is no {ref} to delete", 404, "NotFound")
 
         def begun(_: View) -> Outcome:
-            versions = [it for it in self.history.story(ref) if it.seq > before]
-            ok = any(it.change == "gone" or it.object["metadata"].get("deletionTimestamp") for it in versions)
+            versions = [version for version in self.history.story(ref) if version.seq > before]
+            ok = any(
+                version.change == "gone" or version.object["metadata"].get("deletionTimestamp") for version in versions
+            )
             return Outcome(ok, f"{ref} is being deleted", "its watch has not shown it", (ref,))
 
         self.expect.eventually(begun, within=timeouts.SHOWN)
@@ -384,4 +386,6 @@ class World:
             ) from None
 
     def _has(self, ref: Ref, version: int) -> bool:
-        return any(int(it.object["metadata"]["resourceVersion"]) >= version for it in self.history.story(ref)[::-1])
+        return any(
+            int(shown.object["metadata"]["resourceVersion"]) >= version for shown in self.history.story(ref)[::-1]
+        )
