@@ -44,15 +44,17 @@ class Books:
 
     def __init__(self, nodes: Iterable[Any], queues: Iterable[Any], *, is_tree: bool) -> None:
         self.jobs: dict[str, Job] = {}
-        self.has = {it.metadata.name: amounts.parse(it.status.allocatable or it.status.capacity) for it in nodes}
+        self.has = {
+            node.metadata.name: amounts.parse(node.status.allocatable or node.status.capacity) for node in nodes
+        }
         self.on_node: dict[str, Amounts] = {}
-        specs = {it.metadata.name: it.spec for it in queues}
+        specs = {queue.metadata.name: queue.spec for queue in queues}
         self.capability = {name: amounts.parse(spec.capability) for name, spec in specs.items()}
         guaranteed = {name: spec.guarantee for name, spec in specs.items()}
         self.guarantee = {
             name: found
-            for name, it in guaranteed.items()
-            if name != usage.ROOT and (found := amounts.parse(it.resource if it is not None else None))
+            for name, guarantee in guaranteed.items()
+            if name != usage.ROOT and (found := amounts.parse(guarantee.resource if guarantee is not None else None))
         }
         """Only of queues that have one."""
         self.closed_to_reclaim = {name for name, spec in specs.items() if spec.reclaimable is False}

@@ -62,65 +62,67 @@ class Monitors:
 
     # ---------------------------------------------------------------------------------------------------- outcomes
 
-    def _on_submitted(self, it: Any) -> None:
-        requests = {name: amount for name, amount in amounts.parse(it.requests).items() if amount > 0}
-        self._books.jobs[it.job] = Job(it.job, it.queue, it.pods, it.min_member, requests, it.preemptable)
+    def _on_submitted(self, outcome: Any) -> None:
+        requests = {name: amount for name, amount in amounts.parse(outcome.requests).items() if amount > 0}
+        self._books.jobs[outcome.job] = Job(
+            outcome.job, outcome.queue, outcome.pods, outcome.min_member, requests, outcome.preemptable
+        )
 
-    def _on_cycle(self, it: Any) -> None:
+    def _on_cycle(self, outcome: Any) -> None:
         self._judge_gangs()
-        self._cycle, self._at = it.number, it.at
+        self._cycle, self._at = outcome.number, outcome.at
 
-    def _on_started(self, it: Any) -> None:
-        self._books.jobs[it.job].attempt = it.attempt
+    def _on_started(self, outcome: Any) -> None:
+        self._books.jobs[outcome.job].attempt = outcome.attempt
 
-    def _on_stopped(self, it: Any) -> None:
-        self._victims.over(it.job)
+    def _on_stopped(self, outcome: Any) -> None:
+        self._victims.over(outcome.job)
 
-    def _on_placed(self, it: Any) -> None:
-        job = self._books.jobs[it.job]
-        self._books.place(job, it.pod, it.node)
-        held = self._books.on_node[it.node]
-        limits = {**dict.fromkeys(job.requests, NONE), **self._books.has.get(it.node, {})}
+    def _on_placed(self, outcome: Any) -> None:
+        job = self._books.jobs[outcome.job]
+        self._books.place(job, outcome.pod, outcome.node)
+        held = self._books.on_node[outcome.node]
+        limits = {**dict.fromkeys(job.requests, NONE), **self._books.has.get(outcome.node, {})}
         if over := amounts.above(held, limits, job.requests):
-            self._find(nodes.NAME, it.job, f"bound to {it.node}, which then holds {', '.join(over)}")
+            self._find(nodes.NAME, outcome.job, f"bound to {outcome.node}, which then holds {', '.join(over)}")
         if self._rules.queue_plugin:
             self._judge_capability(job)
         if self._books.guarantee and self._rules.queue_plugin in guarantee.PLUGINS:
             self._judge_guarantees(job)
-        self._victims.placed(job, it.node)
-        self._changed[it.job] = ("bound", "")
+        self._victims.placed(job, outcome.node)
+        self._changed[outcome.job] = ("bound", "")
 
-    def _on_evicted(self, it: Any) -> None:
-        job, why = self._books.jobs[it.job], it.reason
-        if it.pod in job.victims or it.pod not in job.placed:
+    def _on_evicted(self, outcome: Any) -> None:
+        job, why = self._books.jobs[outcome.job], outcome.reason
+        if outcome.pod in job.victims or outcome.pod not in job.placed:
             return
-        self._books.evict(job, it.pod, cause_of(why))
+        self._books.evict(job, outcome.pod, cause_of(why))
         reason = f"{why.action} for {why.preemptor} of queue {why.preemptor_queue}"
-        self._victims.evicted(job, it.pod, cause_of(why), (self._at, self._cycle), reason)
+        self._victims.evicted(job, outcome.pod, cause_of(why), (self._at, self._cycle), reason)
         if self._rules.is_enabled("gang", SWITCHES.get(why.action, "enableReclaimable")):
-            self._changed[it.job] = ("left", reason)
+            self._changed[outcome.job] = ("left", reason)
         if job.evicted_for.setdefault(why.preemptor, job.attempt) != job.attempt:
-            self._find(repeated.NAME, it.job, "evicted again for the same job", reason)
+            self._find(repeated.NAME, outcome.job, "evicted again for the same job", reason)
             job.evicted_for[why.preemptor] = job.attempt
         self._judge_protection(job, why.action, reason)
 
-    def _on_released(self, it: Any) -> None:
-        job = self._books.jobs[it.job]
-        node = job.placed.get(it.pod)
+    def _on_released(self, outcome: Any) -> None:
+        job = self._books.jobs[outcome.job]
+        node = job.placed.get(outcome.pod)
         if node is None:
             return
-        self._victims.released(node, job.victims.get(it.pod))
-        self._books.release(job, it.pod)
+        self._victims.released(node, job.victims.get(outcome.pod))
+        self._books.release(job, outcome.pod)
         if not job.placed:
-            self._changed.pop(it.job, None)
+            self._changed.pop(outcome.job, None)
 
-    def _on_disrupted(self, it: Any) -> None:
-        self._changed.pop(it.job, None)  # not an act of the scheduler
+    def _on_disrupted(self, outcome: Any) -> None:
+        self._changed.pop(outcome.job, None)  # not an act of the scheduler
 
-    def _on_ended(self, it: Any) -> None:
-        self._victims.over(it.job)
-        self._books.jobs.pop(it.job, None)
-        self._changed.pop(it.job, None)
+    def _on_ended(self, outcome: Any) -> None:
+        self._victims.over(outcome.job)
+        self._books.jobs.pop(outcome.job, None)
+        self._changed.pop(outcome.job, None)
 
     # ---------------------------------------------------------------------------------------------------- judgements
 

@@ -71,7 +71,7 @@ def run_all(given: argparse.Namespace) -> int:
         runs = [runs[given.index]]
     runs[0].out.parent.mkdir(parents=True, exist_ok=True)
     statuses = _run(runs)
-    sys.stdout.write(summary(it.out for it in runs if it.out.exists()))
+    sys.stdout.write(summary(run.out for run in runs if run.out.exists()))
     sys.stdout.write(f"results: {runs[0].out.parent}\n")
     return max(statuses)
 
@@ -82,7 +82,7 @@ def _run(runs: Sequence[argparse.Namespace]) -> list[int]:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # each run ends by itself and writes its results so far
     try:
         with ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=1) as pool:
-            waiting = {pool.submit(_one, it): it for it in runs}
+            waiting = {pool.submit(_one, run): run for run in runs}
             statuses = []
             for number, done in enumerate(as_completed(waiting), 1):
                 statuses.append(done.result())
@@ -123,7 +123,7 @@ def summary(results: Iterable[Path]) -> str:
     for policy, all_metrics in sorted(found.items()):
         lines += ["", f"{policy}: {len(all_metrics)} runs", f"{'metric':<26}{'least':>14}{'median':>14}{'most':>14}"]
         for name, keys in _METRICS:
-            values = [value for it in all_metrics if (value := _at(it, keys)) is not None]
+            values = [value for metrics in all_metrics if (value := _at(metrics, keys)) is not None]
             if values:
                 parts = (min(values), statistics.median(values), max(values))
                 lines.append(f"{name:<26}" + "".join(f"{part:>14.6g}" for part in parts))

@@ -209,13 +209,13 @@ class Victims:
         job = self._books.jobs.get(preemptor)
         if sums is None or job is None:
             return
-        for action, it in sums.items():
-            pods = it.bound or it.waited
-            bound = amounts.total((times(job.requests, pods), times(it.largest, pods)))
-            shared = [name for name, amount in it.evicted.items() if amount and job.requests.get(name)]
-            broken = amounts.above(it.evicted, bound, shared)
+        for action, total in sums.items():
+            pods = total.bound or total.waited
+            bound = amounts.total((times(job.requests, pods), times(total.largest, pods)))
+            shared = [name for name, amount in total.evicted.items() if amount and job.requests.get(name)]
+            broken = amounts.above(total.evicted, bound, shared)
             if shared and len(broken) == len(shared):
-                about, moment, reason = it.last
+                about, moment, reason = total.last
                 text = f"{action} for {preemptor}: too much evicted in all, {', '.join(broken)} that are in proportion"
                 self._find(disproportionate.NAME, about, text, reason, moment)
 
