@@ -21,6 +21,7 @@ import psutil
 
 from benchmarks import clusters, core_reclaim, core_topology, core_waste
 from benchmarks.figure import Figure
+from scheduler.backlog.backlog import backlog_of
 from scheduler.decide import decide
 from scheduler.live.pace import Pace
 from scheduler.model.cluster import Cluster
@@ -135,7 +136,7 @@ def beside_the_hopeless() -> list[Figure]:
     for waiting in (0, HOPELESS):
         cluster = clusters.busy(waiting, 8, small=False)
         first = decide(cluster, DEFAULT_POLICY, NOW)
-        cluster.backlog.apply(first.memory, first.pipelined)
+        backlog_of(cluster).apply(first.memory, first.pipelined)
         clusters.add_small(cluster)
         gc.collect()
         gc.freeze()

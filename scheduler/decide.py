@@ -11,6 +11,7 @@ import msgspec
 
 from .actions import ACTIONS
 from .actions.podgroup_phases import set_phases
+from .backlog.backlog import backlog_of
 from .framework.decisions import Decisions
 from .framework.session import Session
 from .framework.tracing import Step, no_trace
@@ -63,11 +64,15 @@ def decide(
     []
     """
     last = cluster.last_cycle
-    if isinstance(last, LastCycle) and last.covers(cluster.version, policy, now) and not cluster.backlog.has_due(now):
+    if (
+        isinstance(last, LastCycle)
+        and last.covers(cluster.version, policy, now)
+        and not backlog_of(cluster).has_due(now)
+    ):
         return last.decisions
     session = _run(Session(cluster, policy, now, PLUGINS, step, budget=budget))
     decisions, woken = session.decisions, set[str]()
-    while not decisions.cut and (helped := session.backlog.helped_by(decisions.evictions)):
+    while not decisions.cut and (helped := session.backlog.helped_by(it.task for it in decisions.evictions)):
         woken |= helped
         session = Session(cluster, policy, now, PLUGINS, step, budget=budget, woken=woken, spent=decisions.steps)
         again = _run(session).decisions
@@ -95,7 +100,7 @@ def _run(session: Session) -> Session:
         _note_gated(session)
         _note_unfilled(session)
         _note_waiting(session)
-        session.backlog.leave(session)
+        session.complete_decisions()
         return session
     finally:
         session.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ..backlog.entries import Memory
 from ..reasons import Refusal, UnschedulableReason, VictimReason
 
 
@@ -57,56 +58,6 @@ class QueueNumbers(msgspec.Struct, frozen=True):
     capability: dict[str, int] = {}
     share: float | None = None
     overused: bool | None = None
-
-
-class Waiting(msgspec.Struct, frozen=True):
-    """State of a job that was refused. The job is skipped until a change could help it, or its time has come.
-
-    Times are seconds since 1970.
-
-    Attributes:
-        refusal: Why the job waits.
-        topics: Changes that could help (`scheduler.model.backlog`).
-        least: Capacity of at least this much, freed on a node, could help; None if capacity could not.
-        tried: Actions that have tried the job, if a cycle was cut before all had; empty if all have.
-        retry_at: When the job is tried again in any case.
-        not_before: Until when the job is not tried, whatever changes, because of the cost of its last attempt.
-        costly: How many expensive attempts in a row were useless.
-        late: The job exceeded the maximum of one job, and is tried after all others.
-        places: Task → node of a job that only waits for capacity being freed. It keeps them in the cycles that continue
-            after a cut one, and no longer.
-        retries: How many times in a row the job was tried again because of time alone and got the same refusal.
-        line: What equal waiting jobs share, of which only the first waits for changes; empty if the job waits alone.
-        created: When the job was created.
-    """
-
-    refusal: Refusal
-    topics: tuple[str, ...] = ()
-    least: dict[str, int] | None = None
-    tried: tuple[str, ...] = ()
-    retry_at: float = 0.0
-    not_before: float = 0.0
-    costly: int = 0
-    late: bool = False
-    places: dict[str, str] = {}
-    retries: int = 0
-    line: str = ""
-    created: float = 0.0
-
-
-class Memory(msgspec.Struct):
-    """State that the next cycle needs: changed and removed entries of the backlog, due jobs, and turns.
-
-    `policy` is a fingerprint: under another policy the state is ignored.
-    """
-
-    policy: str = ""
-    waiting: dict[str, Waiting] = {}
-    forgotten: list[str] = []
-    due: list[str] = []
-    turns: dict[str, dict[str, int]] = {}
-    lapses: dict[str, float] = {}
-    """Job → when its reservation lapses, of jobs without pods for it (`scheduler.framework.reservations`)."""
 
 
 class Decisions(msgspec.Struct):

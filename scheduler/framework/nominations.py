@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from ..backlog.view import BacklogView
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.nodes import Nodes
@@ -24,14 +25,6 @@ from .decisions import Decisions, Nominate
 from .statement import Statement
 
 
-class Remembered(Protocol):
-    """Jobs that wait for capacity being freed since earlier cycles that were cut (`BacklogView`)."""
-
-    def places(self) -> list[tuple[str, Mapping[str, str]]]: ...
-
-    def lost(self, key: str) -> None: ...
-
-
 class Cycle(Protocol):
     """The part of a session that nominations need; the session is above them."""
 
@@ -42,9 +35,7 @@ class Cycle(Protocol):
     hooks: Hooks
     placement: Placement
     decisions: Decisions
-
-    @property
-    def backlog(self) -> Remembered: ...
+    backlog: BacklogView
 
     def statement(self) -> Statement: ...
 

@@ -43,7 +43,7 @@ class Plugin:
     judges_equals_alike: ClassVar[bool] = False
     """Whether the plugin refuses a waiting job whenever it refuses an equal job that was created before.
 
-    Under a policy of such plugins alone only the first of a line of equal jobs is tried (`scheduler.model.lines`).
+    Under a policy of such plugins alone only the first of a line of equal jobs is tried (`scheduler.backlog.lines`).
     """
 
     def __init_subclass__(cls) -> None:

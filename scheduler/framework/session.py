@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
+from ..backlog.cycle_end import CycleEnd, CycleOutcome
+from ..backlog.reservations import Reservations
+from ..backlog.view import BacklogView
 from ..model.cluster import Cluster
 from ..model.job import Job, PodGroupPhase
 from ..model.names import NAMESPACES
@@ -21,12 +24,10 @@ from ..placement import Placement, unsupported
 from ..policy.model import Policy
 from ..policy.tiers import Hooks
 from ..reasons import NoGroup, QueueBroken, Refusal, TooCostly, UnschedulableReason, Unsupported
-from .backlog import BacklogView
 from .change_log import ChangeLog
 from .decisions import Decisions
 from .nominations import Nominations
 from .plugin import Plugin
-from .reservations import Reservations
 from .statement import Statement
 from .tracing import Step, no_trace
 from .work import UNLIMITED, Budget, CapReached, Work
@@ -86,7 +87,8 @@ class Session:
         """Jobs that may have a reservation for capacity that they do not hold, by key."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
-        self.backlog = BacklogView(cluster, policy, now, woken)
+        has_lines = all(plugins[option.name].judges_equals_alike for tier in policy.tiers for option in tier)
+        self.backlog = BacklogView(cluster, policy, now, woken, has_lines=has_lines)
         self.undecided: list[Job] = []
         self._take_jobs()
         self._objections: dict[str, Any] = {}
@@ -179,6 +181,27 @@ class Session:
     def attempt(self, job: Job, on_cap: Callable[[], None] = lambda: None) -> Attempt:
         """Begin one job's turn in the running action. It is undone if it exceeds the maximum of one job (`on_cap`)."""
         return Attempt(self, job, on_cap)
+
+    def complete_decisions(self) -> None:
+        """Complete the decisions by what the next cycle has to know."""
+        decisions, work = self.decisions, self.work
+        decisions.steps, decisions.cut = work.spent, work.cut
+        outcome = CycleOutcome(
+            undecided=self.undecided,
+            refusals=decisions.refusals,
+            moved={*(bind.job for bind in decisions.binds), *decisions.phases},
+            bound={bind.task for bind in decisions.binds},
+            cut=work.cut,
+            full_budget=work.budget.full or work.budget.cycle,
+            retry_after=work.budget.retry_after,
+            stands=self.nominations.stands,
+            nodes=self.nodes,
+            placement=self.placement,
+            reservations=self.reservations,
+        )
+        end = CycleEnd(self.backlog, outcome)
+        decisions.memory = end.memory()
+        decisions.wake_at = end.wake_at(decisions.wake_at)
 
     def close(self) -> None:
         """Restore the original state. What plugins have computed is invalid from then on."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from . import objects, resources
-from .backlog import BUDGETS, QUOTAS, VOLUMES, Backlog
+from .changes import BUDGETS, QUOTAS, VOLUMES, ChangeListener
 from .equality import same_small
 from .resources import PODS
 
@@ -27,12 +27,12 @@ Small = TypeVar(
 class AuxiliaryObjects:
     """HyperNodes, budgets, quotas of namespaces, volumes, claims, the storage drivers of nodes, and namespaces.
 
-    `version` grows with every change that could alter a decision; the backlog is notified of its topic.
+    `version` grows with every change that could alter a decision; its topic is reported to `listener`.
     """
 
     def __init__(self) -> None:
         self.version = 0
-        self.backlog = Backlog()
+        self.listener = ChangeListener()
         self.budgets: dict[str, objects.PodDisruptionBudget] = {}
         self.hyper_nodes: dict[str, objects.HyperNode] = {}
         self.hyper_nodes_version = 0
@@ -106,6 +106,6 @@ class AuxiliaryObjects:
         """Record a change that could alter a decision; without a topic, any decision."""
         self.version += 1
         if topic:
-            self.backlog.report(topic)
+            self.listener.report(topic)
         else:
-            self.backlog.report_all()
+            self.listener.report_all()

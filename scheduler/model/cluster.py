@@ -8,51 +8,24 @@ A cycle works on this state and restores it at its end. Writes that the API has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from . import objects, resources
 from .auxiliary import AuxiliaryObjects
-from .backlog import CLAIMS, FREED, GROUPS, PLACED, RUNNING
 from .card_notation import smallest_card
+from .changes import CLAIMS, FREED, GROUPS
 from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
 from .job import Job
 from .known import Known
 from .names import TOO_COSTLY
 from .nodes import FEW_SHAPES, Nodes
+from .pod_changes import PodState, report_pod
 from .podgroup_changes import check_size, reserves_as_before
 from .queue import Queue
 from .sums import Sums
-from .task import COMPLETED, HOLDING, Task, TaskStatus, job_key_of
+from .task import HOLDING, Task, TaskStatus, job_key_of
 from .times import seconds
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The state of a pod on which waiting jobs may depend."""
-
-    job: str
-    status: TaskStatus
-    node: str
-    nominated: str
-
-    @classmethod
-    def of(cls, task: Task) -> _Place:
-        return cls(task.job, task.status, task.node, task.nominated)
-
-    @property
-    def holds(self) -> bool:
-        return bool(self.node) and not self.is_done
-
-    @property
-    def is_done(self) -> bool:
-        return bool(self.status & COMPLETED)
-
-    def goes_on(self, now: _Place) -> bool:
-        """Whether everything held before is still held."""
-        holds = now.holds and self.node == now.node and (not self.status & HOLDING or now.status & HOLDING)
-        return self.holds and bool(holds)
 
 
 class Cluster(AuxiliaryObjects):
@@ -154,11 +127,11 @@ class Cluster(AuxiliaryObjects):
                 return
             self._forget(old)
         self._admit(task)
-        self._moved(task, None if old is None else self._place_of(old), is_other=old is not None and again is None)
+        self._moved(task, None if old is None else self._state_of(old), is_other=old is not None and again is None)
 
     def _step(self, old: Task, new: Task) -> None:
         """Update a pod that progresses on its node, from its bind to running: the occupied amounts stay the same."""
-        before = self._place_of(old)
+        before = self._state_of(old)
         if old.job:
             self.jobs[old.job].move(old, new.status)
             self._sums.changed(old.job)
@@ -180,38 +153,19 @@ class Cluster(AuxiliaryObjects):
         task = self.tasks.get(key)
         if task is not None and (not uid or task.uid == uid):
             self._forget(task)
-            self._moved(task, self._place_of(task), is_gone=True)
+            self._moved(task, self._state_of(task), is_gone=True)
 
-    def _place_of(self, task: Task) -> _Place | None:
-        """Return the state for `_moved`, or None if no waiting job depends on it, the usual case."""
-        return _Place.of(task) if self.backlog.has_waiting_jobs else None
+    def _state_of(self, task: Task) -> PodState | None:
+        """Return the state for `_moved`, or None if the listener needs none, the usual case."""
+        return PodState.of(task) if self.listener.is_interested else None
 
-    def _moved(self, task: Task, before: _Place | None, *, is_gone: bool = False, is_other: bool = False) -> None:
-        """Report the jobs that a change of a pod may help; `is_other`: more changed than its state."""
+    def _moved(self, task: Task, before: PodState | None, *, is_gone: bool = False, is_other: bool = False) -> None:
+        """Report a change of a pod; `is_other`: more changed than its state."""
         self.version += 1
-        backlog = self.backlog
-        if not backlog.has_waiting_jobs:
-            return
-        now = None if is_gone else _Place.of(task)
-        for job in {task.job, "" if before is None else before.job}:
-            backlog.report_job(job)
-        if task.key in backlog.claims:
-            backlog.report(CLAIMS)
-        if before is not None and (is_other or (now != before and (now is None or not before.goes_on(now)))):
-            self._report_freed(before, now)
-        if now is not None and now.holds and (is_other or before is None or before.node != now.node):
-            backlog.report(PLACED)
-            if (job_of := self.jobs.get(task.job)) is not None:
-                backlog.report(f"{PLACED}:{job_of.queue}")
-        if now is not None and now.status is TaskStatus.RUNNING:
-            backlog.report(RUNNING)
-
-    def _report_freed(self, before: _Place, now: _Place | None) -> None:
-        """Report what a pod held or requested and does no longer."""
-        self.backlog.report_capacity(before.node)
-        self.backlog.report_capacity(before.nominated)
-        if before.holds or now is None or now.is_done:
-            self.backlog.report(FREED)
+        if self.listener.is_interested:
+            job = self.jobs.get(task.job)
+            now = None if is_gone else PodState.of(task)
+            report_pod(self.listener, task, job, before, now, is_other=is_other)
 
     def _job_of(self, pod: objects.Pod) -> str:
         ours = not self.scheduler_names or pod.spec.scheduler_name in self.scheduler_names
@@ -273,7 +227,7 @@ class Cluster(AuxiliaryObjects):
         """Assume a nomination in flight: capacity on `node` is reserved for the task; an empty node releases it."""
         task = self.tasks.get(key)
         if task is not None and task.uid == uid and task.nominated != node:
-            before = self._place_of(task)
+            before = self._state_of(task)
             task.nominated = node
             (self.nominated.add if node else self.nominated.discard)(task.key)
             self._moved(task, before)
@@ -285,7 +239,7 @@ class Cluster(AuxiliaryObjects):
             self._forget(task)
             again = Task(task.pod, task.job, self._known)
             self._admit(again)
-            self._moved(again, self._place_of(task))
+            self._moved(again, self._state_of(task))
 
     def _assume(
         self, key: str, uid: str, status: TaskStatus, node: str, annotations: Mapping[str, str] | None = None
@@ -293,7 +247,7 @@ class Cluster(AuxiliaryObjects):
         task = self.tasks.get(key)
         if task is None or task.uid != uid:
             return
-        before = self._place_of(task)
+        before = self._state_of(task)
         self._forget(task)
         task.status, task.node, task.assumed = status, node, True
         task.assigned = annotations or task.assigned
@@ -344,22 +298,22 @@ class Cluster(AuxiliaryObjects):
         """Report a PodGroup that was added, deleted or changed; `helps`: it may request less, or be served later."""
         self.version += 1
         self._sums.changed(key)
-        self.backlog.report_job(key)
+        self.listener.report_job(key)
         if helps:
-            self.backlog.report(GROUPS)
-            self.backlog.report(CLAIMS)
+            self.listener.report(GROUPS)
+            self.listener.report(CLAIMS)
 
     def _end(self, job: Job) -> None:
         del self.jobs[job.key]
         self.costly.discard(job.key)
-        self.backlog.drop(job.key)
+        self.listener.drop(job.key)
 
     def delete_podgroup(self, key: str) -> None:
         job = self.jobs.get(key)
         if job is not None and job.group is not None:
             job.group = None
             self._regrouped(key)
-            self.backlog.report(FREED)
+            self.listener.report(FREED)
             if not job.tasks:
                 self._end(job)
 

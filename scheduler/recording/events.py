@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
-from ..framework.decisions import Decisions, Waiting
+from ..backlog.backlog import backlog_of
+from ..backlog.entries import Waiting
+from ..framework.decisions import Decisions
 from ..framework.work import UNLIMITED, Budget
 from ..model import objects
 from ..model.cluster import Cluster
@@ -152,9 +154,9 @@ def apply_input(cluster: Cluster, given: Input) -> None:
         case Reverted():
             cluster.revert(given.key, given.uid)
         case Decided():
-            cluster.backlog.apply(given.decisions.memory, given.decisions.pipelined)
+            backlog_of(cluster).apply(given.decisions.memory, given.decisions.pipelined)
         case Remembered():
-            cluster.backlog.restore(
+            backlog_of(cluster).restore(
                 given.policy,
                 given.waiting,
                 due=given.due,

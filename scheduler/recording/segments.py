@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..model.backlog import Backlog
+from ..backlog.backlog import Backlog, backlog_of
 from ..model.cluster import Cluster
 from ..model.state_kinds import STATE_KINDS
 from ..model.task import TaskStatus
@@ -131,8 +131,8 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
             yield Assumed(key, task.uid, node, dict(task.assigned) if node else {})
         if task.nominated != task.pod.status.nominated_node_name:
             yield Nominated(key, task.uid, task.nominated)
-    if cluster.backlog.policy:
-        yield remembered(cluster.backlog)
+    if backlog_of(cluster).policy:
+        yield remembered(backlog_of(cluster))
 
 
 def remembered(backlog: Backlog) -> Remembered:

@@ -9,7 +9,7 @@ import bisect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ...framework.reservations import requested
+from ...backlog.reservations import requested
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
-from ...framework.reservations import requested
+from ...backlog.reservations import requested
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job, PodGroupPhase

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler.backlog.backlog import backlog_of
 from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions
 from scheduler.framework.work import Budget
@@ -72,7 +73,7 @@ def test_cycles_that_are_cut_come_to_where_nothing_is_left_to_decide(
             for event in events:
                 random_clusters_happen(world, event)
         is_quiet = not (decisions.binds or decisions.evictions or decisions.nominations or decisions.phases)
-        if is_quiet and not decisions.cut and not world.cluster.backlog.due and number > 1:
+        if is_quiet and not decisions.cut and not backlog_of(world.cluster).due and number > 1:
             break
         world.now += 1.0
     else:
@@ -209,7 +210,7 @@ def test_a_job_that_costs_more_than_a_job_may_is_taken_back_and_tried_last() -> 
     decisions = cycle(world, budget)
     assert [bind.job for bind in decisions.binds] == ["t/good"]
     assert decisions.refusals["t/greedy"].items == (TooCostly("allocate", "spec.affinity"),)
-    entry = world.cluster.backlog.entries["t/greedy"]
+    entry = backlog_of(world.cluster).entries["t/greedy"]
     assert entry.late
     world.load({"jobs": [{"name": f"later{n}", "queue": "q", "tasks": "1 x 1 cpu"} for n in range(3)]})
     assert cycle(world, budget).steps < alone // 2, "it rests"
@@ -247,7 +248,7 @@ def test_a_bind_in_flight_is_no_reason_to_try_others_again() -> None:
     decisions = cycle(world, Budget(), carries_out=False)
     [bind] = decisions.binds
     apply_input(world.cluster, Assumed(bind.task, bind.uid, bind.node))
-    assert world.cluster.backlog.due == set()
+    assert backlog_of(world.cluster).due == set()
     assert decisions.memory.waiting == {}
     assert decisions.refusals.keys() == {f"t/bad{n}" for n in range(10)}
 

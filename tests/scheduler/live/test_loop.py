@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.framework.decisions import Bind, Decisions, Evict, Memory, Waiting
+from scheduler.backlog.entries import Memory, Waiting
+from scheduler.framework.decisions import Bind, Decisions, Evict
 from scheduler.framework.work import Budget
 from scheduler.kube import Client, Connection, EventRecorder, Http
 from scheduler.live import loop as cycles

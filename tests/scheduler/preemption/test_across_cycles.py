@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from scheduler.backlog.backlog import backlog_of
 from scheduler.decide import decide
 from scheduler.framework.work import UNLIMITED, Budget
 from scheduler.policy.loader import load_policy
@@ -73,7 +74,7 @@ def story(table: dict[str, Any], delay: int, budget: Budget | None = None) -> Wo
             apply_input(world.cluster, Decided(0, world.now, decisions, budget))
             world.now += 1.0
         world.carry_out(decisions, f"return after {delay}")
-        if not busy and number and not world.cluster.backlog.due:
+        if not busy and number and not backlog_of(world.cluster).due:
             ledger.close()
             assert not decisions.pipelined, f"{sorted(decisions.pipelined)} wait for room that nobody is freeing"
             return world

@@ -10,8 +10,10 @@ from typing import Any
 
 import msgspec
 
+from scheduler.backlog.backlog import backlog_of
+from scheduler.backlog.entries import Memory
 from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions, Memory
+from scheduler.framework.decisions import Decisions
 from scheduler.framework.session import Session
 from scheduler.model.cluster import Cluster
 from scheduler.model.state_kinds import STATE_KINDS
@@ -90,20 +92,21 @@ class World:
         decisions = decide(self.cluster, self.policy, self.now)
         assert snapshot(self.cluster) == before, "deciding changed the state"
         anew = self.fresh(sorted(self.objects, reverse=True))
-        anew.backlog.policy, anew.backlog.lapses = self.cluster.backlog.policy, dict(self.cluster.backlog.lapses)
+        known, new = backlog_of(self.cluster), backlog_of(anew)
+        new.policy, new.lapses = known.policy, dict(known.lapses)
         again = decide(anew, self.policy, self.now)
         passed_over = self._passed_over(decisions)
         assert what_is_done(decisions, passed_over) == what_is_done(again, passed_over), (
             "the state kept event by event decides otherwise than one built afresh"
         )
-        self.cluster.backlog.apply(decisions.memory, decisions.pipelined)
+        backlog_of(self.cluster).apply(decisions.memory, decisions.pipelined)
         check_cycle(self.cluster, self.policy, decisions)
         return decisions
 
     def _passed_over(self, decisions: Decisions) -> set[str]:
         """Return the jobs whose reasons may be older than this cycle."""
         tried = {*decisions.memory.waiting, *decisions.memory.forgotten}
-        return {key for key in self.cluster.backlog.entries if key not in tried}
+        return {key for key in backlog_of(self.cluster).entries if key not in tried}
 
     def scores(self, pod: str) -> dict[str, float]:
         """Return the score of each node for a pending pod now, by all plugins of the policy."""

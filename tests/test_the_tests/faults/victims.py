@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.framework import backlog
-from scheduler.framework.backlog import BacklogView
+from scheduler.backlog import cycle_end
+from scheduler.backlog.view import BacklogView
 from scheduler.framework.nominations import Nominations
 from scheduler.live.loop import CycleLoop
 from scheduler.model.job import Job
@@ -143,7 +143,7 @@ FAULTS = (
     Fault(
         "hold-forgotten",
         "forgets what room a job holds while it waits",
-        instead((backlog, "_holds_room", lambda job: job.waiting > 0)),
+        instead((cycle_end, "_holds_room", lambda job: job.waiting > 0)),
         ("queue_capacity/waiting: A job that waited",),
     ),
     Fault(

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from scheduler.backlog.backlog import backlog_of
+from scheduler.backlog.view import BacklogView
 from scheduler.decide import decide
-from scheduler.framework.backlog import BacklogView
 from scheduler.framework.work import Budget
 from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
@@ -43,7 +44,7 @@ def cycles(world: World, budget: Budget) -> set[str]:
         world.carry_out(decisions)
         bound.update(bind.job for bind in decisions.binds)
         world.now += 0.01
-        if not (decisions.cut or decisions.phases or decisions.binds or world.cluster.backlog.has_due(world.now)):
+        if not (decisions.cut or decisions.phases or decisions.binds or backlog_of(world.cluster).has_due(world.now)):
             return bound
     raise AssertionError("the cycles do not come to an end")
 
@@ -73,7 +74,7 @@ def tried(world: World) -> set[str]:
 @pytest.mark.parametrize("kind", NEVER)
 def test_pods_that_come_and_go_wake_no_job_that_fits_nowhere(kind: str, cycle: int) -> None:
     world = loaded(NEVER[kind], Budget(cycle=cycle))
-    assert len(world.cluster.backlog.entries) == MANY
+    assert len(backlog_of(world.cluster).entries) == MANY
     world.load({"jobs": [{"name": "small", "queue": "q", "tasks": "1 x 100m cpu", "phase": "Inqueue"}]})
     assert not tried(world)
     assert cycles(world, Budget(cycle=cycle)) == {"t/small"}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .. import reasons as r
-from ..model import backlog as b
+from ..model import changes as b
 from ..model.job import Job
 from ..model.nodes import Nodes
 

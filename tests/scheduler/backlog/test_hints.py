@@ -7,9 +7,10 @@ from typing import Any, get_args
 import pytest
 
 from scheduler import reasons as r
+from scheduler.backlog.backlog import backlog_of
+from scheduler.backlog.hints import ANY, ROOM, hints_of
 from scheduler.decide import decide
-from scheduler.framework.hints import ANY, ROOM, hints_of
-from scheduler.model import backlog as b
+from scheduler.model import changes as b
 from scheduler.model.job import Job
 from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
@@ -126,7 +127,7 @@ def test_after_an_event_those_are_tried_whom_it_could_help_and_no_others(
         }
     )
     decide_again(world)
-    assert {key.removeprefix("t/") for key in world.cluster.backlog.entries} == set(WAITS)
+    assert {key.removeprefix("t/") for key in backlog_of(world.cluster).entries} == set(WAITS)
     happen(world, event)
     assert decide_again(world) & set(WAITS) == tried
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
-from ..model.backlog import FREED, Backlog
+from ..model.changes import FREED
 from ..model.cluster import Cluster
 from ..model.nodes import Nodes
 from ..model.resources import Resource
+from .backlog import Backlog, backlog_of
 from .reservations import LAPSED
 
 
@@ -34,7 +35,7 @@ def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:
         return helped
     more = np.array([nodes.vector(grown[name]) for name in names])
     available = nodes.future_idle()[[nodes.by_name[name].row for name in names]] + more
-    for amounts, jobs in cluster.backlog.with_least():
+    for amounts, jobs in backlog_of(cluster).with_least():
         if any(name not in nodes.dimensions for name, amount in amounts if amount > 0):
             continue  # no node has any of it
         columns = [nodes.dimensions[name] for name, amount in amounts if amount > 0]

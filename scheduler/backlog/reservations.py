@@ -5,7 +5,7 @@ PodGroup costs a tenant only 300 bytes, so such a reservation ends: if the pods 
 the job reserves only what its existing pods request. (Its size is bounded at admission.)
 
 The times follow from the times of the cycles alone. They leave with a cycle's decisions
-(`scheduler.framework.decisions.Memory`) and return as an input, so that a replay decides the same.
+(`scheduler.backlog.entries.Memory`) and return as an input, so that a replay decides the same.
 """
 
 from __future__ import annotations

@@ -9,83 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Set
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
+from ..model.changes import CLAIMS, ChangeListener
+from ..model.cluster import Cluster
+from ..reasons import Refusal
+from .entries import Memory, Waiting
 from .lines import Lines
-
-FREED = "freed"
-"""A pod that held or requested something was deleted, ended or terminates: capacity and quota."""
-PLACED = "placed"
-"""A pod got a node: neighbours, shares of queues. `placed:Q`: a pod of queue Q."""
-RUNNING = "running"
-"""A pod began to run, so that it may be reclaimed."""
-GROUPS = "groups"
-"""A PodGroup requests less than before, or is served at another position."""
-VOLUMES = "volumes"
-"""A volume, a claim, or a node's storage driver."""
-BUDGETS = "budgets"
-"""A PodDisruptionBudget."""
-QUOTAS = "quotas"
-"""A ResourceQuota of a namespace."""
-CLAIMS = "claims"
-"""A job that was to get capacity being freed gets other capacity, or none."""
-TOPICS = (FREED, PLACED, RUNNING, GROUPS, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
-"""All topics except the rest (nodes, queues, classes, namespaces), which concerns every waiting job."""
-
-
-class Waits(Protocol):
-    """The state of a waiting job (`Waiting`)."""
-
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-
-    @property
-    def least(self) -> dict[str, int] | None: ...
-
-    @property
-    def retry_at(self) -> float: ...
-
-    @property
-    def not_before(self) -> float: ...
-
-    @property
-    def tried(self) -> tuple[str, ...]: ...
-
-    @property
-    def late(self) -> bool: ...
-
-    @property
-    def line(self) -> str: ...
-
-    @property
-    def created(self) -> float: ...
-
-    @property
-    def refusal(self) -> Any: ...
-
-
-class Memory(Protocol):
-    """The state that a cycle leaves behind (`Memory`)."""
-
-    policy: str
-    waiting: dict[str, Any]
-    forgotten: list[str]
-    due: list[str]
-    turns: dict[str, dict[str, int]]
-    lapses: dict[str, float]
-
 
 Amounts = tuple[tuple[str, int], ...]
 K = TypeVar("K")
 
 
-class Backlog:
+class Backlog(ChangeListener):
     """The state of waiting jobs, by job. Events and the results of cycles change it, but no running cycle does.
 
     Thousands of entries may need no work in a cycle. A cycle reads `refusals` (job → why it waits) as a whole, and the
-    few
-    jobs that are `late`, were `tried` in part, or have to `rest`. Of a line of equal jobs only the first one waits for
-    changes (`scheduler.model.lines`).
+    few jobs that are `late`, were `tried` in part, or have to `rest`. Of a line of equal jobs only the first one waits
+    for changes (`scheduler.backlog.lines`).
 
     Attributes:
         due: Jobs to try again.
@@ -100,7 +41,7 @@ class Backlog:
 
     def clear(self) -> None:
         """Remove everything."""
-        self.entries: dict[str, Any] = {}
+        self.entries: dict[str, Waiting] = {}
         self.due: set[str] = set()
         self.freed: set[str] = set()
         self.turns: dict[str, dict[str, int]] = {}
@@ -108,7 +49,7 @@ class Backlog:
         self.lapses: dict[str, float] = {}
         """Job → when its reservation lapses, for jobs without pods for it."""
         self.policy = ""
-        self.refusals: dict[str, Any] = {}
+        self.refusals: dict[str, Refusal] = {}
         self.late: set[str] = set()
         self.tried: set[str] = set()
         self.rest: set[str] = set()
@@ -119,7 +60,7 @@ class Backlog:
         self._by_least: dict[Amounts, set[str]] = {}
 
     @property
-    def has_waiting_jobs(self) -> bool:
+    def is_interested(self) -> bool:
         """Whether any waiting job could be helped by a change."""
         return bool(self.entries or self.claims)
 
@@ -141,6 +82,11 @@ class Backlog:
         """Report a change of this very job."""
         if key in self.entries:
             self.due.add(key)
+
+    def report_task(self, key: str) -> None:
+        """Report a change of a task, which may have had capacity being freed."""
+        if key in self.claims:
+            self.report(CLAIMS)
 
     def report_capacity(self, node: str) -> None:
         """Report that a node may have more capacity than before."""
@@ -174,14 +120,14 @@ class Backlog:
             self._wait(follower, self.entries[follower])
         return follower
 
-    def _wait(self, key: str, entry: Waits) -> None:
+    def _wait(self, key: str, entry: Waiting) -> None:
         """Let a job wait for the changes that its entry names."""
         for topic in entry.topics:
             self._by_topic.setdefault(topic, set()).add(key)
         if entry.least is not None:
             self._by_least.setdefault(_amounts(entry), set()).add(key)
 
-    def _stop_waiting(self, key: str, entry: Waits) -> None:
+    def _stop_waiting(self, key: str, entry: Waiting) -> None:
         for topic in entry.topics:
             _discard(self._by_topic, topic, key)
         if entry.least is not None:
@@ -222,7 +168,7 @@ class Backlog:
     def restore(
         self,
         policy: str,
-        entries: Mapping[str, Any],
+        entries: Mapping[str, Waiting],
         *,
         due: Iterable[str],
         freed: Iterable[str],
@@ -252,7 +198,7 @@ class Backlog:
         line = self.entries[key].line
         return not line or self.lines.first(line) == key
 
-    def _put(self, key: str, entry: Waits) -> str:
+    def _put(self, key: str, entry: Waiting) -> str:
         """Keep an entry; return the job that is the first of the line that the job has left, if any."""
         follower = self._take_out(key)
         self.entries[key] = entry
@@ -272,6 +218,13 @@ class Backlog:
         return follower
 
 
+def backlog_of(cluster: Cluster) -> Backlog:
+    """Return the backlog that listens to a state; from the first call on it learns of every change."""
+    if not isinstance(cluster.listener, Backlog):
+        cluster.listener = Backlog()
+    return cluster.listener
+
+
 def _discard(jobs: dict[K, set[str]], of: K, key: str) -> None:
     """Remove a job from a set, and the last one with its set: topics name queues, and queues come and go."""
     jobs[of].discard(key)
@@ -279,5 +232,5 @@ def _discard(jobs: dict[K, set[str]], of: K, key: str) -> None:
         del jobs[of]
 
 
-def _amounts(entry: Waits) -> Amounts:
+def _amounts(entry: Waiting) -> Amounts:
     return tuple(sorted((entry.least or {}).items()))

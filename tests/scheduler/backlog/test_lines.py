@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import example, given, note
 from hypothesis import strategies as st
 
+from scheduler.backlog.backlog import Backlog, backlog_of
 from scheduler.decide import decide
-from scheduler.model.backlog import Backlog
 from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
@@ -53,8 +53,8 @@ def waiting(backlog: Backlog) -> list[str]:
 def test_a_change_that_helps_nobody_has_one_of_equal_jobs_tried() -> None:
     world = one_node(jobs=9, capability="4 gpu")
     settle(world)
-    assert waiting(world.cluster.backlog) == [f"j{at:02}" for at in range(4, 9)]
-    world.cluster.backlog.report("freed")
+    assert waiting(backlog_of(world.cluster)) == [f"j{at:02}" for at in range(4, 9)]
+    backlog_of(world.cluster).report("freed")
     assert tried(world) == ["j04"]
     assert tried(world) == []
 
@@ -66,7 +66,7 @@ def test_each_job_that_starts_calls_the_next() -> None:
         happen(world, {"delete": {"job": job}})
     assert tried(world) == ["j04", "j05", "j06"]
     settle(world)
-    assert waiting(world.cluster.backlog) == ["j06", "j07", "j08"]
+    assert waiting(backlog_of(world.cluster)) == ["j06", "j07", "j08"]
 
 
 def test_a_job_that_becomes_the_first_is_tried() -> None:
@@ -99,7 +99,7 @@ def test_jobs_that_differ_stand_in_lines_of_their_own() -> None:
     world = one_node(jobs=6, capability="4 gpu")
     world.load({"jobs": [{"name": "large", "queue": "q", "tasks": "2 x 1 gpu"}]})
     settle(world)
-    world.cluster.backlog.report("freed")
+    backlog_of(world.cluster).report("freed")
     assert tried(world) == ["j04", "large"]
 
 

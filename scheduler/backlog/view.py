@@ -1,0 +1,223 @@
+"""Decide which waiting jobs a cycle may skip.
+
+A job is skipped only if all actions have refused it, no change has happened since on which its refusal depends, and it
+will be notified of every such change. A cycle does not change the backlog: what is to be remembered leaves in the
+cycle's decisions (`scheduler.backlog.cycle_end`) and returns as an input.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Set
+
+from ..model import resources
+from ..model.changes import FREED
+from ..model.cluster import Cluster
+from ..model.job import Job
+from ..model.resources import Resource
+from ..model.task import TaskStatus
+from ..policy.model import Policy
+from ..reasons import Refusal
+from .backlog import Backlog, backlog_of
+from .entries import Waiting
+from .helped import helped_by_lapse, helped_by_room
+
+
+def fingerprint(policy: Policy) -> str:
+    """The fingerprint that distinguishes policies in a record."""
+    return hashlib.sha256(repr(policy).encode()).hexdigest()[:16]
+
+
+class BacklogView:
+    """The backlog as one cycle sees it, and its own attempts.
+
+    Attributes:
+        entries: What is remembered of each waiting job.
+        awake: The waiting jobs that are not passed over.
+        due: The waiting jobs that a change may have helped.
+        late_jobs: Jobs that are tried after all others, because of what they cost before.
+        too_costly: Jobs that exceeded the maximum of one job in this cycle.
+        action: The action that runs.
+        known: The backlog, or an empty one if it was written under another policy.
+
+    Args:
+        woken: Waiting jobs that evictions of this cycle may help.
+        has_lines: Whether of a line of equal jobs only the first is tried (`scheduler.backlog.lines`).
+    """
+
+    def __init__(
+        self, cluster: Cluster, policy: Policy, now: float, woken: Set[str] = frozenset(), *, has_lines: bool = False
+    ) -> None:
+        self._cluster, self.now = cluster, now
+        last = cluster.last_cycle
+        same = last is not None and last.policy is policy
+        self.policy: str = last.decisions.memory.policy if same else fingerprint(policy)
+        self.actions = policy.actions
+        backlog = backlog_of(cluster)
+        counts = backlog.policy == self.policy
+        self.known = known = backlog if counts else Backlog()
+        self.entries: Mapping[str, Waiting] = known.entries
+        grown = dict.fromkeys(backlog.freed, Resource())
+        helped = helped_by_room(cluster, grown) if counts else set[str]()
+        self.due = known.due | helped | woken | helped_by_lapse(known, now) if counts else set()
+        self.has_lines = has_lines
+        if known.turns or cluster.nodes.minding or _has_claims(cluster):
+            self.due.update(known.followers())  # equal jobs may fare differently: they are all tried
+        self._strayed = {key for key in self.due if self._is_elsewhere(key)}
+        """Jobs that have changed, and are no longer equal to the jobs of the line in which they wait."""
+        self.due.update([other for key in self._strayed if (other := self._heir(key))])
+        self.lapses: Mapping[str, float] = known.lapses
+        self.turns: Mapping[str, Mapping[str, int]] = known.turns
+        may_be = known.entries if now >= known.first_retry else known.tried | known.rest | self.due
+        self.awake = {key for key in may_be if self.entries[key].tried or not self.rests(key, self.entries[key])}
+        self.late_jobs: Set[str] = known.late | (cluster.costly - known.entries.keys())
+        self.action = ""
+        self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
+        """Action → jobs that it has tried."""
+        self.reachable: set[str] = set()
+        """Jobs that an evicting action did not refuse, because they could start without evictions."""
+        self.cost: dict[str, int] = {}
+        self.too_costly: set[str] = set()
+        self.deadlines: dict[str, float] = {}
+        self._trying = ""
+        self.spent: dict[str, dict[str, int]] = {}
+        self._called: set[str] = set()
+        """Jobs of which the next in line was looked for."""
+        self._passed_in_vain: set[str] = set()
+        """Jobs that all actions should have tried, as was seen too late."""
+
+    def rests(self, key: str, entry: Waiting) -> bool:
+        if entry.not_before > self.now:
+            return True
+        return key not in self.due and self.now < entry.retry_at
+
+    # ------------------------------------------------------------------------------------------------------- attempts
+
+    def not_tried(self, jobs: list[Job]) -> list[Job]:
+        """Return the jobs that the running action has not tried in this state in an earlier cycle."""
+        if not self.entries and not self.too_costly:
+            return jobs
+        return [job for job in jobs if job.key not in self.too_costly and not self._is_tried(job.key)]
+
+    def _is_tried(self, key: str) -> bool:
+        entry = self.entries.get(key)
+        return entry is not None and self.action in entry.tried and self.rests(key, entry)
+
+    def places(self) -> list[tuple[str, Mapping[str, str]]]:
+        """Return what jobs keep (task → node) that only wait for capacity being freed since earlier, cut cycles."""
+        tried = ((key, self.entries[key]) for key in sorted(self.known.tried))
+        return [(key, entry.places) for key, entry in tried if entry.places and self.rests(key, entry)]
+
+    def passed_over(self, undecided: Set[str]) -> dict[str, Refusal]:
+        """The refusals that stand, as nobody tries these jobs now."""
+        refusals = dict(self.known.refusals)
+        for key in self.awake | (self.due - undecided):  # what rests and was told may run by now
+            refusals.pop(key, None)
+        return refusals
+
+    def helped_by(self, victims: Iterable[str]) -> Set[str]:
+        """Return the jobs passed over that this cycle may have helped by evicting tasks.
+
+        The state is that before the cycle.
+        """
+        if not self.entries:
+            return frozenset()
+        cluster, freed = self._cluster, dict[str, Resource]()
+        for key in victims:
+            task = cluster.tasks[key]
+            resources.add_to(freed.setdefault(task.node, {}), task.request)
+        if not freed:
+            return self._passed_in_vain
+        helped = self.known.waiting_for(FREED) | helped_by_room(cluster, freed) | set(self.known.followers())
+        return {key for key in helped - self.awake if self.entries[key].not_before <= self.now}
+
+    def _is_elsewhere(self, key: str) -> bool:
+        line = self.entries[key].line
+        return bool(line) and line_of(self._cluster.jobs[key]) != line
+
+    def _heir(self, key: str) -> str:
+        """Return the first job that a line is left with when the job that was the first has changed."""
+        if not self.known.is_first(key):
+            return ""
+        return self._behind(key)
+
+    def _behind(self, key: str) -> str:
+        """Return the next job of the same line that is still equal to it; empty if there is none."""
+        line, at = self.entries[key].line, key
+        while (at := self.known.lines.after(line, (self.entries[at].created, at))) in self._strayed:
+            pass
+        return at
+
+    def next_in_line(self, key: str, *, refused: bool) -> str:
+        """Return the job behind one that was tried, if it is to be tried in this cycle too; empty otherwise."""
+        entry = self.entries.get(key)
+        if entry is None or not entry.line or key in self._called or key in self._strayed:
+            return ""
+        if refused and key not in self.reachable:
+            return ""
+        self._called.add(key)
+        follower = self._behind(key)
+        if not follower or follower in self.awake or follower in self.due:
+            return ""  # it is tried anyway: time alone may have woken it
+        if any(key in tried for action, tried in self.tried.items() if action != self.action):
+            self._passed_in_vain.add(follower)  # an action before this one would have tried it as well
+            return ""
+        self.due.add(follower)
+        return follower
+
+    def lost(self, key: str) -> None:
+        """A job cannot keep what it waits for: it is tried again."""
+        self.due.add(key)
+
+    def begin(self, job: Job) -> None:
+        self._trying = job.key
+        self.tried[self.action].add(job.key)
+
+    def left_to_allocate(self, job: Job) -> None:
+        """Record that the action that runs did not refuse the job: it could start on room that nobody has to leave.
+
+        Allocate may give that room to other jobs and refuse this one. Its refusal says nothing about what the action
+        decides without that room, so the job is tried again after any change.
+        """
+        self.reachable.add(job.key)
+
+    def end(self, job: Job, steps: int) -> None:
+        self._trying = ""
+        self.cost[job.key] = self.cost.get(job.key, 0) + steps
+
+    def late(self, job: Job) -> None:
+        """The job has cost more than a job may."""
+        self.too_costly.add(job.key)
+
+    def deadline(self, time: float) -> None:
+        """Time alone changes the outcome, for the job that is being tried or for any."""
+        self.deadlines[self._trying] = min(time, self.deadlines.get(self._trying, time))
+
+    def in_vain(self, queue: str, namespace: str, steps: int) -> None:
+        """A queue's, and in it a namespace's, turn has come to nothing."""
+        spent = self.spent.setdefault(self.action, {})
+        for who in (queue, f"{queue} {namespace}"):
+            spent[who] = spent.get(who, 0) + steps
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether the action that runs goes on with what a cycle that was cut has left of it."""
+        return self.action in self.turns
+
+    def spent_in_vain(self, *who: str) -> int:
+        """Return the useless steps of a queue (or a namespace in it) since the action was first cut, else 0."""
+        before = self.turns.get(self.action)
+        if before is None:
+            return 0
+        name = " ".join(who)
+        return before.get(name, 0) + self.spent.get(self.action, {}).get(name, 0)
+
+
+def line_of(job: Job) -> str:
+    """Return what the jobs of a line share; empty if the job is in none."""
+    return f"{job.kind}.{job.priority}" if job.kind else ""
+
+
+def _has_claims(cluster: Cluster) -> bool:
+    """Whether room is kept for tasks, which may give it up in the course of a cycle."""
+    return any(cluster.tasks[key].status is TaskStatus.PENDING for key in cluster.nominated)
