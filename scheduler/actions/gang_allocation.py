@@ -70,9 +70,10 @@ class GangAllocation:
             return False
         placed = self._attempt(runs)
         if placed is None and (yielded := session.nominations.yield_to(job, self._statement)):
+            refusals = self._refusals
             placed = self._attempt(runs)
-            if placed is not None:
-                session.nominations.take_over(job, yielded, self._statement)
+            if placed is not None and not session.nominations.take_over(job, yielded, self._statement):
+                placed, self._refusals = None, refusals
         if placed is None:
             self._statement.discard()
         elif self._ready:

@@ -163,8 +163,14 @@ class Nominations:
             self._whys[task.key] = (Outranked(job.key),)
         return outranked
 
-    def take_over(self, job: Job, yielded: list[Task], statement: Statement) -> None:
-        """Record the job's nominations on released capacity, and return the remaining capacity to the other tasks."""
+    def take_over(self, job: Job, yielded: list[Task], statement: Statement) -> bool:
+        """Record the job's nominations on released capacity, and return the remaining capacity to the other tasks.
+
+        Returns:
+            False if the job may not have the capacity: its queue reclaimed it, and could not have done so for the job.
+        """
+        if self._was_claimed(job, yielded, statement):
+            return False
         for task in job.having(TaskStatus.PIPELINED):
             if task.nominated != task.node:
                 self._session.decisions.nominations.append(Nominate(task.key, task.uid, task.node))
@@ -172,6 +178,21 @@ class Nominations:
             before = self._whys[task.key]
             self._restore(self._session.jobs[task.job], task, statement)
             self._whys[task.key] = before
+        return True
+
+    def _was_claimed(self, job: Job, yielded: list[Task], statement: Statement) -> bool:
+        """Whether the queue could reclaim the capacity for `yielded`, but not for `job`.
+
+        The queue that lost the capacity could reclaim it from the job at once, and lose it again.
+        """
+        queue, entitled = self._session.queues[job.queue], self._session.hooks.preemptive
+        savepoint, is_claim = statement.savepoint(), True
+        for task in job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED):
+            statement.release(task)
+            is_claim = is_claim and (task.best_effort or entitled(queue, task) is None)
+        was_claim = any(entitled(queue, task) is None for task in yielded)
+        statement.rollback(savepoint)
+        return was_claim and not is_claim
 
     def give_up(self) -> None:
         """End a cycle: move the nominations of tasks that wait on another node, and withdraw useless ones."""
