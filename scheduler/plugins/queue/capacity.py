@@ -8,6 +8,7 @@ also in their ancestors, as far up the tree as the policy says.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -120,6 +121,25 @@ class Capacity(LendingPlugin, VictimQueueOrder):
             for one in (taker, *self._near(taker))
             if id(one) not in shared and not _names_none_of(one, gang)
         )
+
+    def progresses(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:
+        """Whether the eviction leaves the queues nearer to what they deserve, if the giver could claim anything back.
+
+        The measure is what the two queues and their near ancestors lack of what they deserve, summed for each resource:
+        it must grow in none and shrink in one. The giver could claim back what it loses of a resource of which it, or
+        a near ancestor, holds no more than it deserves. If there is none, the eviction only takes what it has too much.
+        """
+        lost, gained, has_claim = Counter[str](), Counter[str](), False
+        for one in {id(one): one for one in (giver, *self._near(giver), taker, *self._near(taker))}.values():
+            gives, takes = one in giver.ancestors, one in taker.ancestors
+            for name, deserved in one.deserved.items():
+                held = one.allocated.get(name, 0)
+                after = held - gives * amount.get(name, 0) + takes * gang.get(name, 0)
+                lacks, will_lack = max(deserved - held, 0), max(deserved - after, 0)
+                lost[name] += max(will_lack - lacks, 0)
+                gained[name] += max(lacks - will_lack, 0)
+                has_claim = has_claim or (not takes and after < held <= deserved)
+        return not has_claim or lost < gained
 
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource

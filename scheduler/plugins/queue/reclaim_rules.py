@@ -51,6 +51,10 @@ class LendingPlugin(QueuePlugin):
         """Whether any of `amount` is what the queue `taker` may reclaim from `giver` for a gang that counts `gang`."""
         return True
 
+    def progresses(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:  # noqa: ARG002
+        """Whether the eviction takes no more of what `giver` deserves than it brings `taker`."""
+        return True
+
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
@@ -97,7 +101,9 @@ class LendingPlugin(QueuePlugin):
         can_lose = preemptor.preemptable and taker.queue.reclaimable
         if can_lose and (ping_pong := self._ping_pong(gang, taker, unit, giver, amount)) is not None:
             return ping_pong
-        return None if self.claims(taker, giver, gang, amount) else OfNoUse()
+        if self.claims(taker, giver, gang, amount) and self.progresses(taker, giver, gang, amount):
+            return None
+        return OfNoUse()
 
     def _gang_of(self, preemptor: Task) -> Resource:
         """Return what the preemptor's job still needs to start: as many such tasks, at most what its pods request."""
