@@ -41,13 +41,13 @@ def check_command(paths: tuple[Path, ...], output: str) -> int:
     found += [problem for path in policies for problem in _policy(path)]
     found += _queues(queues, policies)
     found += [_unknown(path) for path, kind in kinds.items() if not kind]
-    errors = [it for it in found if it["kind"] == "error"]
+    errors = [problem for problem in found if problem["kind"] == "error"]
     if output == "json":
         print_json(found)
     else:
-        for it in found:
-            place = f"{it['file']}:{it['line']}: " if it["file"] else ""
-            click.echo(f"{place}{'' if it['kind'] == 'error' else 'warning: '}{it['text']}")
+        for problem in found:
+            place = f"{problem['file']}:{problem['line']}: " if problem["file"] else ""
+            click.echo(f"{place}{'' if problem['kind'] == 'error' else 'warning: '}{problem['text']}")
         for path in queues:
             click.echo(f"checked {path} as queues against {', '.join(map(str, policies)) or 'the default policy'}")
         judged = [count(checked, "scenario", "scenarios"), count(len(policies), "policy", "policies")]
@@ -91,8 +91,8 @@ def _problems(failure: str) -> Iterator[dict[str, object]]:
     """
     start = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<text>.*(?:\n[ \t].*)*)", re.MULTILINE)
     places = list(start.finditer(failure))
-    for it in places:
-        yield {"kind": "error", "file": it["file"], "line": int(it["line"]), "text": it["text"]}
+    for place in places:
+        yield {"kind": "error", "file": place["file"], "line": int(place["line"]), "text": place["text"]}
     if not places:
         yield {"kind": "error", "file": "", "line": 0, "text": failure}
 
@@ -113,13 +113,16 @@ def _queues(paths: Sequence[Path], policies: Sequence[Path]) -> list[dict[str, o
     if not manifests:
         return []
     chosen = policies or [distribution.folder("templates") / "policies" / "default.yaml"]
-    found = [it for policy in chosen for it in _linted(policy.read_text("utf-8"), str(policy), manifests)]
+    found = [problem for policy in chosen for problem in _linted(policy.read_text("utf-8"), str(policy), manifests)]
     names = {name for name, _ in manifests}
-    unique = {(it["file"], it["line"], it["text"]): it for it in found if it["file"] in names}
+    unique = {
+        (problem["file"], problem["line"], problem["text"]): problem for problem in found if problem["file"] in names
+    }
     return list(unique.values())
 
 
 def _linted(text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> Iterator[dict[str, object]]:
-    for it in distribution.load("scheduler.lint").lint(text, source, manifests):
-        kind = "error" if it.is_error else "warning"
-        yield {"kind": kind, "file": it.source, "line": it.line, "text": f"{it.field}: {it.text}; {it.remedy}"}
+    for flaw in distribution.load("scheduler.lint").lint(text, source, manifests):
+        kind = "error" if flaw.is_error else "warning"
+        what = f"{flaw.field}: {flaw.text}; {flaw.remedy}"
+        yield {"kind": kind, "file": flaw.source, "line": flaw.line, "text": what}

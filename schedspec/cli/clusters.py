@@ -150,13 +150,15 @@ def doctor_command(output: str) -> int:
     """
     found = examine()
     if output == "json":
-        print_json([{"good": it.good, "needed": it.needed, "what": it.what, "do_next": it.do_next} for it in found])
+        fields = ("good", "needed", "what", "do_next")
+        print_json([{name: getattr(diagnosis, name) for name in fields} for diagnosis in found])
     else:
-        for it in found:
-            click.echo(f"{'ok     ' if it.good else 'MISSING' if it.needed else 'no     '} {it.what}")
-            if it.do_next:
-                click.echo(f"        do next: {it.do_next}")
-    return 0 if all(it.good or not it.needed for it in found) else 1
+        for diagnosis in found:
+            state = "ok     " if diagnosis.good else "MISSING" if diagnosis.needed else "no     "
+            click.echo(f"{state} {diagnosis.what}")
+            if diagnosis.do_next:
+                click.echo(f"        do next: {diagnosis.do_next}")
+    return 0 if all(diagnosis.good or not diagnosis.needed for diagnosis in found) else 1
 
 
 @click.command("binary")

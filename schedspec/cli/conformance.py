@@ -58,14 +58,14 @@ def conformance_command(
     out.mkdir(parents=True, exist_ok=True)
     (out / REPORT).write_bytes(msgspec.yaml.encode(found))
     (out / BADGE).write_text(report_file.badge(found), "utf-8")
-    for it in found.profiles:
+    for profile in found.profiles:
         click.echo(
-            f"{it.name}: {it.result}; of {it.scenarios} scenarios {it.passed} passed, {len(it.failed)} failed, "
-            f"{len(it.known_differences)} differ as known, {len(it.lacking)} lack a capability, "
-            f"{len(it.unjudged)} were not judged"
+            f"{profile.name}: {profile.result}; of {profile.scenarios} scenarios {profile.passed} passed, "
+            f"{len(profile.failed)} failed, {len(profile.known_differences)} differ as known, "
+            f"{len(profile.lacking)} lack a capability, {len(profile.unjudged)} were not judged"
         )
     click.echo(out / REPORT)
-    return 0 if all(it.result == "conformant" for it in found.profiles) else 1
+    return 0 if all(profile.result == "conformant" for profile in found.profiles) else 1
 
 
 def _run(scheduler: str, levels: list[Level], cluster: str, out: Path, options: tuple[str, ...]) -> None:

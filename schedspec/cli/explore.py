@@ -132,9 +132,9 @@ def _budget(seeds: int | None, minutes: float | None) -> Callable[[rounds.Explor
     return by_time if minutes is not None else by_number
 
 
-def _print_finding(name: str, times: int, broken: rounds.Broken, it: findings.Written) -> None:
+def _print_finding(name: str, times: int, broken: rounds.Broken, feature: findings.Written) -> None:
     click.echo(f"{name}: {times} of the scenarios, first seed {broken.seed}")
     click.echo(f"  {broken.finding.text}")
-    click.echo(f"  {it.path}: {it.objects} objects, {it.lines} lines")
-    if it.unconfirmed:
-        click.echo(f"  not confirmed: {it.unconfirmed}")
+    click.echo(f"  {feature.path}: {feature.objects} objects, {feature.lines} lines")
+    if feature.unconfirmed:
+        click.echo(f"  not confirmed: {feature.unconfirmed}")

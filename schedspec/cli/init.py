@@ -80,14 +80,14 @@ def init_command(folder: Path, into: str | None, dry_run: bool, action: str | No
     """
     home = _home(folder, into)
     origin = _origin(action, wheel)
-    for it in _plan(folder, home, origin):
+    for change in _plan(folder, home, origin):
         if dry_run:
-            click.echo(it.diff(), nl=False)
+            click.echo(change.diff(), nl=False)
             continue
-        verb = it.verb
-        click.echo(f"{verb:12} {it.path}")
+        verb = change.verb
+        click.echo(f"{verb:12} {change.path}")
         if verb != "is there":
-            it.write()
+            change.write()
     options_file = repository.options_file(home)
     if options_file is not None and not repository.is_home(home):
         click.echo(f"{options_file} has options of pytest: add `schedspec_features` and `schedspec_steps` there")
@@ -155,7 +155,7 @@ def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Plann
         yield _unless_there(home / origin.wheel.name, origin.wheel.read_bytes)
         words["WHEEL"] = f"./{below}{origin.wheel.name}"
     source = _BEGINNING / ("workflow-action.yml" if origin.action else "workflow-wheel.yml")
-    text = re.sub(r"@([A-Z]+)@", lambda it: words[it[1]], source.read_text("utf-8"))
+    text = re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], source.read_text("utf-8"))
     workflow = (folder if top == folder.absolute() else top) / _WORKFLOW
     yield _unless_there(workflow, text.encode)
 

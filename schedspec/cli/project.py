@@ -32,10 +32,10 @@ def steps_command(markdown: bool, language: str, words: tuple[str, ...], output:
     """
     wanted = [word.lower() for word in words]
     found = [
-        it
-        for it in [*_own(), *catalogue.sentences()]
-        if (not language or it.language == language)
-        and all(word in f"{it.sentence} {it.meaning}".lower() for word in wanted)
+        entry
+        for entry in [*_own(), *catalogue.sentences()]
+        if (not language or entry.language == language)
+        and all(word in f"{entry.sentence} {entry.meaning}".lower() for word in wanted)
     ]
     if output == "json":
         print_json(found)

@@ -60,18 +60,18 @@ def homes(folder: Path) -> list[Path]:
     """Return the folders with our scenarios: this folder, else the folders directly below it."""
     if is_home(folder):
         return [folder]
-    return [it for it in sorted(folder.iterdir()) if it.is_dir() and is_home(it)]
+    return [path for path in sorted(folder.iterdir()) if path.is_dir() and is_home(path)]
 
 
 def is_empty(folder: Path) -> bool:
     """Whether a repository has at most a README, a licence and files of git."""
-    return not folder.is_dir() or all(_NO_CONTENT.fullmatch(it.name) for it in folder.iterdir())
+    return not folder.is_dir() or all(_NO_CONTENT.fullmatch(path.name) for path in folder.iterdir())
 
 
 def top_of(folder: Path) -> Path:
     """Return the root of the folder's git repository, or the folder itself outside of git."""
     folder = folder.absolute()
-    return next((it for it in (folder, *folder.parents) if (it / ".git").exists()), folder)
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
 
 
 def branch_of(top: Path) -> str:

@@ -81,7 +81,7 @@ class SchedulerCommand(click.Command):
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one line: the command, its options and its positional arguments."""
-        taken = [_metavar(it) for it in self._parser()._actions if not it.option_strings]
+        taken = [_metavar(action) for action in self._parser()._actions if not action.option_strings]
         formatter.write_usage(ctx.command_path, " ".join(["[OPTIONS]", *taken]))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -101,17 +101,17 @@ class SchedulerCommand(click.Command):
             formatter.write_dl([*self._rows(), *([record] if record is not None else [])])
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        for it in self._parser()._actions:
-            if it.help != argparse.SUPPRESS and not isinstance(it, argparse._HelpAction):
-                names = ", ".join(it.option_strings)
-                value = _metavar(it) if it.nargs != 0 else ""
-                yield f"{names} {value}".strip(), _help(it)
+        for action in self._parser()._actions:
+            if action.help != argparse.SUPPRESS and not isinstance(action, argparse._HelpAction):
+                names = ", ".join(action.option_strings)
+                value = _metavar(action) if action.nargs != 0 else ""
+                yield f"{names} {value}".strip(), _help(action)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         """Complete options after a dash, else files."""
         if not incomplete.startswith("-"):
             return [CompletionItem(incomplete, type="file")]
-        names = {name for it in self._parser()._actions for name in it.option_strings if name.startswith("--")}
+        names = {name for action in self._parser()._actions for name in action.option_strings if name.startswith("--")}
         return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
 

@@ -63,11 +63,14 @@ def _simulate(given: argparse.Namespace) -> int:
         page = given.page or given.out.with_suffix(".html")
         write_page(given.out, page, given.against)
         click.echo(f"page: {page}")
-    found = [it for judge in monitors for it in judge.found]
-    for it in found[:_SHOWN]:
-        when = datetime.fromtimestamp(it["at"], UTC).isoformat()
-        why = f" ({it['reason']})" if it["reason"] else ""
-        click.echo(f"{it['monitor']}: {when}, cycle {it['cycle']}, {it['about']}: {it['text']}{why}", err=True)
+    found = [finding for judge in monitors for finding in judge.found]
+    for finding in found[:_SHOWN]:
+        when = datetime.fromtimestamp(finding["at"], UTC).isoformat()
+        why = f" ({finding['reason']})" if finding["reason"] else ""
+        click.echo(
+            f"{finding['monitor']}: {when}, cycle {finding['cycle']}, {finding['about']}: {finding['text']}{why}",
+            err=True,
+        )
     if found:
         click.echo(f"{len(found)} findings of monitors; {given.out} has all", err=True)
     return status or bool(found)

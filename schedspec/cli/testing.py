@@ -47,8 +47,12 @@ def test_command(context: click.Context, arguments: tuple[str, ...]) -> int:
 
 def names_path(arguments: Sequence[str]) -> bool:
     """Whether an argument names an existing file or folder, or a line or scenario in a file."""
-    first = [it.partition("::")[0].rstrip(":0123456789") for it in arguments if it and not it.startswith("-")]
-    return any(Path(it).exists() for it in first if it)
+    first = [
+        argument.partition("::")[0].rstrip(":0123456789")
+        for argument in arguments
+        if argument and not argument.startswith("-")
+    ]
+    return any(Path(path).exists() for path in first if path)
 
 
 def default_paths() -> list[Path]:
