@@ -33,9 +33,11 @@ def problem_of(feature: Path) -> str:
             return f"it did not end within {_SECONDS:g} s"
         except HarnessError:
             return "\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output"
-    failed = [it for it in found if it.verdict != "passed"]
+    failed = [result for result in found if result.verdict != "passed"]
     if failed or not found:
-        return "\n".join(it.why for it in failed if it.why) or ran.stdout.strip()[-800:] or "no scenario ran"
+        return (
+            "\n".join(result.why for result in failed if result.why) or ran.stdout.strip()[-800:] or "no scenario ran"
+        )
     return ""
 
 

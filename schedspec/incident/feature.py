@@ -32,21 +32,24 @@ class Text:
 
 def write_feature(case: Any, story: Any, text: Text) -> str:
     """Return the feature of a case whose play is `story`."""
-    lines = [" ".join(f"@{it}" for it in text.tags)] if text.tags else []
+    lines = [" ".join(f"@{tag}" for tag in text.tags)] if text.tags else []
     lines += [f"Feature: {text.title}"]
-    lines += [f"  # {clean(it)}" for it in text.comments]
+    lines += [f"  # {clean(comment)}" for comment in text.comments]
     lines += ["", f"  Scenario: {text.title}", f"    Given {text.policy}"]
-    lines += _table("And these nodes:", [_node(it) for it in case.nodes])
-    lines += _table("And these queues:", [_queue(it) for it in case.queues if not _is_plain(it)])
-    lines += _table("And these priority classes:", [{"class": it.name, "value": str(it.value)} for it in case.classes])
+    lines += _table("And these nodes:", [_node(node) for node in case.nodes])
+    lines += _table("And these queues:", [_queue(queue) for queue in case.queues if not _is_plain(queue)])
+    lines += _table(
+        "And these priority classes:",
+        [{"class": priority_class.name, "value": str(priority_class.value)} for priority_class in case.classes],
+    )
     lines += _steps(case, story)
-    lines += [f"    {'And' if number else 'Then'} {it}" for number, it in enumerate(text.thens)]
+    lines += [f"    {'And' if number else 'Then'} {then}" for number, then in enumerate(text.thens)]
     return "\n".join(lines) + "\n"
 
 
 def clean(text: str) -> str:
     """Return a foreign text as one line of plain characters."""
-    plain = "".join(it if it.isprintable() else " " for it in text)
+    plain = "".join(character if character.isprintable() else " " for character in text)
     return plain if len(plain) <= _MOST_TEXT else f"{plain[: _MOST_TEXT - 1]}…"
 
 
@@ -70,9 +73,9 @@ def _steps(case: Any, story: Any) -> Iterator[str]:
                 rest = story.rests[number + 1] if number + 1 < len(story.rests) else None
                 lead = "When" if when_begun else "And"
                 done = "are submitted" if when_begun else _what_became(step, rest)
-                yield from _table(f"{lead} these jobs {done}:", [_job(it) for it in step.work])
+                yield from _table(f"{lead} these jobs {done}:", [_job(job) for job in step.work])
                 if when_begun and not last:
-                    yield from (f'    Then "{it.name}" runs or is refused' for it in step.work)
+                    yield from (f'    Then "{job.name}" runs or is refused' for job in step.work)
             case "Join":
                 word = "join:" if when_begun else ""
                 yield from _table(f"{lead} these nodes {word}".rstrip() + ("" if word else ":"), map(_node, step.nodes))
@@ -89,8 +92,8 @@ def _steps(case: Any, story: Any) -> Iterator[str]:
 
 
 def _what_became(step: Any, rest: Any) -> str:
-    placed = [len((rest.placed if rest else {}).get(it.name, ())) for it in step.work]
-    if all(number == it.pods for number, it in zip(placed, step.work, strict=True)):
+    placed = [len((rest.placed if rest else {}).get(job.name, ())) for job in step.work]
+    if all(number == job.pods for number, job in zip(placed, step.work, strict=True)):
         return "run"
     return "wait" if not any(placed) else "are submitted"
 
@@ -133,6 +136,7 @@ def _table(sentence: str, rows: Any) -> list[str]:
     cells = [names, *([row.get(name, "") for name in names] for row in found)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(names))]
     lines = [
-        "      | " + " | ".join(it.ljust(width) for it, width in zip(row, widths, strict=True)) + " |" for row in cells
+        "      | " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in cells
     ]
     return [f"    {sentence}", *lines]

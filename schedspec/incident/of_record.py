@@ -30,8 +30,8 @@ def because_of(path: Path) -> str:
             f"{path}: holds {len(files)} records of scenarios\n  do next: name one of the folders in out/*/scenarios"
         )
     record = records.read(files[0])
-    sentence = next((it.text for it in record.sentences if it.verdict == "failed"), "")
-    found = _of_sentence(sentence, record) or next((f"monitor {it.monitor}" for it in record.findings), "")
+    sentence = next((step.text for step in record.sentences if step.verdict == "failed"), "")
+    found = _of_sentence(sentence, record) or next((f"monitor {finding.monitor}" for finding in record.findings), "")
     if not found:
         what = f"the sentence {sentence!r} is about no wait and no eviction" if sentence else "no sentence failed"
         raise HarnessError(f"{files[0]}: {what}\n  do next: name what happened, such as 'job NAMESPACE/NAME waits'")
@@ -40,11 +40,11 @@ def because_of(path: Path) -> str:
 
 def _of_sentence(sentence: str, record: ScenarioRecord) -> str:
     """Return the incident that breaks a sentence; empty if there is none."""
-    evicted = [it for it in record.acts if it.act == "evict"]
+    evicted = [act for act in record.acts if act.act == "evict"]
     if match := _RUNS.search(sentence):
         return f"job {record.namespace}/{match[1] or match[2]} waits"
     if match := _STAYS.search(sentence):
-        evicted = [it for it in evicted if records.UID.sub("", it.group) == match[1]]
+        evicted = [act for act in evicted if records.UID.sub("", act.group) == match[1]]
     elif not _EVICTIONS.search(sentence):
         return ""
     return f"pod {record.namespace}/{evicted[-1].pod} was evicted" if evicted else ""

@@ -19,8 +19,8 @@ def known_policies() -> dict[str, str]:
     """Return the policies that a sentence can name, the simplest first."""
     files = sorted((distribution.folder("templates") / "policies").glob("*.yaml"))
     order = {name: number for number, name in enumerate(_SIMPLEST)}
-    ordered = sorted(files, key=lambda it: (order.get(it.stem, len(order)), it.stem))
-    return {it.stem: it.read_text("utf-8") for it in ordered if it.stem != "capacity-and-proportion"}
+    ordered = sorted(files, key=lambda path: (order.get(path.stem, len(order)), path.stem))
+    return {path.stem: path.read_text("utf-8") for path in ordered if path.stem != "capacity-and-proportion"}
 
 
 def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] = ()) -> int:
@@ -48,7 +48,7 @@ def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] =
 
 def thens_of_monitors(case: Any) -> list[str]:
     """Return a sentence that holds: monitors judge every scenario, whatever its sentences are."""
-    return [f'"{it.name}" runs or is refused' for it in case.jobs[-1:]]
+    return [f'"{job.name}" runs or is refused' for job in case.jobs[-1:]]
 
 
 def own_version() -> str:
