@@ -252,7 +252,7 @@ class SchedulerInCluster:
 
 def _is_ready(pod: Object) -> bool:
     conditions = pod.get("status", {}).get("conditions") or ()
-    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def _state(pod: Object) -> str:
@@ -261,5 +261,7 @@ def _state(pod: Object) -> str:
         if waiting:
             return f"{waiting.get('reason')} {waiting.get('message', '')}".strip()
     conditions = pod.get("status", {}).get("conditions") or ()
-    refused = next((it for it in conditions if it["status"] == "False" and it.get("message")), None)
+    refused = next(
+        (condition for condition in conditions if condition["status"] == "False" and condition.get("message")), None
+    )
     return str(refused["message"]) if refused else str(pod.get("status", {}).get("phase"))

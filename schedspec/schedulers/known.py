@@ -78,7 +78,7 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
         """Whether a failure is one that was seen of this difference."""
-        return any(it.matches(sentence, expected, seen) for it in self.signatures)
+        return any(signature.matches(sentence, expected, seen) for signature in self.signatures)
 
     def is_strict(self, version: str) -> bool:
         """Whether a run without the difference fails."""

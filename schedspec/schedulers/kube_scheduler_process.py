@@ -32,12 +32,12 @@ class KubeSchedulerProcess:
 
     def launch(self, policy: str) -> None:
         """Begin the start."""
-        it = self._site
+        site = self._site
         program = binaries.provide(
-            ("kube-scheduler",), folder=it.scheduler_programs, progress=it.progress, kubernetes=self._minor
+            ("kube-scheduler",), folder=site.scheduler_programs, progress=site.progress, kubernetes=self._minor
         )["kube-scheduler"].path
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        connection = f"clientConnection: {{kubeconfig: {it.kubeconfig}, qps: 1000, burst: 2000}}"
+        connection = f"clientConnection: {{kubeconfig: {site.kubeconfig}, qps: 1000, burst: 2000}}"
         self._file.write_text(f"{policy.rstrip()}\n{connection}\n", "utf-8")
         switches = ["--secure-port", "0", *(["--feature-gates", self._gates] if self._gates else []), "--v", "3"]
         self._daemon.launch([program, "--config", self._file, *switches])

@@ -176,7 +176,9 @@ def readable(line: str) -> str:
     try:
         entry = msgspec.json.decode(line)
         message = str(entry.get("message") or entry.get("event") or "")
-        raised = "".join(f"; {it['exc_type']}: {it['exc_value']}" for it in _innermost(entry.get("exception") or ()))
+        raised = "".join(
+            f"; {error['exc_type']}: {error['exc_value']}" for error in _innermost(entry.get("exception") or ())
+        )
     except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
         return line
     return f"{entry.get('level', 'info')}: {message}{raised}"
@@ -184,9 +186,9 @@ def readable(line: str) -> str:
 
 def _innermost(raised: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the innermost exceptions of a structured traceback, below groups and causes."""
-    for it in raised[:1]:
-        groups = it.get("exceptions") or ()
+    for error in raised[:1]:
+        groups = error.get("exceptions") or ()
         if not groups:
-            yield it
+            yield error
         for group in groups:
             yield from _innermost(group)

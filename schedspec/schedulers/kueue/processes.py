@@ -33,7 +33,7 @@ _STARTED: Final = "Starting workers"
 _READY: Final = 4 * timeouts.READY
 """Seconds until its controllers run: Kueue makes certificates first, and took 40 s on a machine with a load of 20."""
 _QUOTA: Final = ("workload", "clusterqueue", "localqueue", "cohort", "resourceflavor")
-_LOGGERS: Final = ("job", "v1_pod", *(f"{it}-reconciler" for it in _QUOTA))
+_LOGGERS: Final = ("job", "v1_pod", *(f"{kind}-reconciler" for kind in _QUOTA))
 """Loggers of the controllers that have to run before Kueue admits anything."""
 _REFUSED: Final = re.compile(r'"Unable to (?:load|validate) the configuration","error":"((?:[^"\\]|\\.)*)"')
 

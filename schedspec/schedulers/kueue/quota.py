@@ -69,30 +69,30 @@ class _Queue:
 def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: KueuePolicy) -> list[Object]:
     """Return the flavor, the Cohorts, the ClusterQueues and the LocalQueues of a scenario."""
     weights = policy.shares == "weights"
-    found = {it.name: it for it in (_Queue(obj, weights=weights) for obj in queues)}
+    found = {queue.name: queue for queue in (_Queue(obj, weights=weights) for obj in queues)}
     found.setdefault(DEFAULT, _Queue({"metadata": {"name": DEFAULT}}, weights=weights))
     total = _total(nodes)
     managed = {name for name in total if name == "cpu" or "/" in name}
-    managed |= {name for it in found.values() for name in it.named}
+    managed |= {name for queue in found.values() for name in queue.named}
     resources = sorted({*total, *managed, "cpu", "memory"})
     if policy.shares == "use":
         return _by_use(list(found.values()), total, resources, policy)
     if policy.shares == "parts":
-        _split(total, [it for it in found.values() if it.name != DEFAULT or len(found) == 1])
+        _split(total, [queue for queue in found.values() if queue.name != DEFAULT or len(found) == 1])
     children: dict[str, list[_Queue]] = {}
-    for it in found.values():
-        children.setdefault(it.parent if it.parent in found else "root", []).append(it)
+    for queue in found.values():
+        children.setdefault(queue.parent if queue.parent in found else "root", []).append(queue)
     shared = IDLE if policy.shares == "flavors" else FLAVOR
     objects = _flavors(nodes, dict.fromkeys((FLAVOR, shared)))
     objects.append(_cohort(TOP, "", _rest(total, children["root"]), managed, flavor=shared))
-    for it in found.values():
-        parent = it.parent if it.parent in found else TOP
-        if it.name in children:
-            own = _rest(it.nominal, children[it.name])
-            objects.append(_cohort(it.name, parent, own, managed, _limit(it, managed)))
+    for queue in found.values():
+        parent = queue.parent if queue.parent in found else TOP
+        if queue.name in children:
+            own = _rest(queue.nominal, children[queue.name])
+            objects.append(_cohort(queue.name, parent, own, managed, _limit(queue, managed)))
         else:
-            objects.append(_cluster_queue(it, parent, resources, managed, policy))
-            objects.append(_made("LocalQueue", it.name, {"clusterQueue": it.name}))
+            objects.append(_cluster_queue(queue, parent, resources, managed, policy))
+            objects.append(_made("LocalQueue", queue.name, {"clusterQueue": queue.name}))
     return objects
 
 
@@ -114,7 +114,7 @@ def _cluster_queue(
     flavors = [{"name": FLAVOR, "resources": quotas}]
     if policy.shares == "flavors":
         nothing = [{"name": name, "nominalQuota": "0"} if name in managed else _unlimited(name) for name in resources]
-        flavors = [{"name": FLAVOR, "resources": [{**it, "borrowingLimit": "0"} for it in quotas]}]
+        flavors = [{"name": FLAVOR, "resources": [{**quota, "borrowingLimit": "0"} for quota in quotas]}]
         flavors.append({"name": IDLE, "resources": nothing})
     spec: Object = {
         "cohortName": cohort,
@@ -133,7 +133,9 @@ def _by_use(queues: Sequence[_Queue], total: Amounts, resources: Sequence[str], 
     group = {"coveredResources": list(resources), "flavors": flavors}
     spec = {"namespaceSelector": {}, "resourceGroups": [group], **policy.clusterQueue}
     # The LocalQueue `default` is there already, and its ClusterQueue is immutable.
-    weights = {it.name: _shown(it.nominal.get("cpu", Decimal(it.weight))) for it in queues if it.name != DEFAULT}
+    weights = {
+        queue.name: _shown(queue.nominal.get("cpu", Decimal(queue.weight))) for queue in queues if queue.name != DEFAULT
+    }
     local = [
         _made("LocalQueue", name, {"clusterQueue": TOP, "fairSharing": {"weight": weight}})
         for name, weight in weights.items()
@@ -185,14 +187,14 @@ def _cohort(
 
 def _split(whole: Amounts, parts: Sequence[_Queue]) -> None:
     """Give each queue its part of the whole as nominal quota, by weight."""
-    sum_of_weights = sum(int(it.weight) for it in parts)
-    for it in parts:
-        it.nominal = {name: amount * int(it.weight) / sum_of_weights for name, amount in whole.items()}
+    sum_of_weights = sum(int(queue.weight) for queue in parts)
+    for queue in parts:
+        queue.nominal = {name: amount * int(queue.weight) / sum_of_weights for name, amount in whole.items()}
 
 
 def _rest(whole: Amounts, parts: Sequence[_Queue]) -> Amounts:
     """Return what the parts leave of the whole; never less than nothing."""
-    taken = {name: sum((it.nominal.get(name, Decimal(0)) for it in parts), Decimal(0)) for name in whole}
+    taken = {name: sum((queue.nominal.get(name, Decimal(0)) for queue in parts), Decimal(0)) for name in whole}
     return {name: max(amount - taken[name], Decimal(0)) for name, amount in whole.items()}
 
 
