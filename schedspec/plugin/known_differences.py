@@ -69,7 +69,7 @@ def _shows(view: View) -> Amounts:
     evicted = queries.evictions(view)
     found: Amounts = {"evictions": len(evicted)}
     pods = view.mine(Kind.POD)
-    workloads = {*map(views.workload_of, pods), *views.names(it for kind in OWNERS for it in view.mine(kind))}
+    workloads = {*map(views.workload_of, pods), *views.names(owner for kind in OWNERS for owner in view.mine(kind))}
     for name in sorted(workloads):
         found[f"running {name}"] = sum(map(views.runs, views.pods_of(view, name)))
         found[f"evicted {name}"] = len(queries.of_workload(evicted, name))
