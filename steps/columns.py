@@ -108,7 +108,7 @@ def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
 
 def _quantities(row: tables.Row, name: str) -> Mapping[str, Decimal]:
     found = row.get(name)
-    return {it: tables.amount(text) for it, text in found.items()} if isinstance(found, dict) else {}
+    return {resource: tables.amount(text) for resource, text in found.items()} if isinstance(found, dict) else {}
 
 
 def _queue_flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
@@ -119,7 +119,7 @@ def _queue_flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
         for resource in sorted(less.keys() & more.keys()):
             if less[resource] > more[resource]:
                 given = {name: row[name] for name in (low, high)}
-                values = [str(it[resource]) for it in given.values() if isinstance(it, dict)]
+                values = [str(amounts[resource]) for amounts in given.values() if isinstance(amounts, dict)]
                 yield "", f"{low} {resource} {values[0]} is above {high} {resource} {values[1]}"
 
 
@@ -177,7 +177,9 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
     """Yield the nodes of a table, and their resources."""
     nodes = [(NODE, str(row.get("name", "*"))) for row in rows]
     cards = [(RESOURCE, GPU) for row in rows if row.get("cards")]
-    cards += [(RESOURCE, it) for row in rows for name in _ANNOUNCED if row.get(name) for it in _ANNOUNCED[name]]
+    cards += [
+        (RESOURCE, resource) for row in rows for name in _ANNOUNCED if row.get(name) for resource in _ANNOUNCED[name]
+    ]
     named = [(RESOURCE, name) for row in rows for name in resources_of(row)]
     return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 

@@ -55,7 +55,7 @@ def _(expect: Expect, number: int, datatable: tables.Table) -> None:
     def check(view: View) -> Outcome:
         evictions = queries.evictions(view)
         return queries.exactly_of(
-            number, workloads, "lose a pod", (bool(queries.of_workload(evictions, it)) for it in workloads)
+            number, workloads, "lose a pod", (bool(queries.of_workload(evictions, workload)) for workload in workloads)
         )
 
     _and_no_more(expect, check)
@@ -68,8 +68,8 @@ def _(expect: Expect, name: str) -> None:
 
     def check(view: View) -> Outcome:
         evictions = queries.evictions(view)
-        seen = ", ".join(it.pod for it in evictions) or "nothing was evicted"
-        about = tuple(view.history.ref(Kind.POD, it.pod) for it in evictions)
+        seen = ", ".join(eviction.pod for eviction in evictions) or "nothing was evicted"
+        about = tuple(view.history.ref(Kind.POD, eviction.pod) for eviction in evictions)
         return Outcome(bool(queries.of_workload(evictions, name)), f"{name} is evicted", seen, about)
 
     expect.eventually(check, within=timeouts.EVICTED)
