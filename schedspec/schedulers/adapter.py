@@ -195,6 +195,8 @@ class Adapter:
             return self.lacks_here[capability]
         if capability == Capability.DISRUPTION_MODE and self.gang_api == VOLCANO:
             return "only PodGroups of scheduling.k8s.io have one"
+        if capability == Capability.PREFERRED_TOPOLOGY and self.gang_api == KUBERNETES:
+            return "a PodGroup of scheduling.k8s.io can require a topology, not prefer one"
         return self.lacks.get(capability)
 
     def companions(

@@ -49,7 +49,6 @@ class KubeScheduler(Adapter):
         Capability.DESERVED: "it has no queues",
         Capability.PARTITIONS: "a PodGroup has no parts",
         Capability.SHARED_CARDS: "it counts resources by node, not by card",
-        Capability.PREFERRED_TOPOLOGY: "a PodGroup can require a topology, not prefer one",
     }
     monitors_off: ClassVar[Mapping[str, str]] = {
         "needless-eviction": "it evicts a gang as a whole if the gang requires that; the monitor reads the policy"
