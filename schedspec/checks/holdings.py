@@ -47,7 +47,7 @@ def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check
 
 
 _Broken = tuple[Version, str]
-"""The version of a pod that made a state wrong, and what was seen then."""
+"""The version of a pod that made a state wrong, and the observation of that state."""
 
 
 def _at(version: Version, resource: str, held: Decimal) -> _Broken:
