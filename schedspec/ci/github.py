@@ -2,8 +2,8 @@
 
 The summary fits on one screen: the verdict and a table of the failures; the stories and the features are folded below.
 
-This module is pure: it maps texts to texts. A workflow needs no permission to use them, so they work on pull requests
-from forks.
+This module is pure: it maps texts to texts. A workflow needs no permission for these outputs, so they work on pull
+requests from forks.
 """
 
 from __future__ import annotations

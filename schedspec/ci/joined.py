@@ -17,7 +17,7 @@ from .sharding import SHARD_FILE, ShardFacts
 
 
 class ResultsError(HarnessError):
-    """No results were found, or they are not those of one complete run."""
+    """There are no results, or not exactly those of one complete run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Suite:
 
     @property
     def bad(self) -> list[Result]:
-        """The results of what failed or could not be judged."""
+        """The results of scenarios that failed or could not be judged."""
         return [result for result in self.results if result.verdict in ("failed", "error")]
 
     @property
     def skipped(self) -> list[Result]:
-        """The results of what was not run, or failed as known."""
+        """The results of scenarios that were not run, or that failed as known."""
         return [result for result in self.results if result.verdict in ("skipped", "lacks", "known")]
 
     @property

@@ -34,7 +34,7 @@ class Sharding:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Split what `-k` and `-m` have selected into shards, and keep this shard's scenarios."""
+        """Split the scenarios that `-k` and `-m` have selected into shards, and keep this shard's scenarios."""
         if self._shard is None:
             return
         shards = sharding.split([item.nodeid for item in items], self._shard.of, self._durations)

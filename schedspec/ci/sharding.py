@@ -44,7 +44,7 @@ class ShardFacts(msgspec.Struct, frozen=True):
     shard: Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
     of: Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
     suite: Annotated[str, msgspec.Meta(max_length=64)]
-    """The same for all shards of a suite: a checksum of its scenarios and of who runs which."""
+    """A checksum of the suite's scenarios and of their shards; equal for all shards of a suite."""
     scenarios: int
     """The number of scenarios of this shard."""
 
