@@ -12,7 +12,7 @@ class Issue(NamedTuple):
     affected: str
     """The scheduler, with the version if the scenario was seen to fail with it."""
     repaired: str = ""
-    """The version that repairs it; empty if no release does."""
+    """The version that fixes the issue; empty if no release does."""
 
 
 _KUEUE: Final = "https://github.com/kubernetes-sigs/kueue/issues"

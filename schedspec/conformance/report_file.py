@@ -34,7 +34,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     name: Level
     result: Outcome
-    """`conformant`: everything judged passed; `partial`: so it is, but the scheduler lacks a part of the core;
+    """`conformant`: every judged scenario passed; `partial`: the same, but the scheduler lacks a part of the core;
     `incomplete`: some scenarios could not be judged, or none was."""
     scenarios: int
     passed: int
