@@ -46,14 +46,14 @@ class StepDefinition:
     """One decorated step function, as the collection uses it."""
 
     type: str | None
-    """given, when, then, or None for any of them."""
+    """`given`, `when` or `then`; None for a step of any kind."""
     pattern: str
     function: Callable[..., object]
     matches: Callable[[str], bool]
     values: Callable[[str], Mapping[str, Any] | None]
-    """The values of its placeholders in a text that it matches."""
+    """Return the values of the placeholders in a text that the step matches."""
     level: str = ""
-    """The node id of the folder whose conftest it is in; empty for plugins and the conftest of the root."""
+    """The node id of the folder whose conftest defines the step; empty for plugins and the root's conftest."""
 
     @property
     def path(self) -> str:
@@ -67,7 +67,7 @@ class StepDefinition:
 
     @property
     def line(self) -> int:
-        """The line of its first decorator."""
+        """The line of the function's first decorator."""
         return int(inspect.unwrap(self.function).__code__.co_firstlineno)
 
     @property

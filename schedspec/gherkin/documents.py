@@ -1,4 +1,4 @@
-"""Parse feature files: their parts with line numbers, and the sentences of each scenario, before pytest binds any.
+"""Parse feature files: their parts with line numbers, and the sentences of each scenario, before pytest binds them.
 
 The parser is pytest-bdd's, so that a file is read here exactly as it is run.
 """
@@ -63,7 +63,7 @@ class Keywords:
     """The keywords of one language."""
 
     headings: Mapping[str, str]
-    """Those with a colon, and what each begins: feature, rule, background, scenario, outline, examples."""
+    """Keyword with a colon → the part that it begins: feature, rule, background, scenario, outline or examples."""
     steps: tuple[str, ...]
     """Given, When, Then, And, But; `*` is none of them."""
 
@@ -92,12 +92,12 @@ class Sentence:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The header of its table."""
+        """The header of the step's table."""
         return self.table[0] if self.table else ()
 
     @property
     def rows(self) -> list[dict[str, str]]:
-        """The rows of its table by the names of the columns."""
+        """The rows of the step's table, by the names of the columns."""
         return [dict(zip(self.columns, row, strict=False)) for row in self.table[1:]]
 
     def __str__(self) -> str:

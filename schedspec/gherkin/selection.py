@@ -31,11 +31,11 @@ class Entry:
     rule: str | None
     scenario: documents.ScenarioNode
     name: str
-    """The item's: of a row of an outline with its values in it, and unique in the file."""
+    """The name of the item, unique in the file; for a row of an outline, it contains the row's values."""
     lines: range
     """The lines of the scenario, including its tags and examples."""
     row: int | None
-    """The line of the examples' row; None for what is no outline."""
+    """The line of the row of examples; None outside of outlines."""
 
     @property
     def node(self) -> str:

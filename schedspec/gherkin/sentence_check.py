@@ -10,7 +10,7 @@ from .documents import Sentence
 from .things import Known
 
 Found = tuple[int, str]
-"""A line, and what is wrong there."""
+"""A line and its problem."""
 
 
 def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> Iterator[Found]:

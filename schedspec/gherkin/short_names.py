@@ -1,7 +1,7 @@
 """Define the short names of our fixtures for steps and their fixtures: `world`, `history`, `expect` and `live`.
 
-The fixtures themselves are called `schedspec_…`, so that a project may use the short names for its own fixtures. They
-resolve only below a feature file of ours. A project's fixture with such a name stays unchanged, and the run
+The fixtures themselves are called `schedspec_…`, so that a project may use the short names for its own fixtures. The
+short names resolve only below a feature file of ours. A project's fixture with such a name stays unchanged, and the run
 names it in one line; steps decorated by `schedspec.gherkin.step_decorators` still get ours.
 """
 

@@ -35,7 +35,7 @@ class StepIndex:
     _found: dict[tuple[str, str], list[bdd.StepDefinition]] = field(default_factory=dict)
 
     def find(self, sentence: documents.Sentence) -> list[bdd.StepDefinition]:
-        """Return every matching step; exactly one is correct. The project's own hide ours."""
+        """Return every matching step; exactly one is correct. The project's own steps hide ours."""
         key = (sentence.type, sentence.text)
         if key not in self._found:
             found = [

@@ -70,7 +70,7 @@ class StepFacts:
     words: Mapping[str, Sequence[str]]
     """The values that a placeholder accepts."""
     columns: Mapping[str, Sequence[str]]
-    """The columns of its table; by the kind of work where each has its own, else under the empty text."""
+    """The columns of the sentence's table by kind of work; under the empty text if all kinds share them."""
 
 
 Thing = tuple[str, str]
