@@ -42,7 +42,7 @@ def problem_of(feature: Path) -> str:
 
 
 def unbroken(feature: Path, monitor: str) -> str:
-    """Return why a feature does not show that something is broken in the simulated cluster; empty if it does.
+    """Return why a feature shows no fault in the simulated cluster; empty if it shows one.
 
     Args:
         feature: The file.

@@ -54,7 +54,7 @@ def clean(text: str) -> str:
 
 
 def _is_plain(queue: Any) -> bool:
-    """Whether a queue exists in every cluster as it is."""
+    """Whether every cluster has exactly this queue."""
     return bool(queue.name == "root" or queue == type(queue)("default") or queue == type(queue)("default", "root"))
 
 

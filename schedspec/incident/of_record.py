@@ -1,4 +1,4 @@
-"""What happened in a failed scenario, as `schedspec reduce --because` names it: from the sentence that failed."""
+"""Name the incident of a failed scenario for `schedspec reduce --because`, from the sentence that failed."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from .. import distribution
 from .feature import Text, write_feature
 
 MOST_LINES = 30
-"""Lines that a reader grasps at once; a longer feature says in a comment that it is longer."""
+"""Maximum lines of a short feature; a longer one states its length in a comment."""
 _SIMPLEST = ("capacity", "proportion", "gangs", "preempt", "hierarchy", "default")
 """Policies in the order in which they are tried; the simplest first."""
 
@@ -52,5 +52,5 @@ def thens_of_monitors(case: Any) -> list[str]:
 
 
 def own_version() -> str:
-    """Return the version of schedspec, as a comment names it."""
+    """Return the version of schedspec for a comment."""
     return distribution.version() or "of a checkout"
