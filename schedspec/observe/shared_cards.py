@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A card of a node: MiB of memory, and how many parts it may have at most."""
+    """A card of a node: MiB of memory, and the maximum number of parts."""
 
     memory: int
     parts: int

@@ -30,7 +30,7 @@ def condition(obj: Object, kind: str) -> dict[str, Any]:
 
 
 def phase(obj: Object) -> str:
-    """Return the phase of a pod or PodGroup, or the state of a Volcano Job or Queue; empty before there is one."""
+    """Return the phase of a pod or PodGroup, or the state of a Volcano Job or Queue; empty if none is set."""
     status = obj.get("status") or {}
     state = status.get("state")
     return str(state.get("phase", "") if isinstance(state, dict) else state or status.get("phase") or "")

@@ -25,7 +25,7 @@ _KINDS = {f"{served.api_version}/{served.plural}": kind for kind, served in SERV
 _LOOKS = 0.1
 """Virtual seconds between two looks if nothing changes; a change ends a wait at once."""
 _WRITE = 0.03
-"""Virtual seconds that a write of the harness takes: controllers keep up with a test, as they do on a real cluster."""
+"""Virtual seconds that a write of the harness takes, so that controllers keep pace with a test as on a real cluster."""
 
 
 class _Answer:
