@@ -27,12 +27,12 @@ class Options:
     timeout_scale: float
     out: Path
     out_is_named: bool = False
-    """Whether the user named it, or a JUnit file beside which it stands."""
+    """True if the user set `--out` or `--junitxml`."""
     runs: int = 1
     """The number of runs of each scenario."""
     cucumber_messages: Path | None = None
     templates: tuple[Path, ...] = ()
-    """Folders of templates; the first that has a name wins, ours are in the last."""
+    """Folders of templates; the first folder that has a template wins, and ours is the last."""
     policies: tuple[Path, ...] = ()
     """Folders of the user's own policies, beside `policies/` of the folders of templates."""
     record: str = ""
