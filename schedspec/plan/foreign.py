@@ -20,7 +20,7 @@ _MOST = 4
 
 
 def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]:
-    """Return the notes that come first if the pods name another scheduler."""
+    """Return the notes, which the plan begins with, if the pods name another scheduler."""
     others = sorted({*schedulers} - {"schedspec"})
     if not others:
         return []
