@@ -33,7 +33,7 @@ def of_items(items: Iterable[pytest.Item]) -> Iterator[Claim]:
 
 
 def _made(sentence: documents.Sentence, step: bdd.StepDefinition) -> Iterator[tuple[Ref, int]]:
-    """Yield the objects that a sentence creates, each with its line: the row of the table, if it has one."""
+    """Yield the objects that a sentence creates, each with its line: that of its table row if there is one."""
     values = step.values(sentence.text) or {}
     shape = step_decorators.shape_of(step.function, values, sentence.columns)
     rows = shape.read(sentence.table)[0] if shape is not None and sentence.table else []

@@ -1,8 +1,8 @@
 """Decide which scenarios a run judges, and how often it runs each of them.
 
-A scenario's sentences and its tags `@needs-NAME` declare what it needs; a scenario that needs something that the
-scheduler lacks is skipped with the reason. A scheduler without a deterministic order runs each scenario several times.
-Known differences are stored on the item and compared at the end of the scenario.
+A scenario's sentences and its tags `@needs-NAME` declare what it needs; a scenario whose needs the scheduler lacks is
+skipped with the reason. A scheduler without a deterministic order runs each scenario several times. Known differences
+are stored on the item and compared at the end of the scenario.
 """
 
 from __future__ import annotations

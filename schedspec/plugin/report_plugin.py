@@ -32,7 +32,7 @@ _LOGS, _LINES = 40, "100"
 RECORD = "schedspec-record"
 """The property of a test, in JUnit too, that names the file of its record."""
 LINK = "schedspec-report"
-"""The property that names its place in the report: `page#anchor`."""
+"""The property that names the record's place in the report: `page#anchor`."""
 
 
 def logs_of(api: Api, history: History) -> dict[str, str]:

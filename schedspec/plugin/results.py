@@ -24,7 +24,7 @@ from .gating import LACKS
 from .scenarios import RUN
 
 _NO_JUDGEMENT = (ClusterError, ClusterUnreachableError, DirtyClusterError)
-"""Errors that say nothing about the scheduler: the cluster was missing or not clean."""
+"""Errors that are not the scheduler's: the cluster was missing or not clean."""
 _RECORDED: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
 """Fields of a scenario's row that come from its record."""
 _ENVIRONMENT: pytest.StashKey[dict[str, str]] = pytest.StashKey()

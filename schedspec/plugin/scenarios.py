@@ -32,7 +32,7 @@ RUN = "schedspec_run"
 """The parameter that counts the runs of one scenario, from 1."""
 
 FILES = "schedspec-files"
-"""The property of a failed test that names the folder with everything that was seen."""
+"""The property of a failed test that names the folder with all observations."""
 
 
 _MOST = 120
@@ -44,7 +44,7 @@ RECORDS: pytest.StashKey[bool] = pytest.StashKey()
 
 
 class JudgedError(HarnessError):
-    """Every sentence passed, but a monitor found something that must never happen."""
+    """Every sentence passed, but a monitor found a violation."""
 
 
 def begin(item: pytest.Item, feature: Any, scenario: Any, out: Path) -> ScenarioRun:
