@@ -1,6 +1,6 @@
 """Reserve the folder of a run and write its files; no other run writes into the folder.
 
-They are readable by others (0644 in folders with 0755), so that a web server or another user can show them. On a
+The files are readable by others (0644 in folders with 0755), so that a web server or another user can show them. On a
 shared cluster the files may contain objects of other namespaces; they are private then (0600 in 0700).
 
 If the user names no folder and another run uses the default one, the run takes the next name. A named folder is refused

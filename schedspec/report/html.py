@@ -1,6 +1,6 @@
 """Render `report.html`: every scenario of one or several runs on one page, in one file, complete without JavaScript.
 
-The one rule: the file loads nothing: styles, script, pictures and the records themselves (gzip, base64) are
+The one rule: the file loads nothing. Styles, script, pictures and the records themselves (gzip, base64) are
 inside. The templates are in `page/`; a further view of the records is a `View`, passed to `render`.
 """
 
@@ -32,10 +32,10 @@ class View:
     """A page of its own beside the scenarios, linked from the head of the overview."""
 
     anchor: str
-    """Its place in the file: letters and dashes; unique."""
+    """The anchor of the page: letters and dashes; unique."""
     title: str
     body: Markup
-    """HTML, escaped where it had to be."""
+    """The content as HTML; texts in it are escaped already."""
 
 
 def without_record(runs: Iterable[RunResults], records: Iterable[ScenarioRecord]) -> list[Result]:

@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Arrow:
-    """An arrow from an eviction to the pod that it made room for."""
+    """An arrow from an eviction to its preemptor."""
 
     number: int
     path: str

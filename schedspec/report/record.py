@@ -28,7 +28,7 @@ SCHEMA: Final = 2
 
 Line = Annotated[int, msgspec.Meta(ge=0, lt=10_000_000)]
 Seconds = Annotated[float, msgspec.Meta(ge=-1e11, le=1e11)]
-"""Bounded, because records may come from other machines."""
+"""Both are bounded, because records may come from other machines."""
 
 
 class RecordError(HarnessError):
@@ -44,13 +44,13 @@ class Sentence(msgspec.Struct, frozen=True, omit_defaults=True):
     began: Seconds = 0.0
     seconds: Seconds = 0.0
     verdict: str = "skipped"
-    """`passed`, `failed`, or `skipped`: one before it failed; its times are 0 then."""
+    """`passed`, `failed`, or `skipped`: an earlier step failed, and the times are 0."""
     background: bool = False
     """True for a sentence of a `Background`, of the feature or of a Rule."""
     table: list[list[str]] = []
-    """The rows under it, the header first."""
+    """The rows of the table under the step, the header first."""
     doc: str = ""
-    """The text block under it."""
+    """The text block under the step."""
 
 
 class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -58,7 +58,7 @@ class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
 
     at: Seconds
     change: str
-    """`was` (there when the scenario began), `added`, `changed` or `gone`."""
+    """`was` (it existed when the scenario began), `added`, `changed` or `gone`."""
     uid: str
     state: dict[str, Any]
     object: dict[str, Any] = {}
@@ -111,7 +111,7 @@ class ActMoment(msgspec.Struct, frozen=True, omit_defaults=True):
     preemptor_uid: str = ""
     preemptor_queue: str = ""
     inferred: bool = False
-    """True if the scheduler named no preemptor: then it is the next pod of another group that was bound to the node."""
+    """True if the scheduler named no preemptor; `preemptor` is then the next pod of another group bound to the node."""
     tier: Line = 0
     """The policy's tier that decided, from 1; 0 if the scheduler did not say."""
     votes: dict[str, str] = {}
@@ -188,7 +188,7 @@ class Evicted(msgspec.Struct, frozen=True, omit_defaults=True):
     pods: int = 0
     evicted: dict[str, str] = {}
     requested: dict[str, str] = {}
-    """The requests of the pods for which it was evicted, without those that already had a node."""
+    """The requests of the preemptors, without the pods that already had a node."""
     ratio: dict[str, float] = {}
     """Evicted to requested, by resource; 1 is exactly what was needed, 0.0 as `requested` is left out."""
 
@@ -220,10 +220,10 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Seconds
     """The duration until the last sentence ended and the monitors had judged."""
     boot_seconds: Seconds = 0.0
-    """Before 0: bringing up the cluster, if this scenario was its first."""
+    """Duration before 0 of bringing up the cluster, for the first scenario on it."""
     cleanup: Span | None = None
     verdict: str
-    """`passed`, `failed`, `skipped`, or `known`: it failed as it is known to with this scheduler."""
+    """`passed`, `failed`, `skipped`, or `known`: failed with a known difference of this scheduler."""
     known: str = ""
     """The known difference."""
     failure: Failure | None = None
@@ -240,7 +240,7 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     logs: dict[str, str] = {}
     """Pod → the last lines of its containers at the end, where pods have a kubelet."""
     recording: str = ""
-    """Where the scheduler's own recording of its cycles is, if it kept one."""
+    """The path of the scheduler's own recording of its cycles; empty without one."""
 
     @property
     def is_private(self) -> bool:
