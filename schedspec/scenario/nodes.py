@@ -63,7 +63,7 @@ def require_empty(view: View, names: Collection[str]) -> None:
 
 
 def ready(names: Sequence[str]) -> Callable[[View], Outcome]:
-    """Check that all of these nodes are Ready and have no taint of a node that is not."""
+    """Check that all of these nodes are Ready and without the taints of unready nodes."""
 
     def check(view: View) -> Outcome:
         missing = [name for name in names if not _is_ready(view.get(Kind.NODE, name))]

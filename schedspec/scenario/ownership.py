@@ -24,7 +24,7 @@ class Ownership:
     """The ownership of a cluster's objects."""
 
     shared: bool = False
-    """True if others use the cluster: foreign objects are neither observed nor changed."""
+    """True if the cluster has other users: foreign objects are neither observed nor changed."""
     namespace_prefix: str = "spec-"
     """Prefix of the scenarios' namespaces; on a shared cluster unique to the run."""
     adoptable: tuple[str, ...] = ()

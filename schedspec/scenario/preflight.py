@@ -105,7 +105,7 @@ def bound_to(api: Api, node: str, homes: Iterable[str] = ()) -> list[str]:
 
 
 def taken(api: Api, ownership: Ownership, claims: Iterable[Claim]) -> list[Ref]:
-    """Return the objects that scenarios of the run will create and that others have by the same name.
+    """Return the objects that scenarios of the run will create and whose names foreign objects have.
 
     The queues of every Volcano installation are exempt: the sentences handle them, and most scenarios do not change
     them.

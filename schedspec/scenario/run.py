@@ -60,7 +60,7 @@ class ScenarioRun:
     """All sentences as written, including those of backgrounds, whether they ran or not."""
     began: float = field(default_factory=clock.monotonic)
     began_wall: float = field(default_factory=time.time)
-    """Seconds since 1970 by the clock of the machine, also where that of the cluster is virtual."""
+    """Seconds since 1970 by the machine's clock, also if the cluster's clock is virtual."""
     sentences: list[SentenceRun] = field(default_factory=list)
     problem: BaseException | None = None
     """The exception that failed the scenario."""

@@ -107,7 +107,7 @@ class LiveSession:
     def _covers(self, kind: Kind, obj: Object) -> bool:
         if not self.ownership.covers(kind, obj):
             return False
-        meta = obj["metadata"]  # of a priority class of others, whose name ours has in the history
+        meta = obj["metadata"]  # of a foreign priority class, whose name ours has in the history
         return SCENARIO in (meta.get("labels") or {}) or not self.names.is_renamed(kind, meta["name"])
 
     @property
@@ -221,7 +221,7 @@ class LiveSession:
         return structs.replace(handle, scheduler=self.scheduler.handle())
 
     def _begin(self) -> None:
-        """Start what does not depend on nodes: the scheduler and its API."""
+        """Start the scheduler and its API, which do not depend on nodes."""
         self._connect(self.cluster.kubeconfig, self.cluster.context)
         adapter = self.options.adapter
         if adapter.gang_api == KUBERNETES and not self._gang_api_version:
@@ -278,7 +278,7 @@ class LiveSession:
         self._closing.callback(self._api.close)
 
     def _rename(self) -> None:
-        """Find real names for what scenarios of the run will make and others have."""
+        """Find real names for the scenarios' objects whose names foreign objects have."""
         if not self.ownership.shared:
             return
         for ref in preflight.taken(self.api, self.ownership, self.claims()):

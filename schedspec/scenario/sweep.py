@@ -1,4 +1,4 @@
-"""Remove what killed runs left on a cluster that outlives runs, before the first scenario.
+"""Remove the objects that killed runs left on a cluster that outlives runs, before the first scenario.
 
 Only objects with a scenario's label and borrowed objects, which carry a record, are changed.
 """

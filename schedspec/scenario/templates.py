@@ -81,11 +81,11 @@ _COMPILED = _Compiled()
 
 
 def _nodes_of(text: str) -> list[yaml.nodes.Node]:
-    """The documents of a text that are not empty. Raises yaml.YAMLError."""
+    """Return the documents of a text that are not empty. Raises yaml.YAMLError."""
     try:
         documents = list(yaml.compose_all(text, _LOADER))
     except yaml.YAMLError:
-        documents = list(yaml.compose_all(text, yaml.SafeLoader))  # which says more about what is wrong
+        documents = list(yaml.compose_all(text, yaml.SafeLoader))  # the error of this loader says more
     return [node for node in documents if node is not None and node.tag != "tag:yaml.org,2002:null"]
 
 
@@ -203,7 +203,7 @@ def _child(node: yaml.nodes.Node, part: str) -> tuple[yaml.nodes.Node, int] | No
 
 
 def _value(value: object) -> Markup | jinja2.Undefined:
-    """Return what `{{ value }}` writes: a macro's result unchanged, any other value as one YAML value."""
+    """Return the text that `{{ value }}` writes: a macro's result unchanged, any other value as one YAML value."""
     if isinstance(value, Markup | jinja2.Undefined):
         return value
     return _inline_yaml(value)

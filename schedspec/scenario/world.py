@@ -108,7 +108,7 @@ class World:
         self.use_policy_text(self._templates.policy(name), name)
 
     def use_policy_text(self, text: str, name: str) -> None:
-        """Put the text of a policy into force; `name` is what reports call it.
+        """Put the text of a policy into force; `name` is its name in reports.
 
         Raises:
             PolicyRefusedError: the scheduler rejected the policy.
@@ -350,7 +350,7 @@ class World:
             raise RejectedError(text + where, problem.status, problem.reason, problem.message, problem.fields) from None
 
     def _rename(self, ref: Ref) -> bool:
-        """Give an object that others have too a real name of its own, also in the policy in force."""
+        """Give an object a real name of its own if a foreign object has its name, also in the policy in force."""
         before = self._api.names.policy(self.policy)
         if not self._api.names.rename(ref):
             return False
