@@ -51,7 +51,7 @@ class Scheduler(Protocol):
         """Stop the scheduler. The second call does nothing."""
 
     def handle(self) -> dict[str, Any]:
-        """Return what another process needs for `attach`: plain values."""
+        """Return the plain values that another process needs for `attach`."""
 
     def attach(self, handle: dict[str, Any]) -> None:
         """Attach to a scheduler that another process started."""
@@ -83,7 +83,7 @@ class Scheduler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The place where a scheduler will run: what an adapter needs to start it."""
+    """The facts that an adapter needs to start a scheduler."""
 
     folder: Path
     """Folder for the log and the policy file, of this run alone."""
@@ -137,7 +137,7 @@ class Adapter:
     """The API of gangs in this run. If it is Kubernetes', the cluster serves it."""
 
     def missing_programs(self, folder: Path) -> list[str]:
-        """Return the programs that the user's folder lacks: before a cluster boots."""
+        """Return the programs that the user's folder lacks; called before a cluster boots."""
         return [name for name in self.programs if not os.access(folder / name, os.X_OK)]
 
     def __init__(self) -> None:

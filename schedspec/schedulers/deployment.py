@@ -75,7 +75,7 @@ def apply(kubectl: Path, kubeconfig: Path, overlay: Path) -> None:
 
 
 def remove(api: Api) -> None:
-    """Remove the scheduler from the cluster, if there is one. It would schedule beside the one under test."""
+    """Remove the scheduler from the cluster, if there is one. It would schedule beside the scheduler under test."""
     there = [api.delete(path, propagation="Foreground") for path in (DEPLOYMENT, CONTROLLERS)]
     if not any(there):
         return
