@@ -30,7 +30,7 @@ class Job:
     """Pod → node; victims that are not gone included."""
     victims: dict[str, Cause] = field(default_factory=dict)
     evicted_for: dict[str, int] = field(default_factory=dict)
-    """Preemptor → attempt of this job that it evicted."""
+    """Preemptor → the attempt of this job that the preemptor evicted."""
     attempt: int = 0
 
     @property
@@ -40,7 +40,7 @@ class Job:
 
 
 class Books:
-    """The sums. A queue holds what its pods request that are no victims; a node what all of its pods request."""
+    """The sums. A queue holds the requests of its pods except victims; a node those of all its pods."""
 
     def __init__(self, nodes: Iterable[Any], queues: Iterable[Any], *, is_tree: bool) -> None:
         self.jobs: dict[str, Job] = {}
@@ -56,7 +56,7 @@ class Books:
             for name, guarantee in guaranteed.items()
             if name != usage.ROOT and (found := amounts.parse(guarantee.resource if guarantee is not None else None))
         }
-        """Only of queues that have one."""
+        """The guarantees of the queues that have one."""
         self.closed_to_reclaim = {name for name, spec in specs.items() if spec.reclaimable is False}
         self._parents = {name: spec.parent for name, spec in specs.items()} if is_tree else {}
         self._lineages: dict[str, tuple[str, ...]] = {}
@@ -109,5 +109,5 @@ def add(sums: dict[str, Amounts], name: str, more: Amounts, sign: int) -> Amount
 
 
 def times(requests: Amounts, pods: int) -> Amounts:
-    """Return what so many equal pods request."""
+    """Return the requests of this many equal pods."""
     return {dimension: amount * Decimal(pods) for dimension, amount in requests.items()}

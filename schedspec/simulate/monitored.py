@@ -6,7 +6,7 @@
 3. Each finding names the virtual time, the cycle, and the reason that the scheduler gave.
 
 The limits are read from the nodes and queues as their users wrote them, never from the scheduler's own numbers.
-Monitors of topology, of shared cards and of Kueue's Workloads have no place here: no load has any of these.
+Monitors of topology, of shared cards and of Kueue's Workloads are missing here, because no load has any of these.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Monitors:
         self._books = Books(nodes, queues, is_tree=self._rules.is_tree)
         self._victims = Victims(self._books, self._rules, self._find)
         self._changed: dict[str, tuple[str, str]] = {}
-        """Job → what was done to its gang in this cycle, and why."""
+        """Job → the act on its gang in this cycle, and the reason."""
         self._short: set[str] = set()
         """Queues whose guarantee was not free when a pod of another queue was bound last."""
         self._cycle, self._at = 0, 0.0

@@ -56,7 +56,7 @@ def runs_of(given: argparse.Namespace) -> list[argparse.Namespace]:
 
 
 def run_all(given: argparse.Namespace) -> int:
-    """Run all, or the one that --index names, on all cores; print the ranges.
+    """Run all runs, or the one that `--index` names, on all cores; print the ranges.
 
     Returns:
         The worst exit status of the runs.

@@ -82,11 +82,11 @@ class Victims:
         """Preemptor → action → sum."""
 
     def evicted(self, job: Job, pod: str, cause: Cause, moment: tuple[float, int], reason: str) -> None:
-        """Take an eviction; the books have it."""
+        """Process an eviction that the books already contain."""
         self._new.setdefault((job.name, cause), (job, [], moment, reason))[1].append(pod)
 
     def placed(self, job: Job, node: str) -> None:
-        """Take a bind; the books have it."""
+        """Process a bind that the books already contain."""
         self._divide()
         for stay in self._open.get(node, ()):
             victim = stay.unit.job
@@ -104,7 +104,7 @@ class Victims:
             self._decide_later(job.name)
 
     def released(self, node: str, cause: Cause | None) -> None:
-        """Take the end of a pod, a victim of `cause` or none; the books do not have it yet."""
+        """Process the end of a pod before the books do; `cause` is that of its eviction, None if it was no victim."""
         self._divide()
         open_ = self._open.get(node)
         if not open_:
@@ -115,13 +115,13 @@ class Victims:
                 self._end(stay)
 
     def over(self, name: str) -> None:
-        """Take that a job has ended, or that its gang is broken: nothing more is bound for it in this attempt."""
+        """Process that a job ended or that its gang is broken: no more pods are bound for it in this attempt."""
         self._divide()
         self._decide_later(name)
         self._judge_sums(name)
 
     def close(self) -> None:
-        """Judge what is left at the end of the run."""
+        """Judge the remaining units at the end of the run."""
         self._divide()
         for stays in self._open.values():
             for stay in stays:
@@ -183,7 +183,7 @@ class Victims:
         return False
 
     def _end(self, stay: _Stay) -> None:
-        """A pod left the node that had nothing to do with the eviction."""
+        """A pod that is unrelated to the eviction left the node."""
         preemptor = self._books.jobs.get(stay.unit.cause[0])
         if self._fits(stay) and preemptor is not None and len(preemptor.placed) < preemptor.pods:
             self._later.setdefault(preemptor.name, []).append(stay)
