@@ -25,8 +25,8 @@ class _Watcher:
     """Collects the events of one world."""
 
     def __init__(self, state: State) -> None:
-        self._queues = {key: it.spec.queue or "default" for key, it in state.objects["PodGroup"].items()}
-        self._nodes = {key: it.spec.node_name for key, it in state.objects["Pod"].items()}
+        self._queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
+        self._nodes = {key: pod.spec.node_name for key, pod in state.objects["Pod"].items()}
         self.has_begun = False
         self.evicted: dict[str, Eviction] = {}
         self.placed: dict[str, dict[str, str]] = {}
@@ -106,11 +106,11 @@ def settle_both(
 
 def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
     """Compare the two worlds: the effects of the change."""
-    before, after = ({it.pod: it for it in world.evictions} for world in (now, proposed))
-    victims = {it.job for it in proposed.evictions}
-    started = {it.job: it.pods for it in now.starts}
+    before, after = ({eviction.pod: eviction for eviction in world.evictions} for world in (now, proposed))
+    victims = {eviction.job for eviction in proposed.evictions}
+    started = {start.job: start.pods for start in now.starts}
     waits = {job: why for job, why in proposed.waiting.items() if job not in now.waiting and job not in victims}
-    for job in started.keys() - {it.job for it in proposed.starts} - waits.keys() - victims:
+    for job in started.keys() - {start.job for start in proposed.starts} - waits.keys() - victims:
         waits[job] = proposed.waiting.get(job) or f"no cycle considers it; is there a queue {queues.get(job, '')}?"
     refused = [
         Refused(job, queues.get(job, ""), why, "starts" if job in started else "runs")
@@ -119,8 +119,8 @@ def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
     return AtOnce(
         now,
         proposed,
-        [it for pod, it in after.items() if pod not in before],
-        [it for pod, it in before.items() if pod not in after],
-        [it for it in proposed.starts if it.pods > started.get(it.job, 0)],
+        [eviction for pod, eviction in after.items() if pod not in before],
+        [eviction for pod, eviction in before.items() if pod not in after],
+        [start for start in proposed.starts if start.pods > started.get(start.job, 0)],
         refused,
     )

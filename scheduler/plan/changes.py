@@ -138,10 +138,10 @@ def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) 
     after = proposed.policies()
     if path and path not in after:
         raise ChangeError("--policy", f"{proposed.name} has no policy {path}", f"it has {_listed(after)}")
-    changed = [path] if path else sorted(it for it, text in after.items() if before.get(it) != text)
+    changed = [path] if path else sorted(name for name, text in after.items() if before.get(name) != text)
     if now is None and own is not None and len(changed) > 1:
         known = load_policy(own.text, own.source)
-        changed = [it for it in changed if load_policy(after[it], f"{proposed.name}:{it}") != known]
+        changed = [name for name in changed if load_policy(after[name], f"{proposed.name}:{name}") != known]
     if len(changed) > 1:
         raise ChangeError(proposed.name, f"changes several policies: {', '.join(changed)}", "name one with --policy")
     if not changed and own is None and len(after) == 1:
@@ -244,7 +244,9 @@ def _describe(key: tuple[str, str], known: Any, item: Any) -> str:
         return f"Node {name} changes"
     old, new = _comparable(known.spec), _comparable(item.spec)
     before, after = _fields(known.spec), _fields(item.spec)
-    fields = [f"{it} {_amounts(before[it])} → {_amounts(after[it])}" for it in new if old[it] != new[it]]
+    fields = [
+        f"{field} {_amounts(before[field])} → {_amounts(after[field])}" for field in new if old[field] != new[field]
+    ]
     return f"Queue {name}: {', '.join(fields) or 'annotations'}"
 
 

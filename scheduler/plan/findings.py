@@ -28,10 +28,10 @@ def of_jobs(jobs: Mapping[str, JobRecord]) -> Iterator[Finding]:
     amounts: dict[tuple[str, float], list[float]] = defaultdict(list)
     for job in jobs.values():
         moments: dict[str, set[float]] = defaultdict(set)
-        for it in job.evictions:
-            if it.preemptor:
-                moments[it.preemptor].add(it.at)
-                amounts[it.preemptor, it.at].append(it.cards)
+        for eviction in job.evictions:
+            if eviction.preemptor:
+                moments[eviction.preemptor].add(eviction.at)
+                amounts[eviction.preemptor, eviction.at].append(eviction.cards)
         for name, times in moments.items():
             if len(times) > 1:
                 text = f"evicted {len(times)} times for {name}"
@@ -53,13 +53,15 @@ def of_jobs(jobs: Mapping[str, JobRecord]) -> Iterator[Finding]:
 
 def of_queues(metrics: Mapping[str, Any]) -> Iterator[Finding]:
     """Judge the metrics of the queues."""
-    for name, it in sorted(metrics.get("queues", {}).items()):
-        if (seconds := it["below_guarantee_seconds"]) > 0:
+    for name, queue in sorted(metrics.get("queues", {}).items()):
+        if (seconds := queue["below_guarantee_seconds"]) > 0:
             yield Finding("guarantee", name, name, f"below its guarantee for {seconds:.0f} s while its jobs wait")
 
 
 def caused(now: Iterable[Finding], proposed: Iterable[Finding]) -> list[Finding]:
     """Return the findings of the proposed world only, one for each rule and subject."""
-    known = {(it.rule, it.subject) for it in now}
-    found = {(it.rule, it.subject): it for it in proposed if (it.rule, it.subject) not in known}
+    known = {(finding.rule, finding.subject) for finding in now}
+    found = {
+        (finding.rule, finding.subject): finding for finding in proposed if (finding.rule, finding.subject) not in known
+    }
     return [found[key] for key in sorted(found)]

@@ -70,7 +70,7 @@ def make_plan(request: Request) -> Plan:
     _check(request, state)
     worlds = find_worlds(state, request.now, request.proposed, request.policy_path)
     settings = Settings(start_delay=request.start_delay, grace=request.grace)
-    queues = {key: it.spec.queue or "default" for key, it in state.objects["PodGroup"].items()}
+    queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
     (now, present), (proposed, _) = at_once.settle_both(
         (state, worlds.now), (worlds.proposed_state, worlds.proposed), settings
     )
@@ -102,7 +102,7 @@ def _check(request: Request, state: State) -> None:
 
 
 def _subject(request: Request, state: State) -> Subject:
-    pods = {it.spec.scheduler_name for pods in state.of_job().values() for it in pods} - {""}
+    pods = {pod.spec.scheduler_name for pods in state.of_job().values() for pod in pods} - {""}
     return Subject(
         state.source,
         times.timestamp(state.taken),
@@ -186,7 +186,7 @@ def _over_load(
     ]  # fmt: skip
     problems = over_load.run_courses(courses)
     ran = frozenset(
-        key for key, pods in worlds.state.of_job().items() if any(it.status.phase == "Running" for it in pods)
+        key for key, pods in worlds.state.of_job().items() if any(pod.status.phase == "Running" for pod in pods)
     )
     found = []
     for number, name in enumerate(rules):
@@ -236,8 +236,8 @@ def nothing(run_times: RunTimes) -> Iterable[Arrival]:
 def of_trace(run_times: RunTimes, trace: Trace, shift: float) -> Iterator[Arrival]:
     """Yield the arrivals of a trace, later by `shift` seconds."""
     del run_times
-    for it in arrivals(trace):
-        yield Arrival(it.at + shift, it.item)
+    for arrival in arrivals(trace):
+        yield Arrival(arrival.at + shift, arrival.item)
 
 
 def _read_load(request: Request, state: State) -> _Load:

@@ -12,7 +12,7 @@ _ESCAPED = str.maketrans({"|": "\\|", "`": "'", "<": "&lt;", "@": "@\u200b", "\n
 
 def render_markdown(plan: Plan) -> str:
     """Format a plan. Names and reasons come from a cluster: they cannot mention users or end a table."""
-    it = plan.subject
+    subject = plan.subject
     verdict = (
         f"**Worse than permitted:** {'; '.join(plan.failed)}" if plan.failed else "Nothing is worse than permitted."
     )
@@ -23,8 +23,8 @@ def render_markdown(plan: Plan) -> str:
     lines += ["", "<details><summary>Assumptions</summary>", ""]
     lines += [f"* {_safe(text)}" for text in plan.assumptions]
     lines += [
-        f"* state `{_safe(it.state)}` taken {render_age(it.age_seconds)} ago, sha256 `{it.sha256[:16]}`",
-        f"* {it.nodes} nodes, {it.queues} queues, {it.pods} pods",
+        f"* state `{_safe(subject.state)}` taken {render_age(subject.age_seconds)} ago, sha256 `{subject.sha256[:16]}`",
+        f"* {subject.nodes} nodes, {subject.queues} queues, {subject.pods} pods",
         "",
         "</details>",
     ]
@@ -44,13 +44,15 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _at_once(plan: Plan) -> list[str]:
-    it = plan.at_once
+    decisions = plan.at_once
     lines = _table(
         ("evicted at once", "queue", "for", "why"),
-        [(one.pod, one.queue, f"{one.preemptor} ({one.preemptor_queue})", one.why) for one in it.evictions],
+        [(one.pod, one.queue, f"{one.preemptor} ({one.preemptor_queue})", one.why) for one in decisions.evictions],
     )
-    lines += _table(("refused", "queue", "why"), [(one.job, one.queue, one.why) for one in it.refused])
-    return lines + _table(("starts", "queue", "pods"), [(one.job, one.queue, str(one.pods)) for one in it.starts])
+    lines += _table(("refused", "queue", "why"), [(one.job, one.queue, one.why) for one in decisions.refused])
+    return lines + _table(
+        ("starts", "queue", "pods"), [(one.job, one.queue, str(one.pods)) for one in decisions.starts]
+    )
 
 
 def _over_load(plan: Plan) -> list[str]:
@@ -59,9 +61,9 @@ def _over_load(plan: Plan) -> list[str]:
     loads = plan.over_load
     rows: list[tuple[str, ...]] = []
     for number, queue in enumerate(loads[-1].queues):
-        sides = [it.queues[number] for it in loads if len(it.queues) > number]
+        sides = [load.queues[number] for load in loads if len(load.queues) > number]
         cells = [
-            spans([it.now.get(key) for it in sides], [it.proposed.get(key) for it in sides], unit)
+            spans([side.now.get(key) for side in sides], [side.proposed.get(key) for side in sides], unit)
             for key, unit in (("wait_p95", "s"), ("evicted_pods", ""), ("lost_card_hours", ""))
         ]
         rows.append((queue.queue, *cells))
@@ -72,7 +74,9 @@ def _over_load(plan: Plan) -> list[str]:
         for one in loads[-1].changed[:5]
     ]
     lines += _table(("job", "queue", "wait", "why"), changed)
-    found: list[tuple[str, ...]] = [(it.rule, it.subject, it.queue, it.text) for it in loads[-1].findings]
+    found: list[tuple[str, ...]] = [
+        (finding.rule, finding.subject, finding.queue, finding.text) for finding in loads[-1].findings
+    ]
     return lines + _table(("monitor", "finds", "queue", "what"), found)
 
 
@@ -80,4 +84,4 @@ def _rules(plan: Plan) -> list[str]:
     if plan.rules is None:
         return []
     title = plan.rules.problem or f"{plan.rules.scenarios} scenarios, {len(plan.rules.flips)} flip"
-    return ["", f"The rules: {_safe(title)}", *(f"* {_safe(it)}" for it in plan.rules.flips[:_MOST])]
+    return ["", f"The rules: {_safe(title)}", *(f"* {_safe(flip)}" for flip in plan.rules.flips[:_MOST])]

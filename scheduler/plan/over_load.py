@@ -49,7 +49,7 @@ def run_courses(courses: list[Course]) -> list[str]:
     """Run simulations on all cores. Return for each the reason why it could not continue, or an empty text."""
     workers = min(len(courses), os.cpu_count() or 1)
     if workers == 1:
-        return [_run(it) for it in courses]
+        return [_run(course) for course in courses]
     with ProcessPoolExecutor(workers) as pool:
         return list(pool.map(_run, courses))
 
@@ -78,8 +78,8 @@ def _run(course: Course) -> str:
 
 
 def _total(state: State, resource: str) -> float:
-    nodes = (it.status.allocatable or it.status.capacity for it in state.objects["Node"].values())
-    total = resources.total_of(resources.parse(it) for it in nodes)
+    nodes = (node.status.allocatable or node.status.capacity for node in state.objects["Node"].values())
+    total = resources.total_of(resources.parse(amounts) for amounts in nodes)
     return total.get(resource, 0) / resources.unit_of(resource)
 
 
@@ -107,7 +107,7 @@ class Result:
         """Return the metrics of a queue, or of all."""
         jobs = [job for job in self.jobs.values() if queue in (None, job.queue)]
         waits = spread([wait for job in jobs if (wait := self.wait(job)) is not None])
-        of_queues = [it for name, it in self.metrics.get("queues", {}).items() if queue in (None, name)]
+        of_queues = [figures for name, figures in self.metrics.get("queues", {}).items() if queue in (None, name)]
         found: dict[str, float | None] = {
             "jobs": len(jobs),
             "completed": sum(job.outcome == "completed" for job in jobs),
@@ -115,17 +115,17 @@ class Result:
             "wait_p50": waits.get("p50"),
             "wait_p95": waits.get("p95"),
             "wait_max": waits.get("max"),
-            "evicted_pods": sum(it.pods for job in jobs for it in job.evictions if it.preemptor),
+            "evicted_pods": sum(eviction.pods for job in jobs for eviction in job.evictions if eviction.preemptor),
             "lost_card_hours": math.fsum(job.card_seconds_lost for job in jobs) / 3600,
         }
         for name in ("below_deserved_seconds", "below_guarantee_seconds"):
-            found[name] = math.fsum(it[name] for it in of_queues)
+            found[name] = math.fsum(figures[name] for figures in of_queues)
         return found
 
 
 def compare(now: Result, proposed: Result, load: str, run_times: str, problem: str) -> OverLoad:
     """Compare the two worlds over the load."""
-    names = sorted({job.queue for it in (now, proposed) for job in it.jobs.values()})
+    names = sorted({job.queue for run in (now, proposed) for job in run.jobs.values()})
     changed = []
     for name, job in proposed.jobs.items():
         if (known := now.jobs.get(name)) is None:
@@ -141,7 +141,7 @@ def compare(now: Result, proposed: Result, load: str, run_times: str, problem: s
         for name, job in proposed.jobs.items()
         if job.started is None and name in now.jobs and now.jobs[name].started is not None
     )
-    changed.sort(key=lambda it: (-it[0], it[1]))
+    changed.sort(key=lambda ranked: (-ranked[0], ranked[1]))
     return OverLoad(
         load,
         run_times,
@@ -150,7 +150,7 @@ def compare(now: Result, proposed: Result, load: str, run_times: str, problem: s
         now.numbers(),
         proposed.numbers(),
         [QueueChange(name, now.numbers(name), proposed.numbers(name)) for name in names],
-        [it for _, _, it in changed[:MOST_CHANGED]],
+        [job for _, _, job in changed[:MOST_CHANGED]],
         starved,
         findings.caused(now.findings, proposed.findings),
         problem,

@@ -23,7 +23,7 @@ def render_text(plan: Plan) -> str:
         lines += [f"the rules: {title}", *_indented(_most(plan.rules.flips, _FLIPS, "flips"))]
     room = max(MOST_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
     lines += ["assumptions:", *_indented(_most(plan.assumptions, room, "assumptions"))]
-    lines += [f"worse than permitted: {it}" for it in plan.failed]
+    lines += [f"worse than permitted: {condition}" for condition in plan.failed]
     return "\n".join(map(_short, lines[:MOST_LINES])) + "\n"
 
 
@@ -33,15 +33,16 @@ def _short(line: str) -> str:
     return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
 
 
-def _head(it: Subject) -> str:
+def _head(subject: Subject) -> str:
     """Return the subject of the plan and its state; a long path is cut to its file name, so that the numbers fit."""
-    before = f"plan of {it.proposed} against {it.now}, on "
+    before = f"plan of {subject.proposed} against {subject.now}, on "
     after = (
-        f" taken {render_age(it.age_seconds)} ago (sha256 {it.sha256[:12]}{', redacted' if it.redacted else ''}): "
-        f"{it.nodes} nodes, {it.queues} queues, {it.pods} pods"
+        f" taken {render_age(subject.age_seconds)} ago "
+        f"(sha256 {subject.sha256[:12]}{', redacted' if subject.redacted else ''}): "
+        f"{subject.nodes} nodes, {subject.queues} queues, {subject.pods} pods"
     )
-    fits = len(before + it.state + after) <= _WIDTH
-    return before + (it.state if fits else it.state.rstrip("/").rpartition("/")[2]) + after
+    fits = len(before + subject.state + after) <= _WIDTH
+    return before + (subject.state if fits else subject.state.rstrip("/").rpartition("/")[2]) + after
 
 
 def _indented(lines: Iterable[str]) -> list[str]:
@@ -57,32 +58,41 @@ def _count(number: int, one: str) -> str:
     return f"{number} {one}{'' if number == 1 else 's'}"
 
 
-def headline(it: AtOnce) -> str:
+def headline(decisions: AtOnce) -> str:
     """Return the immediate effects in one line."""
-    pods = _count(len(it.evictions), "pod") + (" is" if len(it.evictions) == 1 else " are")
-    parts = [f"{pods} evicted", f"{_count(len(it.starts), 'job')} more start", f"{len(it.refused)} refused"]
-    if it.spared:
-        parts.append(f"{_count(len(it.spared), 'pod')} spared")
-    either = len(it.proposed.evictions) - len(it.evictions), len(it.proposed.starts) - len(it.starts)
+    pods = _count(len(decisions.evictions), "pod") + (" is" if len(decisions.evictions) == 1 else " are")
+    parts = [
+        f"{pods} evicted",
+        f"{_count(len(decisions.starts), 'job')} more start",
+        f"{len(decisions.refused)} refused",
+    ]
+    if decisions.spared:
+        parts.append(f"{_count(len(decisions.spared), 'pod')} spared")
+    either = (
+        len(decisions.proposed.evictions) - len(decisions.evictions),
+        len(decisions.proposed.starts) - len(decisions.starts),
+    )
     if any(either):
         parts.append(f"(without the change too: {either[0]} evicted, {either[1]} start)")
     return ", ".join(parts)
 
 
-def at_once_lines(it: AtOnce) -> list[str]:
+def at_once_lines(decisions: AtOnce) -> list[str]:
     """Return the first answer."""
     gone = [
         f"- {one.pod} ({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}"
-        for one in it.evictions
+        for one in decisions.evictions
     ]
-    new = [f"+ {one.job} ({one.queue}): {_count(one.pods, 'pod')}" for one in it.starts]
-    refused = [f"! {one.job} ({one.queue}) {one.was} without the change, now waits: {one.why}" for one in it.refused]
-    spared = [f"= {one.pod} ({one.queue}) stays: without the change it is evicted" for one in it.spared]
+    new = [f"+ {one.job} ({one.queue}): {_count(one.pods, 'pod')}" for one in decisions.starts]
+    refused = [
+        f"! {one.job} ({one.queue}) {one.was} without the change, now waits: {one.why}" for one in decisions.refused
+    ]
+    spared = [f"= {one.pod} ({one.queue}) stays: without the change it is evicted" for one in decisions.spared]
     most = max(_AT_ONCE // max(sum(bool(part) for part in (gone, new, refused, spared)), 1), 3)
-    lines = [f"at once: {headline(it)}"]
+    lines = [f"at once: {headline(decisions)}"]
     for part, what in ((gone, "evictions"), (refused, "refusals"), (new, "starts"), (spared, "spared pods")):
         lines += _indented(_most(part, most, what))
-    for side, world in (("now", it.now), ("proposed", it.proposed)):
+    for side, world in (("now", decisions.now), ("proposed", decisions.proposed)):
         if world.problem:
             lines.append(f"  {side} does not settle: {world.problem}")
     return lines
@@ -92,12 +102,12 @@ def load_lines(loads: list[OverLoad]) -> list[str]:
     """Return the second answer; with several assumptions each number is a range."""
     if not loads:
         return []
-    lines = [f"over the load ({loads[0].load}), run times {' … '.join(it.run_times for it in loads)}:"]
-    lines += [f"  {it.problem}" for it in loads if it.problem]
+    lines = [f"over the load ({loads[0].load}), run times {' … '.join(load.run_times for load in loads)}:"]
+    lines += [f"  {load.problem}" for load in loads if load.problem]
     lines.append(
         "  "
         + ", ".join(
-            f"{label} {spans([it.now.get(key) for it in loads], [it.proposed.get(key) for it in loads], unit)}"
+            f"{label} {spans([load.now.get(key) for load in loads], [load.proposed.get(key) for load in loads], unit)}"
             for label, key, unit in (
                 ("wait p95", "wait_p95", "s"),
                 ("evicted pods", "evicted_pods", ""),
@@ -108,9 +118,9 @@ def load_lines(loads: list[OverLoad]) -> list[str]:
     )
     rows = []
     for number, queue in enumerate(loads[-1].queues):
-        sides = [it.queues[number] for it in loads if len(it.queues) > number]
+        sides = [load.queues[number] for load in loads if len(load.queues) > number]
         for label, key in (("wait p95", "wait_p95"), ("time below its guarantee", "below_guarantee_seconds")):
-            now, new = [it.now.get(key) for it in sides], [it.proposed.get(key) for it in sides]
+            now, new = [side.now.get(key) for side in sides], [side.proposed.get(key) for side in sides]
             if now != new:
                 gap = max(abs((b or 0.0) - (a or 0.0)) for a, b in zip(now, new, strict=True))
                 rows.append((gap, f"~ {queue.queue}: {label} {spans(now, new, 's')}"))
@@ -118,7 +128,11 @@ def load_lines(loads: list[OverLoad]) -> list[str]:
     lines += _indented(_most([text for _, text in rows], _WAITS, "queues"))
     worst = loads[-1]
     lines += _indented(
-        _most([f"! {it.rule}: {it.subject} ({it.queue}): {it.text}" for it in worst.findings], 3, "findings")
+        _most(
+            [f"! {finding.rule}: {finding.subject} ({finding.queue}): {finding.text}" for finding in worst.findings],
+            3,
+            "findings",
+        )
     )
     if worst.starved:
         lines.append(f"  ! {_count(len(worst.starved), 'job')} never start with the change, such as {worst.starved[0]}")
@@ -138,7 +152,7 @@ def spans(now: list[float | None], proposed: list[float | None], unit: str) -> s
 
 
 def _range(values: Iterable[float | None], unit: str, sign: str = "") -> str:
-    known = [it for it in values if it is not None]
+    known = [value for value in values if value is not None]
     if not known:
         return "-"
     low, high = shown(min(known), unit, sign), shown(max(known), unit, sign)

@@ -34,7 +34,7 @@ def _load(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
     def read(plan: Plan) -> list[tuple[float, float]]:
         found = []
         for load in plan.over_load:
-            pairs = [(load.now, load.proposed), *((it.now, it.proposed) for it in load.queues)]
+            pairs = [(load.now, load.proposed), *((queue.now, queue.proposed) for queue in load.queues)]
             for now, proposed in pairs:
                 found.append((now.get(name) or 0.0, proposed.get(name) or 0.0))
         return found
@@ -43,14 +43,14 @@ def _load(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
 
 
 def _of_all(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
-    return lambda plan: [(it.now.get(name) or 0.0, it.proposed.get(name) or 0.0) for it in plan.over_load]
+    return lambda plan: [(load.now.get(name) or 0.0, load.proposed.get(name) or 0.0) for load in plan.over_load]
 
 
 def _starved(plan: Plan) -> list[tuple[float, float]]:
-    def of(it: OverLoad) -> float:
-        return float(len(it.starved))
+    def of(load: OverLoad) -> float:
+        return float(len(load.starved))
 
-    return [(0.0, of(it)) for it in plan.over_load]
+    return [(0.0, of(load)) for load in plan.over_load]
 
 
 _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
@@ -64,10 +64,12 @@ _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
     "below-guarantee": _load("below_guarantee_seconds"),
     "below-deserved": _load("below_deserved_seconds"),
     "starvation": _starved,
-    "flips": lambda plan: [(0.0, float(len(it.flips) + bool(it.problem))) for it in (plan.rules,) if it is not None],
+    "flips": lambda plan: [
+        (0.0, float(len(rules.flips) + bool(rules.problem))) for rules in (plan.rules,) if rules is not None
+    ],
     "monitor": lambda plan: [
         (0.0, float(bool(plan.at_once.proposed.problem and not plan.at_once.now.problem))),
-        *((0.0, float(len(it.findings))) for it in plan.over_load),
+        *((0.0, float(len(load.findings))) for load in plan.over_load),
     ],
 }
 _AT_ONCE = ("evictions", "refused", "monitor")
@@ -81,7 +83,7 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
         ChangeError: a text is no condition, or one that the plan has no answer to.
     """
     found = []
-    for text in (part.strip() for it in texts for part in it.split(",") if part.strip()):
+    for text in (part.strip() for given in texts for part in given.split(",") if part.strip()):
         match = _CONDITION.fullmatch(text)
         if match is None or match["name"] not in _METRICS:
             raise ChangeError("--fail-on", f"{text!r} is no condition", f"write {', '.join(_METRICS)}, with >NUMBER")
@@ -98,11 +100,15 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
 def judge(plan: Plan, conditions: list[Condition]) -> list[str]:
     """Return the results that are worse than permitted, one in each line."""
     failed = []
-    for it in conditions:
-        pairs = _METRICS[it.name](plan)
-        worst = [(now, new) for now, new in pairs if new - now > (it.value * now if it.is_share else it.value)]
+    for condition in conditions:
+        pairs = _METRICS[condition.name](plan)
+        worst = [
+            (now, new)
+            for now, new in pairs
+            if new - now > (condition.value * now if condition.is_share else condition.value)
+        ]
         if worst:
             now, new = max(worst, key=lambda pair: pair[1] - pair[0])
             shown = f"{new:g}" if not now else f"{now:g} → {new:g}"
-            failed.append(f"{it.text}: {shown}")
+            failed.append(f"{condition.text}: {shown}")
     return failed
