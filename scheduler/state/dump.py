@@ -136,7 +136,9 @@ async def take_state(
     for resource in (*_NEEDED, *(other for other in WATCHED if other not in _NEEDED)):
         await _list(client, resource, state)
     pods = state.objects["Pod"].values()
-    state.scheduler_names = sorted({*scheduler_names} or {it.spec.scheduler_name for it in pods if _is_of_a_group(it)})
+    state.scheduler_names = sorted(
+        {*scheduler_names} or {pod.spec.scheduler_name for pod in pods if _is_of_a_group(pod)}
+    )
     for key, pod in state.objects["Pod"].items():
         state.objects["Pod"][key] = kept_of_pod(pod, 0, state.scheduler_names)
     state.policy = policy or await _policy_in(client)
@@ -164,7 +166,7 @@ async def _list(client: Client, resource: Resource[Any], state: State) -> None:
     for item in listing.items:
         item.metadata.annotations = read_annotations(item.metadata.annotations)
         state.see(resource.kind, item)
-    state.notes += [f"{resource.id} {it.metadata.key} is left out: {it.error}" for it in listing.malformed]
+    state.notes += [f"{resource.id} {item.metadata.key} is left out: {item.error}" for item in listing.malformed]
 
 
 async def _policy_in(client: Client) -> PolicyLoaded | None:

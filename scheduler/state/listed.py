@@ -41,7 +41,7 @@ class _Head(msgspec.Struct, rename="camel"):
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
-_decoders = {kind: msgspec.json.Decoder(it.struct).decode for kind, it in STATE_KINDS.items()}
+_decoders = {kind: msgspec.json.Decoder(known.struct).decode for kind, known in STATE_KINDS.items()}
 
 
 def read_lists(paths: list[Path], source: str) -> State:

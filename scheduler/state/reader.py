@@ -35,7 +35,7 @@ def read_state(path: Path, at: At = At.END) -> State:
         found = segments(path)
         if found:
             return read_recorded(found[-1], source, at)
-        inside = sorted(it for it in path.iterdir() if it.suffix in _LISTS)
+        inside = sorted(entry for entry in path.iterdir() if entry.suffix in _LISTS)
         if len(inside) == 1 and _is_recording(inside[0]):
             return read_recorded(inside[0], source, at)
         if not inside:

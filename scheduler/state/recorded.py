@@ -89,7 +89,7 @@ def later_inputs(path: Path) -> Iterator[tuple[float, Input]]:
     for given in read_segment(path):
         if isinstance(given, Decided):
             if began:
-                yield from ((given.now, it) for it in waiting)
+                yield from ((given.now, message) for message in waiting)
             waiting, began = [], True
         elif not isinstance(given, Remembered):
             waiting.append(given)

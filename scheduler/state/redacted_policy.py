@@ -46,7 +46,7 @@ class PolicyText:
 
     def _arguments(self) -> Iterator[tuple[dict[str, Any], str, Argument]]:
         """Yield the arguments of each plugin, each with its name and its rule."""
-        for plugin in (it for tier in self._fields.get("tiers") or () for it in tier.get("plugins") or ()):
+        for plugin in (plugin for tier in self._fields.get("tiers") or () for plugin in tier.get("plugins") or ()):
             known = PLUGINS.get(plugin["name"])
             arguments = plugin.get("arguments") or {}
             for name in arguments:

@@ -68,7 +68,7 @@ _WITHIN = frozenset({"podGroupName"})
 
 def redact(state: State) -> State:
     """Return the redacted state; the given one is unchanged."""
-    plain = {kind: [msgspec.to_builtins(it) for it in state.objects[kind].values()] for kind in STATE_KINDS}
+    plain = {kind: [msgspec.to_builtins(item) for item in state.objects[kind].values()] for kind in STATE_KINDS}
     domains = _domains(plain)
     policy = None if state.policy is None else PolicyText(state.policy.text)
     rules = [] if policy is None else [*policy.rules()]
@@ -108,7 +108,9 @@ def _walk(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 def _selecting(plain: dict[str, list[Any]]) -> set[str]:
     """Return the keys of labels that selectors and topologies use."""
     found = {
-        key for it in plain["PodGroup"] if (key := (it["metadata"].get("annotations") or {}).get(names.TOPOLOGY_KEY))
+        key
+        for group in plain["PodGroup"]
+        if (key := (group["metadata"].get("annotations") or {}).get(names.TOPOLOGY_KEY))
     }
     for items in plain.values():
         for name, value in (pair for item in items for pair in _walk(item.get("spec") or {})):
@@ -124,7 +126,7 @@ def _selecting(plain: dict[str, list[Any]]) -> set[str]:
 def _members(given: Iterable[Any], nodes: list[str]) -> Iterator[Any]:
     """Yield the members of a HyperNode. A pattern on names becomes the nodes that match: no rule renames it."""
     for member in given:
-        selector = {key: it for key, it in (member.get("selector") or {}).items() if it is not None}
+        selector = {key: value for key, value in (member.get("selector") or {}).items() if value is not None}
         if "regexMatch" not in selector:
             yield member
             continue
@@ -144,7 +146,7 @@ def _members(given: Iterable[Any], nodes: list[str]) -> Iterator[Any]:
 def _domains(plain: dict[str, list[Any]]) -> set[str]:
     """Return the domains of the resources of all nodes."""
     amounts = [node["status"].get(field) or {} for node in plain["Node"] for field in ("allocatable", "capacity")]
-    return {name.partition("/")[0] for it in amounts for name in it if "/" in name}
+    return {name.partition("/")[0] for mapping in amounts for name in mapping if "/" in name}
 
 
 def _ephemeral_claims(plain: dict[str, list[Any]]) -> dict[tuple[str, str], tuple[str, str]]:
@@ -194,8 +196,8 @@ class _Object:
             for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
             if meta.get(name) is not None
         }
-        owners = [self._owner(it) for it in meta.get("ownerReferences") or ()]
-        labels = {it: value for it, value in (meta.get("labels") or {}).items() if self._keeps_label(it)}
+        owners = [self._owner(owner) for owner in meta.get("ownerReferences") or ()]
+        labels = {key: value for key, value in (meta.get("labels") or {}).items() if self._keeps_label(key)}
         return {
             **kept,
             "name": self._own_name(meta["name"]),
@@ -243,11 +245,11 @@ class _Object:
             return "?"
 
     def _groups(self, given: Any) -> Any:
-        return {term: [self._new.of("groups", it) for it in groups or ()] for term, groups in given.items()}
+        return {term: [self._new.of("groups", group) for group in groups or ()] for term, groups in given.items()}
 
     def _scope(self, given: Any) -> Any:
         """Return a requirement of a quota's scope; the values are names of priority classes."""
-        return {**given, "values": [self._new.cluster(it) for it in given.get("values") or ()]}
+        return {**given, "values": [self._new.cluster(value) for value in given.get("values") or ()]}
 
     def _annotations(self, given: dict[str, str]) -> dict[str, str]:
         new, found = self._new, {}
@@ -263,13 +265,13 @@ class _Object:
             elif key == names.TOPOLOGY_KEY:
                 found[key] = new.key(value)
             elif key in (REGISTER, VGPU_IDS):
-                found[key] = _ENTRY.sub(lambda it: it[1] + new.of("cards", it[2]), value)
+                found[key] = _ENTRY.sub(lambda match: match[1] + new.of("cards", match[2]), value)
             elif key in (USE_CARD, AVOID_CARD):
-                found[key] = ",".join(new.of("cards", it.strip()) for it in value.split(","))
+                found[key] = ",".join(new.of("cards", card.strip()) for card in value.split(","))
             elif key == names.NODE_GROUP_LIMITS:
                 found[key] = self._limits(value)
             elif key == names.NAMESPACES:
-                found[key] = ",".join(new.namespace(it.strip()) for it in value.split(","))
+                found[key] = ",".join(new.namespace(namespace.strip()) for namespace in value.split(","))
         return found
 
     def _field(self, key: str, value: Any) -> Any:  # noqa: PLR0911 - a field each
@@ -304,64 +306,67 @@ class _Object:
             return kept
         is_name = key == "metadata.name"
         kept["key"] = key if is_name else kept["key"]
-        return {**kept, "values": [new.cluster(it) if is_name else _label(new, key, it) for it in given["values"]]}
+        return {
+            **kept,
+            "values": [new.cluster(value) if is_name else _label(new, key, value) for value in given["values"]],
+        }
 
     def _taint(self, given: Any) -> Any:
         if isinstance(given, list):
-            return [self._taint(it) for it in given]
+            return [self._taint(taint) for taint in given]
         key = given["key"]
         return {"key": self._new.key(key), "value": self._new.value(key, given["value"]), "effect": given["effect"]}
 
     def _disk(self, given: Any) -> Any:
-        name = next((given[it] for it in _DISK_NAMES if it in given), "")
-        field = next((it for it in _DISK_NAMES if it in given), "volumeID")
+        name = next((given[name] for name in _DISK_NAMES if name in given), "")
+        field = next((name for name in _DISK_NAMES if name in given), "volumeID")
         return {field: self._new.of("volumes", str(name))}
 
     def _images(self, given: Any) -> Any:
-        return [self._new.of("images", _tagged(it)) for it in given]
+        return [self._new.of("images", _tagged(image)) for image in given]
 
 
 def _tagged(image: str) -> str:
     return image if ":" in image.rsplit("/", 1)[-1] else f"{image}:latest"
 
 
-def _role_minima(it: _Object) -> Callable[[Any], Any]:
-    return lambda given: {it._new.of("roles", role): least for role, least in given.items()}
+def _role_minima(obj: _Object) -> Callable[[Any], Any]:
+    return lambda given: {obj._new.of("roles", role): least for role, least in given.items()}
 
 
 _SPECIAL: dict[str, Callable[[_Object], Callable[[Any], Any] | None]] = {
-    **dict.fromkeys(_DISKS, lambda it: it._disk),
-    "taints": lambda it: it._taint,
-    "nodeSelector": lambda it: it._labels if it._kind == "Pod" else None,
-    "matchLabels": lambda it: it._labels,
-    "matchLabelKeys": lambda it: lambda given: [it._new.key(key) for key in given],
-    "mismatchLabelKeys": lambda it: lambda given: [it._new.key(key) for key in given],
-    "topologyKey": lambda it: it._new.key,
-    "namespaces": lambda it: lambda given: [it._new.namespace(name) for name in given],
-    "claimName": lambda it: it._claim,
-    "volumeHandle": lambda it: lambda given: it._new.of("volumes", given),
+    **dict.fromkeys(_DISKS, lambda obj: obj._disk),
+    "taints": lambda obj: obj._taint,
+    "nodeSelector": lambda obj: obj._labels if obj._kind == "Pod" else None,
+    "matchLabels": lambda obj: obj._labels,
+    "matchLabelKeys": lambda obj: lambda given: [obj._new.key(key) for key in given],
+    "mismatchLabelKeys": lambda obj: lambda given: [obj._new.key(key) for key in given],
+    "topologyKey": lambda obj: obj._new.key,
+    "namespaces": lambda obj: lambda given: [obj._new.namespace(name) for name in given],
+    "claimName": lambda obj: obj._claim,
+    "volumeHandle": lambda obj: lambda given: obj._new.of("volumes", given),
     "ephemeral": lambda _: lambda _given: {"volumeClaimTemplate": {}},
     "claims": lambda _: lambda given: [{} for _ in given],
     "resourceClaims": lambda _: lambda given: [{} for _ in given],
     "workloadRef": lambda _: lambda given: {"name": "workload"} if given else given,
-    "nodeGroupAffinity": lambda it: it._groups,
-    "nodeGroupAntiAffinity": lambda it: it._groups,
+    "nodeGroupAffinity": lambda obj: obj._groups,
+    "nodeGroupAntiAffinity": lambda obj: obj._groups,
     "scopes": lambda _: lambda given: given,
     "accessModes": lambda _: lambda given: given,
     "minTaskMember": _role_minima,
-    "exactMatch": lambda it: lambda given: {"name": it._new.cluster(given.get("name", ""))},
+    "exactMatch": lambda obj: lambda given: {"name": obj._new.cluster(given.get("name", ""))},
     "regexMatch": lambda _: lambda given: given,
-    "tierName": lambda it: lambda given: it._new.of("tiers", given),
-    "highestTierName": lambda it: lambda given: it._new.of("tiers", given),
-    "image": lambda it: lambda given: it._new.of("images", _tagged(given)) if given else "",
-    "names": lambda it: it._images,
+    "tierName": lambda obj: lambda given: obj._new.of("tiers", given),
+    "highestTierName": lambda obj: lambda given: obj._new.of("tiers", given),
+    "image": lambda obj: lambda given: obj._new.of("images", _tagged(given)) if given else "",
+    "names": lambda obj: obj._images,
     "os": lambda _: lambda given: given,
     "drivers": lambda _: lambda given: given,
-    "volumes": lambda it: lambda given: [_volume(it, each) for each in given],
+    "volumes": lambda obj: lambda given: [_volume(obj, each) for each in given],
 }
 """Fields with a rule of their own."""
 
 
-def _volume(it: _Object, given: Any) -> Any:
-    rest = {key: it._field(key, value) for key, value in given.items() if key != "name"}
-    return {"name": it._new.of("volumes", given["name"]), **rest}
+def _volume(obj: _Object, given: Any) -> Any:
+    rest = {key: obj._field(key, value) for key, value in given.items() if key != "name"}
+    return {"name": obj._new.of("volumes", given["name"]), **rest}

@@ -89,11 +89,11 @@ class Replaced(Names):
 def _replacements(scope: Scope, names: set[str]) -> Iterable[tuple[str, str]]:
     known: tuple[str, ...] = {"/": KNOWN, "namespaces": KNOWN_NAMESPACES}.get(scope, ())
     end = "/" if scope == "namespaces" else ""  # keys are compared as `namespace/name`
-    for number, name in enumerate(sorted(names, key=lambda it: it + end)):
+    for number, name in enumerate(sorted(names, key=lambda text: text + end)):
         if name in known:
             yield name, name
             continue
-        before = bisect.bisect([it + end for it in known], name + end)
+        before = bisect.bisect([name + end for name in known], name + end)
         index = index_of(name)
         tail = f"-{index}" if index >= 0 and scope.endswith("/") and scope != "/" else ""
         tag = ":r" if scope == "images" else ""
