@@ -77,7 +77,7 @@ class _Generator:
         self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
         jobs = [self.work(f"train-{number}") for number in range(1, random.randint(2, 8) + 1)]
         if random.random() < 0.5:  # later work has a higher priority, so that it has to evict
-            jobs.sort(key=lambda it: it.priority == "high")
+            jobs.sort(key=lambda job: job.priority == "high")
         steps: list[Step] = []
         while jobs:
             together = random.choice((1, 1, 1, 2, 3))
@@ -98,8 +98,8 @@ class _Generator:
         random = self._random
         pods = random.choice((1, 1, 1, 2, 2, 3, 4))
         minimum = pods if random.random() < 0.7 else random.randint(1, pods)
-        parents = {it.parent for it in self._queues}
-        leaves = [it.name for it in self._queues if it.name not in parents]
+        parents = {queue.parent for queue in self._queues}
+        leaves = [queue.name for queue in self._queues if queue.name not in parents]
         return Work(
             name,
             random.choice(leaves) if random.random() < 0.95 else "default",
@@ -114,14 +114,14 @@ class _Generator:
         """Draw queues in the order of a walk: a parent comes before its children."""
         found: list[Queue] = []
         for name in sorted(self._random.sample(_QUEUES, self._random.choice((1, 1, 2, 2, 3, 4, 5)))):
-            above = [it.name for it in found if not it.parent]
+            above = [queue.name for queue in found if not queue.parent]
             parent = self._random.choice(above) if is_tree and above and self._random.random() < 0.6 else ""
             found.append(self.queue(name, parent))
         return tuple(_within_parents(found))
 
     def queue(self, name: str, parent: str) -> Queue:
         random = self._random
-        most = max(sum(dict(it.has)[dimension] for it in self._nodes) // 1000 for dimension in self._space)
+        most = max(sum(dict(node.has)[dimension] for node in self._nodes) // 1000 for dimension in self._space)
         deserved = self.amount(0, max(most * 2 // 3, 1)) if random.random() < 0.7 else ()
         return Queue(
             name,
@@ -137,33 +137,33 @@ class _Generator:
 
 def _at_least(given: Amounts, other: Amounts) -> Amounts:
     least = dict(other)
-    return amounts((name, max(it, least.get(name, 0))) for name, it in given)
+    return amounts((name, max(amount, least.get(name, 0))) for name, amount in given)
 
 
 def _at_most(given: Amounts, other: Amounts) -> Amounts:
     most = dict(other)
-    return amounts((name, min(it, most.get(name, it))) for name, it in given)
+    return amounts((name, min(amount, most.get(name, amount))) for name, amount in given)
 
 
 def _within_parents(queues: list[Queue]) -> list[Queue]:
     """Raise each parent's amounts to the sums of its children's: the scheduler refuses other trees."""
-    return [_covering(it, [child for child in queues if child.parent == it.name]) for it in queues]
+    return [_covering(queue, [child for child in queues if child.parent == queue.name]) for queue in queues]
 
 
 def _covering(queue: Queue, children: list[Queue]) -> Queue:
-    deserved, guarantee = (_cover(getattr(queue, it), children, it) for it in ("deserved", "guarantee"))
+    deserved, guarantee = (_cover(getattr(queue, field), children, field) for field in ("deserved", "guarantee"))
     if guarantee and deserved:
         deserved = _at_least(deserved, guarantee)
     capability = queue.capability
-    for least in (deserved, guarantee, *(it.capability for it in children)) if capability else ():
+    for least in (deserved, guarantee, *(child.capability for child in children)) if capability else ():
         capability = _at_least(capability, least)
     return replace(queue, deserved=deserved, guarantee=guarantee, capability=capability)
 
 
 def _cover(own: Amounts, children: list[Queue], field: str) -> Amounts:
     promised: dict[str, int] = {}
-    for name, it in (pair for child in children for pair in getattr(child, field)):
-        promised[name] = promised.get(name, 0) + it
+    for name, amount in (pair for child in children for pair in getattr(child, field)):
+        promised[name] = promised.get(name, 0) + amount
     return _at_least(own or amounts((name, 0) for name in promised), amounts(promised.items()))
 
 
@@ -189,7 +189,7 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
         case 6:
             name = random.choice(sorted(draw._policies))
             step = Use(name, draw._policies[name])
-    gone = {it.node for it in case.steps if isinstance(it, Leave)}
+    gone = {step.node for step in case.steps if isinstance(step, Leave)}
     if step is None or (isinstance(step, Leave) and gone):
         return case
     return replace(case, steps=(*case.steps[:at], step, *case.steps[at:]))
@@ -197,7 +197,7 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
 
 def _in_order(queue: Queue, case: Case) -> Queue:
     """Return the queue such that a tree of the case keeps its order."""
-    return _within_parents([queue, *(it for it in case.queues if it.name != queue.name)])[0]
+    return _within_parents([queue, *(other for other in case.queues if other.name != queue.name)])[0]
 
 
 def _changed(random: Random, parent: Case, policies: Mapping[str, str]) -> Case:

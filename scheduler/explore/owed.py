@@ -19,7 +19,7 @@ Sums = dict[str, int]
 def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
     """Yield the jobs that wait at the end although they fit and their queues are entitled to their requests."""
     policy = policy_of(case.policies[-1])
-    if "allocate" not in policy.actions or any(policy.plugin(it) is not None for it in _HOLD_BACK):
+    if "allocate" not in policy.actions or any(policy.plugin(plugin) is not None for plugin in _HOLD_BACK):
         return
     end = _End(case, story, policy)
     for work in end.waiting:
@@ -32,18 +32,18 @@ class _End:
 
     def __init__(self, case: Case, story: Story, policy: Policy) -> None:
         self._policy, self._placed = policy, story.end.placed
-        over = {it.job for it in case.steps if isinstance(it, Complete)}
-        failed = {it.job for it in case.steps if isinstance(it, Fail)}
+        over = {step.job for step in case.steps if isinstance(step, Complete)}
+        failed = {step.job for step in case.steps if isinstance(step, Fail)}
         self._queues = _queues_at_end(case)
         self._case = case
-        self._jobs = {it.name: it for it in case.jobs if it.name not in over}
+        self._jobs = {job.name: job for job in case.jobs if job.name not in over}
         self.waiting = [
-            it
-            for name, it in self._jobs.items()
-            if self._missing(it) and name not in failed and it.queue in self._queues
+            job
+            for name, job in self._jobs.items()
+            if self._missing(job) and name not in failed and job.queue in self._queues
         ]
-        left = {it.node for it in case.steps if isinstance(it, Leave)}
-        self._idle = {it.name: dict(it.has) for it in case.all_nodes if it.name not in left}
+        left = {step.node for step in case.steps if isinstance(step, Leave)}
+        self._idle = {node.name: dict(node.has) for node in case.all_nodes if node.name not in left}
         for name, pods in self._placed.items():
             for node in pods.values():
                 if name in self._jobs and node in self._idle:
@@ -72,11 +72,11 @@ class _End:
             return False
         if capacity is None and proportion is None:
             return True
-        if any(it.guarantee for it in self._queues.values()):
+        if any(queue.guarantee for queue in self._queues.values()):
             return False
         is_tree = capacity is not None and capacity.enabled("enableHierarchy")
         kin = ancestors(self._case, work.queue) if is_tree else {work.queue}
-        if is_tree and any(it.parent == work.queue for it in self._queues.values()):
+        if is_tree and any(queue.parent == work.queue for queue in self._queues.values()):
             return False
         return all(self._has_share(self._queues[name], asks, is_tree=is_tree) for name in kin if name in self._queues)
 
@@ -87,7 +87,7 @@ class _End:
         if self._policy.plugin("capacity") is not None:
             share = dict(queue.deserved)
             return all(held.get(name, 0) + asks[name] <= share.get(name, 0) for name in asks)
-        weights = sum(it.weight for it in self._queues.values())
+        weights = sum(queue.weight for queue in self._queues.values())
         total: Sums = {}
         for node in self._case.all_nodes:
             _add(total, node.has if node.name in self._idle else (), 1)
@@ -102,14 +102,14 @@ class _End:
 
 
 def _queues_at_end(case: Case) -> dict[str, Queue]:
-    found = {"default": Queue("default"), **{it.name: it for it in case.queues}}
-    return found | {it.queue.name: it.queue for it in case.steps if isinstance(it, Change)}
+    found = {"default": Queue("default"), **{queue.name: queue for queue in case.queues}}
+    return found | {step.queue.name: step.queue for step in case.steps if isinstance(step, Change)}
 
 
 def _add(sums: Sums, amount: Amounts, times: int) -> None:
-    for name, it in amount:
-        sums[name] = sums.get(name, 0) + it * times
+    for name, value in amount:
+        sums[name] = sums.get(name, 0) + value * times
 
 
 def _times(amount: Amounts, times: int) -> Sums:
-    return {name: it * times for name, it in amount}
+    return {name: value * times for name, value in amount}

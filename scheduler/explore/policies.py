@@ -42,11 +42,11 @@ def _changed(text: str, seed: int) -> str:
         findings = policy_findings(read_document(changed, "policy"), "policy")
     except PolicyError:
         return text
-    return text if any(it.is_error for it in findings) else changed
+    return text if any(finding.is_error for finding in findings) else changed
 
 
 def _change(random: Random, document: dict[str, Any]) -> None:
-    plugins = [it for tier in document["tiers"] for it in tier["plugins"]]
+    plugins = [plugin for tier in document["tiers"] for plugin in tier["plugins"]]
     match random.randrange(4):
         case 0 | 1:
             plugin = random.choice(plugins)
@@ -54,11 +54,11 @@ def _change(random: Random, document: dict[str, Any]) -> None:
             if switches := sorted(rule.switches - rule.refused.keys() - _KEPT):
                 plugin[random.choice(switches)] = random.random() < 0.3
         case 2:
-            missing = [it for it in _ADDED if all(it != plugin["name"] for plugin in plugins)]
+            missing = [name for name in _ADDED if all(name != plugin["name"] for plugin in plugins)]
             if missing:
                 random.choice(document["tiers"])["plugins"].append({"name": random.choice(missing)})
         case 3:
-            actions = [it.strip() for it in document["actions"].split(",")]
+            actions = [action.strip() for action in document["actions"].split(",")]
             action = random.choice(_ACTIONS)
-            kept = [it for it in actions if it != action] if action in actions else [*actions, action]
+            kept = [other for other in actions if other != action] if action in actions else [*actions, action]
             document["actions"] = ", ".join(kept if "allocate" in kept else actions)

@@ -64,12 +64,12 @@ def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise
 
 def _reasons(story: Story, job: str) -> str:
     refusal = story.end.waits.get(job)
-    return " + ".join(sorted({reason_type(it) for it in refusal.items})) if refusal is not None else "no reason"
+    return " + ".join(sorted({reason_type(reason) for reason in refusal.items})) if refusal is not None else "no reason"
 
 
 def _rest(case: Case, story: Story) -> Promise:
-    evicted = Counter(it.pod for it in story.evictions)
-    actions = sorted({it.reason.action for it in story.evictions})
+    evicted = Counter(eviction.pod for eviction in story.evictions)
+    actions = sorted({eviction.reason.action for eviction in story.evictions})
     thens = (
         (f"exactly {len(evicted)} pods are evicted, once each",) if len(evicted) != 1 else ("exactly 1 pod is evicted",)
     )
@@ -88,19 +88,19 @@ def _without_reason(case: Case, story: Story) -> Iterator[Promise]:
 
 
 def _failed(case: Case) -> set[str]:
-    return {it.job for it in case.steps if isinstance(it, Fail)}
+    return {step.job for step in case.steps if isinstance(step, Fail)}
 
 
 def alive_jobs(case: Case) -> list[Work]:
     """Return the jobs that have not completed at the end."""
-    done = {it.job for it in case.steps if isinstance(it, Complete)}
-    return [it for it in case.jobs if it.name not in done]
+    done = {step.job for step in case.steps if isinstance(step, Complete)}
+    return [job for job in case.jobs if job.name not in done]
 
 
 def _node_more(case: Case, story: Story) -> Iterator[Promise]:
     """Compare the first start. If work waits after the first step, another node may make another job the first."""
     at, job = story.starts[0]
-    most = max(case.nodes, key=lambda it: it.has)
+    most = max(case.nodes, key=lambda node: node.has)
     larger = replace(case, nodes=(*case.nodes, Node(_LAST, most.has)))
     other = play(larger)
     if not other.starts or other.starts[0][0] > at + 1e-6:
@@ -111,7 +111,7 @@ def _node_more(case: Case, story: Story) -> Iterator[Promise]:
 def _names(case: Case, story: Story) -> Iterator[Promise]:
     if not all(_are_equal(step.work) for step in case.steps if isinstance(step, Submit)):
         return
-    names = sorted(it.name for it in case.jobs)
+    names = sorted(job.name for job in case.jobs)
     jobs = dict(zip(names, reversed(names), strict=True))
     other = rename(case, jobs, {}, {}, {})
     mine, theirs = _classes(case, story), _classes(other, play(other))
@@ -125,11 +125,11 @@ def _names(case: Case, story: Story) -> Iterator[Promise]:
 
 
 def _pods(case: Case, name: str) -> int:
-    return next(it.pods for it in case.jobs if it.name == name)
+    return next(job.pods for job in case.jobs if job.name == name)
 
 
 def _are_equal(work: Iterable[Work]) -> bool:
-    return len({replace(it, name="") for it in work}) == 1
+    return len({replace(job, name="") for job in work}) == 1
 
 
 def _classes(case: Case, story: Story) -> Counter[tuple[int, Work, int]]:

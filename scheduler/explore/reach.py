@@ -18,7 +18,7 @@ from ..reasons.waiting import UnschedulableReason
 
 
 def _tags(union: object) -> frozenset[str]:
-    return frozenset(str(it.__struct_config__.tag) for it in get_args(union))
+    return frozenset(str(reason.__struct_config__.tag) for reason in get_args(union))
 
 
 SPACE: dict[str, frozenset[str]] = {
@@ -27,7 +27,7 @@ SPACE: dict[str, frozenset[str]] = {
     "switch": frozenset(
         f"{name}.{switch}" for name, rule in schema.PLUGINS.items() for switch in rule.switches - rule.refused.keys()
     ),
-    "change": frozenset(it.__name__.lower() for it in get_args(Step)),
+    "change": frozenset(step.__name__.lower() for step in get_args(Step)),
     "reason": _tags(UnschedulableReason),
     "protection": _tags(Rule),
 }
@@ -42,12 +42,12 @@ def reach_of(case: Case, story: Story) -> frozenset[str]:
 def _found(case: Case, story: Story) -> Iterator[str]:
     for text in case.policies:
         policy = policy_of(text)
-        yield from (f"action {it}" for it in policy.actions)
-        for option in (it for tier in policy.tiers for it in tier):
+        yield from (f"action {action}" for action in policy.actions)
+        for option in (option for tier in policy.tiers for option in tier):
             yield f"plugin {option.name}"
-            yield from (f"switch {option.name}.{it}" for it in option.switches)
-            yield from (f"set {option.name}.{it} {value}" for it, value in option.switches.items())
-    yield from (f"change {type(it).__name__.lower()}" for it in case.steps)
+            yield from (f"switch {option.name}.{switch}" for switch in option.switches)
+            yield from (f"set {option.name}.{switch} {value}" for switch, value in option.switches.items())
+    yield from (f"change {type(step).__name__.lower()}" for step in case.steps)
     for rest in story.rests:
         for refusal in rest.waits.values():
             for why in refusal.items:
