@@ -121,24 +121,25 @@ class Bookkeeping:
 
     # --------------------------------------------------------------------------------------------------------- jobs
 
-    def _submitted(self, it: outcomes.Submitted) -> None:
-        each = resources.parse(dict(it.requests)).get(self._resource, 0) / self._unit
+    def _submitted(self, outcome: outcomes.Submitted) -> None:
+        each = resources.parse(dict(outcome.requests)).get(self._resource, 0) / self._unit
         record = JobRecord(
-            it.job.removeprefix(LOAD), it.queue, it.user, it.priority, it.pods, it.min_member, it.requests,
-            each * it.pods, it.run_time if it.run_time < math.inf else None, it.at,
+            outcome.job.removeprefix(LOAD), outcome.queue, outcome.user, outcome.priority, outcome.pods,
+            outcome.min_member, outcome.requests, each * outcome.pods,
+            outcome.run_time if outcome.run_time < math.inf else None, outcome.at,
         )  # fmt: skip
-        self._open[it.job] = _Open(record, each)
-        self._waiting[it.queue] = self._waiting.get(it.queue, 0) + 1
-        self._metrics.submitted(it.at)
+        self._open[outcome.job] = _Open(record, each)
+        self._waiting[outcome.queue] = self._waiting.get(outcome.queue, 0) + 1
+        self._metrics.submitted(outcome.at)
 
-    def _started(self, job: _Open, it: outcomes.Started) -> None:
+    def _started(self, job: _Open, outcome: outcomes.Started) -> None:
         record = job.record
-        record.started = it.at if record.started is None else record.started
-        record.outcome, record.attempts = "running", it.attempt
+        record.started = outcome.at if record.started is None else record.started
+        record.outcome, record.attempts = "running", outcome.attempt
         self._waiting[record.queue] -= 1
 
-    def _stopped(self, job: _Open, it: outcomes.Stopped) -> None:
-        record, lost = job.record, it.lost * job.record.cards
+    def _stopped(self, job: _Open, outcome: outcomes.Stopped) -> None:
+        record, lost = job.record, outcome.lost * job.record.cards
         record.outcome = "waiting"
         record.card_seconds_lost += lost
         self._waiting[record.queue] += 1
@@ -155,18 +156,18 @@ class Bookkeeping:
         job.held, job.since = job.held + cards, at
         self._ledger.hold(record.queue, cards)
 
-    def _ended(self, job: _Open, it: outcomes.Ended) -> None:
+    def _ended(self, job: _Open, outcome: outcomes.Ended) -> None:
         record = job.record
         if record.outcome == "waiting":
             self._waiting[record.queue] -= 1
-        record.ended, record.outcome, record.attempts = it.at, it.outcome, it.attempts
-        del self._open[it.job]
+        record.ended, record.outcome, record.attempts = outcome.at, outcome.outcome, outcome.attempts
+        del self._open[outcome.job]
         self._finish(job)
         self.over += 1
 
-    def _evicted(self, job: _Open, it: outcomes.Evicted) -> None:
-        why = it.reason
-        gone = Eviction(it.at, 1, job.cards_of_pod, why.action, why.preemptor, why.preemptor_queue)
+    def _evicted(self, job: _Open, outcome: outcomes.Evicted) -> None:
+        why = outcome.reason
+        gone = Eviction(outcome.at, 1, job.cards_of_pod, why.action, why.preemptor, why.preemptor_queue)
         self._left(job, gone, lambda: render_victim(why))
         preemptor = self._open.get(why.preemptor)
         if preemptor is not None and not preemptor.preempts:
@@ -220,23 +221,23 @@ class Bookkeeping:
     def _owed(self) -> dict[str, tuple[float, float]]:
         """Return for each queue the cards to which it is entitled now, and how many of these are guaranteed."""
         found = {}
-        for name, it in self._numbers.items():
-            requested = it.request.get(self._resource, 0)
-            entitled = min(it.deserved.get(self._resource, 0), requested) / self._unit
-            found[name] = entitled, min(it.guarantee.get(self._resource, 0), requested) / self._unit
+        for name, numbers in self._numbers.items():
+            requested = numbers.request.get(self._resource, 0)
+            entitled = min(numbers.deserved.get(self._resource, 0), requested) / self._unit
+            found[name] = entitled, min(numbers.guarantee.get(self._resource, 0), requested) / self._unit
         return found
 
     def _emit_sample(self) -> None:
         unit, name = self._unit, self._resource
         queues = {}
-        for queue, it in self._numbers.items():
-            ceiling = it.capability.get(name)
+        for queue, numbers in self._numbers.items():
+            ceiling = numbers.capability.get(name)
             queues[queue] = QueueSample(
                 self._ledger.held.get(queue, 0.0),
-                it.deserved.get(name, 0) / unit,
-                it.guarantee.get(name, 0) / unit,
+                numbers.deserved.get(name, 0) / unit,
+                numbers.guarantee.get(name, 0) / unit,
                 None if ceiling is None else min(ceiling / unit, self._capacity),
-                it.request.get(name, 0) / unit,
+                numbers.request.get(name, 0) / unit,
                 self._waiting.get(queue, 0),
             )
         if queues:

@@ -54,7 +54,7 @@ def _exponential(given: Any, read: Read) -> Quantile:
 
 
 def _uniform(given: Any, read: Read) -> Quantile:
-    least, most = (read(it) for it in _parameters(given, "uniform", "from", "to"))
+    least, most = (read(text) for text in _parameters(given, "uniform", "from", "to"))
     if least > most:
         raise ValueError(f"from {given['from']} is above to {given['to']}")
     return lambda share: least + share * (most - least)

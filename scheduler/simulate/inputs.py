@@ -99,7 +99,7 @@ def _arrivals(given: argparse.Namespace, trace: Trace, shift: float) -> Iterator
     if on_eviction is OnEviction.CHECKPOINT and not given.checkpoint_every:
         raise InputError("--on-eviction checkpoint", "no time between checkpoints", "add --checkpoint-every 30m")
     found = arrivals(trace, on_eviction=on_eviction, checkpoint_every=given.checkpoint_every)
-    return (Arrival(it.at + shift, it.item) for it in found)
+    return (Arrival(arrival.at + shift, arrival.item) for arrival in found)
 
 
 # ----------------------------------------------------------------------------------------------------------- a state
@@ -129,10 +129,10 @@ def _of_state(given: argparse.Namespace) -> Inputs:
 def _alone(state: State) -> Inputs:
     """Return the state as a run in which nothing arrives."""
     nodes = state.objects["Node"].values()
-    total = resources.total_of(resources.parse(it.status.allocatable or it.status.capacity) for it in nodes)
+    total = resources.total_of(resources.parse(node.status.allocatable or node.status.capacity) for node in nodes)
     return Inputs(
         f"{state.source}, nothing arrives", (), state.taken, _DAY, len(state.of_job()), len(nodes),
-        sorted(it.metadata.name for it in state.objects["Queue"].values()), total,
+        sorted(queue.metadata.name for queue in state.objects["Queue"].values()), total,
         cluster=Cluster(state.scheduler_names, state.node_selector),
         policy=state.policy.text if state.policy is not None else "",
     )  # fmt: skip

@@ -100,13 +100,13 @@ class Metrics:
         totals.held += job.card_seconds_used
         totals.lost += job.card_seconds_lost
         self.last = max(self.last, job.ended or 0.0)
-        pods = sum(it.pods for it in job.evictions)
+        pods = sum(eviction.pods for eviction in job.evictions)
         self.evictions += pods
         self.evicted_jobs += bool(pods)
-        for it in job.evictions:
-            totals.evicted += it.cards
-            if it.preemptor:
-                self.evicted_cards += it.cards
+        for eviction in job.evictions:
+            totals.evicted += eviction.cards
+            if eviction.preemptor:
+                self.evicted_cards += eviction.cards
 
     def preempts(self, cards: float) -> None:
         """Count a job with this number of cards that evicts for the first time."""
@@ -116,9 +116,9 @@ class Metrics:
         """Return all metrics, for the result file."""
         names = sorted({queue for queue, _ in self.waits} | self.queues.keys())
         span = max(end - self.first, 0.0) if self.jobs else 0.0
-        used = math.fsum(it.held for it in self.queues.values())
-        entitled = math.fsum(it.entitled for it in self.queues.values())
-        short = math.fsum(it.short for it in self.queues.values())
+        used = math.fsum(queue.held for queue in self.queues.values())
+        entitled = math.fsum(queue.entitled for queue in self.queues.values())
+        short = math.fsum(queue.short for queue in self.queues.values())
         sizes = [name for _, name in SIZES if any(size == name for _, size in self.waits)]
         return {
             "jobs": self.jobs,
@@ -130,7 +130,7 @@ class Metrics:
             "makespan_seconds": max(self.last - self.first, 0.0) if self.last else 0.0,
             "utilisation": _part(used, self.capacity * span),
             "used_card_hours": used / 3600,
-            "lost_card_hours": math.fsum(it.lost for it in self.queues.values()) / 3600,
+            "lost_card_hours": math.fsum(queue.lost for queue in self.queues.values()) / 3600,
             "evicted_pods": self.evictions,
             "evicted_jobs": self.evicted_jobs,
             "evictions_per_job": _part(self.evictions, self.jobs) or 0.0,
@@ -139,15 +139,15 @@ class Metrics:
             "jain": _part(self.jain, self.contended),
             "queues": {
                 name: {
-                    "used_card_hours": it.held / 3600,
-                    "lost_card_hours": it.lost / 3600,
-                    "evicted_cards": it.evicted,
-                    "below_deserved_seconds": it.short_seconds,
-                    "below_deserved_longest_seconds": it.longest,
-                    "below_guarantee_seconds": it.guarantee_short_seconds,
-                    "distance_from_deserved": _part(it.short, it.entitled),
+                    "used_card_hours": totals.held / 3600,
+                    "lost_card_hours": totals.lost / 3600,
+                    "evicted_cards": totals.evicted,
+                    "below_deserved_seconds": totals.short_seconds,
+                    "below_deserved_longest_seconds": totals.longest,
+                    "below_guarantee_seconds": totals.guarantee_short_seconds,
+                    "distance_from_deserved": _part(totals.short, totals.entitled),
                 }
-                for name, it in sorted(self.queues.items())
+                for name, totals in sorted(self.queues.items())
             },
         }
 

@@ -106,9 +106,9 @@ def opened(queue: objects.Queue) -> objects.Queue:
 def _age(pods: list[objects.Pod], now: float) -> float | None:
     """Return for how long the youngest running pod has run; None if none runs."""
     begun = [
-        times.seconds(it.status.start_time or it.metadata.creation_timestamp)
-        for it in pods
-        if it.status.phase == "Running" and it.spec.node_name
+        times.seconds(pod.status.start_time or pod.metadata.creation_timestamp)
+        for pod in pods
+        if pod.status.phase == "Running" and pod.spec.node_name
     ]
     return max(now - max(begun), 0.0) if begun else None
 
@@ -125,6 +125,8 @@ def _mean(pods: list[objects.Pod]) -> dict[str, str]:
     total = resources.total_of(requests_of(pod)[0] for pod in live)
     return {
         name: str(amount)
-        for name, amount in resources.quantities({name: -(-it // len(live)) for name, it in total.items()}).items()
+        for name, amount in resources.quantities(
+            {name: -(-amount // len(live)) for name, amount in total.items()}
+        ).items()
         if name != resources.PODS
     }

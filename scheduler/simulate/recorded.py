@@ -64,7 +64,7 @@ class Recorded:
                 self._take(at, given)
         except (RecordError, IndexError) as error:
             raise StateError(str(path), f"is no recording: {error}", "name a recording of `run --record`") from error
-        self.run_times = {key: it.run_time for key, it in self._known.items() if it.run_time is not None}
+        self.run_times = {key: job.run_time for key, job in self._known.items() if job.run_time is not None}
         """Job of the state → how long it ran in all."""
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ class Recorded:
                 pods = tuple(_pending(pod) for _, pod in sorted(job.pods.items()))
                 group = msgspec.structs.replace(job.group, status=objects.PodGroupStatus("Pending"))
                 found.append((job.at, Adopted(group, pods, total)))
-        for at, item in sorted(found, key=lambda it: it[0]):
+        for at, item in sorted(found, key=lambda entry: entry[0]):
             yield Arrival(at, item)
 
 

@@ -132,8 +132,8 @@ def _run(
             problem = str(error)
     end = simulation.now if until == float("inf") or interrupted or problem else max(until, simulation.now)
     books.close(end)
-    for it in monitor.close() if monitor is not None else ():
-        write(Finding(**it))
+    for finding in monitor.close() if monitor is not None else ():
+        write(Finding(**finding))
     last = End(end, interrupted or bool(problem), books.cycles, metrics.result(end))
     write(last)
     return Outcome(last, problem, books.stuck, tuple(books.examples))

@@ -30,7 +30,9 @@ class Scene:
     @property
     def total(self) -> dict[str, int]:
         """The sum of all nodes, in the units of `model.resources`."""
-        return resources.total_of(resources.parse(it.status.allocatable or it.status.capacity) for it in self.nodes)
+        return resources.total_of(
+            resources.parse(node.status.allocatable or node.status.capacity) for node in self.nodes
+        )
 
 
 def read_scene(nodes: Sequence[str], manifests: Sequence[Path], resource: str) -> Scene:

@@ -12,29 +12,30 @@ from .records import End
 
 def render(end: End, out: Path, stuck: int = 0, examples: Sequence[str] = ()) -> str:
     """Format the metrics of a run, and examples of the `stuck` jobs that wait at its end."""
-    it = end.metrics
+    metrics = end.metrics
     below = "below deserved", "longest", "below guarantee"
     lines = [
-        f"{it['jobs']} jobs until {timestamp(end.at)} in {end.cycles} cycles: "
-        + (", ".join(f"{count} {outcome}" for outcome, count in sorted(it["outcomes"].items())) or "none"),
+        f"{metrics['jobs']} jobs until {timestamp(end.at)} in {end.cycles} cycles: "
+        + (", ".join(f"{count} {outcome}" for outcome, count in sorted(metrics["outcomes"].items())) or "none"),
         "",
         f"{'wait':<24}{'jobs':>8}{'mean':>11}{'p50':>11}{'p95':>11}{'p99':>11}{'max':>11}",
-        _row("all", it["wait_seconds"]),
-        *(_row(f"queue {name}", spread) for name, spread in it["wait_seconds_by_queue"].items()),
-        *(_row(f"{name} cards", spread) for name, spread in it["wait_seconds_by_size"].items()),
-        _row("completion", it["completion_seconds"]),
+        _row("all", metrics["wait_seconds"]),
+        *(_row(f"queue {name}", spread) for name, spread in metrics["wait_seconds_by_queue"].items()),
+        *(_row(f"{name} cards", spread) for name, spread in metrics["wait_seconds_by_size"].items()),
+        _row("completion", metrics["completion_seconds"]),
         "",
         f"{'queue':<24}{'card-hours':>11}{'lost':>11}{'evicted':>9}{below[0]:>16}{below[1]:>11}{below[2]:>17}",
-        *(_queue(name, queue) for name, queue in it["queues"].items()),
+        *(_queue(name, queue) for name, queue in metrics["queues"].items()),
         "",
         (
-            f"makespan {_time(it['makespan_seconds'])} · utilisation {_percent(it['utilisation'])} · "
-            f"lost {it['lost_card_hours']:.1f} of {it['used_card_hours']:.1f} card-hours"
+            f"makespan {_time(metrics['makespan_seconds'])} · utilisation {_percent(metrics['utilisation'])} · "
+            f"lost {metrics['lost_card_hours']:.1f} of {metrics['used_card_hours']:.1f} card-hours"
         ),
         (
-            f"evicted {it['evicted_pods']} pods of {it['evicted_jobs']} jobs ({it['evictions_per_job']:.3f} a job) · "
-            f"evicted to requested {_number(it['evicted_to_requested'])} · "
-            f"distance from deserved {_percent(it['distance_from_deserved'])} · Jain {_number(it['jain'])}"
+            f"evicted {metrics['evicted_pods']} pods of {metrics['evicted_jobs']} jobs "
+            f"({metrics['evictions_per_job']:.3f} a job) · "
+            f"evicted to requested {_number(metrics['evicted_to_requested'])} · "
+            f"distance from deserved {_percent(metrics['distance_from_deserved'])} · Jain {_number(metrics['jain'])}"
         ),
         *([f"{stuck} jobs wait at the end, such as:", *(f"  {text}" for text in examples)] if stuck else []),
         f"result: {out}",
@@ -42,11 +43,11 @@ def render(end: End, out: Path, stuck: int = 0, examples: Sequence[str] = ()) ->
     return "\n".join(lines) + "\n"
 
 
-def _queue(name: str, it: Mapping[str, Any]) -> str:
+def _queue(name: str, figures: Mapping[str, Any]) -> str:
     return (
-        f"{name:<24}{it['used_card_hours']:>11.1f}{it['lost_card_hours']:>11.1f}{it['evicted_cards']:>9g}"
-        f"{_time(it['below_deserved_seconds']):>16}{_time(it['below_deserved_longest_seconds']):>11}"
-        f"{_time(it['below_guarantee_seconds']):>17}"
+        f"{name:<24}{figures['used_card_hours']:>11.1f}{figures['lost_card_hours']:>11.1f}{figures['evicted_cards']:>9g}"
+        f"{_time(figures['below_deserved_seconds']):>16}{_time(figures['below_deserved_longest_seconds']):>11}"
+        f"{_time(figures['below_guarantee_seconds']):>17}"
     )
 
 

@@ -68,14 +68,14 @@ class _File:
     def load(self, seed: int | None, queues: list[str] | None) -> tuple[Trace, int]:
         top = self._mapping(self._content, _TOP, ())
         span = self._field(top, ("for",), _seconds)
-        start = self._field(top, ("start",), lambda it: moment(str(it)), 0)
+        start = self._field(top, ("start",), lambda text: moment(str(text)), 0)
         used = self._field(top, ("seed",), _whole(0), 1) if seed is None else seed
         described = top.get("queues")
         if not isinstance(described, Mapping) or not described:
             raise self._error(("queues",), "has no queue", "write queues: {research: {rate: 60/h, run_time: 20m}}")
         jobs: list[Job] = []
         for name, given in described.items():
-            self._check(("queues", name), lambda it: _queue(it, queues), str(name))
+            self._check(("queues", name), lambda item: _queue(item, queues), str(name))
             drawn = self._jobs(str(name), self._mapping(given, _QUEUE, ("queues", name)), start, span, used)
             for job in drawn:
                 jobs.append(job)
@@ -84,8 +84,8 @@ class _File:
         if not jobs:
             raise self._error(("for",), "no job arrives in this time", "raise rate or for")
         jobs.sort(key=lambda job: (job.submitted, job.queue))
-        numbered = [Job(n, it.submitted, it.run_time, it.pods, it.requests, it.queue, it.priority, it.user)
-                    for n, it in enumerate(jobs, 1)]  # fmt: skip
+        numbered = [Job(n, job.submitted, job.run_time, job.pods, job.requests, job.queue, job.priority, job.user)
+                    for n, job in enumerate(jobs, 1)]  # fmt: skip
         return Trace(f"{self._path} with seed {used}", numbered), used
 
     def _jobs(self, name: str, given: Mapping[str, Any], start: float, span: float, seed: int) -> Iterator[Job]:
@@ -138,7 +138,9 @@ class _File:
     def _distribution(
         self, given: Mapping[str, Any], at: tuple[str, ...], read: Callable[[Any], float], *otherwise: Any
     ) -> Quantile:
-        found: Quantile = self._field(given, at, lambda it: parse(it, read), *[parse(it, read) for it in otherwise])
+        found: Quantile = self._field(
+            given, at, lambda value: parse(value, read), *[parse(value, read) for value in otherwise]
+        )
         return found
 
     def _check(self, at: tuple[str, ...], read: Callable[[Any], Any], value: Any) -> Any:
@@ -222,11 +224,13 @@ def _rate(given: Any) -> float:
 
 def _day(given: Any) -> list[float]:
     numbers = given if isinstance(given, list) else []
-    if len(numbers) != _HOURS or not all(isinstance(it, (int, float)) and 0 <= it < math.inf for it in numbers):
+    if len(numbers) != _HOURS or not all(
+        isinstance(number, (int, float)) and 0 <= number < math.inf for number in numbers
+    ):
         raise ValueError(f"{given!r} is not 24 numbers of at least 0")
     if not any(numbers):
         raise ValueError("every hour is 0, so that no job arrives")
-    return [float(it) for it in numbers]
+    return [float(number) for number in numbers]
 
 
 def _whole(least: int) -> Callable[[Any], int]:

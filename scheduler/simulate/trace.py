@@ -90,7 +90,9 @@ def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells,
     header = next(rows, None)
     if header is None:
         raise InputError(source, "is empty", "name a file with a header and one job a row")
-    mapping = {name: it for name, it in mapping.items() if (name, it) != ("duration", FOREVER) or it in header}
+    mapping = {
+        name: column for name, column in mapping.items() if (name, column) != ("duration", FOREVER) or column in header
+    }
     for name, column in mapping.items():
         if column not in header:
             raise InputError(f"{source}:1", f"no column {column} (for {name})", f"columns are {', '.join(header)}")
