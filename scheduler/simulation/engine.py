@@ -96,7 +96,7 @@ class Simulation:
     def _show_node(self, name: str, *, ready: bool, cordoned: bool) -> None:
         node = self._node(name)
         spec = objects.NodeSpec(unschedulable=cordoned, taints=node.spec.taints)
-        others = [it for it in node.status.conditions or () if it.type != "Ready"]
+        others = [condition for condition in node.status.conditions or () if condition.type != "Ready"]
         status = msgspec.structs.replace(
             node.status, conditions=[*others, objects.Condition("Ready", "True" if ready else "False")]
         )

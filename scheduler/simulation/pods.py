@@ -48,7 +48,9 @@ class ObjectMaker:
         key = (tuple(workload.requests.items()), workload.minimum)
         found = self._minima.get(key)
         if found is None:
-            total = {name: it * workload.minimum for name, it in resources.parse(dict(workload.requests)).items()}
+            total = {
+                name: amount * workload.minimum for name, amount in resources.parse(dict(workload.requests)).items()
+            }
             found = self._minima[key] = {**resources.quantities(total)}
         return found
 

@@ -46,12 +46,12 @@ class Kubelets:
     def _make_ready(self, name: str) -> None:
         node = self._store.get(kinds.NODES, Key("", name))
         status = (node or {}).get("status") or {}
-        if node is None or any(it["type"] == "Ready" for it in status.get("conditions") or ()):
+        if node is None or any(condition["type"] == "Ready" for condition in status.get("conditions") or ()):
             return
         now = timestamp(self._store.clock())
         has = status.get("allocatable") or status.get("capacity") or {"cpu": "32", "memory": "256Gi", "pods": "110"}
         statuses = [{"type": kind, "status": "False"} for kind in _NOT_READY] + [{"type": "Ready", "status": "True"}]
-        conditions = [{**it, "lastTransitionTime": now, "lastHeartbeatTime": now} for it in statuses]
+        conditions = [{**condition, "lastTransitionTime": now, "lastHeartbeatTime": now} for condition in statuses]
         filled = {"capacity": has, "allocatable": has, **status, "conditions": conditions, "phase": "Running"}
         self._store.change(kinds.NODES, Key("", name), {**node, "status": filled})
 
@@ -95,15 +95,18 @@ class Kubelets:
         now = self._store.clock()
         moment = timestamp(now)
         self._since[pod["metadata"]["uid"]] = now
-        before = {it["name"]: it.get("restartCount", -1) for it in pod["status"].get("containerStatuses") or ()}
+        before = {
+            container["name"]: container.get("restartCount", -1)
+            for container in pod["status"].get("containerStatuses") or ()
+        }
         states = [
             {
-                **_state(it, before.get(it["name"], -1) + 1),
+                **_state(container, before.get(container["name"], -1) + 1),
                 "ready": True,
                 "started": True,
                 "state": {"running": {"startedAt": moment}},
             }
-            for it in pod["spec"]["containers"]
+            for container in pod["spec"]["containers"]
         ]
         ready = [{"type": kind, "status": "True"} for kind in ("Initialized", "Ready", "ContainersReady")]
         status = {
@@ -120,10 +123,17 @@ class Kubelets:
     def _finish(self, key: Key, pod: Object, phase: str, code: int) -> None:
         reason = "PodFailed" if code else "PodCompleted"
         over = [{"type": kind, "status": "False", "reason": reason} for kind in ("Ready", "ContainersReady")]
-        counts = {it["name"]: it.get("restartCount", 0) for it in pod["status"].get("containerStatuses") or ()}
+        counts = {
+            container["name"]: container.get("restartCount", 0)
+            for container in pod["status"].get("containerStatuses") or ()
+        }
         states = [
-            {**_state(it, counts.get(it["name"], 0)), "ready": False, "state": {"terminated": {"exitCode": code}}}
-            for it in pod["spec"]["containers"]
+            {
+                **_state(container, counts.get(container["name"], 0)),
+                "ready": False,
+                "state": {"terminated": {"exitCode": code}},
+            }
+            for container in pod["spec"]["containers"]
         ]
         self._write(key, pod, {"phase": phase, "containerStatuses": states}, over)
 
@@ -136,7 +146,7 @@ class Kubelets:
 
     def _write(self, key: Key, pod: Object, status: Object, conditions: list[Object]) -> None:
         moment = timestamp(self._store.clock())
-        stamped = [{**it, "lastTransitionTime": moment} for it in conditions]
+        stamped = [{**condition, "lastTransitionTime": moment} for condition in conditions]
         merged = merge.merge(pod["status"], {**status, "conditions": stamped}, keyed=True)
         self._store.change(kinds.PODS, key, {**pod, "status": {**merged, **status}})
 

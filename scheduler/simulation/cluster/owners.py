@@ -60,7 +60,7 @@ class Owners:
             self._later(1.0, lambda: self._look(kind, key))
 
     def _owned(self, owner: Object, kind: Kind) -> list[Object]:
-        found = (self._store.get(*it) for it in self._store.owned_by(owner["metadata"]["uid"]) if it[0] == kind)
+        found = (self._store.get(*key) for key in self._store.owned_by(owner["metadata"]["uid"]) if key[0] == kind)
         return [item for item in found if item is not None]
 
     def _deployment(self, key: Key, item: Object) -> None:
@@ -68,7 +68,7 @@ class Owners:
         wanted = spec.get("replicas", 1)
         code = hashlib.blake2b(msgspec.json.encode(spec["template"]), digest_size=5).hexdigest()
         name, sets = f"{key.name}-{code}", self._owned(item, kinds.REPLICA_SETS)
-        current = next((it for it in sets if it["metadata"]["name"] == name), None)
+        current = next((item for item in sets if item["metadata"]["name"] == name), None)
         if current is None:
             template = _labelled(spec["template"], {"pod-template-hash": code})
             body = {"replicas": wanted, "selector": spec.get("selector"), "template": template}
@@ -78,7 +78,7 @@ class Owners:
             if one["spec"].get("replicas") != replicas:
                 at = Key(key.namespace, one["metadata"]["name"])
                 self._store.change(kinds.REPLICA_SETS, at, {**one, "spec": {**one["spec"], "replicas": replicas}})
-        ready = sum((it.get("status") or {}).get("readyReplicas", 0) for it in sets)
+        ready = sum((item.get("status") or {}).get("readyReplicas", 0) for item in sets)
         enough = "True" if ready >= wanted else "False"
         status = {"replicas": wanted, "readyReplicas": ready, "availableReplicas": ready}
         conditions = [{"type": "Available", "status": enough}]
@@ -97,7 +97,7 @@ class Owners:
 
     def _job(self, key: Key, item: Object) -> None:
         spec, pods, status = item["spec"], self._owned(item, kinds.PODS), item.get("status") or {}
-        if any(it["type"] in ("Complete", "Failed") for it in status.get("conditions") or ()):
+        if any(condition["type"] in ("Complete", "Failed") for condition in status.get("conditions") or ()):
             return
         succeeded = sum(pod["status"].get("phase") == "Succeeded" for pod in pods)
         failed = sum(pod["status"].get("phase") == "Failed" for pod in pods)
@@ -145,7 +145,7 @@ def _is_live(pod: Object) -> bool:
 
 def _is_ready(pod: Object) -> bool:
     conditions = pod["status"].get("conditions") or ()
-    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def _labelled(template: Object, labels: dict[str, str]) -> Object:

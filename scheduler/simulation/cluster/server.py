@@ -73,7 +73,7 @@ class ApiServer:
             return {"gitVersion": self.version}
         place = Place(path)
         if place.is_group:
-            return {"resources": [_described(it) for it in kinds.SERVED if it.api_version == place.api_version]}
+            return {"resources": [_described(kind) for kind in kinds.SERVED if kind.api_version == place.api_version]}
         if place.kind is None:
             raise RefusedError(404, "NotFound", f"{path}: the server could not find the requested resource")
         if method == "GET":
@@ -125,8 +125,8 @@ class ApiServer:
         spec = dict(pod.get("spec") or {})
         classes = self.store.all(kinds.PRIORITY_CLASSES)
         named = spec.get("priorityClassName")
-        usual = next((it for it in classes if it.get("globalDefault")), None)
-        given = next((it for it in classes if it["metadata"]["name"] == named), None) if named else usual
+        usual = next((item for item in classes if item.get("globalDefault")), None)
+        given = next((item for item in classes if item["metadata"]["name"] == named), None) if named else usual
         if named and given is None and not named.startswith("system-"):
             raise RefusedError(403, "Forbidden", f"no PriorityClass with name {named} was found")
         spec.setdefault("priority", given["value"] if given else 0)
@@ -182,7 +182,7 @@ class ApiServer:
             new["metadata"] = {**pod["metadata"], "annotations": {**(pod["metadata"].get("annotations") or {}), **more}}
         new["status"] = merge.merge(pod["status"], {"conditions": [bound]}, keyed=True)
         new["status"]["conditions"] = [
-            it if it["type"] != "PodScheduled" else bound for it in new["status"]["conditions"]
+            condition if condition["type"] != "PodScheduled" else bound for condition in new["status"]["conditions"]
         ]
         self.store.change(kinds.PODS, place.key, new)
         return {"kind": "Status", "status": "Success"}
