@@ -47,7 +47,7 @@ class Closeness:
             if inside is None:
                 yield found
             elif tier < inside.tier:
-                yield DomainSet(it for it in found.domains if inside.mask[it.rows[0]])
+                yield DomainSet(domain for domain in found.domains if inside.mask[domain.rows[0]])
             elif tier == inside.tier:
                 yield DomainSet((inside,))
 
@@ -58,8 +58,10 @@ class Closeness:
     def widest(self) -> list[Domain]:
         """Return the permitted domains that are no part of another permitted one."""
         by_name = self.topology.by_name
-        permitted = (it for it in by_name.values() if it.tier <= self.limit)
-        return [it for it in permitted if it.parent not in by_name or by_name[it.parent].tier > self.limit]
+        permitted = (domain for domain in by_name.values() if domain.tier <= self.limit)
+        return [
+            domain for domain in permitted if domain.parent not in by_name or by_name[domain.parent].tier > self.limit
+        ]
 
     @property
     def kind(self) -> str:
@@ -90,7 +92,7 @@ def closeness_of(cluster: Cluster, requested: NetworkTopology, field: str) -> Cl
     if requested.highest_tier_name:
         tier = topology.tier_named(requested.highest_tier_name)
         if tier is None:
-            known = sorted({it.tier_name for it in topology.by_name.values()} - {""})
+            known = sorted({domain.tier_name for domain in topology.by_name.values()} - {""})
             raise UnmetClosenessError(
                 f"{field}.highestTierName: no HyperNode has tier name {requested.highest_tier_name!r}; there are: "
                 f"{', '.join(known) or 'none'}"

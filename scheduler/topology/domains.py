@@ -74,12 +74,12 @@ class Topology:
         self.faults = dict(faults)
         by_tier: dict[int, list[Domain]] = {}
         self._lowest: list[Domain | None] = [None] * size
-        for domain in sorted(self.by_name.values(), key=lambda it: (-it.tier, it.name)):
+        for domain in sorted(self.by_name.values(), key=lambda domain: (-domain.tier, domain.name)):
             domain.mask = np.zeros(size, dtype=np.bool_)
             domain.mask[domain.rows] = True
             for row in domain.rows:
                 self._lowest[row] = domain
-        for domain in sorted(self.by_name.values(), key=lambda it: (it.tier, it.name)):
+        for domain in sorted(self.by_name.values(), key=lambda domain: (domain.tier, domain.name)):
             by_tier.setdefault(domain.tier, []).append(domain)
             if (parent := self.by_name.get(domain.parent)) is not None:
                 parent.children.append(domain)

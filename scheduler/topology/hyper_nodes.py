@@ -68,7 +68,7 @@ class PatternMatches:
         has_lost, self._names = not self._names <= current, current
         self._known, self._found = self._found, {}
         if has_lost:
-            self._known = {text: [it for it in found if it in current] for text, found in self._known.items()}
+            self._known = {text: [name for name in found if name in current] for text, found in self._known.items()}
 
     def of(self, text: str) -> list[str]:
         """Return the names that a pattern matches. Raises PatternError."""
@@ -76,7 +76,7 @@ class PatternMatches:
             known = self._known.get(text)
             names = self._names if known is None else self._new
             search = compiled(text).search if names else None
-            self._found[text] = (known or []) + [it for it in names if search is not None and search(it.encode())]
+            self._found[text] = (known or []) + [name for name in names if search is not None and search(name.encode())]
         return self._found[text]
 
 
@@ -105,7 +105,11 @@ class _Tree:
         rows = self._direct[name] = set[int]()
         for number, member in enumerate(one.spec.members or ()):
             given = member.selector
-            named = [it for it in (given.exact_match, given.regex_match, given.label_match) if it is not None]
+            named = [
+                selector
+                for selector in (given.exact_match, given.regex_match, given.label_match)
+                if selector is not None
+            ]
             if len(named) != 1:
                 self._fault(name, f"spec.members[{number}].selector: needs one of exactMatch, regexMatch, labelMatch")
             elif member.type == NODE:
@@ -127,7 +131,7 @@ class _Tree:
             return
         if given.regex_match is not None:
             try:
-                rows = [self._nodes.by_name[it].row for it in self._patterns.of(given.regex_match.pattern)]
+                rows = [self._nodes.by_name[name].row for name in self._patterns.of(given.regex_match.pattern)]
             except PatternError as error:
                 self._fault(name, f"{place}.regexMatch.pattern: {error}; correct it")
                 return
@@ -145,7 +149,7 @@ class _Tree:
         among = self._nodes.rows
         for key, value in (labels.match_labels or {}).items():
             among = min(among, self._with_label(key).get(value, []), key=len)
-        return [it.row for it in among if selector_matches(labels, it.labels)]
+        return [node.row for node in among if selector_matches(labels, node.labels)]
 
     def _with_label(self, key: str) -> dict[str, list[NodeInfo]]:
         found = self._labelled.get(key)
@@ -191,7 +195,7 @@ class _Tree:
     def _separate(self) -> None:
         """Give each node to one HyperNode: the one of the lowest tier, of these the oldest."""
         lowest: dict[int, str] = {}
-        for one in sorted(self.order, key=lambda it: it.spec.tier):
+        for one in sorted(self.order, key=lambda hyper_node: hyper_node.spec.tier):
             name = one.metadata.name
             for row in sorted(self._direct[name]):
                 first = lowest.setdefault(row, name)
@@ -209,7 +213,7 @@ class _Tree:
     def rows(self) -> dict[str, set[int]]:
         """Return the rows of each HyperNode with those of all below it."""
         found = {name: set(rows) for name, rows in self._direct.items()}
-        for one in sorted(self.order, key=lambda it: it.spec.tier):
+        for one in sorted(self.order, key=lambda hyper_node: hyper_node.spec.tier):
             if (parent := self.parents.get(one.metadata.name)) is not None:
                 found[parent] |= found[one.metadata.name]
         return found
@@ -246,4 +250,4 @@ def topology_of(nodes: Nodes, hyper_nodes: Mapping[str, HyperNode]) -> Topology:
 
 
 def _with_nodes(domains: Iterable[Domain]) -> list[Domain]:
-    return sorted((domain for domain in domains if len(domain.rows)), key=lambda it: (it.tier, it.name))
+    return sorted((domain for domain in domains if len(domain.rows)), key=lambda domain: (domain.tier, domain.name))
