@@ -52,9 +52,9 @@ class DomainChoice:
     def candidates(self, closeness: Closeness, wanted: Wanted, inside: Domain | None) -> Iterator[Domain | None]:
         """Yield the domains to try, the best first; None for no limit. `inside`: none that is not a part of it."""
         if wanted.held:
-            around = DomainSet(it for it in closeness.around(wanted.held) if _is_in(it, inside))
+            around = DomainSet(domain for domain in closeness.around(wanted.held) if _is_in(domain, inside))
             rooms = self._rooms(wanted.tasks, around, future=True)
-            yield from (it for it, room in zip(around.domains, rooms, strict=True) if room >= wanted.lacking)
+            yield from (domain for domain, room in zip(around.domains, rooms, strict=True) if room >= wanted.lacking)
         else:
             for tier in closeness.tiers(inside):
                 if len(tier):
@@ -113,9 +113,9 @@ class DomainChoice:
         if not closeness.is_hard:
             return [inside]
         if wanted.held:
-            widest = DomainSet([it for it in closeness.around(wanted.held) if _is_in(it, inside)][-1:])
+            widest = DomainSet([domain for domain in closeness.around(wanted.held) if _is_in(domain, inside)][-1:])
         else:
-            widest = DomainSet(it for it in closeness.widest() if _is_in(it, inside))
+            widest = DomainSet(domain for domain in closeness.widest() if _is_in(domain, inside))
             if inside is not None and not len(widest):
                 widest = DomainSet((inside,))
         rooms = np.array([self._rooms(wanted.tasks, widest, available=free) for free in steps])
@@ -161,7 +161,7 @@ class DomainChoice:
     def refusal(self, closeness: Closeness, wanted: Wanted, inside: Domain | None) -> NoDomain | OutsideDomain:
         """Return why no domain has room, by the widest that are permitted."""
         if wanted.held:
-            around = [it for it in closeness.around(wanted.held) if _is_in(it, inside)]
+            around = [domain for domain in closeness.around(wanted.held) if _is_in(domain, inside)]
             if not around:
                 across = next(closeness.topology.around(wanted.held), None)
                 return OutsideDomain(closeness.requested or closeness.kind, across.name if across else "", wanted.group)
@@ -191,7 +191,7 @@ class DomainChoice:
     def _explained(self, domain: Domain, tasks: Sequence[Task]) -> NoNode | None:
         """Return why the nodes of a domain take no more of the tasks, of the first shape of which some find no room."""
         shapes = list(_by_shape(tasks))
-        lacking = (it for it in shapes if self._rooms(it, DomainSet((domain,)))[0] < len(it))
+        lacking = (alike for alike in shapes if self._rooms(alike, DomainSet((domain,)))[0] < len(alike))
         with self._placement.inside(domain):
             why = self._placement.explain(next(lacking, shapes[0])[0])
         return why if isinstance(why, NoNode) else None

@@ -184,7 +184,7 @@ class PodIndex:
             np.array([tally for _, _, tally in entries], dtype=np.float64).reshape(-1, 3).T,
         )
         self._hold(dict.fromkeys(number for number, _, _ in entries))
-        self.holders = [it for it in self.holders if self._terms[self.classes[it].namespace] <= MOST_TERMS]
+        self.holders = [number for number in self.holders if self._terms[self.classes[number].namespace] <= MOST_TERMS]
         self._index_labels_of_holders()
 
     def _index_labels_of_holders(self) -> None:

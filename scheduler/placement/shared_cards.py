@@ -80,8 +80,8 @@ class SharedCards:
         for node in (self._nodes.rows[row] for row in rows):
             cards = self.of_node(node, question.demand.scheme)
             used = self._used(node, cards, question.demand.scheme, future=True)
-            fitting = sum(fits(question, part, it, used.get(it.name, UNUSED)) for it in cards)
-            left = ((it.memory - used.get(it.name, UNUSED).memory, it.memory) for it in cards if it.is_usable)
+            fitting = sum(fits(question, part, card, used.get(card.name, UNUSED)) for card in cards)
+            left = ((card.memory - used.get(card.name, UNUSED).memory, card.memory) for card in cards if card.is_usable)
             free, memory = max(left, default=(0, 0))
             if not cards or (fitting, free) <= best:
                 continue
@@ -120,7 +120,7 @@ class SharedCards:
             return
         question, future = self._ask(task), task.status is TaskStatus.PIPELINED
         where, former = self._chosen.get(task.uid, ("", ()))
-        named = {it.card for part in former for it in part} if where == task.node else set[str]()
+        named = {share.card for part in former for share in part} if where == task.node else set[str]()
         found = self.find(question, node, future=future, among=named)[0] if named else None
         if found is None:
             found = self.find(question, node, future=future)[0]

@@ -53,7 +53,7 @@ def _other_group(cluster: Cluster, task: Task) -> str:
     if named is None or job is None or job.group is None:
         return ""
     owners = job.group.metadata.owner_references or ()
-    if any(it.api_version.startswith(_GROUP) and it.name == named.pod_group_name for it in owners):
+    if any(owner.api_version.startswith(_GROUP) and owner.name == named.pod_group_name for owner in owners):
         return ""
     return f"spec.schedulingGroup (there is another PodGroup {task.job} in scheduling.volcano.sh)"
 
