@@ -93,13 +93,13 @@ class CardDemand(msgspec.Struct, frozen=True):
 def demand_of(pod: Pod) -> CardDemand | None:
     """Return a pod's request; None if it requests no shared card."""
     init = pod.spec.init_containers or []
-    if not any(any(_amounts(it).values()) for it in (*pod.spec.containers, *init)):
+    if not any(any(_amounts(container).values()) for container in (*pod.spec.containers, *init)):
         return None
     parts = tuple(map(_vgpu_part, pod.spec.containers))
     memory, number = (_whole_pod(pod.spec.containers, init, name) for name in (GPU_MEMORY, GPU_NUMBER))
     shared = [name for name, wanted in ((GPU_MEMORY, memory), (GPU_NUMBER, number)) if wanted]
     if any(part.cards for part in parts) or not shared:
-        for_init = any(not _VGPU.isdisjoint(_amounts(it)) for it in init)
+        for_init = any(not _VGPU.isdisjoint(_amounts(container)) for container in init)
         return _vgpu_demand(pod, parts, _problem(shared, parts, for_init=for_init))
     if memory and number:
         return CardDemand("memory", (CardPart(1, memory),), problem=f"asks for {GPU_MEMORY} and {GPU_NUMBER}")
@@ -166,8 +166,8 @@ def _vgpu_part(container: Container) -> CardPart:
 
 def _whole_pod(containers: Iterable[Container], init: Iterable[Container], name: str) -> int:
     """Return the sum of the containers' requests, or that of the largest init container if it is more."""
-    running = sum(_amounts(it).get(name, 0) for it in containers)
-    return max([running, *(_amounts(it).get(name, 0) for it in init)])
+    running = sum(_amounts(container).get(name, 0) for container in containers)
+    return max([running, *(_amounts(container).get(name, 0) for container in init)])
 
 
 def _amounts(container: Container) -> dict[str, int]:

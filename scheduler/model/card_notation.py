@@ -110,7 +110,7 @@ def written(demand: CardDemand, shares: Shares, node: str, now: float) -> dict[s
         indexes = ",".join(share.card for part in shares for share in part)
         return {GPU_INDEX: indexes, GPU_TIME: str(int(now * 1e9))}
     # One entry for each container, also for those without cards: the device plugin finds a container by its position.
-    ids = ";".join("".join(f"{it.card},{KIND},{it.memory},{it.cores}:" for it in part) for part in shares)
+    ids = ";".join("".join(f"{share.card},{KIND},{share.memory},{share.cores}:" for share in part) for part in shares)
     return {
         VGPU_IDS: ids,
         VGPU_TO_ALLOCATE: ids,
@@ -134,8 +134,12 @@ def shares_of(annotations: Mapping[str, str], demand: CardDemand, cards: Sequenc
 
 def _shares_read(text: str) -> tuple[Share, ...]:
     entries = (entry.split(",") for entry in text.replace(";", ":").split(":"))
-    found = (it for it in entries if len(it) >= 4 and _WHOLE.fullmatch(it[2]) and _WHOLE.fullmatch(it[3]))
-    return tuple(Share(it[0], int(it[2]), int(it[3])) for _, it in zip(range(MOST_CARDS), found, strict=False))
+    found = (
+        entry for entry in entries if len(entry) >= 4 and _WHOLE.fullmatch(entry[2]) and _WHOLE.fullmatch(entry[3])
+    )
+    return tuple(
+        Share(entry[0], int(entry[2]), int(entry[3])) for _, entry in zip(range(MOST_CARDS), found, strict=False)
+    )
 
 
 # Lists outlive their pods in these caches, so that the longer ones are few.

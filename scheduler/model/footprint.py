@@ -162,7 +162,9 @@ def _as_others_notice(pod: Pod) -> Pod:
     ] or None
     pod.spec.affinity = apart
     pod.spec.scheduling_group = spec.scheduling_group
-    pod.spec.volumes = [it for it in spec.volumes or () if it.persistent_volume_claim or it.ephemeral] or None
+    pod.spec.volumes = [
+        volume for volume in spec.volumes or () if volume.persistent_volume_claim or volume.ephemeral
+    ] or None
     pod.metadata.annotations = read_annotations(pod.metadata.annotations)
     return pod
 
