@@ -90,9 +90,9 @@ def _struct(kind: type[msgspec.Struct], data: bytes | msgspec.Raw, path: str, ex
     """Decode a struct without its large fields, then the large fields one by one."""
     parts: _Parts = _decode(_Parts, data, path)
     yield
-    fields = [it for it in msgspec.structs.fields(kind) if len(parts.get(it.encode_name, b"")) > CHUNK_BYTES]
-    large = {it.encode_name: parts.pop(it.encode_name) for it in fields if not it.required}
-    known = {it.encode_name for it in msgspec.structs.fields(kind)}
+    fields = [field for field in msgspec.structs.fields(kind) if len(parts.get(field.encode_name, b"")) > CHUNK_BYTES]
+    large = {field.encode_name: parts.pop(field.encode_name) for field in fields if not field.required}
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
     found = _decode(kind, _object((key, parts[key]) for key in parts if key in known), path)
     for field in fields:
         place = f"{path}.{field.encode_name}"
@@ -184,7 +184,7 @@ def _object(pairs: Iterable[tuple[str, msgspec.Raw]]) -> bytes:
 def _without_none(kind: Any) -> Any:
     if get_origin(kind) not in (Union, types.UnionType):
         return kind
-    others = [it for it in get_args(kind) if it is not type(None)]
+    others = [member for member in get_args(kind) if member is not type(None)]
     return others[0] if len(others) == 1 else kind
 
 

@@ -75,7 +75,7 @@ class Client:
         The request is a list by name, so that it needs no right to `get`.
         """
         found = await self.list(resource.bare, namespace, fields=f"metadata.name={name}", deadline=_EXISTS_SECONDS)
-        uids = {it.metadata.uid for it in found.items} | {it.metadata.uid for it in found.malformed}
+        uids = {item.metadata.uid for item in found.items} | {item.metadata.uid for item in found.malformed}
         return uid in uids
 
     async def list(
