@@ -24,7 +24,7 @@ def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) ->
     """Return the next batch of missing pods. A terminating pod keeps its name until it is gone."""
     there = {pod.metadata.name for pod in seen.pods}
     tasks = list(tasks_of(seen.job))
-    ready = {it.name for it in tasks if census.of_task(it.name, "Running", "Succeeded") >= task_minimum(it)}
+    ready = {task.name for task in tasks if census.of_task(task.name, "Running", "Succeeded") >= task_minimum(task)}
     tasks = [task for task in tasks if _may_start(task, ready)]
     number = batch_size(seen.pods, min_available(seen.job), (task.template for task in tasks))
     order = creation_order([(task_minimum(task), task.replicas) for task in tasks])

@@ -137,14 +137,29 @@ def _disruption(seen: ObservedMirror, original: KubePodGroup) -> _ConditionConte
 
 def _victim(pod: Pod) -> _ConditionContent | None:
     """Return the condition of a victim of preemption; None where the pod is none."""
-    contents = (_ConditionContent.of(it) for it in pod.status.conditions or () if it.type == DISRUPTION_TARGET)
-    return next((it for it in contents if it is not None and (it.status, it.reason) == ("True", PREEMPTED)), None)
+    contents = (
+        _ConditionContent.of(condition)
+        for condition in pod.status.conditions or ()
+        if condition.type == DISRUPTION_TARGET
+    )
+    return next(
+        (
+            content
+            for content in contents
+            if content is not None and (content.status, content.reason) == ("True", PREEMPTED)
+        ),
+        None,
+    )
 
 
 def _status(seen: ObservedMirror, original: KubePodGroup, verdict: _ConditionContent | None = None) -> list[Write]:
     """Return the conditions of the original: current ones, and earlier ones that still hold."""
     kind = _CONDITIONS[seen.resource.version]
-    before = {it.type: it for it in original.status.conditions or () if it.type in (kind, DISRUPTION_TARGET)}
+    before = {
+        condition.type: condition
+        for condition in original.status.conditions or ()
+        if condition.type in (kind, DISRUPTION_TARGET)
+    }
     was, gone = before.get(kind), not seen.pods
     settled = verdict is None or (kind == _FINAL and was is not None and was.status == "True")
     wanted = {
@@ -220,7 +235,7 @@ def _topology_key(original: KubePodGroup) -> str:
     """Return the one node label of which all pods need one value; empty if there is none, or several."""
     constraints = original.spec.scheduling_constraints
     given = (constraints.topology if constraints is not None else None) or []
-    keys = [it.get("key", "") for it in given if isinstance(it, dict)]
+    keys = [constraint.get("key", "") for constraint in given if isinstance(constraint, dict)]
     return str(keys[0]) if len(given) == 1 == len(keys) and given[0].keys() == {"key"} else ""
 
 

@@ -113,7 +113,8 @@ def _status(seen: ObservedQueue, queue: Queue, state: str) -> tuple[list[Write],
     old = next((one for one in before.conditions or () if one.type == CONDITION), Condition())
     same = (old.status, old.reason, old.message) == (condition["status"], reason, message)
     events: list[Write] = []
-    news = [it for it in problems if it[0] != _MALFORMED]  # the scheduler itself reports malformed queues
+    # The scheduler itself reports malformed queues.
+    news = [problem for problem in problems if problem[0] != _MALFORMED]
     if not same and news:
         events.append(EmitEvent(QUEUES, queue.metadata, "Warning", news[0][0], "; ".join(text for _, text in news)))
     if before.state and before.state != state:
