@@ -48,7 +48,7 @@ def cluster(*, close: bool, full: bool = False) -> Cluster:
         member = api.HyperNodeMember("Node", api.MemberSelector(label_match=labels))
         _hyper_node(found, f"rack-{number:03d}", 1, "rack", [member])
     for number in range(0, racks, RACKS_A_SPINE):
-        inner = [f"rack-{it:03d}" for it in range(number, min(number + RACKS_A_SPINE, racks))]
+        inner = [f"rack-{rack:03d}" for rack in range(number, min(number + RACKS_A_SPINE, racks))]
         exact = [api.HyperNodeMember("HyperNode", api.MemberSelector(api.ExactMatch(name))) for name in inner]
         _hyper_node(found, f"spine-{number // RACKS_A_SPINE}", 2, "spine", exact)
     found.set_queue(api.Queue(api.ObjectMeta(name="q"), status=api.QueueStatus(state="Open")))

@@ -100,7 +100,7 @@ def measure(setting: Setting) -> list[Figure]:
 def main() -> int:
     """Measure, print and write the figures; return 1 if a goal is missed."""
     figures: list[Figure] = []
-    wanted = [it for it in SETTINGS if not sys.argv[1:] or any(word in it.name for word in sys.argv[1:])]
+    wanted = [setting for setting in SETTINGS if not sys.argv[1:] or any(word in setting.name for word in sys.argv[1:])]
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for found in pool.imap(measure, wanted):
             for figure in found:

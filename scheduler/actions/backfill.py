@@ -41,7 +41,7 @@ def _domain_of(session: Session, job: Job, task: Task) -> tuple[Domain | None, U
         limits.append((hooks.closeness(job, group), group.name, group.tasks))
     found: Domain | None = None
     for closeness, name, tasks in limits:
-        rows = [by_name[it.node].row for it in tasks if it.status & BINDING and it.node in by_name]
+        rows = [by_name[task.node].row for task in tasks if task.status & BINDING and task.node in by_name]
         if closeness is None or not closeness.is_hard or not rows:
             continue
         found = next(reversed(closeness.around(rows)), None)

@@ -53,7 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
     except (OSError, UnicodeDecodeError) as error:
         sys.stderr.write(f"cannot read {getattr(error, 'filename', None) or 'a file'}: {error}\n")
         return 2
-    findings = list(dict.fromkeys(it for text, source in policies for it in lint(text, source, manifests)))
+    findings = list(dict.fromkeys(finding for text, source in policies for finding in lint(text, source, manifests)))
     errors = sum(finding.is_error for finding in findings)
     if arguments.output == "json":
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n")

@@ -142,7 +142,9 @@ def main(given: argparse.Namespace) -> int:
             if lines := explanation(cycle, given.kind, name):
                 shown = [*(shown if given.all else ()), (cycle.title, lines, reasons_of(cycle, given.kind, name))]
             if given.kind == "pod":
-                earlier += [(cycle.title, it) for it in cycle.decided.decisions.evictions if it.task == name]
+                earlier += [
+                    (cycle.title, eviction) for eviction in cycle.decided.decisions.evictions if eviction.task == name
+                ]
     except NotNamedError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -38,7 +38,7 @@ class Names:
         """
         namespace, _, name = key.partition("/")
         plain = {name, _UID.sub("", name), *names}
-        self._called[kind].setdefault(key, set()).update({key, *plain, *(f"{namespace}/{it}" for it in plain)})
+        self._called[kind].setdefault(key, set()).update({key, *plain, *(f"{namespace}/{name}" for name in plain)})
 
     def find(self, kind: str, text: str) -> str:
         """Return the key of the object with this name, or with this unique part of a name, else of a namespace.

@@ -161,7 +161,7 @@ def cut(path: Path, since: float, to: Path) -> int:
         OSError: `to` cannot be written.
     """
     inputs = [given for segment in _since(segments(path), since) for given in read_segment(segment)]
-    first = next((at for at, it in enumerate(inputs) if isinstance(it, Decided) and it.now >= since), len(inputs))
+    first = next((at for at, item in enumerate(inputs) if isinstance(item, Decided) and item.now >= since), len(inputs))
     cluster, policy = Cluster(), PolicyLoaded("", "")
     for given in inputs[:first]:
         match given:
@@ -177,13 +177,13 @@ def cut(path: Path, since: float, to: Path) -> int:
     for given in inputs[first:]:
         recorder.write(given)
     recorder.close()
-    return sum(isinstance(it, Decided) for it in inputs[first:])
+    return sum(isinstance(item, Decided) for item in inputs[first:])
 
 
 def _since(known: Sequence[Path], since: float) -> Sequence[Path]:
     """Return the segments from the last one that has a cycle before `since`."""
     for at in range(len(known) - 1, 0, -1):
-        first = next((it for it in read_segment(known[at]) if isinstance(it, Decided)), None)
+        first = next((item for item in read_segment(known[at]) if isinstance(item, Decided)), None)
         if first is not None and first.now < since:
             return known[at:]
     return known
