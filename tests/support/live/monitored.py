@@ -6,7 +6,7 @@ The monitors see the cluster through watches of their own, past the proxy, and k
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from schedspec.api.kinds import Kind
 from schedspec.monitors import MONITORS, Rules, judge
 from schedspec.observe.history import History
 from schedspec.observe.watcher import HistoryWriter, Watches
+from scheduler.model.objects import Pod
 
 NOT_ASKED = ("gang",)
 """It wants a gang whole two seconds after its first bind, and a fault may hold the others back for longer; that none
@@ -23,12 +24,26 @@ ends in part is what :meth:`tests.support.live.history.History.check` judges.
 JUDGED = (Kind.POD, Kind.NODE, Kind.QUEUE, Kind.PODGROUP)
 
 
+def shows(history: History, pods: Iterable[Pod]) -> bool:
+    """Whether the history has these versions of the pods, or later ones.
+
+    The watches of the test may be ahead. Victims look needless as long as the binds after them are missing.
+    """
+    live = history.now()
+    found = ((pod.metadata, live.get(Kind.POD, pod.metadata.name)) for pod in pods)
+    return all(obj and int(obj["metadata"]["resourceVersion"]) >= int(meta.resource_version) for meta, obj in found)
+
+
 class Monitored:
     """What the cluster shows from now on, and what the monitors make of it."""
 
     def __init__(self, history: History, watches: Watches) -> None:
         self._history = history
         self._watches = watches
+
+    def have_seen(self, pods: Iterable[Pod]) -> bool:
+        """Whether the monitors have seen these versions of the pods."""
+        return shows(self._history, pods)
 
     def check(self, policy: str) -> None:
         """Nothing happened that must never happen: judged on the whole history."""

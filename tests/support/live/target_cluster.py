@@ -81,6 +81,9 @@ class TargetCluster:
                     try:
                         yield
                         history.check(self.nodes)
+                        await history.until(
+                            lambda: monitors.have_seen(history.pods.values()), "the monitors see what the test sees"
+                        )
                         monitors.check(RECLAIM)
                     except Exception as error:
                         for number, scheduler in enumerate(self._schedulers, 1):
