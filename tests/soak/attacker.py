@@ -100,20 +100,29 @@ class Attacker:
 
     async def changed(self) -> list[str]:
         """Return what became of the objects that nobody may change."""
-        bystanders = [it for it in self.made if it.is_bystander]
-        return [found for it in bystanders if (found := await change_of(self._client, it))]
+        bystanders = [made for made in self.made if made.is_bystander]
+        return [found for made in bystanders if (found := await change_of(self._client, made))]
 
     async def end(self) -> list[str]:
         """Delete all objects, the jobs first; return what became of those that nobody may change."""
         found = await self.changed()
-        await each(reversed([it for it in self.made if not it.is_bystander]), self._remove, _WIDTH)
-        while any([(await self._client.list(it.bare, self._namespace)).items for it in (JOBS, PYTORCH_JOBS)]):
-            await asyncio.sleep(0.2)
+        await each(reversed([made for made in self.made if not made.is_bystander]), self._remove, _WIDTH)
+        while jobs := await self._jobs():  # also those that were created after their request was given up
+            await each(jobs, self._remove, _WIDTH)
+            await asyncio.sleep(1)
         found += await self.changed()
-        await each([it for it in self.made if it.is_bystander], self._remove, _WIDTH)
+        await each([made for made in self.made if made.is_bystander], self._remove, _WIDTH)
         while (await self._client.list(PODS.bare, self._namespace)).items:
             await asyncio.sleep(0.2)
         return found
+
+    async def _jobs(self) -> list[Made]:
+        """Return the Jobs and PyTorchJobs in the namespace."""
+        return [
+            Made(resource, job.metadata)
+            for resource in (JOBS, PYTORCH_JOBS)
+            for job in (await self._client.list(resource.bare, self._namespace)).items
+        ]
 
     async def _remove(self, made: Made) -> None:
         await remove(self._client, made.resource, made.metadata.name, made.metadata.namespace)

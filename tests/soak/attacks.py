@@ -57,7 +57,7 @@ MORE = 1.0
 """Seconds that a gang may take longer than the slowest of the usual ones, and of those bound by hand."""
 SETTLED = 0.03
 """CPU seconds of the scheduler in a second, below which the statuses of an attack are written."""
-LOOKS_EVERY, SETTLES = 0.5, 20
+LOOKS_EVERY, SETTLES = 0.5, 180
 """Seconds between two looks at its CPU time, and after which the measurement begins though it has not settled."""
 QUIET = 3.0
 """Seconds over which the CPU time of an idle scheduler is measured."""
