@@ -84,6 +84,7 @@ def settings() -> Iterator[Setting]:
         goal=1.0,
         goal_again=0.001,
     )
+    yield Setting("one pod comes, 100 idle nodes", lambda: clusters.backlog(1, 100, gang=1), DEFAULT_POLICY, binds=1)
     for waiting, shapes in ((0, 1), (500, 8), (500, 100)):
         beside = f", {waiting} gangs of {shapes} shapes wait" if waiting else ""
         yield Setting(
