@@ -11,12 +11,12 @@ from .shrink import Tester
 
 def variants(case: Case) -> Iterator[Case]:
     """Yield cases that place the work on its nodes by steps: all at once, job by job, and node by node."""
-    running = sorted((it for it in case.work if it.nodes), key=lambda it: (it.created, it.name))
-    waiting = sorted((it for it in case.work if not it.nodes), key=lambda it: (it.created, it.name))
+    running = sorted((job for job in case.work if job.nodes), key=lambda job: (job.created, job.name))
+    waiting = sorted((job for job in case.work if not job.nodes), key=lambda job: (job.created, job.name))
     bare = replace(case, work=())
     last = _last(waiting, case.subject)
     together: list[Step] = [Submit(_fresh(waiting))] if waiting else []
-    for first in ([Submit(_fresh(running))] if running else [], [Submit(_fresh([it])) for it in running]):
+    for first in ([Submit(_fresh(running))] if running else [], [Submit(_fresh([job])) for job in running]):
         yield replace(bare, steps=(*first, *together))
         yield replace(bare, steps=(*first, *last))
     for whole in (False, True):  # with the nodes in the order in which they are filled, or with whole jobs only
@@ -24,36 +24,36 @@ def variants(case: Case) -> Iterator[Case]:
 
 
 def _fresh(work: list[Work]) -> tuple[Work, ...]:
-    return tuple(replace(it, nodes=(), created=0) for it in work)
+    return tuple(replace(job, nodes=(), created=0) for job in work)
 
 
 def _last(waiting: list[Work], subject: str) -> list[Step]:
-    """Submit the waiting work, in one step if the subject is not part of it."""
-    groups = [waiting] if all(it.name != subject for it in waiting) else [[it] for it in waiting]
-    return [Submit(_fresh(it)) for it in groups if it]
+    """Return steps that submit the waiting work: one step, or a step for each job if the subject is among them."""
+    groups = [waiting] if all(job.name != subject for job in waiting) else [[job] for job in waiting]
+    return [Submit(_fresh(group)) for group in groups if group]
 
 
 def _node_by_node(case: Case, running: list[Work], whole: bool) -> list[Step]:
-    """Let each node join and be filled before the next one joins."""
+    """Return steps that let the nodes join one by one, each followed by the jobs whose nodes have all joined."""
     steps: list[Step] = []
     placed: set[str] = set()
     there: set[str] = set()
     for node in case.nodes:
         steps.append(Join((node,)))
         there.add(node.name)
-        fit = [it for it in running if it.name not in placed and there.issuperset(it.nodes)]
-        for it in fit:
-            pods = replace(it, pods=len(it.nodes), minimum=min(it.minimum, len(it.nodes))) if whole else it
+        fit = [candidate for candidate in running if candidate.name not in placed and there.issuperset(candidate.nodes)]
+        for job in fit:
+            pods = replace(job, pods=len(job.nodes), minimum=min(job.minimum, len(job.nodes))) if whole else job
             steps.append(Submit(_fresh([pods])))
-        placed.update(it.name for it in fit)
+        placed.update(candidate.name for candidate in fit)
     return steps
 
 
 def merge_steps(tester: Tester) -> None:
     """Merge neighbouring steps of one kind, and add nodes at the beginning, where the incident stays the same."""
-    early = [it for step in tester.best.steps if isinstance(step, Join) for it in step.nodes]
+    early = [node for step in tester.best.steps if isinstance(step, Join) for node in step.nodes]
     if early:
-        rest = tuple(it for it in tester.best.steps if not isinstance(it, Join))
+        rest = tuple(step for step in tester.best.steps if not isinstance(step, Join))
         tester.take(replace(tester.best, nodes=(*tester.best.nodes, *early), steps=rest))
     if isinstance(next(iter(tester.best.steps), None), Join):
         first = tester.best.steps[0]

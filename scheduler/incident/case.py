@@ -13,14 +13,14 @@ Amounts = tuple[tuple[str, int], ...]
 
 
 def amounts(given: Iterable[tuple[str, int]]) -> Amounts:
-    """Return amounts in their order."""
+    """Return the amounts ordered by dimension."""
     return tuple(sorted(given))
 
 
 def minus(amount: Amounts, taken: Amounts, times: int = 1) -> Amounts:
-    """Subtract; no dimension falls below zero or disappears."""
+    """Subtract `taken` as often as `times` says. Every dimension is kept, and none falls below zero."""
     less = dict(taken)
-    return tuple((name, max(it - less.get(name, 0) * times, 0)) for name, it in amount)
+    return tuple((name, max(value - less.get(name, 0) * times, 0)) for name, value in amount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +156,17 @@ class Case:
     @property
     def policies(self) -> tuple[str, ...]:
         """The texts of all policies, in the order in which they come into force."""
-        return (self.policy, *(it.text for it in self.steps if isinstance(it, Use)))
+        return (self.policy, *(step.text for step in self.steps if isinstance(step, Use)))
 
     @property
     def jobs(self) -> tuple[Work, ...]:
         """All work, whenever it is submitted."""
-        return self.work + tuple(it for step in self.steps if isinstance(step, Submit) for it in step.work)
+        return self.work + tuple(job for step in self.steps if isinstance(step, Submit) for job in step.work)
 
     @property
     def all_nodes(self) -> tuple[Node, ...]:
         """All nodes, whenever they join."""
-        return self.nodes + tuple(it for step in self.steps if isinstance(step, Join) for it in step.nodes)
+        return self.nodes + tuple(node for step in self.steps if isinstance(step, Join) for node in step.nodes)
 
     @property
     def size(self) -> int:
@@ -176,7 +176,7 @@ class Case:
 
 def ancestors(case: Case, queue: str) -> set[str]:
     """Return the queue and all queues above it."""
-    parents = {it.name: it.parent for it in case.queues}
+    parents = {child.name: child.parent for child in case.queues}
     found: set[str] = set()
     while queue and queue not in found:
         found.add(queue)
@@ -188,18 +188,19 @@ def map_work(case: Case, work: dict[str, Work | None]) -> Case:
     """Replace work by name; None removes it. Empty steps are removed."""
 
     def mapped(items: tuple[Work, ...]) -> tuple[Work, ...]:
-        found = (work.get(it.name, it) for it in items)
-        return tuple(it for it in found if it is not None)
+        found = (work.get(job.name, job) for job in items)
+        return tuple(job for job in found if job is not None)
 
-    gone = {name for name, it in work.items() if it is None}
-    steps = (replace(it, work=mapped(it.work)) if isinstance(it, Submit) else it for it in case.steps)
+    gone = {name for name, replacement in work.items() if replacement is None}
+    steps = (replace(step, work=mapped(step.work)) if isinstance(step, Submit) else step for step in case.steps)
     return replace(
         case,
         work=mapped(case.work),
         steps=tuple(
-            it
-            for it in steps
-            if not (isinstance(it, Submit) and not it.work) and not (isinstance(it, Complete | Fail) and it.job in gone)
+            step
+            for step in steps
+            if not (isinstance(step, Submit) and not step.work)
+            and not (isinstance(step, Complete | Fail) and step.job in gone)
         ),
     )
 
@@ -208,32 +209,32 @@ def map_nodes(case: Case, nodes: dict[str, Node | None]) -> Case:
     """Replace nodes by name; None removes a node, and the pods that run on it."""
 
     def mapped(items: tuple[Node, ...]) -> tuple[Node, ...]:
-        found = (nodes.get(it.name, it) for it in items)
-        return tuple(it for it in found if it is not None)
+        found = (nodes.get(node.name, node) for node in items)
+        return tuple(node for node in found if node is not None)
 
-    gone = {name for name, it in nodes.items() if it is None}
-    steps = (replace(it, nodes=mapped(it.nodes)) if isinstance(it, Join) else it for it in case.steps)
+    gone = {name for name, replacement in nodes.items() if replacement is None}
+    steps = (replace(step, nodes=mapped(step.nodes)) if isinstance(step, Join) else step for step in case.steps)
     left: dict[str, Work | None] = {}
     for work in case.work if gone else ():
         if stays := gone.intersection(work.nodes):
-            on = tuple(it for it in work.nodes if it not in stays)
+            on = tuple(node for node in work.nodes if node not in stays)
             pods = work.pods - len(work.nodes) + len(on)
             left[work.name] = replace(work, nodes=on, pods=pods, minimum=min(work.minimum, pods)) if pods else None
     changed = replace(
         case,
         nodes=mapped(case.nodes),
         steps=tuple(
-            it
-            for it in steps
-            if not (isinstance(it, Join) and not it.nodes) and not (isinstance(it, Leave) and it.node in gone)
+            step
+            for step in steps
+            if not (isinstance(step, Join) and not step.nodes) and not (isinstance(step, Leave) and step.node in gone)
         ),
     )
     return map_work(changed, left)
 
 
 def map_queues(case: Case, queues: dict[str, Queue | None]) -> Case:
-    """Replace queues by name; None removes a queue and its later changes. Work stays."""
-    found = (queues.get(it.name, it) for it in case.queues)
-    gone = {name for name, it in queues.items() if it is None}
-    kept = tuple(it for it in case.steps if not (isinstance(it, Change) and it.queue.name in gone))
-    return replace(case, queues=tuple(it for it in found if it is not None), steps=kept)
+    """Replace queues by name; None removes a queue and its later changes, but not its work."""
+    found = (queues.get(queue.name, queue) for queue in case.queues)
+    gone = {name for name, replacement in queues.items() if replacement is None}
+    kept = tuple(step for step in case.steps if not (isinstance(step, Change) and step.queue.name in gone))
+    return replace(case, queues=tuple(queue for queue in found if queue is not None), steps=kept)

@@ -11,7 +11,7 @@ from ..state.recorded import apply_to
 
 
 def state_before(path: Path, pod: str) -> State:
-    """Return the state before a pod was evicted; the state at the end where no recorded cycle evicted it.
+    """Return the state before a pod was evicted, or the state at the end if no recorded cycle evicted it.
 
     Args:
         path: A dump, a list, a recording, or the record of a scenario that has one.
@@ -28,10 +28,10 @@ def state_before(path: Path, pod: str) -> State:
 
 
 def _before(segment: Path, pod: str) -> State | None:
-    """Return the state before the last cycle of a segment that evicted the pod."""
+    """Return the state before the last cycle that evicted the pod in a segment; None if no cycle did."""
     try:
         inputs = read_segment(segment)
-        moments = [it.cycle for it in inputs if isinstance(it, Decided) and _evicts(it, pod)]
+        moments = [decided.cycle for decided in inputs if isinstance(decided, Decided) and _evicts(decided, pod)]
         state = State(str(segment))
         for given in read_segment(segment) if moments else ():
             if isinstance(given, Decided) and given.cycle == moments[-1]:
@@ -45,4 +45,4 @@ def _before(segment: Path, pod: str) -> State | None:
 
 
 def _evicts(given: Decided, pod: str) -> bool:
-    return any(it.task == pod for it in given.decisions.evictions)
+    return any(eviction.task == pod for eviction in given.decisions.evictions)

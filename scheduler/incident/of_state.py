@@ -52,16 +52,18 @@ class _Reader:
         self._keys = _short_names(jobs)
         of_jobs = {pod.metadata.key: key for key, pods in jobs.items() for pod in pods}
         self._subtract_others(of_jobs)
-        begun = [_created(it) for it in state.objects["PodGroup"].values()]
+        begun = [_created(group) for group in state.objects["PodGroup"].values()]
         self._oldest = min(begun, default=0)
-        work = tuple(it for key, pods in jobs.items() for it in self._work(key, pods))
+        work = tuple(job for key, pods in jobs.items() for job in self._work(key, pods))
         for kind in ("PodDisruptionBudget", "ResourceQuota", "HyperNode", "PersistentVolumeClaim"):
             for key in sorted(state.objects[kind]):
                 self._note(kind, key)
-        queues = tuple(_queue(it) for _, it in sorted(state.objects["Queue"].items()))
-        used = {it.priority for it in work}
+        queues = tuple(_queue(queue) for _, queue in sorted(state.objects["Queue"].items()))
+        used = {job.priority for job in work}
         classes = tuple(
-            PriorityClass(name, it.value) for name, it in sorted(state.objects["PriorityClass"].items()) if name in used
+            PriorityClass(name, priority_class.value)
+            for name, priority_class in sorted(state.objects["PriorityClass"].items())
+            if name in used
         )
         nodes = tuple(Node(name, amounts(has.items())) for name, has in self._nodes.items())
         return (
@@ -84,14 +86,16 @@ class _Reader:
         )
 
     def _read_node(self, name: str, node: objects.Node) -> None:
-        ready = next((it.status for it in node.status.conditions or () if it.type == "Ready"), "True")
+        ready = next(
+            (condition.status for condition in node.status.conditions or () if condition.type == "Ready"), "True"
+        )
         if node.spec.unschedulable or ready != "True":
             self._note("a node that takes no pods", name)
             return
         if node.spec.taints:
             self._note("taints", f"node {name}")
         has = resources.parse(node.status.allocatable or node.status.capacity)
-        self._nodes[name] = {key: it for key, it in has.items() if _is_counted(key) and it}
+        self._nodes[name] = {key: amount for key, amount in has.items() if _is_counted(key) and amount}
 
     def _subtract_others(self, of_jobs: dict[str, str]) -> None:
         """Subtract the amounts of pods without a job from their nodes."""
@@ -104,31 +108,31 @@ class _Reader:
 
     def _work(self, key: str, pods: list[objects.Pod]) -> Iterator[Work]:
         group: objects.PodGroup = self._state.objects["PodGroup"][key]
-        live = [it for it in pods if not status_of(it)[0] & COMPLETED]
-        kept = live if self._again else [it for it in live if it.metadata.deletion_timestamp is None]
+        live = [member for member in pods if not status_of(member)[0] & COMPLETED]
+        kept = live if self._again else [member for member in live if member.metadata.deletion_timestamp is None]
         for pod in kept:
             for field in _FIELDS:
                 if getattr(pod.spec, field):
                     self._note(field.replace("_", " "), f"job {key}")
-        running = [it.spec.node_name for it in kept if it.spec.node_name in self._nodes]
-        waiting = [it for it in kept if not it.spec.node_name]
+        running = [member.spec.node_name for member in kept if member.spec.node_name in self._nodes]
+        waiting = [member for member in kept if not member.spec.node_name]
         if not running and not waiting:
             return
-        asks = [_requests(it) for it in kept]
+        asks = [_requests(member) for member in kept]
         if len(set(asks)) > 1:
             self._note("pods that differ (each counts as the largest)", f"job {key}")
         if group.spec.network_topology or group.spec.sub_group_policy or group.spec.min_task_member:
             self._note("topology, subgroups or minima of tasks", f"job {key}")
         number = len(running) + len(waiting)
-        done = sum(it.status.phase == "Succeeded" for it in pods)
+        done = sum(member.status.phase == "Succeeded" for member in pods)
         yield Work(
             self._keys[key],
             group.spec.queue or "default",
-            group.spec.priority_class_name or next(iter(it.spec.priority_class_name for it in kept), ""),
+            group.spec.priority_class_name or next(iter(member.spec.priority_class_name for member in kept), ""),
             number,
             min(max(group.spec.min_member - done, 1), number),
             max(asks),
-            all(_may_go(it, group) for it in kept),
+            all(_may_go(member, group) for member in kept),
             tuple(running),
             max(_created(group) - self._oldest, 0),
         )
@@ -139,7 +143,7 @@ def _is_counted(dimension: str) -> bool:
 
 
 def _requests(pod: objects.Pod) -> Amounts:
-    return amounts((name, it) for name, it in requests_of(pod)[0].items() if _is_counted(name) and it)
+    return amounts((name, amount) for name, amount in requests_of(pod)[0].items() if _is_counted(name) and amount)
 
 
 def _may_go(pod: objects.Pod, group: objects.PodGroup) -> bool:
@@ -170,13 +174,13 @@ def _queue(given: objects.Queue) -> Queue:
 
 
 def _short_names(keys: Iterable[str]) -> dict[str, str]:
-    """Return a name without namespace for each key, in the order of the keys, which decides among equal jobs."""
+    """Return a short name for each key. The names sort like the keys, because their order decides among equal jobs."""
     ordered = sorted(keys)
     width = len(str(len(ordered)))
     return {key: f"job-{number:0{width}}" for number, key in enumerate(ordered, 1)}
 
 
 def check_queues(case: Case, source: str) -> None:
-    """Raise StateError if no job has a queue: the state names Volcano's objects of another version."""
+    """Raise StateError if no job of the state waits or runs."""
     if not case.work:
         raise StateError(source, "has no job that waits or runs", "take the state with pods and PodGroups")

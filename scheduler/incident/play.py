@@ -70,7 +70,7 @@ class Story:
 
     evictions: list[Eviction] = field(default_factory=list)
     rests: list[Rest] = field(default_factory=list)
-    """One after the beginning, and one after each step."""
+    """The first one before any step, then one after each step."""
     problem: str = ""
     """Why the cluster never settled; empty if it did."""
     starts: list[tuple[float, str]] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Story:
 
 
 Listener = Callable[[float, Any], None]
-"""Receives the time, and an input of the core or an outcome."""
+"""Called with the time, and with an input of the core or an outcome."""
 
 
 def play(
@@ -115,7 +115,7 @@ class _Play:
         self._waits: dict[str, Refusal] = {}
         self._cycles = 0
         self._stopped = False
-        self._values = {it.name: it.value for it in case.classes}
+        self._values = {priority_class.name: priority_class.value for priority_class in case.classes}
         self._simulation = Simulation(
             policy_of(case.policy),
             emit=self._take,
@@ -127,14 +127,17 @@ class _Play:
 
     def run(self) -> Story:
         case, simulation = self._case, self._simulation
-        for it in case.classes:
-            simulation.see("PriorityClass", objects.PriorityClass(objects.ObjectMeta(name=it.name), it.value))
-        there = {it.name for it in case.queues}
-        for queue in (*(it for it in _ALWAYS_THERE if it.name not in there), *case.queues):
+        for priority_class in case.classes:
+            simulation.see(
+                "PriorityClass",
+                objects.PriorityClass(objects.ObjectMeta(name=priority_class.name), priority_class.value),
+            )
+        there = {declared.name for declared in case.queues}
+        for queue in (*(builtin for builtin in _ALWAYS_THERE if builtin.name not in there), *case.queues):
             simulation.see("Queue", _queue(queue))
         for given in case.nodes:
             simulation.see("Node", node(given.name, quantities(given.has)))
-        for work in sorted(case.work, key=lambda it: (it.created, it.name)):
+        for work in sorted(case.work, key=lambda job: (job.created, job.name)):
             simulation.take(self._adopted(work, START - 1e6 + work.created))
         for number in range(len(case.steps) + 1):
             self._settle(number)
@@ -146,7 +149,7 @@ class _Play:
         """Carry out a step (0: none), and run until the next one is due."""
         begins = START + PAUSE * number
         items = [] if not number else self._inputs(self._case.steps[number - 1], begins)
-        load = [Arrival(begins + self._gap * index, it) for index, it in enumerate(items)]
+        load = [Arrival(begins + self._gap * index, item) for index, item in enumerate(items)]
         self._cycles = 0
         try:
             for _ in self._simulation.instants(load, begins + PAUSE - 1):
@@ -163,9 +166,9 @@ class _Play:
     def _inputs(self, step: Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
         match step:
             case Submit():
-                return [self._adopted(it, now) for it in step.work]
+                return [self._adopted(job, now) for job in step.work]
             case Join():
-                return [ObjectSeen("Node", node(it.name, quantities(it.has))) for it in step.nodes]
+                return [ObjectSeen("Node", node(joining.name, quantities(joining.has))) for joining in step.nodes]
             case Leave():
                 return [RemoveNode(step.node)]
             case Change():
@@ -180,7 +183,7 @@ class _Play:
     def _adopted(self, work: Work, created: float) -> Adopted:
         moment, asks = timestamp(created), quantities(work.requests)
         meta = objects.ObjectMeta(name=work.name, namespace=NAMESPACE, uid=work.name, creation_timestamp=moment)
-        least = {name: it * work.minimum for name, it in work.requests}
+        least = {name: amount * work.minimum for name, amount in work.requests}
         spec = objects.PodGroupSpec(
             min_member=work.minimum,
             queue=work.queue,
@@ -250,7 +253,7 @@ def policy_of(text: str) -> Policy:
 
 def quantities(given: Amounts) -> dict[str, str]:
     """Return amounts as the API's quantities."""
-    return {name: str(it) for name, it in resources.quantities(dict(given)).items()}
+    return {name: str(quantity) for name, quantity in resources.quantities(dict(given)).items()}
 
 
 def _queue(given: Queue) -> objects.Queue:

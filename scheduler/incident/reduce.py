@@ -161,7 +161,7 @@ def _subject(state: State, name: str, kind: str, of_pod: Mapping[str, str]) -> s
 
 def _owner(group: object) -> str:
     meta = group.metadata  # type: ignore[attr-defined]
-    return next((f"{meta.namespace}/{it.name}" for it in meta.owner_references or ()), "")
+    return next((f"{meta.namespace}/{owner.name}" for owner in meta.owner_references or ()), "")
 
 
 def _broken(case: Case, because: str, name: str, known: Known) -> Broken:
@@ -183,7 +183,7 @@ def _policy_at(path: Path) -> str:
 
 
 def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]:
-    """Return the case about the first job that the other policy decides about otherwise, and how."""
+    """Return the case whose subject is the first job with another fate under the other policy, and both fates."""
     found = of_difference(case, policy)
     if found is None:
         raise IncidentError(
@@ -199,8 +199,8 @@ def _signature(case: Case, because: str, kind: str) -> Signature:
     if kind == WAITS:
         found = of_wait(play(case), case.subject)
     else:
-        story = play(case, stop=lambda it: it.job == case.subject)
-        found = next((of_eviction(it) for it in story.evictions if it.job == case.subject), None)
+        story = play(case, stop=lambda eviction: eviction.job == case.subject)
+        found = next((of_eviction(eviction) for eviction in story.evictions if eviction.job == case.subject), None)
     if found is not None:
         return found
     what = "does not wait" if kind == WAITS else "is not evicted"
@@ -240,11 +240,11 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
 
 
 def _submitted(tester: Tester, wanted: Signature) -> Case | None:
-    """Return the smallest of the cases so far whose work can be submitted with the same outcome; None if none can."""
+    """Return the smallest case so far that still shows the incident if steps submit its work; None if none does."""
     back = 1
     while back <= len(tester.found):
         case = tester.found[-back]
-        if (steps := next((it for it in variants(case) if shows(it, wanted)), None)) is not None:
+        if (steps := next((variant for variant in variants(case) if shows(variant, wanted)), None)) is not None:
             return steps
         back = back + max(back // 4, 1)
     return None

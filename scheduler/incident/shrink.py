@@ -53,11 +53,11 @@ class Tester:
 
 def remove_objects(tester: Tester) -> None:
     """Remove jobs, queues, classes and nodes, in this order."""
-    jobs = [it.name for it in tester.best.jobs if it.name != tester.best.subject]
+    jobs = [job.name for job in tester.best.jobs if job.name != tester.best.subject]
     remove_parts(tester, jobs, (excise, _drop_jobs))
     tester.take(_without_unused(tester.best))
-    remove_parts(tester, [it.name for it in tester.best.queues], (_drop_queues,))
-    remove_parts(tester, [it.name for it in tester.best.all_nodes], (_drop_nodes,))
+    remove_parts(tester, [queue.name for queue in tester.best.queues], (_drop_queues,))
+    remove_parts(tester, [node.name for node in tester.best.all_nodes], (_drop_nodes,))
     remove_parts(tester, tester.best.steps, (_drop_steps,))
 
 
@@ -76,7 +76,7 @@ def remove_parts(tester: Tester, parts: Sequence[Any], removals: Iterable[Remova
 
 def excise(case: Case, jobs: Sequence[str]) -> Case:
     """Remove jobs, and subtract their amounts from their nodes and queues."""
-    gone = {it.name: it for it in case.jobs if it.name in set(jobs)}
+    gone = {job.name: job for job in case.jobs if job.name in set(jobs)}
     used: dict[str, Counter[str]] = {}
     held: dict[str, Counter[str]] = {}
     for work in gone.values():
@@ -87,10 +87,12 @@ def excise(case: Case, jobs: Sequence[str]) -> Case:
             for queue in above:
                 held.setdefault(queue, Counter())[name] += amount * len(work.nodes)
     nodes: dict[str, Node | None] = {
-        it.name: replace(it, has=minus(it.has, tuple(used[it.name].items()))) for it in case.nodes if it.name in used
+        node.name: replace(node, has=minus(node.has, tuple(used[node.name].items())))
+        for node in case.nodes
+        if node.name in used
     }
     queues: dict[str, Queue | None] = {
-        it.name: _lowered(it, tuple(held[it.name].items())) for it in case.queues if it.name in held
+        holder.name: _lowered(holder, tuple(held[holder.name].items())) for holder in case.queues if holder.name in held
     }
     return map_work(map_queues(map_nodes(case, nodes), queues), dict.fromkeys(gone))
 
@@ -116,7 +118,7 @@ def fewer_pods(case: Case, work: Work, pods: int) -> Iterable[Case]:
 
 
 def _with(case: Case, work: Work) -> tuple[Work, ...]:
-    return tuple(work if it.name == work.name else it for it in case.work)
+    return tuple(work if job.name == work.name else job for job in case.work)
 
 
 def _drop_jobs(case: Case, jobs: Sequence[str]) -> Case:
@@ -125,16 +127,16 @@ def _drop_jobs(case: Case, jobs: Sequence[str]) -> Case:
 
 def _drop_queues(case: Case, queues: Sequence[str]) -> Case:
     """Remove queues with their jobs, except for the subject. Their children move up."""
-    gone = set(queues) - {it.queue for it in case.jobs if it.name == case.subject}
-    parents = {it.name: it.parent for it in case.queues}
+    gone = set(queues) - {job.queue for job in case.jobs if job.name == case.subject}
+    parents = {child.name: child.parent for child in case.queues}
     moved: dict[str, Queue | None] = {}
-    for it in case.queues:
-        parent = it.parent
+    for queue in case.queues:
+        parent = queue.parent
         while parent in gone:
             parent = parents.get(parent, "")
-        if it.name in gone or parent != it.parent:
-            moved[it.name] = None if it.name in gone else replace(it, parent=parent)
-    return map_queues(excise(case, [it.name for it in case.jobs if it.queue in gone]), moved)
+        if queue.name in gone or parent != queue.parent:
+            moved[queue.name] = None if queue.name in gone else replace(queue, parent=parent)
+    return map_queues(excise(case, [job.name for job in case.jobs if job.queue in gone]), moved)
 
 
 def _drop_nodes(case: Case, nodes: Sequence[str]) -> Case:
@@ -142,12 +144,14 @@ def _drop_nodes(case: Case, nodes: Sequence[str]) -> Case:
 
 
 def _drop_steps(case: Case, steps: Sequence[Step]) -> Case:
-    return replace(case, steps=tuple(it for it in case.steps if it not in steps))
+    return replace(case, steps=tuple(step for step in case.steps if step not in steps))
 
 
 def _without_unused(case: Case) -> Case:
     """Remove queues without work and children, and unused priority classes."""
-    used = set().union(*(ancestors(case, it.queue) for it in case.jobs))
-    classes = {it.priority for it in case.jobs}
-    without = map_queues(case, dict.fromkeys(it.name for it in case.queues if it.name not in used))
-    return replace(without, classes=tuple(it for it in case.classes if it.name in classes))
+    used = set().union(*(ancestors(case, job.queue) for job in case.jobs))
+    classes = {job.priority for job in case.jobs}
+    without = map_queues(case, dict.fromkeys(queue.name for queue in case.queues if queue.name not in used))
+    return replace(
+        without, classes=tuple(priority_class for priority_class in case.classes if priority_class.name in classes)
+    )

@@ -43,7 +43,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Another policy decides otherwise about the subject."""
+    """The subject has another fate under another policy."""
 
     policy: str
     """The text of the other policy."""
@@ -68,12 +68,12 @@ def of_eviction(found: Eviction) -> Evicted:
 def of_wait(story: Story, job: str) -> Waits | None:
     """Return the signature of a job that waits at the end; None if it does not."""
     refusal = story.end.waits.get(job)
-    return None if refusal is None else Waits(frozenset(reason_type(it) for it in refusal.items))
+    return None if refusal is None else Waits(frozenset(reason_type(reason) for reason in refusal.items))
 
 
 def fate_of(story: Story, job: str) -> Fate:
     """Return what became of a job: its first eviction, or why it waits at the end, or that it runs."""
-    evicted = next((of_eviction(it) for it in story.evictions if it.job == job), None)
+    evicted = next((of_eviction(eviction) for eviction in story.evictions if eviction.job == job), None)
     return evicted or of_wait(story, job) or Runs()
 
 
@@ -83,17 +83,17 @@ def of_difference(case: Case, policy: str) -> tuple[str, Differs] | None:
     Evictions come first, under either policy.
     """
     mine, theirs = play(case), play(replace(case, policy=policy))
-    fates = {it.name: Differs(policy, fate_of(mine, it.name), fate_of(theirs, it.name)) for it in case.jobs}
-    found = [(job, it) for job, it in fates.items() if it.fate != it.other]
-    return min(found, key=lambda it: Evicted not in (type(it[1].fate), type(it[1].other)), default=None)
+    fates = {work.name: Differs(policy, fate_of(mine, work.name), fate_of(theirs, work.name)) for work in case.jobs}
+    found = [(job, difference) for job, difference in fates.items() if difference.fate != difference.other]
+    return min(found, key=lambda pair: Evicted not in (type(pair[1].fate), type(pair[1].other)), default=None)
 
 
 def reason_type(why: Any) -> str:
     """Return the type of a reason with the words that distinguish its cases, without names and numbers."""
     words = [str(type(why).__struct_config__.tag)]
     words += [str(value) for name in ("limit", "action", "rule") if (value := getattr(why, name, ""))]
-    words += sorted({it.rule for it in getattr(why, "rules", ())})
-    words += sorted({_type_of_denial(it.why) for it in getattr(why, "spared", ())})
+    words += sorted({node_rule.rule for node_rule in getattr(why, "rules", ())})
+    words += sorted({_type_of_denial(protected.why) for protected in getattr(why, "spared", ())})
     return " ".join(words)
 
 
@@ -104,19 +104,19 @@ def _type_of_denial(why: Any) -> str:
 
 
 def shows(case: Case, wanted: Signature) -> bool:
-    """Whether a case shows the incident, both if a step's jobs are created at once and if they are created in turn."""
+    """Whether a case shows the incident both with the jobs of a step created at once and with pauses between them."""
     if isinstance(wanted, Broken):
         return wanted.name in wanted.judge(case)
-    together = any(isinstance(it, Submit) and len(it.work) > 1 for it in case.steps)
+    together = any(isinstance(step, Submit) and len(step.work) > 1 for step in case.steps)
     return all(_shows(case, wanted, gap) for gap in ((0.0, _GAP) if together else (0.0,)))
 
 
 def _shows(case: Case, wanted: Evicted | Waits | Differs, gap: float) -> bool:
     if isinstance(wanted, Differs):
         other = replace(case, policy=wanted.policy)
-        fates = [fate_of(play(it, gap=gap), case.subject) for it in (case, other)]
+        fates = [fate_of(play(candidate, gap=gap), case.subject) for candidate in (case, other)]
         return fates == [wanted.fate, wanted.other]
     if isinstance(wanted, Waits):
         return of_wait(play(case, gap=gap), case.subject) == wanted
-    story = play(case, stop=lambda it: it.job == case.subject, gap=gap)
-    return any(it.job == case.subject and of_eviction(it) == wanted for it in story.evictions)
+    story = play(case, stop=lambda eviction: eviction.job == case.subject, gap=gap)
+    return any(eviction.job == case.subject and of_eviction(eviction) == wanted for eviction in story.evictions)

@@ -1,4 +1,4 @@
-"""Simplify the rest of a case: fields, the policy, amounts, and at last the names."""
+"""Simplify the rest of a case: fields, the policy, amounts, and finally the names."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _PLAIN: dict[str, Any] = {
 }
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 QUEUES = ("analysis", "batch", "chat", "evaluation", "imaging", "research", "speech", "training", "video", "web")
-"""Names of queues, in their order."""
+"""Names for queues in alphabetical order, so that renamed queues keep their order."""
 
 
 def simplify_fields(tester: Tester) -> None:
     """Set fields to their defaults."""
-    for name in [it.name for it in tester.best.jobs]:
+    for name in [job.name for job in tester.best.jobs]:
         for change in _changes_of_work(tester, name):
             tester.take(change)
     for queue in tester.best.queues:
         for field, value in _PLAIN.items():
-            now = next(it for it in tester.best.queues if it.name == queue.name)
+            now = next(current for current in tester.best.queues if current.name == queue.name)
             tester.take(map_queues(tester.best, {queue.name: replace(now, **{field: value})}))
     for dimension in sorted({name for site in _sites(tester.best) for name, _ in site}):
         tester.take(_map_amounts(tester.best, partial(_less, dimension)))
@@ -62,7 +62,7 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
     """Yield simpler versions of a job, each made from the best case of that moment."""
 
     def now() -> Work:
-        return next(it for it in tester.best.jobs if it.name == name)
+        return next(job for job in tester.best.jobs if job.name == name)
 
     for pods in (*_STEPS[:3], *(number for number in range(now().pods // 2, now().pods))):
         if pods < now().pods:
@@ -91,7 +91,7 @@ _SWITCH = "switch"
 
 
 def _policy_parts(document: Any) -> Iterator[_Part]:
-    yield from (("action", it.strip()) for it in str(document.get("actions", "")).split(","))
+    yield from (("action", action.strip()) for action in str(document.get("actions", "")).split(","))
     yield from ((key,) for key in document if key not in ("actions", "tiers"))
     for number, tier in enumerate(document.get("tiers") or ()):
         for plugin in tier.get("plugins") or ():
@@ -108,16 +108,16 @@ def _without(text: str, gone: Iterable[_Part]) -> str:
         plugins = [
             {
                 key: value
-                for key, value in it.items()
-                if key == "name" or (_SWITCH, str(number), it["name"], key) in kept
+                for key, value in plugin.items()
+                if key == "name" or (_SWITCH, str(number), plugin["name"], key) in kept
             }
-            for it in tier.get("plugins") or ()
-            if ("plugin", str(number), it["name"]) in kept
+            for plugin in tier.get("plugins") or ()
+            if ("plugin", str(number), plugin["name"]) in kept
         ]
         tiers.append({"plugins": plugins})
-    actions = [it.strip() for it in str(document.get("actions", "")).split(",")]
+    actions = [action.strip() for action in str(document.get("actions", "")).split(",")]
     rest = {key: value for key, value in document.items() if (key,) in kept}
-    found = {"actions": ", ".join(it for it in actions if ("action", it) in kept), "tiers": tiers, **rest}
+    found = {"actions": ", ".join(action for action in actions if ("action", action) in kept), "tiers": tiers, **rest}
     return str(yaml.safe_dump(found, sort_keys=False))
 
 
@@ -130,7 +130,7 @@ def _read(text: str) -> dict[str, Any]:
 def _tidy(text: str) -> str:
     """Return a policy without tiers that have no plugins."""
     document = _read(text)
-    document["tiers"] = [it for it in document["tiers"] if it["plugins"]]
+    document["tiers"] = [tier for tier in document["tiers"] if tier["plugins"]]
     return str(yaml.safe_dump(document, sort_keys=False))
 
 
@@ -154,7 +154,7 @@ def simplify_amounts(tester: Tester) -> None:
 
 
 def _lower(tester: Tester, dimension: str, number: int) -> None:
-    """Lower the amount with this number among all amounts to the smallest that keeps the incident."""
+    """Lower a dimension of the amounts at index `number` of `_sites` to the smallest step that keeps the incident."""
     site = dict(list(_sites(tester.best))[number])
     for goal in _STEPS:
         amount = goal * _unit(dimension)
@@ -166,7 +166,7 @@ def _lower(tester: Tester, dimension: str, number: int) -> None:
 
 def _with_amount(case: Case, dimension: str, number: int, amount: int) -> Case:
     numbers = count()
-    return _map_amounts(case, lambda it: _map(it, dimension, lambda _: amount) if next(numbers) == number else it)
+    return _map_amounts(case, lambda site: _map(site, dimension, lambda _: amount) if next(numbers) == number else site)
 
 
 def _unit(dimension: str) -> int:
@@ -188,7 +188,7 @@ def _whole(dimension: str, given: Amounts) -> Amounts:
 
 
 def _less(dimension: str, given: Amounts) -> Amounts:
-    return tuple(it for it in given if it[0] != dimension)
+    return tuple(entry for entry in given if entry[0] != dimension)
 
 
 def _sites(case: Case) -> Iterator[Amounts]:
@@ -204,11 +204,14 @@ def _sites(case: Case) -> Iterator[Amounts]:
 
 
 def _map_amounts(case: Case, change: Callable[[Amounts], Amounts]) -> Case:
-    nodes: dict[str, Node | None] = {it.name: replace(it, has=change(it.has)) for it in case.all_nodes}
-    queues: dict[str, Queue | None] = {it.name: _map_queue(it, change) for it in case.queues}
-    work: dict[str, Work | None] = {it.name: replace(it, requests=change(it.requests)) for it in case.jobs}
+    nodes: dict[str, Node | None] = {node.name: replace(node, has=change(node.has)) for node in case.all_nodes}
+    queues: dict[str, Queue | None] = {queue.name: _map_queue(queue, change) for queue in case.queues}
+    work: dict[str, Work | None] = {job.name: replace(job, requests=change(job.requests)) for job in case.jobs}
     changed = map_work(map_queues(map_nodes(case, nodes), queues), work)
-    steps = (replace(it, queue=_map_queue(it.queue, change)) if isinstance(it, Change) else it for it in changed.steps)
+    steps = (
+        replace(step, queue=_map_queue(step.queue, change)) if isinstance(step, Change) else step
+        for step in changed.steps
+    )
     return replace(changed, steps=tuple(steps))
 
 
@@ -228,24 +231,26 @@ def simplify_names(tester: Tester) -> None:
 def renamed(case: Case) -> Case:
     """Return the case with names of the vocabulary, in the order of the old names."""
     width = len(str(len(case.jobs)))
-    jobs = {name: f"train-{number:0{width}}" for number, name in enumerate(sorted(it.name for it in case.jobs), 1)}
-    return rename(case, jobs, _of_queues(case), _numbered(it.name for it in case.all_nodes), _of_classes(case))
+    jobs = {name: f"train-{number:0{width}}" for number, name in enumerate(sorted(job.name for job in case.jobs), 1)}
+    return rename(case, jobs, _of_queues(case), _numbered(node.name for node in case.all_nodes), _of_classes(case))
 
 
 def _of_queues(case: Case) -> dict[str, str]:
-    names = sorted(it.name for it in case.queues if it.name not in ("root", "default"))
+    names = sorted(queue.name for queue in case.queues if queue.name not in ("root", "default"))
     if len(names) > len(QUEUES):
         return _numbered(names, "queue-")
     return dict(zip(names, QUEUES[-len(names) :] if len(names) > 5 else QUEUES[5 : 5 + len(names)], strict=True))
 
 
 def _of_classes(case: Case) -> dict[str, str]:
-    ordered = sorted(case.classes, key=lambda it: it.value)
-    return dict(zip((it.name for it in ordered), _levels(len(ordered)), strict=True))
+    ordered = sorted(case.classes, key=lambda priority_class: priority_class.value)
+    return dict(zip((priority_class.name for priority_class in ordered), _levels(len(ordered)), strict=True))
 
 
 def _levels(number: int) -> tuple[str, ...]:
-    return ("low", "high") if number == 2 else ("high",) if number == 1 else tuple(f"p{it}" for it in range(number))
+    return (
+        ("low", "high") if number == 2 else ("high",) if number == 1 else tuple(f"p{level}" for level in range(number))
+    )
 
 
 def _numbered(names: Iterable[str], word: str = "n") -> dict[str, str]:
@@ -260,43 +265,46 @@ Names = Mapping[str, str]
 def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names) -> Case:
     """Rename everything; a name that is not in its mapping stays."""
 
-    def work(it: Work) -> Work:
+    def work(old: Work) -> Work:
         return replace(
-            it,
-            name=jobs.get(it.name, it.name),
-            queue=queues.get(it.queue, it.queue),
-            priority=classes.get(it.priority, it.priority),
-            nodes=tuple(nodes.get(on, on) for on in it.nodes),
+            old,
+            name=jobs.get(old.name, old.name),
+            queue=queues.get(old.queue, old.queue),
+            priority=classes.get(old.priority, old.priority),
+            nodes=tuple(nodes.get(on, on) for on in old.nodes),
         )
 
-    def node(it: Node) -> Node:
-        return replace(it, name=nodes.get(it.name, it.name))
+    def node(old: Node) -> Node:
+        return replace(old, name=nodes.get(old.name, old.name))
 
-    def queue(it: Queue) -> Queue:
-        return replace(it, name=queues.get(it.name, it.name), parent=queues.get(it.parent, it.parent))
+    def queue(old: Queue) -> Queue:
+        return replace(old, name=queues.get(old.name, old.name), parent=queues.get(old.parent, old.parent))
 
-    def step(it: Any) -> Any:  # noqa: PLR0911 - one return a kind of step
-        match it:
+    def step(old: Any) -> Any:  # noqa: PLR0911 - one return a kind of step
+        match old:
             case Submit():
-                return Submit(tuple(map(work, it.work)))
+                return Submit(tuple(map(work, old.work)))
             case Join():
-                return Join(tuple(map(node, it.nodes)))
+                return Join(tuple(map(node, old.nodes)))
             case Leave():
-                return Leave(nodes.get(it.node, it.node))
+                return Leave(nodes.get(old.node, old.node))
             case Change():
-                return Change(queue(it.queue))
+                return Change(queue(old.queue))
             case Complete():
-                return Complete(jobs.get(it.job, it.job))
+                return Complete(jobs.get(old.job, old.job))
             case Fail():
-                return replace(it, job=jobs.get(it.job, it.job))
+                return replace(old, job=jobs.get(old.job, old.job))
             case Use():
-                return it
+                return old
 
     return replace(
         case,
         nodes=tuple(map(node, case.nodes)),
-        queues=tuple(sorted(map(queue, case.queues), key=lambda it: it.name)),
-        classes=tuple(PriorityClass(classes.get(it.name, it.name), it.value) for it in case.classes),
+        queues=tuple(sorted(map(queue, case.queues), key=lambda new: new.name)),
+        classes=tuple(
+            PriorityClass(classes.get(priority_class.name, priority_class.name), priority_class.value)
+            for priority_class in case.classes
+        ),
         work=tuple(map(work, case.work)),
         steps=tuple(map(step, case.steps)),
         subject=jobs.get(case.subject, case.subject),

@@ -18,7 +18,7 @@ def title_of(signature: Signature | Runs) -> str:
             whole = "A gang" if signature.whole_gang else "A pod"
             return f"{whole} is evicted by {signature.action} for a job of {whose}"
         case Waits():
-            return f"A job waits: {'; '.join(sorted(it.split()[0] for it in signature.reasons))}"
+            return f"A job waits: {'; '.join(sorted(reason.split()[0] for reason in signature.reasons))}"
         case Runs():
             return "A job runs"
         case Differs():
@@ -34,14 +34,18 @@ def thens_of(case: Case, signature: Signature | Runs, story: Story) -> list[str]
         case Evicted():
             found = [f'"{name}" is evicted']
             preemptors = dict.fromkeys(
-                it.reason.preemptor.rpartition("/")[2] for it in story.evictions if it.job == name
+                eviction.reason.preemptor.rpartition("/")[2] for eviction in story.evictions if eviction.job == name
             )
-            whole = {it.name: it.pods for it in case.jobs}
+            whole = {job.name: job.pods for job in case.jobs}
             placed = story.end.placed
-            return found + [f'"{it}" runs' for it in preemptors if len(placed.get(it, ())) == whole.get(it)]
+            return found + [f'"{job}" runs' for job in preemptors if len(placed.get(job, ())) == whole.get(job)]
         case Waits():
-            texts = [render_why(it) for it in story.end.waits[name].items]
-            fit = [it for it in texts if len(it) <= _LONGEST and not any(bad in it for bad in ('"', NAMESPACE + "/"))]
+            texts = [render_why(reason) for reason in story.end.waits[name].items]
+            fit = [
+                text
+                for text in texts
+                if len(text) <= _LONGEST and not any(bad in text for bad in ('"', NAMESPACE + "/"))
+            ]
             found = [] if story.end.placed.get(name) else [f'"{name}" stays pending']
             return [*found, f'"{name}" waits because of "{fit[0]}"'] if fit else found
         case Runs():
@@ -58,6 +62,6 @@ def describe(fate: Fate) -> str:
         case Evicted():
             return f"evicted by {fate.action}"
         case Waits():
-            return f"waits: {'; '.join(sorted(it.split()[0] for it in fate.reasons))}"
+            return f"waits: {'; '.join(sorted(reason.split()[0] for reason in fate.reasons))}"
         case Runs():
             return "runs"
