@@ -5,13 +5,14 @@ The one rule: pure. No I/O, no clock, no randomness; equal input gives equal out
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import msgspec
 
 from .actions import ACTIONS
 from .actions.podgroup_phases import set_phases
-from .backlog.backlog import backlog_of
+from .backlog.helped import has_due
 from .framework.decisions import Decisions
 from .framework.session import Session
 from .framework.tracing import Step, no_trace
@@ -64,15 +65,11 @@ def decide(
     []
     """
     last = cluster.last_cycle
-    if (
-        isinstance(last, LastCycle)
-        and last.covers(cluster.version, policy, now)
-        and not backlog_of(cluster).has_due(now)
-    ):
+    if isinstance(last, LastCycle) and last.covers(cluster.version, policy, now) and not has_due(cluster, now):
         return last.decisions
     session = _run(Session(cluster, policy, now, PLUGINS, step, budget=budget))
     decisions, woken = session.decisions, set[str]()
-    while not decisions.cut and (helped := session.backlog.helped_by(it.task for it in decisions.evictions)):
+    while not decisions.cut and (helped := _helped(session)):
         woken |= helped
         session = Session(cluster, policy, now, PLUGINS, step, budget=budget, woken=woken, spent=decisions.steps)
         again = _run(session).decisions
@@ -104,6 +101,13 @@ def _run(session: Session) -> Session:
         return session
     finally:
         session.close()
+
+
+def _helped(session: Session) -> Set[str]:
+    """Return the jobs passed over that the cycle's evictions, or capacity that it took from tasks, may help."""
+    decisions = session.decisions
+    placed = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
+    return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed)
 
 
 def _annotate_binds(session: Session) -> None:

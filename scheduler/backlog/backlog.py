@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Set
 from typing import TypeVar
 
-from ..model.changes import CLAIMS, ChangeListener
+from ..model.changes import CLAIMS, QUOTA_TOPICS, ChangeListener
 from ..model.cluster import Cluster
 from ..reasons import Refusal
 from .entries import Memory, Waiting
@@ -31,6 +31,7 @@ class Backlog(ChangeListener):
     Attributes:
         due: Jobs to try again.
         freed: Nodes that may have more capacity than at the end of the last cycle.
+        quotas_moved: Whether a queue's quota may have more room than at the end of the last cycle.
         turns: Action that was cut → queue, or queue and namespace → useless steps since.
         claims: Task → node with capacity being freed, from the last cycle.
         policy: Fingerprint of the policy that all of it depends on.
@@ -44,6 +45,7 @@ class Backlog(ChangeListener):
         self.entries: dict[str, Waiting] = {}
         self.due: set[str] = set()
         self.freed: set[str] = set()
+        self.quotas_moved = False
         self.turns: dict[str, dict[str, int]] = {}
         self.claims: dict[str, str] = {}
         self.lapses: dict[str, float] = {}
@@ -56,8 +58,10 @@ class Backlog(ChangeListener):
         self._first_retry: float | None = None
         self.lines = Lines()
         self._by_topic: dict[str, set[str]] = {}
-        """The jobs that wait for each topic; of each line only the first job, as in `_by_least`."""
+        """The jobs that wait for each topic; of each line only the first job, as in `_by_least` and `with_quotas`."""
         self._by_least: dict[Amounts, set[str]] = {}
+        self.with_quotas: set[str] = set()
+        """The jobs that wait for room in a quota."""
 
     @property
     def is_interested(self) -> bool:
@@ -68,6 +72,7 @@ class Backlog(ChangeListener):
 
     def report(self, topic: str) -> None:
         """Report a change of this topic."""
+        self.quotas_moved = self.quotas_moved or topic in QUOTA_TOPICS
         self.due.update(self._by_topic.get(topic, ()))
 
     def waiting_for(self, topic: str) -> Set[str]:
@@ -126,12 +131,15 @@ class Backlog(ChangeListener):
             self._by_topic.setdefault(topic, set()).add(key)
         if entry.least is not None:
             self._by_least.setdefault(_amounts(entry), set()).add(key)
+        if entry.quotas:
+            self.with_quotas.add(key)
 
     def _stop_waiting(self, key: str, entry: Waiting) -> None:
         for topic in entry.topics:
             _discard(self._by_topic, topic, key)
         if entry.least is not None:
             _discard(self._by_least, _amounts(entry), key)
+        self.with_quotas.discard(key)
 
     # ---------------------------------------------------------------------------------------------------------- cycles
 
@@ -142,10 +150,6 @@ class Backlog(ChangeListener):
             times = (entry.retry_at for key, entry in self.entries.items() if key not in self.rest)
             self._first_retry = min(times, default=math.inf)
         return self._first_retry
-
-    def has_due(self, now: float) -> bool:
-        """Whether a job has to be tried again at once."""
-        return any(self.entries[key].not_before <= now for key in self.due)
 
     def apply(self, memory: Memory, claims: Mapping[str, str]) -> None:
         """Apply what a cycle left behind, directly after the cycle."""
@@ -160,6 +164,7 @@ class Backlog(ChangeListener):
             if key in self.entries and self.is_first(key):
                 self.due.add(key)  # nobody has tried it since it stands there
         self.freed.clear()
+        self.quotas_moved = False
         self.turns = dict(memory.turns)
         if any(claims.get(task) != node for task, node in self.claims.items()):
             self.report(CLAIMS)
@@ -172,6 +177,7 @@ class Backlog(ChangeListener):
         *,
         due: Iterable[str],
         freed: Iterable[str],
+        quotas_moved: bool,
         turns: dict[str, dict[str, int]],
         claims: dict[str, str],
         lapses: dict[str, float],
@@ -182,7 +188,7 @@ class Backlog(ChangeListener):
         for key, entry in entries.items():
             self._put(key, entry)
         self.due, self.freed, self.turns, self.claims = set(due), set(freed), turns, claims
-        self.lapses = lapses
+        self.lapses, self.quotas_moved = lapses, quotas_moved
 
     def followers(self) -> Iterable[str]:
         """Yield the jobs that wait behind the first of their line."""

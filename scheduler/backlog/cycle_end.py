@@ -17,8 +17,8 @@ from ..model.job import Job
 from ..model.nodes import Nodes
 from ..model.task import TaskStatus
 from ..placement import Placement
-from ..reasons import Refusal
-from .entries import Memory, Waiting
+from ..reasons import Refusal, UnschedulableReason
+from .entries import HoldingsBound, Memory, Waiting
 from .hints import ANY, ROOM, fits_nowhere, hints_of, least_of
 from .reservations import Reservations
 from .view import BacklogView, line_of
@@ -48,6 +48,7 @@ class CycleOutcome:
         full_budget: Steps of a full cycle, with which the cost of a job is compared; 0 means no limit.
         retry_after: Seconds after which a job is tried again even if no change could help it.
         stands: Whether tasks were evicted for a job.
+        quota_bounds: The bounds of quotas that a refused job waits for.
     """
 
     undecided: Sequence[Job]
@@ -58,6 +59,7 @@ class CycleOutcome:
     full_budget: int
     retry_after: float
     stands: Callable[[str], bool]
+    quota_bounds: Callable[[Job, UnschedulableReason], list[HoldingsBound]]
     nodes: Nodes
     placement: Placement
     reservations: Reservations
@@ -150,6 +152,7 @@ class CycleEnd:
             waiting,
             topics=tuple(sorted({*ANY} - {ROOM})),
             least={},
+            quotas=(),
             tried=tuple(sorted(tried)),
             line="",
             not_before=0.0,
@@ -166,7 +169,7 @@ class CycleEnd:
         before = self._view.entries.get(job.key)
         goes_on = before if rests else None
         is_known = refusal.items and job.key not in self._view.reachable  # else an action had nothing to refuse
-        topics = hints_of(job, refusal.items) if is_known else set(ANY)
+        topics, quotas = self._hints(job, refusal) if is_known else (set(ANY), set[HoldingsBound]())
         by_room = ROOM in topics
         topics.discard(ROOM)
         deadlines = [self._view.deadlines[who] for who in (job.key, "") if who in self._view.deadlines]
@@ -180,17 +183,20 @@ class CycleEnd:
         not_before = self._view.now + rest if costly else 0.0
         if goes_on is not None:
             topics.update(goes_on.topics)
+            quotas.update(goes_on.quotas)
             costly, late = max(costly, goes_on.costly), late or goes_on.late
             not_before = max(not_before, goes_on.not_before)
         if is_known and fits_nowhere(job, refusal.items, outcome.nodes, outcome.placement):
             topics.intersection_update((VOLUMES,))
             by_room = False
+            quotas.clear()
         retries = self._retries(job.key, refusal, rests=rests)
         again_after = outcome.retry_after * 2.0 ** min(retries, DOUBLED)
         return Waiting(
             refusal,
             tuple(sorted(topics)),
             least_of(job) if by_room else None,
+            tuple(sorted(quotas)),
             () if self._actions_done(tried) else tuple(sorted(tried)),
             retry_at=min([not_before if late else _next_round(self._view.now, again_after), *deadlines]),
             not_before=not_before,
@@ -214,6 +220,16 @@ class CycleEnd:
         if before is None or rests:
             return before.retries if before is not None else 0
         return before.retries + 1 if key not in self._view.due and before.refusal == refusal else 0
+
+    def _hints(self, job: Job, refusal: Refusal) -> tuple[set[str], set[HoldingsBound]]:
+        """Return the topics whose changes could help a job, and the bounds of quotas that it waits for."""
+        others, quotas = [], set[HoldingsBound]()
+        for why in refusal.items:
+            bounds = self._outcome.quota_bounds(job, why)
+            quotas.update(bounds)
+            if not bounds:
+                others.append(why)
+        return hints_of(job, others), quotas
 
 
 def _holds_room(job: Job) -> bool:

@@ -7,6 +7,20 @@ import msgspec
 from ..reasons import Refusal
 
 
+class HoldingsBound(msgspec.Struct, frozen=True, order=True):
+    """A job waits for a quota until its queue holds at most `most` of a dimension.
+
+    Attributes:
+        dimension: Empty if any change of what the queue and the queues below it hold could help.
+        needed: What counts is the part of the holdings that the queue's jobs need to start (as at admission).
+    """
+
+    queue: str
+    dimension: str = ""
+    most: int = 0
+    needed: bool = False
+
+
 class Waiting(msgspec.Struct, frozen=True):
     """State of a job that was refused. The job is skipped until a change could help it, or its time has come.
 
@@ -16,6 +30,7 @@ class Waiting(msgspec.Struct, frozen=True):
         refusal: Why the job waits.
         topics: Changes that could help (`scheduler.model.changes`).
         least: Capacity of at least this much, freed on a node, could help; None if capacity could not.
+        quotas: A change of what jobs hold, request or reserve could help if one of these bounds holds after it.
         tried: Actions that have tried the job, if a cycle was cut before all had; empty if all have.
         retry_at: When the job is tried again in any case.
         not_before: Until when the job is not tried, whatever changes, because of the cost of its last attempt.
@@ -31,6 +46,7 @@ class Waiting(msgspec.Struct, frozen=True):
     refusal: Refusal
     topics: tuple[str, ...] = ()
     least: dict[str, int] | None = None
+    quotas: tuple[HoldingsBound, ...] = ()
     tried: tuple[str, ...] = ()
     retry_at: float = 0.0
     not_before: float = 0.0

@@ -1,4 +1,4 @@
-"""Find the waiting jobs that a change may help although their entries name no topic for it: room and lapsed quota."""
+"""Find the waiting jobs that a change may help although their entries name no topic for it: room and quotas."""
 
 from __future__ import annotations
 
@@ -10,15 +10,43 @@ from ..model.changes import FREED
 from ..model.cluster import Cluster
 from ..model.nodes import Nodes
 from ..model.resources import Resource
-from .backlog import Backlog, backlog_of
+from .backlog import backlog_of
+from .entries import HoldingsBound
 from .reservations import LAPSED
 
 
-def helped_by_lapse(known: Backlog, now: float) -> Set[str]:
+def has_due(cluster: Cluster, now: float) -> bool:
+    """Whether a waiting job has to be tried again at once, although the state is as the last cycle left it."""
+    backlog = backlog_of(cluster)
+    due = backlog.due | helped_by_quota(cluster, {}) if backlog.quotas_moved else backlog.due
+    return any(backlog.entries[key].not_before <= now for key in due)
+
+
+def helped_by_lapse(cluster: Cluster, now: float) -> Set[str]:
     """Return the jobs that wait for quota, if a reservation has lapsed since the last cycle."""
-    if any(LAPSED < at <= now for at in known.lapses.values()):
-        return known.waiting_for(FREED)
+    backlog = backlog_of(cluster)
+    if any(LAPSED < at <= now for at in backlog.lapses.values()):
+        return backlog.waiting_for(FREED) | helped_by_quota(cluster, {})
     return set()
+
+
+def helped_by_quota(cluster: Cluster, released: Mapping[str, Resource]) -> set[str]:
+    """Return the jobs that wait for room in a quota of which one may have enough.
+
+    Args:
+        cluster: The state.
+        released: Queue → what it holds less than the state shows.
+    """
+    backlog, by_queue = backlog_of(cluster), cluster.sums().by_queue
+
+    def may_fit(bound: HoldingsBound) -> bool:
+        sums = by_queue.get(bound.queue)
+        if not bound.dimension or sums is None:
+            return not bound.dimension or bound.most >= 0
+        held = (sums.needed if bound.needed else sums.held).get(bound.dimension, 0)
+        return held - released.get(bound.queue, {}).get(bound.dimension, 0) <= bound.most
+
+    return {key for key in backlog.with_quotas if any(may_fit(bound) for bound in backlog.entries[key].quotas)}
 
 
 def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:

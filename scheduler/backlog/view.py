@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Set
 
 from ..model import resources
-from ..model.changes import FREED
+from ..model.changes import CLAIMS, FREED
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.resources import Resource
@@ -20,7 +20,7 @@ from ..policy.model import Policy
 from ..reasons import Refusal
 from .backlog import Backlog, backlog_of
 from .entries import Waiting
-from .helped import helped_by_lapse, helped_by_room
+from .helped import helped_by_lapse, helped_by_quota, helped_by_room
 
 
 def fingerprint(policy: Policy) -> str:
@@ -59,7 +59,9 @@ class BacklogView:
         self.entries: Mapping[str, Waiting] = known.entries
         grown = dict.fromkeys(backlog.freed, Resource())
         helped = helped_by_room(cluster, grown) if counts else set[str]()
-        self.due = known.due | helped | woken | helped_by_lapse(known, now) if counts else set()
+        if counts and known.quotas_moved:
+            helped |= helped_by_quota(cluster, {})
+        self.due = known.due | helped | woken | helped_by_lapse(cluster, now) if counts else set()
         self.has_lines = has_lines
         if known.turns or cluster.nodes.minding or _has_claims(cluster):
             self.due.update(known.followers())  # equal jobs may fare differently: they are all tried
@@ -115,21 +117,28 @@ class BacklogView:
             refusals.pop(key, None)
         return refusals
 
-    def helped_by(self, victims: Iterable[str]) -> Set[str]:
-        """Return the jobs passed over that this cycle may have helped by evicting tasks.
+    def helped_by(self, victims: Iterable[str], placed: Mapping[str, str]) -> Set[str]:
+        """Return the jobs passed over that this cycle may have helped. The state is that before the cycle.
 
-        The state is that before the cycle.
+        Args:
+            victims: The tasks that the cycle evicts.
+            placed: Task → node, for tasks that the cycle bound or that wait for capacity being freed.
         """
         if not self.entries:
             return frozenset()
-        cluster, freed = self._cluster, dict[str, Resource]()
+        cluster, freed, released = self._cluster, dict[str, Resource](), dict[str, Resource]()
         for key in victims:
             task = cluster.tasks[key]
             resources.add_to(freed.setdefault(task.node, {}), task.request)
-        if not freed:
-            return self._passed_in_vain
-        helped = self.known.waiting_for(FREED) | helped_by_room(cluster, freed) | set(self.known.followers())
-        return {key for key in helped - self.awake if self.entries[key].not_before <= self.now}
+            resources.add_to(released.setdefault(cluster.jobs[task.job].queue, {}), task.request)
+        helped = set[str]()
+        if any(placed.get(task) != node for task, node in self.known.claims.items()):
+            helped |= self.known.waiting_for(CLAIMS) | helped_by_quota(cluster, released)
+        if freed:
+            helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed) | set(self.known.followers())
+            helped |= helped_by_quota(cluster, released)
+        helped = {key for key in helped - self.awake if self.entries[key].not_before <= self.now}
+        return helped if freed else helped | self._passed_in_vain
 
     def _is_elsewhere(self, key: str) -> bool:
         line = self.entries[key].line

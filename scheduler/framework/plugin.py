@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..backlog.entries import HoldingsBound
+from ..model.job import Job
 from ..policy import schema
 from ..policy.hooks import Hook, hooks_of
 from ..policy.model import PluginOption
 from ..policy.schema import Argument, PluginRule
+from ..reasons import UnschedulableReason
 
 if TYPE_CHECKING:
     from .session import Session
@@ -68,6 +71,13 @@ class Plugin:
         """Return the value of an argument in the policy, or its default."""
         rule = schema.PLUGINS[self.name].argument(name)
         return self.option.arguments.get(name, None if rule is None else rule.default)
+
+    def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:  # noqa: ARG002
+        """Return bounds of which one must hold before a refusal by this plugin can end.
+
+        Empty if this is not such a refusal, or if its limit depends on more than queues and nodes.
+        """
+        return ()
 
     def open(self, session: Session) -> None:
         """Compute, once a cycle, the data for the plugin's answers."""

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from ..backlog.cycle_end import CycleEnd, CycleOutcome
+from ..backlog.entries import HoldingsBound
 from ..backlog.reservations import Reservations
 from ..backlog.view import BacklogView
 from ..model.cluster import Cluster
@@ -195,6 +196,7 @@ class Session:
             full_budget=work.budget.full or work.budget.cycle,
             retry_after=work.budget.retry_after,
             stands=self.nominations.stands,
+            quota_bounds=self._quota_bounds,
             nodes=self.nodes,
             placement=self.placement,
             reservations=self.reservations,
@@ -202,6 +204,9 @@ class Session:
         end = CycleEnd(self.backlog, outcome)
         decisions.memory = end.memory()
         decisions.wake_at = end.wake_at(decisions.wake_at)
+
+    def _quota_bounds(self, job: Job, why: UnschedulableReason) -> list[HoldingsBound]:
+        return [bound for plugin in self.plugins.values() for bound in plugin.quota_bounds(job, why)]
 
     def close(self) -> None:
         """Restore the original state. What plugins have computed is invalid from then on."""

@@ -22,7 +22,7 @@ from functools import partial
 
 import structlog
 
-from ..backlog.backlog import backlog_of
+from ..backlog.helped import has_due
 from ..decide import decide
 from ..framework.decisions import Decisions, Evict
 from ..framework.work import Budget
@@ -228,7 +228,7 @@ class CycleLoop:
             self._want(LAZY_UNDER_LOAD)  # publish the rest
         if self._status_builder.again_at is not None:
             self._want(max(self._status_builder.again_at - now, LAZY))
-        if decisions.cut or backlog_of(cluster).has_due(now):
+        if decisions.cut or has_due(cluster, now):
             self._want(0.0)
         if decisions.wake_at is not None:
             self._want(max(decisions.wake_at - now, DEBOUNCE))

@@ -23,6 +23,8 @@ CLAIMS = "claims"
 """A job that was to get capacity being freed gets other capacity, or none."""
 TOPICS = (FREED, PLACED, RUNNING, GROUPS, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
 """All topics except the rest (nodes, queues, classes, namespaces), which concerns every waiting job."""
+QUOTA_TOPICS = frozenset((FREED, PLACED, GROUPS, CLAIMS))
+"""The changes that could make room in a queue's quota."""
 
 
 class ChangeListener:

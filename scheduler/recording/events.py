@@ -95,6 +95,7 @@ class Remembered(msgspec.Struct, tag="remembered"):
     turns: dict[str, dict[str, int]]
     claims: dict[str, str]
     lapses: dict[str, float] = {}
+    quotas_moved: bool = False
 
 
 class Started(msgspec.Struct, tag="started"):
@@ -164,6 +165,7 @@ def apply_input(cluster: Cluster, given: Input) -> None:
                 turns=given.turns,
                 claims=given.claims,
                 lapses=given.lapses,
+                quotas_moved=given.quotas_moved,
             )
 
 

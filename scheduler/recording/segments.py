@@ -145,6 +145,7 @@ def remembered(backlog: Backlog) -> Remembered:
         backlog.turns,
         backlog.claims,
         backlog.lapses,
+        backlog.quotas_moved,
     )
 
 

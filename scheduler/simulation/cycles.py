@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..backlog.backlog import backlog_of
+from ..backlog.helped import has_due
 from ..decide import decide
 from ..framework.decisions import Decisions
 from ..framework.work import Budget
@@ -90,4 +90,4 @@ class Cycles:
     def confirm(self, now: float) -> None:
         """Note that only the cycle's own decisions changed the state: another cycle is needed only if a job is due."""
         self._version = self.cluster.version
-        self._continues = self._continues or backlog_of(self.cluster).has_due(now)
+        self._continues = self._continues or has_due(self.cluster, now)

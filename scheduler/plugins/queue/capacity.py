@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from ...backlog.entries import HoldingsBound
 from ...framework.session import Session
 from ...model import resources
+from ...model.job import Job
 from ...model.queue import ROOT, Queue
 from ...model.resources import MOST, Resource
 from ...policy.hooks import VictimQueueOrder
 from ...policy.schema import BOOL, INT, Argument
-from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved
+from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved, UnschedulableReason
 from . import hierarchy
 from .attributes import QueueAttributes
 from .plugin import fits, over_limit
@@ -30,6 +32,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
 
     name = "capacity"
     switches = frozenset({"enableHierarchy"})
+    limits_are_fixed = True
     arguments: ClassVar = {
         "ancestorReclaimLevel": Argument(
             INT,
@@ -87,6 +90,15 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         if any(_within(one, amount) for one in (attributes, *self._near(attributes))):
             return None
         return not_entitled(attributes, amount)
+
+    def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
+        if not isinstance(why, NotEntitled):
+            return super().quota_bounds(job, why)
+        attributes = self.queue_attributes.by_name[why.queue]
+        bounds = [HoldingsBound(one.name) for one in self._near(attributes)]
+        for name, least in self._least(job).items():
+            bounds.append(HoldingsBound(why.queue, name, attributes.deserved.get(name, 0) - least))
+        return tuple(bounds)
 
     def _near(self, attributes: QueueAttributes) -> Iterable[QueueAttributes]:
         """Return the ancestors whose deserved share also entitles the queue.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...backlog.entries import HoldingsBound
 from ...framework.decisions import QueueNumbers
 from ...framework.plugin import Plugin
 from ...framework.session import Session
@@ -49,6 +50,8 @@ class QueuePlugin(
     admission_name = "capability"
     """The name of the limit at admission in reasons."""
     admission_factor = 1.0
+    limits_are_fixed = False
+    """Whether the limits of queues follow from queues and nodes alone; those at admission always do."""
 
     def open(self, session: Session) -> None:
         """Fill the attributes of all queues."""
@@ -157,7 +160,26 @@ class QueuePlugin(
         else:
             yield from self.limits(attributes, task)
 
+    def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
+        """Return how much a queue may hold for the job to stay within the limit that refused it."""
+        is_admission = self.session.is_pending(job)
+        if not isinstance(why, QueueLimit) or not self.in_requests or not (is_admission or self.limits_are_fixed):
+            return ()
+        if self.queue_attributes.by_name[why.queue].children:
+            return (HoldingsBound(why.queue),)
+        hooks = self.session.hooks
+        keeps_part = hooks.job_ready(job) or hooks.job_pipelined(job)  # a part of its tasks has effects already
+        tasks = 1 if keeps_part else max(job.lacking, 1)
+        wanted = why.requested if is_admission else tasks * self._least(job).get(why.dimension, 0)
+        return (HoldingsBound(why.queue, why.dimension, why.amount - wanted, needed=is_admission),)
+
     # -------------------------------------------------------------------------------------------------------- helpers
+
+    def _least(self, job: Job) -> Resource:
+        """Return what each of the job's waiting tasks counts at least, of the dimensions that any of them requests."""
+        amounts = [self.queue_attributes.amount(it) for it in job.waiting_shapes.values() if not it.best_effort]
+        names = {name for amount in amounts for name, value in amount.items() if value > 0}
+        return {name: min(amount.get(name, 0) for amount in amounts) for name in names}
 
     def closed(self, attributes: QueueAttributes, job: Job | None = None) -> QueueClosed | QueueBroken | None:
         """Return why nothing new of this queue (or nothing of `job`) is scheduled, whatever its numbers."""

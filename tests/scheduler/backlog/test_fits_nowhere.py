@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.backlog.backlog import backlog_of
+from scheduler.backlog.helped import has_due
 from scheduler.backlog.view import BacklogView
 from scheduler.decide import decide
 from scheduler.framework.work import Budget
@@ -44,7 +45,7 @@ def cycles(world: World, budget: Budget) -> set[str]:
         world.carry_out(decisions)
         bound.update(bind.job for bind in decisions.binds)
         world.now += 0.01
-        if not (decisions.cut or decisions.phases or decisions.binds or backlog_of(world.cluster).has_due(world.now)):
+        if not (decisions.cut or decisions.phases or decisions.binds or has_due(world.cluster, world.now)):
             return bound
     raise AssertionError("the cycles do not come to an end")
 

@@ -19,6 +19,7 @@ POLICY = """
 actions: "enqueue, allocate"
 tiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]
 """
+WITHOUT_QUEUES = POLICY.replace(", {name: capacity}", "")
 
 
 def one_node(*, jobs: int, cards: int = 4, policy: str = POLICY, **more: Any) -> World:
@@ -51,10 +52,10 @@ def waiting(backlog: Backlog) -> list[str]:
 
 
 def test_a_change_that_helps_nobody_has_one_of_equal_jobs_tried() -> None:
-    world = one_node(jobs=9, capability="4 gpu")
+    world = one_node(jobs=9, policy=WITHOUT_QUEUES)
     settle(world)
     assert waiting(backlog_of(world.cluster)) == [f"j{at:02}" for at in range(4, 9)]
-    backlog_of(world.cluster).report("freed")
+    backlog_of(world.cluster).report("claims")
     assert tried(world) == ["j04"]
     assert tried(world) == []
 
@@ -96,10 +97,10 @@ def test_a_job_that_has_changed_does_not_end_the_line_behind_it() -> None:
 
 
 def test_jobs_that_differ_stand_in_lines_of_their_own() -> None:
-    world = one_node(jobs=6, capability="4 gpu")
+    world = one_node(jobs=6, policy=WITHOUT_QUEUES)
     world.load({"jobs": [{"name": "large", "queue": "q", "tasks": "2 x 1 gpu"}]})
     settle(world)
-    backlog_of(world.cluster).report("freed")
+    backlog_of(world.cluster).report("claims")
     assert tried(world) == ["j04", "large"]
 
 

@@ -1,0 +1,165 @@
+"""A job refused by a quota is tried again when its queue may have enough room, and no decision differs from trying it
+after every change.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import example, given, note
+from hypothesis import strategies as st
+
+from scheduler.backlog.backlog import backlog_of
+from scheduler.decide import decide
+from scheduler.recording.events import Decided, apply_input
+from tests.support.core.events import happen, policy_of
+from tests.support.core.random_stories import random_policy
+from tests.support.core.world import World
+
+ENQUEUE = "enqueue, allocate"
+RECLAIM = "allocate, reclaim"
+POLICY = """
+actions: "{actions}"
+tiers: [{{plugins: [{{name: priority}}, {{name: gang}}, {{name: predicates}}, {{name: capacity}}]}}]
+"""
+SIZES = range(2, 12)
+
+
+def full_queue(actions: str, phase: str, **shares: str) -> World:
+    """A queue that holds 8 cpu, and jobs of sizes of their own that wait in it; a pod of another queue runs too."""
+    world = World(policy_of(POLICY.format(actions=actions)))
+    running = {"queue": "q", "min": 1, "phase": "Running"}
+    world.load(
+        {
+            "nodes": [{"name": "n", "has": "12 cpu" if shares.get("deserved") else "80 cpu"}],
+            "queues": [{"name": "q", **shares}, {"name": "other", "deserved": "4 cpu"}],
+            "jobs": [
+                {**running, "name": "a", "tasks": "1 x 2 cpu running on n"},
+                {**running, "name": "b", "tasks": "1 x 6 cpu running on n"},
+                {**running, "name": "c", "tasks": "1 x 1 cpu running on n", "queue": "other"},
+                {**running, "name": "d", "tasks": "1 x 3 cpu running on n", "queue": "other"},
+                *(
+                    {"name": f"j{at:02}", "queue": "q", "tasks": f"1 x {at} cpu", "phase": phase, "min": 1}
+                    for at in SIZES
+                ),
+            ],
+        }
+    )
+    while tried(world):
+        pass
+    return world
+
+
+def tried(world: World) -> list[str]:
+    """Decide, and return the jobs that the cycle tried."""
+    world.cluster.last_cycle = None
+    decisions = decide(world.cluster, world.policy, world.now)
+    found = {*decisions.memory.waiting, *decisions.memory.forgotten, *(bind.job for bind in decisions.binds)}
+    apply_input(world.cluster, Decided(0, world.now, decisions))
+    world.carry_out(decisions)
+    return sorted(key.removeprefix("t/") for key in found)
+
+
+KINDS = {
+    "admission": (ENQUEUE, "Pending", {"capability": "8 cpu"}),
+    "capability": ("allocate", "Inqueue", {"capability": "8 cpu"}),
+    "deserved": (RECLAIM, "Inqueue", {"deserved": "8 cpu", "capability": "8 cpu"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_room_in_a_quota_wakes_the_jobs_that_fit_into_it(kind: str) -> None:
+    actions, phase, shares = KINDS[kind]
+    world = full_queue(actions, phase, **shares)
+    assert len(backlog_of(world.cluster).entries) == len(SIZES)
+    happen(world, {"finish": "a"})
+    assert tried(world) == ["j02"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pod_of_another_queue_that_ends_wakes_no_job_refused_by_a_quota(kind: str) -> None:
+    actions, phase, shares = KINDS[kind]
+    world = full_queue(actions, phase, **shares)
+    happen(world, {"finish": "c"})
+    assert tried(world) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_higher_quota_wakes_all_of_them(kind: str) -> None:
+    actions, phase, shares = KINDS[kind]
+    world = full_queue(actions, phase, **shares)
+    happen(world, {"change": {"Queue q": {"spec": {"capability": {"cpu": "60"}}}}})
+    assert len(tried(world)) == len(SIZES)
+
+
+@example(seed=2488, victims="leave")  # sla lets a gang keep room for a part of its tasks
+@example(seed=2076, victims="leave")  # gang does not vote on a part of its tasks
+@example(seed=452, victims="return")  # capacity that a job waits for goes to another one, and leaves some for a third
+@given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
+def test_waiting_for_room_in_a_quota_changes_no_decision(seed: int, victims: str) -> None:
+    """`World.cycle` decides each cycle a second time, on a state that remembers nothing."""
+    rng = random.Random(seed)
+    table = crowd(rng)
+    note(str(table))
+    world = World(policy_of(table["policy"]))
+    world.load(table)
+    for number in range(8):
+        world.carry_out(world.cycle(), victims)
+        world.now += rng.choice((0.0, 1.0, 40.0))
+        for event in [event_of(rng, table, number) for _ in range(rng.randint(0, 2))]:
+            note(f"after {number}: {event}")
+            happen(world, event)
+
+
+def crowd(rng: random.Random) -> dict[str, Any]:
+    """Queues with small quotas on nodes with much room, and jobs of shapes of their own."""
+    tree = rng.random() < 0.4
+    queues = [{"name": f"q{at}", **shares(rng)} for at in range(rng.randint(1, 4))]
+    for queue in queues[1:] if tree else ():
+        if rng.random() < 0.5:
+            queue["parent"] = "top"
+    if tree:
+        queues.append({"name": "top", **shares(rng)})
+    places = [queue["name"] for queue in queues if queue["name"] != "top"]
+    nodes = [{"name": f"n{at}", "has": f"{rng.choice((8, 16))} cpu, {rng.choice((4, 8))} gpu"} for at in range(2)]
+    jobs = [{"name": f"j{at:02}", **job_of(rng, places)} for at in range(rng.randint(4, 14))]
+    return {"policy": random_policy(rng, tree=tree), "queues": queues, "nodes": nodes, "jobs": jobs, "places": places}
+
+
+def shares(rng: random.Random) -> dict[str, Any]:
+    found: dict[str, Any] = {"weight": rng.randint(1, 3)}
+    for field, often in (("deserved", 0.6), ("capability", 0.7), ("guarantee", 0.2)):
+        if rng.random() < often:
+            most = 2 if field == "guarantee" else 8
+            found[field] = f"{rng.randint(1, most)} cpu, {rng.randint(1, most)} gpu"
+    return found
+
+
+def job_of(rng: random.Random, places: list[str]) -> dict[str, Any]:
+    pods = rng.choice((1, 1, 2, 3))
+    tasks = [f"{pods} x {rng.randint(1, 4)} cpu, {rng.randint(0, 3)} gpu"]
+    if rng.random() < 0.3:
+        tasks.append(f"1 x {rng.randint(1, 3)} cpu")
+    found = {
+        "queue": rng.choice(places),
+        "tasks": tasks,
+        "min": rng.randint(1, pods),
+        "phase": rng.choice(("", "Inqueue", "Inqueue")),
+        "priority": rng.choice((0, 0, 5)),
+    }
+    return {**found, "asks": "none"} if rng.random() < 0.3 else found
+
+
+def event_of(rng: random.Random, table: dict[str, Any], number: int) -> dict[str, Any]:
+    kind, job = rng.random(), rng.choice(table["jobs"])["name"]
+    if kind < 0.2:
+        return {"add": {"jobs": [{"name": f"k{number}{rng.randrange(10**6)}", **job_of(rng, table["places"])}]}}
+    if kind < 0.3:
+        queue = rng.choice(table["queues"])["name"]
+        amount = {"cpu": str(rng.randint(1, 12)), "nvidia.com/gpu": str(rng.randint(1, 12))}
+        return {"change": {f"Queue {queue}": {"spec": {rng.choice(("capability", "deserved")): amount}}}}
+    if kind < 0.5:
+        return {"leave": f"{job}-0"}
+    return rng.choice(({"finish": job}, {"delete": {"job": job}}, {"recreate": job}, {"delete": {"pod": f"{job}-1"}}))
