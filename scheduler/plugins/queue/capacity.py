@@ -55,8 +55,8 @@ class Capacity(LendingPlugin, VictimQueueOrder):
             hierarchy.hand_down(self.queue_attributes.by_name[ROOT], total)
             return
         guarantees = resources.total_of(attributes.guarantee for attributes in self.queue_attributes)
+        hierarchy.set_flat_limits(self.queue_attributes, total, guarantees)
         for attributes in self.queue_attributes:
-            attributes.limit = hierarchy.flat_limit(attributes, total, guarantees)
             cut = resources.smallest(attributes.deserved, attributes.limit, missing_is_unlimited=True)
             attributes.deserved = hierarchy.raised_to(cut, attributes.guarantee)
 

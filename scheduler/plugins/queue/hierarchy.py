@@ -9,9 +9,11 @@ other queues are scheduled as usual. (In Volcano one such queue stops all schedu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...model import objects, resources
 from ...model.queue import ROOT, Queue
-from ...model.resources import UNLIMITED, Limits, Resource
+from ...model.resources import UNLIMITED, Resource
 from .attributes import QueueAttributes, QueueAttributesTable, without_pods
 
 DEEPEST = 32
@@ -126,11 +128,13 @@ def raised_to(deserved: Resource, guarantee: Resource) -> Resource:
     return resources.largest(deserved, guarantee) if guarantee else deserved
 
 
-def flat_limit(attributes: QueueAttributes, total: Resource, guarantees: Resource) -> Limits:
-    """Return the limit of a queue without parents: its capability, at most the cluster less others' guarantees."""
-    attributes.guaranteed_to_others = resources.exceeded_part(guarantees, attributes.guarantee)
-    room = resources.plus(resources.exceeded_part(without_pods(total), guarantees), attributes.guarantee)
-    return {**resources.smallest(room, _set(without_pods(attributes.queue.capability)), missing_is_unlimited=True)}
+def set_flat_limits(queue_attributes: Iterable[QueueAttributes], total: Resource, guarantees: Resource) -> None:
+    """Set the limits of queues without parents: a queue's capability, at most the cluster less others' guarantees."""
+    free = resources.exceeded_part(without_pods(total), guarantees)
+    for attributes in queue_attributes:
+        attributes.guaranteed_to_others = resources.exceeded_part(guarantees, attributes.guarantee)
+        room, capability = resources.plus(free, attributes.guarantee), _set(without_pods(attributes.queue.capability))
+        attributes.limit = {**resources.smallest(room, capability, missing_is_unlimited=True)}
 
 
 def common_ancestors(a: QueueAttributes, b: QueueAttributes) -> int:

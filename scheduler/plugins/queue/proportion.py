@@ -34,8 +34,7 @@ class Proportion(LendingPlugin, Overused):
 
     def arrange(self) -> None:
         guarantees = resources.total_of(attributes.guarantee for attributes in self.queue_attributes)
-        for attributes in self.queue_attributes:
-            attributes.limit = hierarchy.flat_limit(attributes, self.session.total, guarantees)
+        hierarchy.set_flat_limits(self.queue_attributes, self.session.total, guarantees)
 
     def divide(self) -> None:
         busy = self.queue_attributes.busy

@@ -49,8 +49,8 @@ def _cuts_guarantees() -> None:
 
 
 def _lends_guarantees() -> None:
-    limit = hierarchy.flat_limit
-    instead((hierarchy, "flat_limit", lambda account, total, guarantees: limit(account, total, {})))()
+    set_limits = hierarchy.set_flat_limits
+    instead((hierarchy, "set_flat_limits", lambda queues, total, guarantees: set_limits(queues, total, {})))()
 
 
 def _any_work_claims() -> None:
