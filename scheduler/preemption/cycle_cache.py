@@ -6,8 +6,9 @@ for which job.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import msgspec
 
@@ -34,7 +35,7 @@ Place = tuple[bytes, Domain | None]
 """A task's shape, and the domain in which room is made for the task."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Shared:
     """The results that equal preemptors share: the order of their victims, the votes, and node costs."""
 
@@ -42,9 +43,13 @@ class Shared:
     victim_filter: VictimFilter
     pinned: Reprieve
     """The placements of all earlier requests that succeeded."""
-    rows: set[int]
-    """The rows of the nodes that have candidates."""
+    find_rows: Callable[[], set[int]]
     node_queues: dict[Place, NodeCostQueue] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> set[int]:
+        """The rows of the nodes that have candidates. Most requests are refused before any node is examined."""
+        return self.find_rows()
 
 
 class CycleCache:
@@ -92,7 +97,7 @@ class CycleCache:
         shared = self._shared.get(preemptor_kind) if preemptor_kind is not None else None
         if shared is None:
             order = Order(self._session, request.queue, self._ages)
-            shared = Shared(order, VictimFilter(request, order), self._reprieve, self.candidate_rows(request))
+            shared = Shared(order, VictimFilter(request, order), self._reprieve, partial(self.candidate_rows, request))
             if preemptor_kind is not None:
                 self._shared[preemptor_kind] = shared
         shared.victim_filter.serve(request)

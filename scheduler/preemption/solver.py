@@ -59,6 +59,7 @@ class Solver:
 
     def place(self, task: Task) -> bool:
         """Place a task, with or without victims. If no room is found, nothing changes."""
+        _ = self._shared.rows  # found before the first eviction: a node whose only candidate is evicted counts
         savepoint, before = self.statement.savepoint(), len(self.victims)
         is_allocatable = self._allocatable(task)
         if not is_allocatable:
