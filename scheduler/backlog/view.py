@@ -24,7 +24,7 @@ from .helped import helped_by_lapse, helped_by_quota, helped_by_room
 
 
 def fingerprint(policy: Policy) -> str:
-    """The fingerprint that distinguishes policies in a record."""
+    """Return the fingerprint that distinguishes policies in a record."""
     return hashlib.sha256(repr(policy).encode()).hexdigest()[:16]
 
 
@@ -85,10 +85,11 @@ class BacklogView:
         self.spent: dict[str, dict[str, int]] = {}
         self._called: set[str] = set()
         """Jobs of which the next in line was looked for."""
-        self._passed_in_vain: set[str] = set()
-        """Jobs that all actions should have tried, as was seen too late."""
+        self._skipped_too_early: set[str] = set()
+        """Jobs of which the cycle learned too late that an earlier action should have tried them."""
 
     def rests(self, key: str, entry: Waiting) -> bool:
+        """Whether a waiting job is not tried in this cycle: its attempts were expensive, or nothing could help it."""
         if entry.not_before > self.now:
             return True
         return key not in self.due and self.now < entry.retry_at
@@ -111,9 +112,9 @@ class BacklogView:
         return [(key, entry.places) for key, entry in tried if entry.places and self.rests(key, entry)]
 
     def passed_over(self, undecided: Set[str]) -> dict[str, Refusal]:
-        """The refusals that stand, as nobody tries these jobs now."""
+        """Return the refusals of the jobs that this cycle does not try."""
         refusals = dict(self.known.refusals)
-        for key in self.awake | (self.due - undecided):  # what rests and was told may run by now
+        for key in self.awake | (self.due - undecided):  # a job that rests and is due may run by now
             refusals.pop(key, None)
         return refusals
 
@@ -138,7 +139,7 @@ class BacklogView:
             helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed) | set(self.known.followers())
             helped |= helped_by_quota(cluster, released)
         helped = {key for key in helped - self.awake if self.entries[key].not_before <= self.now}
-        return helped if freed else helped | self._passed_in_vain
+        return helped if freed else helped | self._skipped_too_early
 
     def _is_elsewhere(self, key: str) -> bool:
         line = self.entries[key].line
@@ -169,16 +170,17 @@ class BacklogView:
         if not follower or follower in self.awake or follower in self.due:
             return ""  # it is tried anyway: time alone may have woken it
         if any(key in tried for action, tried in self.tried.items() if action != self.action):
-            self._passed_in_vain.add(follower)  # an action before this one would have tried it as well
+            self._skipped_too_early.add(follower)  # an action before this one would have tried it as well
             return ""
         self.due.add(follower)
         return follower
 
-    def lost(self, key: str) -> None:
-        """A job cannot keep what it waits for: it is tried again."""
+    def wake(self, key: str) -> None:
+        """Try a job again that cannot keep the capacity for which it waits."""
         self.due.add(key)
 
     def begin(self, job: Job) -> None:
+        """Record that the running action tries a job."""
         self._trying = job.key
         self.tried[self.action].add(job.key)
 
@@ -191,29 +193,30 @@ class BacklogView:
         self.reachable.add(job.key)
 
     def end(self, job: Job, steps: int) -> None:
+        """Record that the attempt is over, and its cost."""
         self._trying = ""
         self.cost[job.key] = self.cost.get(job.key, 0) + steps
 
-    def late(self, job: Job) -> None:
-        """The job has cost more than a job may."""
+    def exceeded_cap(self, job: Job) -> None:
+        """Record that a job exceeded the maximum of one job."""
         self.too_costly.add(job.key)
 
     def deadline(self, time: float) -> None:
-        """Time alone changes the outcome, for the job that is being tried or for any."""
+        """Record when time alone changes the outcome, for the job that is being tried or else for any job."""
         self.deadlines[self._trying] = min(time, self.deadlines.get(self._trying, time))
 
-    def in_vain(self, queue: str, namespace: str, steps: int) -> None:
-        """A queue's, and in it a namespace's, turn has come to nothing."""
+    def count_useless(self, queue: str, namespace: str, steps: int) -> None:
+        """Count the steps of an attempt without success for its queue, and for the namespace in the queue."""
         spent = self.spent.setdefault(self.action, {})
         for who in (queue, f"{queue} {namespace}"):
             spent[who] = spent.get(who, 0) + steps
 
     @property
     def takes_turns(self) -> bool:
-        """Whether the action that runs goes on with what a cycle that was cut has left of it."""
+        """Whether a cycle that was cut left jobs of the running action, so that queues take turns."""
         return self.action in self.turns
 
-    def spent_in_vain(self, *who: str) -> int:
+    def useless_steps(self, *who: str) -> int:
         """Return the useless steps of a queue (or a namespace in it) since the action was first cut, else 0."""
         before = self.turns.get(self.action)
         if before is None:

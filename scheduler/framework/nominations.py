@@ -73,7 +73,7 @@ class Nominations:
                 self._restore(job, task, statement)
         for key, places in session.backlog.places():
             if not self._keep(key, places):
-                session.backlog.lost(key)
+                session.backlog.wake(key)
 
     def _keep(self, key: str, places: Mapping[str, str]) -> bool:
         """Keep a job waiting where a cycle that was cut left it waiting for capacity being freed."""

@@ -56,7 +56,7 @@ class ServingOrder:
             spent, bound, evicted = work.spent, len(binds), len(evictions)
             yield queue, job
             if work.spent > spent and len(binds) == bound and len(evictions) == evicted:
-                backlog.in_vain(queue.name, job.namespace, work.spent - spent)
+                backlog.count_useless(queue.name, job.namespace, work.spent - spent)
             if (follower := self._session.next_in_line(job)) is not None:
                 jobs.push(follower)
             self._queues.push(queue)
@@ -87,7 +87,7 @@ class ServingOrder:
             yield jobs.pop()
 
     def _least_in_vain(self, queue: Queue) -> tuple[Any, ...]:
-        return (self._session.backlog.spent_in_vain(queue.name), *self._session.hooks.queue_key(queue))
+        return (self._session.backlog.useless_steps(queue.name), *self._session.hooks.queue_key(queue))
 
     def _in_order(self, _queue: str, jobs: Iterable[Job]) -> LazyPriorityQueue[Job]:
         """Return the jobs of a queue in the policy's order."""
@@ -131,4 +131,4 @@ class _NamespacesOfQueue:
         return job
 
     def _key(self, name: str) -> tuple[Any, ...]:
-        return (self._session.backlog.spent_in_vain(self._queue, name), name)
+        return (self._session.backlog.useless_steps(self._queue, name), name)

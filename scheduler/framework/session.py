@@ -293,6 +293,6 @@ class Attempt:
                 del each[length:]
             self._on_cap()
             session.refuse(job, [TooCostly(session.backlog.action, error.field)])
-            session.backlog.late(job)
+            session.backlog.exceeded_cap(job)
         session.backlog.end(job, session.work.spent - self._before)
         return is_capped
