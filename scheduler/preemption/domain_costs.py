@@ -40,7 +40,7 @@ class DomainCosts:
         """Forget the costs of the domains that contain any of these rows."""
         gone = frozenset(rows)
         for costs in self._costs.values():
-            for domain in [it for it in costs if not gone.isdisjoint(it.rows.tolist())]:
+            for domain in [domain for domain in costs if not gone.isdisjoint(domain.rows.tolist())]:
                 del costs[domain]
 
     def clear(self) -> None:

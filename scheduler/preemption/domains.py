@@ -93,7 +93,7 @@ class _Search:
         """Return the domain of each task with `outer` for the whole job; None if every subgroup finds no domain."""
         by_task: dict[str, Domain | None] = {}
         taken = np.zeros_like(self._nodes.allocatable)
-        for group in sorted(groups, key=lambda it: (-it.lacking, it.name)):
+        for group in sorted(groups, key=lambda wanted: (-wanted.lacking, wanted.name)):
             own = [self._tasks[task.key] for task in group.tasks if task.key in self._tasks]
             closeness = self._hooks.closeness(self._job, group) if own and group.name else None
             if closeness is None or not closeness.is_hard:

@@ -113,7 +113,7 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
             nobody = NoVictims(request.action, waiting[0].key, room.candidates, of_no_use)
             session.refuse(job, list(refusals)[:1] or [nobody])
         return False
-    price, _, request.where = min(found, key=lambda it: it[:2])
+    price, _, request.where = min(found, key=lambda ranked: ranked[:2])
     solver, starts, whys = _search(request, tasks, cache, None)
     if are_known and not (starts and _cost_of(solver) == price):
         solver.statement.discard()

@@ -177,7 +177,7 @@ class QueuePlugin(
 
     def _least(self, job: Job) -> Resource:
         """Return what each of the job's waiting tasks counts at least, of the dimensions that any of them requests."""
-        amounts = [self.queue_attributes.amount(it) for it in job.waiting_shapes.values() if not it.best_effort]
+        amounts = [self.queue_attributes.amount(task) for task in job.waiting_shapes.values() if not task.best_effort]
         names = {name for amount in amounts for name, value in amount.items() if value > 0}
         return {name: min(amount.get(name, 0) for amount in amounts) for name in names}
 
