@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hypothesis import example, given, note
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.backlog.backlog import Backlog, backlog_of
 from scheduler.decide import decide
-from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
+from tests.support.core.stories import run_story, settle, tried
 from tests.support.core.world import World
 
 POLICY = """
@@ -29,22 +29,6 @@ def one_node(*, jobs: int, cards: int = 4, policy: str = POLICY, **more: Any) ->
     world.load({"nodes": [{"name": "n", "has": f"16 cpu, {cards} gpu"}], "queues": [queue]})
     world.load({"jobs": [{"name": f"j{at:02}", "queue": "q", "tasks": "1 x 1 gpu"} for at in range(jobs)]})
     return world
-
-
-def tried(world: World) -> list[str]:
-    """Decide, carry out the decisions, and return the jobs that the cycle tried."""
-    world.cluster.last_cycle = None
-    decisions = decide(world.cluster, world.policy, world.now)
-    found = {*decisions.memory.waiting, *decisions.memory.forgotten, *(bind.job for bind in decisions.binds)}
-    apply_input(world.cluster, Decided(0, world.now, decisions))
-    world.carry_out(decisions)
-    return sorted(key.removeprefix("t/") for key in found)
-
-
-def settle(world: World) -> None:
-    """Run cycles until none tries a job."""
-    while tried(world):
-        pass
 
 
 def waiting(backlog: Backlog) -> list[str]:
@@ -109,16 +93,7 @@ def test_jobs_that_differ_stand_in_lines_of_their_own() -> None:
 def test_lines_change_no_decision(seed: int, victims: str) -> None:
     """`World.cycle` decides each cycle a second time, on a state without lines."""
     rng = random.Random(seed)
-    table = crowd(rng)
-    note(str(table))
-    world = World(policy_of(table["policy"]))
-    world.load(table)
-    for number in range(10):
-        world.carry_out(world.cycle(), victims)
-        world.now += rng.choice((0.0, 1.0, 40.0))
-        for event in [event_of(rng, table, number) for _ in range(rng.randint(0, 2))]:
-            note(f"after {number}: {event}")
-            happen(world, event)
+    run_story(rng, crowd(rng), event_of, victims=victims, cycles=10)
 
 
 def crowd(rng: random.Random) -> dict[str, Any]:

@@ -8,14 +8,13 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, note
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.backlog.backlog import backlog_of
-from scheduler.decide import decide
-from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
+from tests.support.core.stories import run_story, settle, tried
 from tests.support.core.world import World
 
 ENQUEUE = "enqueue, allocate"
@@ -47,19 +46,8 @@ def full_queue(actions: str, phase: str, **shares: str) -> World:
             ],
         }
     )
-    while tried(world):
-        pass
+    settle(world)
     return world
-
-
-def tried(world: World) -> list[str]:
-    """Decide, and return the jobs that the cycle tried."""
-    world.cluster.last_cycle = None
-    decisions = decide(world.cluster, world.policy, world.now)
-    found = {*decisions.memory.waiting, *decisions.memory.forgotten, *(bind.job for bind in decisions.binds)}
-    apply_input(world.cluster, Decided(0, world.now, decisions))
-    world.carry_out(decisions)
-    return sorted(key.removeprefix("t/") for key in found)
 
 
 KINDS = {
@@ -101,16 +89,7 @@ def test_a_higher_quota_wakes_all_of_them(kind: str) -> None:
 def test_waiting_for_room_in_a_quota_changes_no_decision(seed: int, victims: str) -> None:
     """`World.cycle` decides each cycle a second time, on a state that remembers nothing."""
     rng = random.Random(seed)
-    table = crowd(rng)
-    note(str(table))
-    world = World(policy_of(table["policy"]))
-    world.load(table)
-    for number in range(8):
-        world.carry_out(world.cycle(), victims)
-        world.now += rng.choice((0.0, 1.0, 40.0))
-        for event in [event_of(rng, table, number) for _ in range(rng.randint(0, 2))]:
-            note(f"after {number}: {event}")
-            happen(world, event)
+    run_story(rng, crowd(rng), event_of, victims=victims, cycles=8)
 
 
 def crowd(rng: random.Random) -> dict[str, Any]:
