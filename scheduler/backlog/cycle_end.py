@@ -1,7 +1,7 @@
 """Write what the next cycles have to know of one that ends: which jobs wait, for what, and since when.
 
 A job is remembered with the changes that could help it (`scheduler.backlog.hints`), and with the time when it is tried
-again in any case. A job that got something, or that nobody had a reason to refuse, is forgotten.
+again in any case. A job is forgotten if it got something, or if no action had a reason to refuse it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is remembered of waiting jobs, as data: it leaves a cycle in its decisions and returns as an input."""
+"""The memory of waiting jobs, as data: a cycle returns it with its decisions, and it is an input of the next."""
 
 from __future__ import annotations
 

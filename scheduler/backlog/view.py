@@ -185,7 +185,7 @@ class BacklogView:
         self.tried[self.action].add(job.key)
 
     def left_to_allocate(self, job: Job) -> None:
-        """Record that the action that runs did not refuse the job: it could start on room that nobody has to leave.
+        """Record that the current action did not refuse the job: the job could start without evictions.
 
         Allocate may give that room to other jobs and refuse this one. Its refusal says nothing about what the action
         decides without that room, so the job is tried again after any change.

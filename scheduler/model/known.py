@@ -15,7 +15,7 @@ from .card_demand import VGPU_MEMORY
 
 
 class Known:
-    """What is known from nodes and queues, one by one."""
+    """Count the resources that nodes and queues name, and keep the smallest card of each node."""
 
     def __init__(self) -> None:
         self._names: Counter[str] = Counter(dict.fromkeys((resources.CPU, resources.MEMORY, resources.PODS), 1))

@@ -1,4 +1,4 @@
-"""What a PodGroup may name, and whether a new version of a PodGroup frees something for other jobs."""
+"""Check what a PodGroup names, and tell whether its new version frees something for other jobs."""
 
 from __future__ import annotations
 

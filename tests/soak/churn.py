@@ -80,8 +80,10 @@ PATIENCE = 300.0
 FLAT = 1.0
 """Megabytes an hour that memory may grow from the first rest on."""
 RESTS, SETTLED = 6, 160.0
-"""Rests, the last in the end; and seconds within which the API server closes connections that nobody uses (90), each of
-0.3 MB here, and the scheduler returns free memory to the system (60).
+"""Number of rests, of which the last is at the end; and the seconds of a rest.
+
+Within 90 s the API server closes idle connections, of which each takes 0.3 MB here; within 60 s the scheduler returns
+free memory to the system.
 """
 
 

@@ -1,4 +1,4 @@
-"""What a scheduler lacks because of the API in which gangs are written."""
+"""A scheduler lacks scenarios that the API in which gangs are written cannot express."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that arrive one after the other in a random tree of queues, and never end: at some time nobody is evicted."""
+"""Evictions end: jobs arrive one after the other in a random tree of queues, run for ever, and come to rest."""
 
 from __future__ import annotations
 
