@@ -29,23 +29,7 @@ def read(config: pytest.Config) -> Options:
         values.folder(config, "binaries"),
         values.file(config, "policy"),
     )
-    try:
-        settings = Settings(
-            kind=cast(ClusterKind, values.text(config, "cluster") or "auto"),  # it checks the name itself
-            kube_context=values.text(config, "kube-context"),
-            reuse=bool(values.value(config, "reuse-cluster")),
-            keep=bool(values.value(config, "keep-cluster")),
-            kind_image=values.text(config, "kind-image"),
-            kind_config=kind_config,
-            binaries=binaries,
-            kubernetes_version=values.text(config, "kubernetes-version"),
-        )
-        if settings.kind == "existing" and settings.kube_context:
-            from ..clusters import existing  # noqa: PLC0415 - only for this option
-
-            existing.only_context(existing.source(settings.kubeconfig), settings.kube_context)
-    except ClusterError as problem:
-        raise pytest.UsageError(str(problem)) from None
+    settings = _settings(config, kind_config, binaries)
     scale = values.text(config, "timeout-scale") or "1"
     adapter = _adapter(config, settings)
     if settings.kind == "simulated":
@@ -79,6 +63,28 @@ def read(config: pytest.Config) -> Options:
         features=_paths(config, "schedspec_features"),
         steps=_paths(config, "schedspec_steps"),
     )
+
+
+def _settings(config: pytest.Config, kind_config: Path | None, binaries: Path | None) -> Settings:
+    """Return the settings of the cluster; the context of an existing cluster is checked now."""
+    try:
+        settings = Settings(
+            kind=cast(ClusterKind, values.text(config, "cluster") or "auto"),  # it checks the name itself
+            kube_context=values.text(config, "kube-context"),
+            reuse=bool(values.value(config, "reuse-cluster")),
+            keep=bool(values.value(config, "keep-cluster")),
+            kind_image=values.text(config, "kind-image"),
+            kind_config=kind_config,
+            binaries=binaries,
+            kubernetes_version=values.text(config, "kubernetes-version"),
+        )
+        if settings.kind == "existing" and settings.kube_context:
+            from ..clusters import existing  # noqa: PLC0415 - only for this option
+
+            existing.only_context(existing.source(settings.kubeconfig), settings.kube_context)
+    except ClusterError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    return settings
 
 
 def _paths(config: pytest.Config, name: str) -> tuple[Path, ...]:
