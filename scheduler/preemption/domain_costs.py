@@ -7,12 +7,10 @@ change which of its tasks are spare. The search is repeated in the domain that i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ..model.nodes import Nodes
 from ..topology.domains import Domain
-
-Cost = tuple[Any, ...]
+from .node_queue import Cost
 
 
 class DomainCosts:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import msgspec
 
@@ -33,6 +32,7 @@ from ..topology.closeness import Closeness
 from ..topology.domains import Domain
 from .cycle_cache import CycleCache, Kind, request_kind
 from .domains import Limits, by_subgroup, limits_of, places
+from .node_queue import Cost
 from .request import RECLAIM, PreemptionRequest, Where
 from .solver import Solver
 from .units import members_that_stay
@@ -85,7 +85,7 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
     compared = closeness.compared if closeness is not None else 1
     session, job = request.session, request.job
     costs, kind = cache.domain_costs, _kind_of_trials(request, closeness, tasks)
-    found: list[tuple[tuple[Any, ...], int, Where]] = []
+    found: list[tuple[Cost, int, Where]] = []
     refusals: dict[UnschedulableReason, None] = {}
     are_known = False
     for number, where in enumerate(wheres):
@@ -126,7 +126,7 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
     return True
 
 
-def _cost_of(solver: Solver) -> tuple[Any, ...]:
+def _cost_of(solver: Solver) -> Cost:
     return cost([victim.option for victim in solver.victims])
 
 
