@@ -70,16 +70,16 @@ def main(arguments: Sequence[str] | None = None, *, program: str = _PROGRAM, exa
 def _run(given: argparse.Namespace, command: str) -> int:
     from .kube import ConfigError  # noqa: PLC0415 - the other commands need no client
     from .live import log  # noqa: PLC0415
-    from .live.policy_file import PolicyUnreadable  # noqa: PLC0415
     from .live.process import control, serve  # noqa: PLC0415
     from .live.server import ListenError  # noqa: PLC0415
+    from .policy.file import UnreadablePolicyError  # noqa: PLC0415
     from .policy.loader import PolicyError  # noqa: PLC0415
 
     options = options_from(given)
     log.set_up(options.log_level)
     try:
         return asyncio.run((serve if command == "run" else control)(options))
-    except (ConfigError, ListenError, PolicyError, PolicyUnreadable) as error:
+    except (ConfigError, ListenError, PolicyError, UnreadablePolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
 

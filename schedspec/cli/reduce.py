@@ -54,7 +54,8 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
         raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
     because = of_record.because_of(state) if because == of_record.FAILED else because
     known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors)
-    found = room.reduce_incident(state, because, _text_of(policy) if policy is not None else "", known)
+    text = distribution.load("scheduler.policy.file").read_policy(policy) if policy is not None else ""
+    found = room.reduce_incident(state, because, text, known)
     origin = f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"
     lines = written.write(out, found, [origin])
     click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
@@ -69,13 +70,6 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
         return 1
     click.echo(f"  it passes: {distribution.prompt()} test {out} --cluster simulated")
     return 0
-
-
-def _text_of(policy: Path) -> str:
-    try:
-        return policy.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise HarnessError(f"--policy {policy}: not a text file ({problem})\n  do next: name a policy file") from None
 
 
 def _print_broken(out: Path, monitor: str) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from ..model.errors import BadInputError
+from ..policy.file import read_policy
 from ..policy.loader import load_policy
 from ..state import State
 from .as_steps import merge_steps, variants
@@ -174,10 +175,7 @@ def _broken(case: Case, because: str, name: str, known: Known) -> Broken:
 
 
 def _policy_at(path: Path) -> str:
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise IncidentError(f"policy {path}: cannot be read ({error})\n  do next: name a policy file") from None
+    text = read_policy(path)
     load_policy(text, str(path))
     return _plain(text)
 

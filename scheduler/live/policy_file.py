@@ -3,8 +3,8 @@
 The one rule: one policy is always in force. A file that cannot be read or is refused leaves that policy in force, and
 the reason is reported.
 
-No file at the path can block the event loop: only regular files of at most `LARGEST` bytes are read, and a file of more
-than `_SMALL` bytes is parsed in a thread.
+No file at the path can block the event loop: `scheduler.policy.file` reads only regular files of bounded size, and a
+file of more than `_SMALL` bytes is parsed in a thread.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..policy.file import LARGEST, UnreadablePolicyError, read_policy
 from ..policy.loader import DEFAULT_TEXT, PolicyError, load_policy
 from ..policy.model import Policy
 
@@ -25,10 +24,8 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY = 0.1
 """Seconds between two checks of the file's size and times."""
-LARGEST = 1 << 20
-"""Maximum bytes of a policy file."""
 _SMALL = 16_384
-"""Maximum bytes that are parsed on the event loop, in about 0.1 s. A file of `LARGEST` bytes takes up to 8 s."""
+"""Maximum bytes that are parsed on the event loop, in about 0.1 s. The largest file takes up to 8 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ class PolicyFile:
         self.on_change = on_change
         self._seen: object = None if path is None else _signature(path)
         """Signature of the file that was loaded last, or is being loaded."""
-        text = DEFAULT_TEXT if path is None else _read(path)
+        text = DEFAULT_TEXT if path is None else read_policy(path)
         source = "default" if path is None else str(path)
         self.current = InForce(load_policy(text, source), source, text)
 
@@ -101,10 +98,6 @@ class PolicyFile:
         self.on_change(loaded)
 
 
-class PolicyUnreadable(Exception):  # noqa: N818 - as the errors of the API
-    """The file cannot be read."""
-
-
 def _load(path: Path, before: InForce) -> InForce:
     """Return the policy in force for the current file: its policy, or the old one with the reason of the refusal.
 
@@ -112,46 +105,16 @@ def _load(path: Path, before: InForce) -> InForce:
     """
     text = ""
     try:
-        text = _read(path)
+        text = read_policy(path)
         if text == before.text and not before.error:
             return before
         return InForce(load_policy(text, str(path)), str(path), text)
-    except (PolicyError, PolicyUnreadable) as error:
+    except (PolicyError, UnreadablePolicyError) as error:
         why = str(error)
     except Exception as error:  # a defect that shows on one file must not stop the scheduling
         log.exception("unexpected error while the policy file was checked")
         why = f"{path}: unexpected error: {error!r}; write the file again"
     return InForce(before.policy, before.path, before.text, why, text)
-
-
-def _read(path: Path) -> str:
-    """Return the text of a file.
-
-    Raises:
-        PolicyUnreadable: The path is not a regular file, or the file is too large or not UTF-8.
-    """
-
-    def problem(why: str) -> PolicyUnreadable:
-        return PolicyUnreadable(f"{path}: cannot read the policy file: {why}; name a readable one with --policy")
-
-    try:
-        # a FIFO without a writer must not block, also where it replaces the file right before the call
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
-                raise problem(f"{_kind_of(mode)} is no regular file")
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise problem(f"it is larger than {LARGEST:,} bytes")
-        return data.decode()
-    except OSError as error:
-        raise problem(error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise problem("not UTF-8") from error
-
-
-def _kind_of(mode: int) -> str:
-    kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a character device", stat.S_IFBLK: "a block device"}
-    return kinds.get(stat.S_IFMT(mode), "what stands there")
 
 
 def _signature(path: Path) -> object:

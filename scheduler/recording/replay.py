@@ -20,6 +20,7 @@ from ..decide import decide
 from ..framework.decisions import Bind, Decisions
 from ..framework.work import UNLIMITED
 from ..model.cluster import Cluster
+from ..policy.file import UnreadablePolicyError, read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
@@ -130,7 +131,7 @@ def main(given: argparse.Namespace) -> int:
     """
     out = sys.stdout.write
     try:
-        other = load_policy(given.policy.read_text(), str(given.policy)) if given.policy else None
+        other = load_policy(read_policy(given.policy), str(given.policy)) if given.policy else None
         count = 0
         differing: list[_ChangedCycle] = []
         for cycle in cycles(given.recording):
@@ -148,7 +149,7 @@ def main(given: argparse.Namespace) -> int:
             differing.append(changed)
             if given.output == "text":
                 out(f"{changed.cycle}\n" + "".join(f"  {line}\n" for line in changed.says))
-    except (RecordError, PolicyError) as error:
+    except (RecordError, PolicyError, UnreadablePolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except OSError as error:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..model import objects, resources, times
+from ..policy.file import UnreadablePolicyError, read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
 from ..simulation import OnEviction, Settings
@@ -90,7 +91,7 @@ def main(given: argparse.Namespace, make_monitor: MakeMonitor | None = None) -> 
         sys.stdout.write(render(outcome.end, given.out, outcome.stuck, outcome.examples))
         if given.against is not None:
             sys.stdout.write(differences(given.against, given.out))
-    except (InputError, PolicyError, StateError) as error:
+    except (InputError, PolicyError, StateError, UnreadablePolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     if outcome.problem:
@@ -107,7 +108,7 @@ def _simulate(given: argparse.Namespace, make_monitor: MakeMonitor | None) -> Ou
     policy, name = _policy_of(given, inputs)
     monitor = None
     if make_monitor is not None and given.state is None:
-        text = (given.policy or _POLICY).read_text("utf-8")
+        text = read_policy(given.policy or _POLICY)
         monitor = make_monitor(text, inputs.scene.nodes, inputs.scene.queues)
     settings = Settings(start_delay=given.start_delay, grace=given.grace)
     until = inputs.until if given.until is None else min(inputs.start + given.until, inputs.until)
@@ -143,11 +144,4 @@ def _policy_of(given: argparse.Namespace, inputs: Inputs) -> tuple[Policy, str]:
     if given.policy is None and inputs.policy:
         return load_policy(inputs.policy, str(given.state)), f"that of {given.state}"
     path = given.policy or _POLICY
-    return _read_policy(path), str(path.name if given.policy is None else path)
-
-
-def _read_policy(path: Path) -> Policy:
-    try:
-        return load_policy(path.read_text("utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(str(path), f"cannot be read: {error}", "name a policy file") from error
+    return load_policy(read_policy(path), str(path)), str(path.name if given.policy is None else path)

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from scheduler.live import policy_file
-from scheduler.live.policy_file import InForce, PolicyFile, PolicyUnreadable
+from scheduler.live.policy_file import InForce, PolicyFile
+from scheduler.policy.file import UnreadablePolicyError
 from scheduler.policy.loader import PolicyError, load_policy
 from tests.support.fake_server import cancelled, until
 
@@ -104,7 +105,7 @@ def test_a_swapped_config_map_of_equal_size_and_time_is_noticed(tmp_path: Path) 
 
 
 def test_a_start_with_a_bad_or_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PolicyUnreadable, match="name a readable one with --policy"):
+    with pytest.raises(UnreadablePolicyError, match="name a readable one with --policy"):
         PolicyFile(tmp_path / "nothing")
     file = tmp_path / "policy.yaml"
     file.write_text(BAD)
@@ -134,7 +135,7 @@ NO_POLICIES: dict[str, tuple[Callable[[Path], Any], str]] = {
 def test_only_a_regular_file_of_bounded_size_is_read(make: Callable[[Path], Any], why: str, tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     make(file)
-    with pytest.raises(PolicyUnreadable, match=why):
+    with pytest.raises(UnreadablePolicyError, match=why):
         PolicyFile(file)
     file.rename(tmp_path / "other") if not file.is_dir() else file.rmdir()
     file.write_text(GOOD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,11 @@ def test_another_policy_shows_what_it_would_have_decided(
     [
         (["nowhere"], "holds no recording; `run --record"),
         (["{recording}", "--cycle", "9"], "holds no cycle 9"),
-        (["{recording}", "--policy", "missing.yaml"], "missing.yaml: No such file or directory"),
+        (
+            ["{recording}", "--policy", "missing.yaml"],
+            "cannot read the policy file: No such file",
+        ),
+        (["{recording}", "--policy", "{pipe}"], "a FIFO is no regular file"),
         (["{plain}"], "is a gzip file"),
         (["{other}"], "does not begin with a checkpoint"),
         (["{future}"], "is a recording of version 99, this program reads version 2"),
@@ -142,7 +147,9 @@ def test_what_cannot_be_replayed_is_refused_by_name(
         gzip.compress(b'{"type":"started","version":99,"scheduler_names":[],"node_selector":{}}\n'),
     )
     broken.write_bytes(gzip.compress(b"{x}\n"))
-    places = {"recording": reclaimed, "plain": plain, "other": other, "future": future, "broken": broken}
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    places = {"recording": reclaimed, "plain": plain, "other": other, "future": future, "broken": broken, "pipe": pipe}
 
     assert main(["replay", *(text.format(**places) for text in arguments)]) == 2
     assert message in capsys.readouterr().err

@@ -1,0 +1,50 @@
+"""Read the text of a policy file.
+
+Users, ConfigMaps and pull requests supply the file, so only a regular file of at most `LARGEST` bytes in UTF-8 is read.
+No other kind of file blocks the reader or fills its memory.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ..model.errors import BadInputError
+
+LARGEST = 1 << 20
+"""Maximum bytes of a policy file."""
+
+
+class UnreadablePolicyError(BadInputError):
+    """The policy file cannot be read."""
+
+
+def read_policy(path: Path) -> str:
+    """Return the text of a policy file.
+
+    Raises:
+        UnreadablePolicyError: The path is not a regular file, or the file is too large or not UTF-8.
+    """
+
+    def problem(why: str) -> UnreadablePolicyError:
+        return UnreadablePolicyError(f"{path}: cannot read the policy file: {why}; name a readable one with --policy")
+
+    try:
+        # a FIFO without a writer must not block, also where it replaces the file right before the call
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
+                raise problem(f"{_kind_of(mode)} is no regular file")
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise problem(f"it is larger than {LARGEST:,} bytes")
+        return data.decode()
+    except OSError as error:
+        raise problem(error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise problem("not UTF-8") from error
+
+
+def _kind_of(mode: int) -> str:
+    kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a character device", stat.S_IFBLK: "a block device"}
+    return kinds.get(stat.S_IFMT(mode), "the path")
