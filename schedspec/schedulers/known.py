@@ -62,7 +62,7 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     signatures: Annotated[list[Signature], msgspec.Meta(min_length=1)]
     """The failures that were seen; a failure that matches none of them is not known."""
     upstream: str = ""
-    """Where it is discussed."""
+    """The issue of the other project, or its document that promises otherwise or says why."""
     sometimes: bool = False
     """True if it happens in some runs only: a run without it passes."""
     versions: list[str] = []

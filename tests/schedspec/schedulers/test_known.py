@@ -31,4 +31,4 @@ def test_a_known_difference_is_of_a_scenario(name: str, entry: known.KnownDiffer
     ]
     assert not entry.example or any(entry.example.items() <= row.items() for row in rows)
     assert entry.instead
-    assert entry.upstream.startswith("https://") or not entry.upstream
+    assert entry.upstream.startswith("https://")
