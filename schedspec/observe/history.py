@@ -126,6 +126,15 @@ class History:
             at = self._versions[-1].at if self._versions else self.began
             return View(self, dict(self._live), len(self._versions), at)
 
+    def until(self, at: float) -> View:
+        """Return the state at a moment (monotonic seconds), without the versions that came later."""
+        view = View(self, {}, 0, self.began)
+        for version in self.since(0):
+            if version.at > at:
+                break
+            view._step(version)
+        return view
+
     def since(self, seq: int) -> Sequence[Version]:
         """Return the versions after `seq`."""
         with self._changed:

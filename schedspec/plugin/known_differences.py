@@ -7,6 +7,7 @@ becomes an expected failure; a scenario that has changed, or that fails for anot
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -43,13 +44,18 @@ def settle(item: pytest.Item) -> None:
 
 
 def signature(run: ScenarioRun) -> tuple[str, Amounts, Amounts]:
-    """Return the failed sentence, the amounts that it expects, and the amounts that the cluster showed."""
+    """Return the failed sentence, the amounts that it expects, and the amounts that the cluster showed when it failed.
+
+    A monitor judges the whole scenario, so for its finding the amounts at the end of the scenario count.
+    """
+    failed_at = math.inf
     if isinstance(run.problem, JudgedError):
         sentence, rows = run.findings[0].partition(",")[0], 0
     else:
         last = run.sentences[-1]
         planned = next((step for step in run.planned if step.line == last.line), last)
         sentence, rows = last.text, max(0, len(planned.table) - 1)
+        failed_at = math.inf if last.ended is None else last.ended
     expected: Amounts = {}
     if "evicted" in sentence and (rows or _NUMBER.search(sentence)):
         found = _NUMBER.search(sentence)
@@ -58,7 +64,7 @@ def signature(run: ScenarioRun) -> tuple[str, Amounts, Amounts]:
         expected["evictions"] = 0
     if run.history is None:
         return sentence, expected, {}
-    view = run.history.now()
+    view = run.history.until(failed_at)
     for name in re.findall(r'"([^"]+)" runs$', sentence):
         expected[f"running {name}"] = wanted_pods(view, name) or 0
     return sentence, expected, _shows(view)

@@ -142,3 +142,13 @@ def test_phases_are_told_as_often_as_they_are_entered() -> None:
 def test_exactly_so_many_of_several() -> None:
     assert queries.exactly_of(1, ["a", "b"], "run", [True, False]).ok
     assert queries.exactly_of(1, ["a", "b"], "run", [True, True]).seen == "2: a, b"
+
+
+def test_the_state_of_a_moment_lacks_what_came_later() -> None:
+    history = History("ns")
+    show(history, "a-0", node="n1", phase="Running")
+    show(history, "a-0", node="n1", phase="Running", evicted=True)
+    running, evicted = history.versions(Kind.POD)
+    assert not queries.evictions(history.until(running.at))
+    assert len(queries.evictions(history.until(evicted.at))) == 1
+    assert not list(history.until(history.began).mine(Kind.POD))
