@@ -39,7 +39,8 @@ class VolcanoProcesses:
         self._site, self._programs = site, programs
         self._scheduler = Daemon("vc-scheduler", site.folder / "scheduler.log")
         self._controllers = Daemon("vc-controller-manager", site.folder / "controllers.log")
-        self._file = site.folder / "policy.yaml"
+        # Volcano reads its policy again after every write in the policy's folder, and logs that.
+        self._file = site.folder / "policy" / "policy.yaml"
         self._sha256 = ""
 
     def launch(self, policy: str) -> None:

@@ -130,9 +130,17 @@ def test_volcano_starts_with_its_controllers_and_the_policy(site: Site, volcano:
     volcano.check()
     assert cast(Any, site.api).made == ["volcano-system", "volcano-monitoring"]
     arguments = log_of(site, "vc-scheduler")
-    assert f"--scheduler-conf {site.folder / 'policy.yaml'} --node-selector schedspec.dev/world:true" in arguments
+    policy = site.folder / "policy" / "policy.yaml"
+    assert f"--scheduler-conf {policy} --node-selector schedspec.dev/world:true" in arguments
     assert "--scheduler-name schedspec" in log_of(site, "vc-controller-manager")
-    assert (site.folder / "policy.yaml").read_text() == "actions: allocate\n"
+    assert policy.read_text() == "actions: allocate\n"
+
+
+def test_the_log_of_volcano_is_not_beside_its_policy(site: Site, volcano: Scheduler) -> None:
+    volcano.start("actions: allocate\n")
+    (policy,) = site.folder.rglob("policy.yaml")
+    (log,) = site.folder.rglob("scheduler.log")
+    assert log.parent != policy.parent
 
 
 def test_a_new_policy_is_a_new_scheduler_of_volcano_and_the_same_controllers(volcano: Scheduler) -> None:
