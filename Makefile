@@ -113,12 +113,13 @@ features-kind: .venv/.locked ## the features that Kind adds something to, where 
 # Kueue and Volcano are built from pinned modules; VOLCANO=FOLDER names Volcano's programs instead. Volcano's scenarios run
 # three times each. Some wait 20 s for what does not happen: idle workers take over what others have not begun.
 MATRIX := --cluster embedded -n $(WORKERS) --dist worksteal -q
+MATRIX_FEATURES ?= features
 matrix: .venv/.locked ## ours, Kueue, Volcano and kube-scheduler side by side, scenario by scenario: out/matrix/
-	-$(PYTEST) features $(MATRIX) --out $(OUT)/matrix/schedspec
-	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
-	-$(PYTEST) features $(MATRIX) --scheduler kueue --out $(OUT)/matrix/kueue
-	-$(PYTEST) features $(MATRIX) --scheduler volcano $(if $(VOLCANO),--scheduler-binaries $(VOLCANO)) --out $(OUT)/matrix/volcano
-	-$(PYTEST) features $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
+	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --out $(OUT)/matrix/schedspec
+	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
+	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kueue --out $(OUT)/matrix/kueue
+	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler volcano $(if $(VOLCANO),--scheduler-binaries $(VOLCANO)) --out $(OUT)/matrix/volcano
+	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
 	$(BIN)/python -m schedspec matrix $(OUT)/matrix/*/results.json --out $(OUT)/matrix
 
 lint: .venv/.locked ## ruff, mypy, import contracts
