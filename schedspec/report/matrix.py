@@ -31,7 +31,7 @@ VIEW = "schedulers"
 LEGEND = "✓ passed, ✗ failed, ≠ known difference, – lacks what the scenario needs, ! could not be judged, · skipped"
 
 
-__all__ = ["Cell", "Column", "Matrix", "Row", "make", "markdown", "read", "view", "write"]
+__all__ = ["Cell", "Column", "Matrix", "Row", "make", "markdown", "read", "sums", "table", "view", "write"]
 
 
 class Column(msgspec.Struct, frozen=True, order=True):
@@ -153,12 +153,12 @@ def title_of(scenario: str, example: Mapping[str, str]) -> str:
 def markdown(matrix: Matrix) -> str:
     """Return one table for each feature, and below the tables the differences."""
     heads = [column.title for column in matrix.columns]
-    lines = [LEGEND, "", *_table(["", *heads], [[name, *row] for name, row in _sums(matrix)]), ""]
+    lines = [LEGEND, "", *table(["", *heads], [[name, *row] for name, row in sums(matrix)]), ""]
     for feature in dict.fromkeys(row.feature for row in matrix.rows):
         rows = [row for row in matrix.rows if row.feature == feature]
         lines += [f"### {feature}", ""]
         body = [[_escaped(row.scenario), *map(_shown, row.cells)] for row in rows]
-        lines += [*_table(["scenario", *heads], body), ""]
+        lines += [*table(["scenario", *heads], body), ""]
     surprises = [
         _item(f"**{column.title}**, {row.feature}, {_escaped(row.scenario)}: {_escaped(cell.why)}")
         for row in matrix.rows
@@ -184,7 +184,7 @@ def view(matrix: Matrix, records: Iterable[ScenarioRecord]) -> html.View:
     ]
     rows = list(zip(matrix.rows, links, strict=True))
     body = html.template("matrix.html.j2").render(
-        matrix=matrix, rows=rows, sums=_sums(matrix), folders=_by_folder(matrix), legend=LEGEND
+        matrix=matrix, rows=rows, sums=sums(matrix), folders=_by_folder(matrix), legend=LEGEND
     )
     return html.View(VIEW, "What each scheduler does", Markup(body))  # noqa: S704 - escaped by the template
 
@@ -252,7 +252,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return round(fmean(found), 2) if found else None
 
 
-def _sums(matrix: Matrix) -> list[tuple[str, list[str]]]:
+def sums(matrix: Matrix) -> list[tuple[str, list[str]]]:
+    """Return for each verdict, and for all of them, the number of scenarios of each column."""
     totals = matrix.totals()
     rows = [
         (str(verdict), [str(total[verdict]) for total in totals])
@@ -276,7 +277,8 @@ def _by_folder(matrix: Matrix) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from .matrix import LEGEND, Cell, Matrix
+from collections.abc import Sequence
+
+from .matrix import LEGEND, Cell, Matrix, Row, sums, table
 
 NO_LEVEL = "without a level"
 
 
 def summary(matrix: Matrix) -> str:
-    """Return Markdown: one row for each level and column, then one row for each difference."""
+    """Return Markdown: each column by conformance level and by verdict, then one row for each difference."""
     heads = [column.title for column in matrix.columns]
     levels = sorted({row.level for row in matrix.rows}, key=lambda name: (not name, name))
-    lines = ["| profile |" + "".join(f" {head} |" for head in heads), "| --- |" + " --- |" * len(heads)]
-    for level in levels:
-        cells = [_passed(matrix, level, at) for at in range(len(heads))]
-        lines.append(f"| {level or NO_LEVEL} |" + "".join(f" {cell} |" for cell in cells))
-    lines += [
-        "",
-        LEGEND,
-        "",
-        "## Differences",
-        "",
-        "| scheduler | scenario | what happens instead |",
-        "| --- | --- | --- |",
+    profiles = [(level or NO_LEVEL, [row for row in matrix.rows if row.level == level]) for level in levels]
+    passed = [
+        [name, *(_passed(rows, at) for at in range(len(heads)))] for name, rows in [*profiles, ("all", matrix.rows)]
     ]
     differences = [
-        f"| {column.title} | {row.feature}: {_escaped(row.scenario)} | {cell.text} {_escaped(_first_line(cell))} |"
+        [column.title, f"{row.feature}: {_escaped(row.scenario)}", f"{cell.text} {_escaped(_first_line(cell))}"]
         for row in matrix.rows
         for column, cell in zip(matrix.columns, row.cells, strict=True)
         if cell is not None and cell.verdict in ("failed", "known", "error")
     ]
-    return "\n".join([*lines, *(differences or ["| – | – | nothing differs |"])]) + "\n"
+    lines = [
+        *table(["profile", *heads], passed),
+        "",
+        LEGEND,
+        "",
+        *table(["verdict", *heads], [[name, *row] for name, row in sums(matrix)]),
+        "",
+        "## Differences",
+        "",
+        *table(["scheduler", "scenario", "what happens instead"], differences or [["–", "–", "nothing differs"]]),
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def _passed(matrix: Matrix, level: str, at: int) -> str:
+def _passed(rows: Sequence[Row], at: int) -> str:
     """Return `12 of 13 ✓, 2 –`: passed of judged, and how many lack a capability or were skipped."""
-    cells = [cell for row in matrix.rows if row.level == level and (cell := row.cells[at]) is not None]
+    cells = [cell for row in rows if (cell := row.cells[at]) is not None]
     lacking = sum(cell.verdict in ("lacks", "skipped") for cell in cells)
     passed = sum(cell.verdict == "passed" for cell in cells)
     parts = [f"{passed} of {len(cells) - lacking} ✓"] if len(cells) > lacking else []

@@ -59,6 +59,8 @@ def test_the_summary_counts_by_level_and_lists_differences() -> None:
     lines = matrix_summary.summary(matrix.make(runs)).splitlines()
     assert lines[2] == "| core | 1 of 1 ✓ | 0 of 1 ✓ |"
     assert lines[3] == "| without a level |  | 1 – |"
+    assert lines[4] == "| all | 1 of 1 ✓ | 0 of 1 ✓, 1 – |"
+    assert lines[lines.index("| failed | 0 | 1 |") :][:4][-1] == "| all | 1 | 2 |"
     assert lines[-1] == "| theirs v1 on Kubernetes v1.36.3 | features/f.feature: one | ✗ 2 of 3 &lt;other> |"
 
 
