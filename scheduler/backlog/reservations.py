@@ -27,18 +27,17 @@ class Reservations:
     """The reservations of one cycle that are not covered by pods.
 
     Args:
-        jobs: The jobs that may have a reservation.
-        known: For each job of the last cycle whose reservation was not covered the time when it lapses, or `LAPSED`.
+        uncovered: The jobs that may have a reservation and whose pods request less.
+        known: For each such job of the last cycle the time when its reservation lapses, or `LAPSED`.
         now: The time of the cycle, in seconds since the epoch.
     """
 
-    def __init__(self, jobs: Iterable[Job], known: Mapping[str, float], now: float) -> None:
+    def __init__(self, uncovered: Iterable[Job], known: Mapping[str, float], now: float) -> None:
         self.lapses: dict[str, float] = {}
         """The same as `known`, for the next cycle."""
-        for job in jobs:
-            if not _is_covered(job):
-                at = known.get(job.key, now + GRACE)
-                self.lapses[job.key] = at if at > now else LAPSED
+        for job in uncovered:
+            at = known.get(job.key, now + GRACE)
+            self.lapses[job.key] = at if at > now else LAPSED
 
     def is_uncovered(self, job: Job) -> bool:
         """Whether the pods of the job request less than it reserves."""
@@ -57,10 +56,3 @@ class Reservations:
 def requested(job: Job, measure: Callable[[Task], Mapping[str, int]]) -> Resource:
     """Return the sum of `measure` over the waiting pods of a job."""
     return resources.total_of(measure(task) for task in job.by_status.get(TaskStatus.PENDING, {}).values())
-
-
-def _is_covered(job: Job) -> bool:
-    if not job.tasks:
-        return False
-    missing = resources.exceeded_part(job.min_resources or {}, job.allocated)
-    return not any(resources.exceeded_part(missing, job.pending_request).values())

@@ -20,6 +20,7 @@ from ..model.job import Job, PodGroupPhase
 from ..model.names import NAMESPACES
 from ..model.queue import ROOT, Queue
 from ..model.resources import Resource
+from ..model.sums import Part, QueueSums
 from ..model.task import HOLDING, Task, TaskStatus
 from ..placement import Placement, unsupported
 from ..policy.model import Policy
@@ -84,8 +85,8 @@ class Session:
         self.jobs: dict[str, Job] = dict(cluster.jobs_in_order())
         self.not_served: list[Job] = []
         """Jobs whose queue exists and does not accept them."""
-        self.reserving: list[Job] = []
-        """Jobs that may have a reservation for capacity that they do not hold, by key."""
+        self.uncovered: list[Job] = []
+        """Jobs that may have a reservation which their pods do not cover, by key."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
         has_lines = all(plugins[option.name].judges_equals_alike for tier in policy.tiers for option in tier)
@@ -131,8 +132,24 @@ class Session:
                 refusals[key] = Refusal((QueueBroken(job.queue, problem),))
         if not self.sums.by_queue.keys() <= queues.keys():  # some jobs still run whose queue was deleted
             self.jobs = {key: job for key, job in jobs.items() if job.queue in queues}
-        self.reserving = [self.jobs[key] for key in sorted(self.sums.reserving) if key in self.jobs]
-        self.reservations = Reservations(self.reserving, self.backlog.lapses, self.now)
+        self.uncovered = self._served(self.sums.uncovered)
+        self.reservations = Reservations(self.uncovered, self.backlog.lapses, self.now)
+
+    def _served(self, keys: Iterable[str]) -> list[Job]:
+        return [self.jobs[key] for key in sorted(keys) if key in self.jobs]
+
+    @property
+    def reserving(self) -> list[Job]:
+        """Return the jobs that may have a reservation for capacity that they do not hold, by key."""
+        return self._served(self.sums.reserving)
+
+    def by_queue(self) -> dict[str, QueueSums]:
+        """Return the sums of what the jobs of each queue hold, request and reserve."""
+        by_queue = dict(self.sums.by_queue)
+        for name in {job.queue for job in self.not_served}:
+            left_out = (Part.in_requests(job) for job in self.not_served if job.queue == name)
+            by_queue[name] = by_queue[name].without(left_out)
+        return by_queue
 
     def own(self, make: Callable[[Session], T]) -> T:
         """Return the only `make(session)` of this cycle, for computations that several actions share."""

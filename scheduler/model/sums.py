@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .job import Job, PodGroupPhase
-from .resources import Resource, add_to, exceeded_part, smallest, take_from
+from .resources import PODS, Resource, add_to, exceeded_part, smallest, take_from, total_of
+from .task import HOLDING, TaskStatus
 
 
 class Part(NamedTuple):
@@ -24,15 +25,25 @@ class Part(NamedTuple):
     """The part of `held` that the job needs to start; nothing without a minimum."""
     requested: Resource
     """The amounts that the job's pending tasks request."""
+    reserved: Resource
+    """What the job has reserved and does not hold, if its pods request all of it: such a reservation never lapses."""
 
     @classmethod
-    def of(cls, held: Resource, minimum: Mapping[str, int] | None, requested: Resource) -> Part:
-        return cls(held, smallest(held, minimum, missing_is_unlimited=False) if minimum else {}, requested)
+    def of(
+        cls,
+        held: Resource,
+        minimum: Mapping[str, int] | None,
+        requested: Resource,
+        reserved: Resource | None = None,
+    ) -> Part:
+        needed = smallest(held, minimum, missing_is_unlimited=False) if minimum else {}
+        return cls(held, needed, requested, reserved or {})
 
     @classmethod
     def in_requests(cls, job: Job) -> Part:
         """Return the contribution of a job by the requests of its pods."""
-        return cls.of(dict(job.allocated), job.min_resources, job.pending_request)
+        reserved = _reservation_of(job) if _may_reserve(job) and not _is_uncovered(job) else {}
+        return cls.of(dict(job.allocated), job.min_resources, job.pending_request, reserved)
 
 
 @dataclass(slots=True)
@@ -43,22 +54,25 @@ class QueueSums:
     held: Resource = field(default_factory=dict)
     needed: Resource = field(default_factory=dict)
     requested: Resource = field(default_factory=dict)
+    reserved: Resource = field(default_factory=dict)
 
     def add(self, part: Part) -> None:
         self.jobs += 1
         add_to(self.held, part.held)
         add_to(self.needed, part.needed)
         add_to(self.requested, part.requested)
+        add_to(self.reserved, part.reserved)
 
     def take(self, part: Part) -> None:
         self.jobs -= 1
         take_from(self.held, part.held)
         take_from(self.needed, part.needed)
         take_from(self.requested, part.requested)
+        take_from(self.reserved, part.reserved)
 
     def without(self, parts: Iterable[Part]) -> QueueSums:
         """Return the sums without these parts."""
-        rest = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.requested))
+        rest = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.requested), dict(self.reserved))
         for part in parts:
             rest.take(part)
         return rest
@@ -70,12 +84,16 @@ class Sums:
     Attributes:
         undecided: Keys of jobs that do not run completely yet (`needs_nothing`) or have no PodGroup.
         reserving: Keys of jobs that may have a reservation for capacity that they do not hold.
+        uncovered: Keys of those whose pods request less than they reserve.
+        waiting: Queue → job → `Part.reserved` of the jobs that wait for room with a reservation.
     """
 
     def __init__(self) -> None:
         self.by_queue: dict[str, QueueSums] = {}
         self.undecided: set[str] = set()
         self.reserving: set[str] = set()
+        self.uncovered: set[str] = set()
+        self.waiting: dict[str, dict[str, Resource]] = {}
         self._parts: dict[str, tuple[str, Part]] = {}
         self._changed: set[str] = set()
 
@@ -100,7 +118,11 @@ class Sums:
             return
         if _may_reserve(job):
             self.reserving.add(job.key)
+            if _is_uncovered(job):
+                self.uncovered.add(job.key)
         part = Part.in_requests(job)
+        if part.reserved and job.phase == PodGroupPhase.INQUEUE:
+            self.waiting.setdefault(job.queue, {})[job.key] = part.reserved
         self._parts[job.key] = (job.queue, part)
         of_queue = self.by_queue.get(job.queue)
         if of_queue is None:
@@ -110,10 +132,13 @@ class Sums:
     def _drop(self, key: str) -> None:
         self.undecided.discard(key)
         self.reserving.discard(key)
+        self.uncovered.discard(key)
         if key not in self._parts:
             return
         queue, part = self._parts.pop(key)
         self.by_queue[queue].take(part)
+        if (waiting := self.waiting.get(queue)) and waiting.pop(key, None) is not None and not waiting:
+            del self.waiting[queue]
         if not self.by_queue[queue].jobs:
             del self.by_queue[queue]
 
@@ -125,3 +150,29 @@ def _may_reserve(job: Job) -> bool:
     if not job.min_resources:
         return not job.tasks
     return any(exceeded_part(job.min_resources, job.allocated).values())
+
+
+def _is_uncovered(job: Job) -> bool:
+    """Whether the pods of a job that may reserve request less than it reserves."""
+    if not job.tasks:
+        return True
+    missing = exceeded_part(job.min_resources or {}, job.allocated)
+    return any(exceeded_part(missing, job.pending_request).values())
+
+
+def is_reserving(job: Job, phase: str) -> bool:
+    """Whether a job in this phase reserves what it needs to start and does not hold."""
+    return phase == PodGroupPhase.INQUEUE or (
+        phase == PodGroupPhase.RUNNING and job.count(HOLDING) >= job.min_available
+    )
+
+
+def _reservation_of(job: Job) -> Resource:
+    """Return what the job has reserved and does not hold yet. Gated pods reserve nothing; `pods` is no quota."""
+    if not is_reserving(job, job.phase):
+        return {}
+    missing = exceeded_part(job.min_resources or {}, job.allocated)
+    if job.gated:
+        waiting = job.by_status.get(TaskStatus.PENDING, {}).values()
+        missing = exceeded_part(missing, total_of(task.request for task in waiting if task.gated))
+    return {name: amount for name, amount in missing.items() if amount and name != PODS}

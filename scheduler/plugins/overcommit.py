@@ -41,10 +41,11 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         lent = {name: resources.times(amount, factor) for name, amount in session.total.items()}
         self._lent = lent
         self._left = resources.minus(lent, used)
-        self._reserved: Resource = {}
-        self._waiting = WaitingReservations(session)
+        by_queue = session.by_queue()
+        self._reserved = resources.total_of(by_queue[name].reserved for name in session.queues if name in by_queue)
+        self._waiting = WaitingReservations(session, session.sums.waiting)
         self._uncovered = Uncovered(session, lambda _: (_CLUSTER,))
-        for job in session.reserving:
+        for job in session.uncovered:
             self._reserve(job)
 
     def job_enqueueable(self, job: Job) -> Vote:

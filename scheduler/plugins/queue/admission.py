@@ -47,7 +47,7 @@ class Admission:
             for attributes in queue_attributes
         }
         self._limit_name = limit_name
-        self._waiting = WaitingReservations(session)
+        self._waiting = WaitingReservations(session, session.sums.waiting if counting.in_requests else {})
         self._uncovered = Uncovered(
             session, lambda queue: [one.name for one in queue_attributes.by_name[queue].ancestors]
         )
@@ -74,16 +74,16 @@ class Admission:
         needed = self._counting.minimum(job)
         if not needed:
             return
-        later = self._waiting.behind(job)
         for attributes in self._queue_attributes.by_name[job.queue].ancestors:
             for name, wanted in needed.items():
                 # A job that accepts one of several cards is checked against the sum of their quotas.
                 parts = (name, *name.split("|")) if "|" in name else (name,)
                 held, elastic = _sum(attributes.allocated, parts), _sum(attributes.elastic, parts)
-                kept = _sum(attributes.inqueue, parts) - _sum(later, parts)
+                kept = _sum(attributes.inqueue, parts)
                 limit = _limit(self._limits[attributes.name], parts)
-                if limit is UNLIMITED:
+                if limit is UNLIMITED or wanted + held + kept - elastic <= limit:
                     continue
+                kept -= _sum(self._waiting.behind(job), parts)
                 kept -= sum(self._uncovered.surplus(job, attributes.name, part, limit) for part in parts)
                 if wanted > 0 and wanted + held + kept - elastic > limit:
                     others = attributes.kept_for_others(name, limit)

@@ -1,12 +1,13 @@
 """Reservations of admitted jobs that wait, in serving order and by namespace.
 
-Jobs are ranked once, when the first result is computed; admission does not change their order.
+Jobs are ranked once a cycle, when the first result is computed; admission does not change their order.
 """
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from ...backlog.reservations import requested
@@ -18,31 +19,38 @@ from .attributes import Measure
 
 
 class WaitingReservations:
-    """The admitted jobs of each queue that wait for room, and the reservation of each."""
+    """The admitted jobs of each queue that wait for room, and the reservation of each.
 
-    def __init__(self, session: Session) -> None:
-        self._key_of = session.hooks.job_key
-        self._waiting: dict[str, list[tuple[Job, Resource]]] = {}
-        self._ranked: dict[str, tuple[list[Any], list[Resource]]] = {}
+    `known` are those that the sums of the state contain (`Sums.waiting`).
+    """
+
+    def __init__(self, session: Session, known: Mapping[str, Mapping[str, Resource]]) -> None:
+        self._session, self._key_of = session, session.hooks.job_key
+        self._known = known
+        self._more: dict[str, list[tuple[Job, Resource]]] = {}
+        self._ranked: dict[str, tuple[list[Any], list[Resource], list[Resource]]] = {}
+        """Queue → keys and reservations in serving order, and the sums of the last 0, 1, 2 … reservations."""
 
     def add(self, job: Job, reserved: Resource) -> None:
         """Add the reservation of a waiting job. All must be added before the first call of `behind`."""
-        self._waiting.setdefault(job.queue, []).append((job, reserved))
+        self._more.setdefault(job.queue, []).append((job, reserved))
 
     def behind(self, job: Job) -> Resource:
         """Return the sum of reservations of jobs of the same queue that are served after `job`."""
-        if job.queue not in self._waiting:
-            return {}
         if job.queue not in self._ranked:
-            ranked = sorted(
-                ((self._key_of(other), reserved) for other, reserved in self._waiting[job.queue]), key=lambda r: r[0]
-            )
-            sums: list[Resource] = [{}]
-            for _, reserved in reversed(ranked):
-                sums.append(resources.plus(sums[-1], reserved))
-            self._ranked[job.queue] = ([key for key, _ in ranked], sums[::-1])
-        keys, behind = self._ranked[job.queue]
-        return behind[bisect.bisect_right(keys, self._key_of(job))]
+            self._ranked[job.queue] = self._rank(job.queue)
+        keys, reserved, sums = self._ranked[job.queue]
+        number = len(keys) - bisect.bisect_right(keys, self._key_of(job))
+        while len(sums) <= number:
+            sums.append(resources.plus(sums[-1], reserved[-len(sums)]))
+        return sums[number]
+
+    def _rank(self, queue: str) -> tuple[list[Any], list[Resource], list[Resource]]:
+        jobs, known = self._session.jobs, self._known.get(queue, {})
+        waiting = [(jobs[key], reserved) for key, reserved in known.items() if key in jobs]
+        ranked = [(self._key_of(job), reserved) for job, reserved in (*waiting, *self._more.get(queue, ()))]
+        ranked.sort(key=itemgetter(0))
+        return [key for key, _ in ranked], [reserved for _, reserved in ranked], [{}]
 
 
 class Uncovered:
@@ -64,7 +72,7 @@ class Uncovered:
         if not self._session.reservations.is_uncovered(job):
             return
         bare = resources.exceeded_part(reserved, requested(job, measure))
-        self._by_namespace.setdefault(job.namespace, WaitingReservations(self._session)).add(job, bare)
+        self._by_namespace.setdefault(job.namespace, WaitingReservations(self._session, {})).add(job, bare)
         for pool in self._pools_of(job.queue):
             resources.add_to(self._amounts.setdefault(pool, {}).setdefault(job.namespace, {}), bare)
 

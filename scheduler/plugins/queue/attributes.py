@@ -12,10 +12,10 @@ from typing import Protocol
 from ...backlog.reservations import requested
 from ...framework.session import Session
 from ...model import resources
-from ...model.job import Job, PodGroupPhase
+from ...model.job import Job
 from ...model.queue import Queue
 from ...model.resources import PODS, UNLIMITED, Limit, Limits, Resource
-from ...model.sums import Part, QueueSums
+from ...model.sums import Part, QueueSums, is_reserving
 from ...model.task import HOLDING, Task, TaskStatus
 
 Measure = Callable[[Task], Mapping[str, int]]
@@ -129,7 +129,7 @@ class QueueAttributesTable:
         self.busy: set[str] = set()
         """The queues that have jobs."""
         self.reserving: list[Job] = []
-        """The jobs that may have room reserved: no other has."""
+        """The jobs whose reservations are not in the sums, and are computed one by one."""
         self._counting = counting
         self._amounts: dict[bytes, Mapping[str, int]] = {}
         self._counted: dict[str, Mapping[str, int]] = {}
@@ -168,7 +168,9 @@ class QueueAttributesTable:
             self.busy.add(name)
             held, elastic = _quota(of_queue.held), _quota(resources.minus(of_queue.held, of_queue.needed))
             requested = resources.plus(held, _quota(of_queue.requested))
+            reserved = _quota(of_queue.reserved)
             for one in attributes.ancestors:
+                resources.add_to(one.inqueue, reserved)
                 resources.add_to(one.allocated, held)
                 resources.add_to(one.elastic, elastic)
                 resources.add_to(one.request, requested)
@@ -176,13 +178,8 @@ class QueueAttributesTable:
 
     def _in_requests(self) -> Mapping[str, QueueSums]:
         """Return the sums of requests, which the state maintains."""
-        session = self.session
-        self.reserving = session.reserving
-        by_queue = dict(session.sums.by_queue)
-        for name in {job.queue for job in session.not_served}:
-            left_out = (Part.in_requests(job) for job in session.not_served if job.queue == name)
-            by_queue[name] = by_queue[name].without(left_out)
-        return by_queue
+        self.reserving = self.session.uncovered
+        return self.session.by_queue()
 
     def _measured(self) -> Mapping[str, QueueSums]:
         """Return the sums of what tasks count otherwise, job by job."""
@@ -250,10 +247,7 @@ def reservation_of(
     `minimum` is what the job needs to start, `held` what it holds. Gated pods reserve nothing. A reservation that has
     lapsed is at most what the job's pods request.
     """
-    phase = session.phase(job)
-    if phase != PodGroupPhase.INQUEUE and not (
-        phase == PodGroupPhase.RUNNING and job.count(HOLDING) >= job.min_available
-    ):
+    if not is_reserving(job, session.phase(job)):
         return {}
     missing = resources.exceeded_part(minimum, held)
     if session.reservations.has_lapsed(job):

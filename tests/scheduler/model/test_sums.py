@@ -106,6 +106,7 @@ def test_sums_kept_event_by_event_are_those_of_all_jobs_at_once(events: list[Eve
         whole.refresh(cluster.jobs)
         kept = cluster.sums()
         assert (kept.undecided, kept.reserving) == (whole.undecided, whole.reserving)
+        assert (kept.uncovered, kept.waiting) == (whole.uncovered, whole.waiting)
         assert _amounts(kept.by_queue) == _amounts(whole.by_queue)
 
 
