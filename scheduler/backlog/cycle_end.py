@@ -26,7 +26,10 @@ from .view import BacklogView, line_of
 ROUNDS = 6
 """Cycles in which all jobs are tried again for which only time has passed, whenever each of them was refused."""
 DOUBLED = 4
-"""The number of times that the interval between two tries doubles if a job is tried because of time alone."""
+"""The number of times that the interval between two tries doubles if a job is tried because of time alone.
+
+Jobs that fit nowhere begin with the longest interval: the changes that can help them are few and known for certain.
+"""
 CHEAP = 1 / 16
 """The part of a cycle's budget that a failed attempt may cost without consequences."""
 REST = 5.0
@@ -186,12 +189,13 @@ class CycleEnd:
             quotas.update(goes_on.quotas)
             costly, late = max(costly, goes_on.costly), late or goes_on.late
             not_before = max(not_before, goes_on.not_before)
-        if is_known and fits_nowhere(job, refusal.items, outcome.nodes, outcome.placement):
+        is_nowhere = is_known and fits_nowhere(job, refusal.items, outcome.nodes, outcome.placement)
+        if is_nowhere:
             topics.intersection_update((VOLUMES,))
             by_room = False
             quotas.clear()
-        retries = self._retries(job.key, refusal, rests=rests)
-        again_after = outcome.retry_after * 2.0 ** min(retries, DOUBLED)
+        retries = self._retries(job.key, refusal, tried, rests=rests)
+        again_after = outcome.retry_after * 2.0 ** (DOUBLED if is_nowhere else min(retries, DOUBLED))
         return Waiting(
             refusal,
             tuple(sorted(topics)),
@@ -214,12 +218,18 @@ class CycleEnd:
     def _actions_done(self, tried: set[str]) -> bool:
         return set(self._view.actions) <= tried
 
-    def _retries(self, key: str, refusal: Refusal, *, rests: bool) -> int:
-        """Return how many times in a row a job was tried because of time alone and got the same refusal."""
+    def _retries(self, key: str, refusal: Refusal, tried: set[str], *, rests: bool) -> int:
+        """Return how many times in a row a job was tried because of time alone and got the same refusal.
+
+        After a cycle that was cut, the reasons of the actions that have tried the job must be among the earlier ones.
+        """
         before = self._view.entries.get(key)
         if before is None or rests:
             return before.retries if before is not None else 0
-        return before.retries + 1 if key not in self._view.due and before.refusal == refusal else 0
+        earlier = before.refusal.items
+        is_part = not self._actions_done(tried) and set(refusal.items) <= set(earlier)
+        is_same = is_part or refusal.items == earlier
+        return before.retries + 1 if is_same and key not in self._view.due else 0
 
     def _hints(self, job: Job, refusal: Refusal) -> tuple[set[str], set[HoldingsBound]]:
         """Return the topics whose changes could help a job, and the bounds of quotas that it waits for."""

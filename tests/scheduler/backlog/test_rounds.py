@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.backlog.helped import has_due
 from scheduler.decide import decide
 from scheduler.framework.work import Budget
 from scheduler.recording.events import Decided, apply_input
@@ -16,10 +17,18 @@ SPREAD = 55
 """Seconds in which the jobs are submitted, one a second."""
 
 
-def never(number: int) -> dict[str, Any]:
-    """Return a gang of a shape of its own that fits on no node."""
-    pod = {"spec": {"nodeSelector": {"shape": f"s{number}"}}}
-    return {"name": f"g{number}", "queue": "q", "tasks": f"1 x {50 + number} cpu", "phase": "Inqueue", "pod": pod}
+def never(number: int, pod: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a gang of a shape of its own that waits for room, or lacks something else that its pod names."""
+    name, tasks = f"g{number}", f"1 x {50 + number} cpu"
+    return {"name": name, "queue": "q", "tasks": tasks, "phase": "Inqueue", "pod": pod or {}}
+
+
+def full(policy: str = "plain") -> World:
+    """Return a world of one node that a job fills."""
+    world = World(policy_of(policy))
+    job = {"name": "holder", "queue": "q", "tasks": "1 x 190 cpu running on n1"}
+    world.load({"nodes": [{"name": "n1", "has": "200 cpu"}], "queues": [{"name": "q"}], "jobs": [job]})
+    return world
 
 
 def steps_of(world: World) -> int:
@@ -41,8 +50,7 @@ def wake_ups(world: World, seconds: float) -> int:
 
 
 def test_jobs_of_distinct_shapes_cost_a_few_cycles_a_minute_and_no_more() -> None:
-    world = World(policy_of("plain"))
-    world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": []})
+    world = full()
     for number in range(SPREAD):
         world.load({"jobs": [never(number)]})
         apply_input(world.cluster, Decided(0, world.now, decide(world.cluster, world.policy, world.now)))
@@ -52,22 +60,44 @@ def test_jobs_of_distinct_shapes_cost_a_few_cycles_a_minute_and_no_more() -> Non
 
 @pytest.mark.parametrize("offset", [0.0, 3.3, 9.99])
 def test_a_job_is_tried_again_after_a_minute_and_before_the_next_one_ends(offset: float) -> None:
-    world = World(policy_of("plain"))
+    world = full()
     world.now += offset
-    world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
+    world.load({"jobs": [never(0)]})
     decisions = decide(world.cluster, world.policy, world.now)
     assert decisions.wake_at is not None
     assert 60 <= decisions.wake_at - world.now <= 70
 
 
 def test_tries_for_time_alone_grow_rarer_until_the_refusal_changes() -> None:
-    world = World(policy_of("plain"))
-    world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
+    world = full()
+    world.load({"jobs": [never(0)]})
     assert wake_ups(world, 3_600) <= 8
-    world.load({"nodes": [{"name": "n2", "has": "8 cpu", "labels": {"shape": "s0"}}]})  # another refusal
+    world.load({"nodes": [{"name": "n2", "has": "8 cpu"}]})  # another refusal
     decisions = decide(world.cluster, world.policy, world.now)
     assert decisions.wake_at is not None
     assert 60 <= decisions.wake_at - world.now <= 70
+
+
+def test_a_job_that_fits_nowhere_is_tried_for_time_alone_four_times_an_hour() -> None:
+    world = full()
+    world.load({"jobs": [never(0, {"spec": {"nodeSelector": {"shape": "none"}}})]})
+    assert wake_ups(world, 3_600) <= 4
+
+
+def test_tries_grow_rarer_although_each_cycle_is_cut() -> None:
+    world = full("capacity")
+    world.load({"jobs": [never(number) for number in range(SPREAD)]})
+    budget = Budget(cycle=steps_of(world) // 3)
+    began, retries = world.now, []
+    while world.now < began + 3_600:
+        decisions = decide(world.cluster, world.policy, world.now, budget=budget)
+        apply_input(world.cluster, Decided(0, world.now, decisions))
+        if not (decisions.cut or has_due(world.cluster, world.now)):
+            assert decisions.wake_at is not None
+            retries.append(decisions.wake_at - world.now)
+            world.now = decisions.wake_at
+    assert len(retries) <= 8
+    assert retries == sorted(retries)
 
 
 def test_the_end_of_a_rest_wakes_only_for_a_job_that_a_change_could_help() -> None:
@@ -86,8 +116,8 @@ def test_the_rest_after_a_short_cycle_depends_on_the_budget_of_a_full_one() -> N
     world = World(policy_of("plain"))
     world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
     steps = steps_of(world)
-    for full, rests in ((0, True), (100 * steps, False)):
+    for full_cycle, rests in ((0, True), (100 * steps, False)):
         world.cluster.last_cycle = None
-        decisions = decide(world.cluster, world.policy, world.now, budget=Budget(cycle=2 * steps, full=full))
+        decisions = decide(world.cluster, world.policy, world.now, budget=Budget(cycle=2 * steps, full=full_cycle))
         [waiting] = decisions.memory.waiting.values()
         assert (waiting.not_before > world.now) is rests
