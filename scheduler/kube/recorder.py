@@ -3,6 +3,7 @@
 1. Events that wait are merged per object and reason.
 2. A few workers write them while no more urgent write is due. Namespaces share workers and memory fairly.
 3. An event that the server refuses is dropped.
+4. What was written is remembered until its object is deleted, so that a repetition only raises a count.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from ..model.objects import ObjectMeta
 from ..model.times import timestamp
+from .changes import Absent, Change
 from .client import Client, Patch
 from .clock import steady_time, wall_time
 from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
@@ -92,6 +94,8 @@ class EventRecorder:
         self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _REMEMBERED, steady_time)
         self._writing: set[tuple[str, str]] = set()
         """Keys in flight. A repetition of such an event waits until the name of the event is known."""
+        self._reasons: set[str] = set()
+        """The reasons of written events: constants of the program, a few dozen."""
         self._number = 0
         self._epoch = f"{int(wall_time() * 1e9):x}"
 
@@ -131,6 +135,12 @@ class EventRecorder:
         self._waiting_by_namespace[meta.namespace] += 1
         if key not in self._writing:
             self._keys.put(meta.namespace, key)
+
+    def on_object(self, change: Change[Any]) -> None:
+        """Forget what was written about an object that was deleted. A handler of reflectors."""
+        if isinstance(change, Absent):
+            for reason in self._reasons:
+                self._written.pop((change.uid or change.key, reason))
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -203,4 +213,5 @@ class EventRecorder:
             await self._client.create(EVENTS, body, namespace)
         except AlreadyExists:
             log.debug("event %s was written before its answer was lost", name)
+        self._reasons.add(waiting.reason)
         self._written.set(key, _Written(namespace, name, digest, waiting.count))

@@ -60,6 +60,8 @@ class StatusBuilder:
         self._job_series = JobSeries(self._is_there, metrics.started)
         self._queue_series = QueueSeries(lambda: feed.cluster.queues, self._job_series.phases)
         self._card_series = CardSeries(lambda: feed.cluster.nodes.by_name)
+        for reflector in feed.reflectors:
+            reflector.add_handler(events.on_object)
         metrics.show(self._job_series, self._queue_series, self._card_series)
 
     async def publish(self, decisions: Decisions, now: float, *, only_urgent: bool = False) -> None:

@@ -8,8 +8,8 @@
 4. In the end the state that the scheduler writes (SIGUSR2) must equal the API server's.
 
 The memory of the process must not grow from the first rest on. Two figures tell what grows: its resident memory, and
-the blocks in use in Python's allocator, which has more memory than it uses after every peak. Some ten thousand of the
-blocks are garbage in reference cycles, which Python collects late; the last 4,096 events take seven or more each.
+the blocks in use in Python's allocator, which has more memory than it uses after every peak. Up to 40 thousand of the
+blocks are tuples that Python keeps for reuse (2,000 of each length up to 20), or garbage that it has not collected yet.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ class Context:
         node_selector: Mapping[str, str] | None = None,
     ) -> None:
         self._client = client
+        self._recorder = recorder
         self._executor = WriteExecutor(client, recorder, self._views_of)
         self.scheduler_names = tuple(scheduler_names)
         self.queue_command_namespace = queue_command_namespace
@@ -96,6 +97,8 @@ class Context:
             resource = resource.bounded(self.scheduler_names)
             follow = None if labels else self._running.get(resource)
             self._views[key] = WriteThroughCache(self._client, resource, INDEXES, labels=labels, follow=follow)
+            if follow is None:
+                self._views[key].informer.reflector.add_handler(self._recorder.on_object)
         found: WriteThroughCache[Any] = self._views[key]
         return found
 

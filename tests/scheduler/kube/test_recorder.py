@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scheduler.kube import PODS, QUEUES, WARNING, EventData, EventRecorder
+from scheduler.kube import PODS, QUEUES, WARNING, Absent, EventData, EventRecorder
 from scheduler.model.objects import ObjectMeta
 from tests.support.fake_server import (
     PROMPT,
@@ -73,6 +73,25 @@ async def test_the_same_event_again_only_raises_its_count_until_it_has_expired()
             await recorder.drain()
         assert [request.method for request in server.requests] == ["POST", "PATCH", "PATCH", "POST"]
         assert server.requests[1].json()["count"] == 2
+        await cancelled(task)
+
+
+async def test_nothing_is_remembered_of_an_object_that_was_deleted() -> None:
+    async with standing_in(lambda request: DONE) as (server, client):
+        recorder = EventRecorder(client, "me")
+        task = asyncio.create_task(recorder.run())
+        for number in range(3):
+            for reason in ("Unschedulable", "Evict"):
+                meta = ObjectMeta(name=f"p{number}", namespace="ns", uid=f"u{number}")
+                recorder.event(PODS, meta, WARNING, reason, "so")
+        await recorder.drain()
+        assert len(recorder._written) == 6
+        for number in range(2):
+            recorder.on_object(Absent(f"ns/p{number}", f"u{number}"))
+        assert len(recorder._written) == 2
+        recorder.event(PODS, meta, WARNING, "Evict", "so")
+        await recorder.drain()
+        assert [request.method for request in server.requests] == [*["POST"] * 6, "PATCH"]
         await cancelled(task)
 
 

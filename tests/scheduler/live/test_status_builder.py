@@ -9,7 +9,18 @@ from unittest.mock import create_autospec
 import pytest
 
 from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.kube import NORMAL, PODGROUPS, PODS, WARNING, ApiError, EventData, EventRecorder, Malformed, Unreadable
+from scheduler.kube import (
+    NORMAL,
+    PODGROUPS,
+    PODS,
+    WARNING,
+    Absent,
+    ApiError,
+    EventData,
+    EventRecorder,
+    Malformed,
+    Unreadable,
+)
 from scheduler.live.inbox import Refused, Trouble
 from scheduler.live.metrics import Metrics
 from scheduler.live.state_feed import StateFeed
@@ -45,6 +56,15 @@ def test_a_malformed_object_is_counted_until_it_is_good() -> None:
     feed.empty()
     asyncio.run(status_builder.publish(Decisions(), now=0.0))
     assert malformed(metrics) == []
+
+
+def test_events_about_an_object_are_forgotten_with_the_object() -> None:
+    feed = make_feed()
+    status_builder = of(feed, Metrics())
+    for reflector in feed.reflectors:
+        reflector._notify(Absent("ns/x", reflector.resource.plural))
+    gone = [call.args[0].uid for call in status_builder._events.on_object.call_args_list]  # type: ignore[attr-defined]
+    assert gone == [reflector.resource.plural for reflector in feed.reflectors]
 
 
 @pytest.mark.parametrize("kind", ["PodGroup", "Queue"])

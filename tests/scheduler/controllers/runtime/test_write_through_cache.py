@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any, cast
+from unittest.mock import create_autospec
 
 import msgspec
 import pytest
@@ -99,7 +100,7 @@ async def test_a_write_that_the_watch_never_shows_is_forgotten(
 async def test_what_is_watched_anyway_is_not_watched_again() -> None:
     client = Client(cast(Http, None))  # nothing may be asked of it
     running = Reflector(client, PODS, lambda _: None)
-    context = Context(client, cast(EventRecorder, None), ["schedspec"], reflectors=[running])
+    context = Context(client, EventRecorder(client, "me"), ["schedspec"], reflectors=[running])
     view = context.view(PODS)
     assert view.informer.reflector is running
     assert context.view(PODS, labels="a=b").informer.reflector is not running
@@ -116,7 +117,7 @@ async def test_objects_that_were_listed_before_the_controllers_began_count() -> 
     meta = {"namespace": "ns", "name": "g", "uid": "g", "resourceVersion": "1"}
     body = {"spec": {"queue": "q"}, "status": {"phase": "Running"}}
     groups._present(msgspec.convert({"metadata": meta, **body}, PodGroup))
-    context = Context(client, cast(EventRecorder, None), ["schedspec"], reflectors=[nodes, groups])
+    context = Context(client, EventRecorder(client, "me"), ["schedspec"], reflectors=[nodes, groups])
     context.watch_nodes(lambda: None)
     assert context.capacity.total == {"cpu": 4000}
     queues = QueueController(context)
@@ -127,7 +128,8 @@ async def test_objects_that_were_listed_before_the_controllers_began_count() -> 
 
 @pytest.mark.parametrize("resource", [JOBS, PYTORCH_JOBS, COMMANDS, PODGROUPS, PODS, QUEUES], ids=lambda it: it.plural)
 async def test_an_object_of_any_kind_that_is_too_large_is_malformed_for_controllers(resource: Resource[Any]) -> None:
-    context = Context(Client(cast(Http, None)), cast(EventRecorder, None), ["schedspec"])
+    client = Client(cast(Http, None))
+    context = Context(client, EventRecorder(client, "me"), ["schedspec"])
     view = context.view(resource)
     labels = {f"label{number}": "value" for number in range(20_000)}
     meta = {"name": "large", "namespace": "ns" if resource.namespaced else "", "labels": labels, "resourceVersion": "1"}
@@ -136,3 +138,11 @@ async def test_an_object_of_any_kind_that_is_too_large_is_malformed_for_controll
     (malformed,) = view.informer.malformed.values()
     assert "metadata.labels is too large" in malformed.error
     assert not list(view)
+
+
+async def test_events_about_an_object_are_forgotten_with_the_object() -> None:
+    recorder = create_autospec(EventRecorder)
+    jobs = Context(Client(cast(Http, None)), recorder, ["schedspec"]).view(JOBS).informer.reflector
+    jobs._present(msgspec.convert({"metadata": {"namespace": "ns", "name": "j", "uid": "u"}}, jobs.resource.struct))
+    jobs._absent("ns/j", "u")
+    recorder.on_object.assert_called_with(Absent("ns/j", "u"))
