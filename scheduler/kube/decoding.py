@@ -162,14 +162,16 @@ def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T | Mal
 def _read_in_bounds(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T]:
     """Return an object, and stop where it takes more memory than an object may.
 
-    Of an object of which only a part counts, read that part then.
+    Of a large object of which only a part counts, read that part.
     """
     if resource.trim is None:
         return (yield from read(resource, data))
+    unread = resource.unread(data) if resource.unread is not None and len(data) > CHUNK_BYTES else None
+    if unread:
+        return (yield from read(resource, data, Extent(unread=unread)))
     try:
         return (yield from read(resource, data, Extent(resource.most_bytes)))
     except TooLargeError:
-        unread = resource.unread(data) if resource.unread is not None else None
         if unread is None:
             raise
         return (yield from read(resource, data, Extent(unread=unread)))
