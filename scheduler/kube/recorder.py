@@ -62,6 +62,7 @@ class _Waiting:
     first: float
     last: float
     data: EventData
+    is_about_deleted: bool = False
 
 
 @dataclass(slots=True)
@@ -92,10 +93,10 @@ class EventRecorder:
         """Number of waiting events by namespace."""
         self._keys: FairQueue[tuple[str, str]] = FairQueue(workers)
         self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _REMEMBERED, steady_time)
-        self._writing: set[tuple[str, str]] = set()
-        """Keys in flight. A repetition of such an event waits until the name of the event is known."""
+        self._writing: dict[tuple[str, str], _Waiting] = {}
+        """Events in flight. A repetition of such an event waits until the name of the event is known."""
         self._reasons: set[str] = set()
-        """The reasons of written events: constants of the program, a few dozen."""
+        """The reasons of all events: constants of the program, a few dozen."""
         self._number = 0
         self._epoch = f"{int(wall_time() * 1e9):x}"
 
@@ -131,6 +132,7 @@ class EventRecorder:
             "name": meta.name,
             "uid": meta.uid,
         }
+        self._reasons.add(reason)
         self._waiting[key] = _Waiting(about, severity, reason, message, 1, now, now, data)
         self._waiting_by_namespace[meta.namespace] += 1
         if key not in self._writing:
@@ -140,7 +142,11 @@ class EventRecorder:
         """Forget what was written about an object that was deleted. A handler of reflectors."""
         if isinstance(change, Absent):
             for reason in self._reasons:
-                self._written.pop((change.uid or change.key, reason))
+                key = (change.uid or change.key, reason)
+                self._written.pop(key)
+                for event in (self._waiting.get(key), self._writing.get(key)):
+                    if event is not None:
+                        event.is_about_deleted = True
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -162,7 +168,7 @@ class EventRecorder:
             self._waiting_by_namespace[namespace] -= 1
             if not self._waiting_by_namespace[namespace]:
                 del self._waiting_by_namespace[namespace]
-            self._writing.add(key)
+            self._writing[key] = waiting
             try:
                 await self._write(key, waiting)
             except KubeError as error:
@@ -174,7 +180,7 @@ class EventRecorder:
                 self.dropped += 1
                 log.exception("event dropped after an unexpected error")
             finally:
-                self._writing.discard(key)
+                del self._writing[key]
                 self._keys.done(namespace)
                 if key in self._waiting:
                     self._keys.put(namespace, key)
@@ -190,7 +196,7 @@ class EventRecorder:
             except NotFound:  # the written event has expired
                 self._written.pop(key)
             else:
-                self._written.set(key, before)
+                self._remember(key, waiting, before)
                 return
         self._number += 1
         # the API server requires that events about objects without a namespace are in `default`
@@ -213,5 +219,8 @@ class EventRecorder:
             await self._client.create(EVENTS, body, namespace)
         except AlreadyExists:
             log.debug("event %s was written before its answer was lost", name)
-        self._reasons.add(waiting.reason)
-        self._written.set(key, _Written(namespace, name, digest, waiting.count))
+        self._remember(key, waiting, _Written(namespace, name, digest, waiting.count))
+
+    def _remember(self, key: tuple[str, str], event: _Waiting, written: _Written) -> None:
+        if not event.is_about_deleted:
+            self._written.set(key, written)

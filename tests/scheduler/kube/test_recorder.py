@@ -95,6 +95,21 @@ async def test_nothing_is_remembered_of_an_object_that_was_deleted() -> None:
         await cancelled(task)
 
 
+async def test_nothing_is_remembered_of_an_object_that_was_deleted_before_its_event_was_written() -> None:
+    async with standing_in(lambda request: DONE) as (server, client):
+        server.pause = 0.1
+        recorder = EventRecorder(client, "me", workers=1)
+        for reason in ("Unschedulable", "Evict"):
+            recorder.event(PODS, META, WARNING, reason, "so")
+        task = asyncio.create_task(recorder.run())
+        await until(lambda: len(server.requests) == 1)
+        recorder.on_object(Absent(META.key, META.uid))
+        await recorder.drain()
+        assert [request.json()["reason"] for request in server.requests] == ["Unschedulable", "Evict"]
+        assert not recorder._written
+        await cancelled(task)
+
+
 async def test_what_is_told_again_while_it_is_written_raises_the_count_of_that_event() -> None:
     async with standing_in(lambda request: DONE) as (server, client):
         server.pause = 0.1
