@@ -1,4 +1,4 @@
-"""Base class of plugins. Each cycle gets a new instance of each plugin.
+"""Base class of plugins. An instance lives as long as its policy is in force; each cycle opens it anew.
 
 The class declares its name, hooks, switches and arguments; importing its module registers it.
 """
@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..backlog.entries import HoldingsBound
+from ..model.cluster import Cluster
 from ..model.job import Job
 from ..policy import schema
 from ..policy.hooks import Hook, hooks_of
-from ..policy.model import PluginOption
+from ..policy.model import PluginOption, Policy
 from ..policy.schema import Argument, PluginRule
+from ..policy.tiers import Hooks
 from ..reasons import UnschedulableReason
 
 if TYPE_CHECKING:
@@ -80,4 +82,29 @@ class Plugin:
         return ()
 
     def open(self, session: Session) -> None:
-        """Compute, once a cycle, the data for the plugin's answers."""
+        """Compute, once a cycle, the data for the plugin's answers. Nothing of an earlier cycle may decide them.
+
+        What is kept from an earlier cycle must equal what this cycle would compute.
+        """
+
+
+class OpenedPlugins:
+    """The plugins of a policy, by name, and their hooks: made once, and kept with the state for its next cycles."""
+
+    def __init__(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> None:
+        self.policy, self.classes = policy, classes
+        self.hooks = Hooks()
+        self.by_name: dict[str, Plugin] = {}
+        for number, tier in enumerate(policy.tiers):
+            for option in tier:
+                plugin = self.by_name[option.name] = classes[option.name](option)
+                self.hooks.add(number, option, plugin, plugin.hooks)
+
+    @classmethod
+    def of(cls, cluster: Cluster, policy: Policy, classes: Mapping[str, type[Plugin]]) -> OpenedPlugins:
+        """Return those that the last cycle on this state opened, or new ones if it had another policy."""
+        known = cluster.plugins
+        if isinstance(known, cls) and known.classes is classes and (known.policy is policy or known.policy == policy):
+            return known
+        cluster.plugins = made = cls(policy, classes)
+        return made

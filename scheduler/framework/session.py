@@ -1,7 +1,7 @@
 """One cycle: the state, the policy's plugins, and the transactions of actions.
 
-`decide` creates a session for one cycle. A plugin keeps what it computes for the cycle in itself; what outlives a cycle
-is part of the cluster's state.
+`decide` creates a session for one cycle. A plugin keeps what it computes for the cycle in itself; what decides in a
+later cycle is part of the cluster's state.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from ..model.sums import Part, QueueSums
 from ..model.task import HOLDING, Task, TaskStatus
 from ..placement import Placement, unsupported
 from ..policy.model import Policy
-from ..policy.tiers import Hooks
 from ..reasons import NoGroup, QueueBroken, Refusal, TooCostly, UnschedulableReason, Unsupported
 from .change_log import ChangeLog
 from .decisions import Decisions
 from .nominations import Nominations
-from .plugin import Plugin
+from .plugin import OpenedPlugins, Plugin
 from .statement import Statement
 from .tracing import Step, no_trace
 from .work import UNLIMITED, Budget, CapReached, Work
@@ -95,17 +94,14 @@ class Session:
         self._take_jobs()
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
-        self.hooks = Hooks()
+        opened = OpenedPlugins.of(cluster, policy, plugins)
+        self.hooks, self.plugins = opened.hooks, opened.by_name
         self.placement = Placement(cluster, self.hooks, self.work.spend)
         self.nominations = Nominations(self)
-        self.plugins: dict[str, Plugin] = {}
         self._own: dict[object, object] = {}
-        for number, tier in enumerate(policy.tiers):
-            for option in tier:
-                with step("plugin", option.name):
-                    plugin = self.plugins[option.name] = plugins[option.name](option)
-                    plugin.open(self)
-                    self.hooks.add(number, option, plugin, plugin.hooks)
+        for name, plugin in self.plugins.items():
+            with step("plugin", name):
+                plugin.open(self)
 
     def _take_jobs(self) -> None:
         """Leave out jobs without a group or without a queue that accepts them; select the undecided ones."""

@@ -52,6 +52,8 @@ class Cluster(AuxiliaryObjects):
         self.priority_classes: dict[str, objects.PriorityClass] = {}
         self.last_cycle: Any = None
         """Where `scheduler.decide` stores its last decisions on this state."""
+        self.plugins: Any = None
+        """Where `scheduler.framework` keeps the plugins of the last cycle on this state."""
         self._on_node: dict[str, dict[str, Task]] = {}
         self._known = Known()
         self.costly: set[str] = set()

@@ -15,7 +15,6 @@ from ..model.job import Job
 from ..model.resources import PODS, Resource
 from ..model.task import Task, TaskStatus
 from ..policy.hooks import JobOrder, Preemptable, VetoReason, Vote
-from ..policy.model import PluginOption
 from ..reasons import SmallerShare
 
 DELTA = 1e-6
@@ -34,12 +33,9 @@ class Drf(Plugin, JobOrder, Preemptable, VetoReason):
         )
     }
 
-    def __init__(self, option: PluginOption) -> None:
-        super().__init__(option)
-        self._shares: dict[str, float] = {}
-
     def open(self, session: Session) -> None:
         self._session = session
+        self._shares: dict[str, float] = {}
         self._total = [(name, amount) for name, amount in session.total.items() if name != PODS]
         session.on_allocation_change(self._forget_share)
 

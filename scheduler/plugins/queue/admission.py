@@ -92,6 +92,7 @@ class Admission:
                     )
 
     def _reserve(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> None:
+        attributes.is_stale = True
         for one in attributes.ancestors:
             resources.add_to(one.inqueue, amount)
 

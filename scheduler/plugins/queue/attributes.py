@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ...backlog.reservations import requested
+from ...framework.decisions import QueueNumbers
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
@@ -56,16 +57,18 @@ class QueueAttributes:
     """
 
     __slots__ = (
-        *("allocated", "ancestors", "basis", "children", "deserved", "elastic", "guarantee", "inqueue", "limit"),
-        *("drains_since", "guaranteed_to_others", "parent", "problem", "queue", "request", "share_known"),
+        *("allocated", "ancestors", "basis", "children", "counted", "deserved", "drains_since", "elastic", "guarantee"),
+        *("guaranteed_to_others", "inqueue", "is_stale", "limit", "own", "parent", "problem", "published", "queue"),
+        *("request", "share_known"),
     )
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self.allocated: Resource = {}
-        self.request: Resource = {}
-        self.inqueue: Resource = {}
-        self.elastic: Resource = {}
+        self.counted: QueueSums | None = None
+        """The sums of its own jobs that the amounts follow from; None if it has no jobs."""
+        self.own: tuple[Resource, ...] = ({}, {}, {}, {})
+        """What `counted` adds to the amounts of the queue and its ancestors."""
+        self.reset()
         self.deserved = without_pods(queue.deserved)
         self.guarantee = without_pods(queue.guarantee)
         self.limit: Limits = {}
@@ -80,7 +83,22 @@ class QueueAttributes:
         """When a queue that is otherwise in its place got its first child: older jobs are scheduled still."""
         self.basis: Resource | None = None
         """The base of the share, if not the deserved amounts."""
+
+    def reset(self) -> None:
+        """Set all amounts that follow from jobs to nothing."""
+        self.allocated: Resource = {}
+        self.request: Resource = {}
+        self.inqueue: Resource = {}
+        self.elastic: Resource = {}
+        self.is_stale = False
+        """Whether amounts have changed in a cycle, so that the next one has to sum up anew."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what follows from the amounts."""
         self.share_known: float | None = None
+        self.published: QueueNumbers | None = None
+        """The numbers in the decisions."""
 
     @property
     def name(self) -> str:
@@ -105,6 +123,7 @@ class QueueAttributes:
 
     def add(self, amount: Mapping[str, int], sign: int) -> None:
         """Add an amount to the queue and its ancestors (`sign` 1), or subtract it (-1)."""
+        self.is_stale = True
         for attributes in self.ancestors:
             attributes.share_known = None
             held = attributes.allocated
@@ -118,11 +137,13 @@ class QueueAttributes:
 class QueueAttributesTable:
     """The attributes of all queues, filled from the jobs' tasks and updated with every change of the session.
 
-    Queues that have parents are linked (`scheduler.plugins.queue.hierarchy`) before `open`.
+    Queues that have parents are linked (`scheduler.plugins.queue.hierarchy`) before `open`. The table serves one cycle
+    after the other while it rests on the same queues and nodes: `open` sums up anew where the jobs of a queue, or of a
+    queue below it, have changed since the last cycle, or the last cycle itself has changed amounts.
     """
 
     def __init__(self, session: Session, counting: Counting) -> None:
-        self.session = session
+        self._queues, self._total = session.queues, session.total
         self.by_name = {name: QueueAttributes(queue) for name, queue in session.queues.items()}
         self.version = 0
         """Grows whenever what any queue holds changes."""
@@ -131,9 +152,6 @@ class QueueAttributesTable:
         self.reserving: list[Job] = []
         """The jobs whose reservations are not in the sums, and are computed one by one."""
         self._counting = counting
-        self._amounts: dict[bytes, Mapping[str, int]] = {}
-        self._counted: dict[str, Mapping[str, int]] = {}
-        """The amounts by which placed tasks were counted, for tasks that count by their node."""
 
     def __iter__(self) -> Iterator[QueueAttributes]:
         return iter(self.by_name.values())
@@ -158,23 +176,43 @@ class QueueAttributesTable:
         """Return what the job holds."""
         return without_pods(job.allocated) if self._counting.in_requests else self._sum(job.having(HOLDING))
 
-    def open(self) -> None:
+    def rests_on(self, session: Session) -> bool:
+        """Whether the table was made from the queues and the nodes of this cycle."""
+        return self._queues == session.queues and self._total == session.total
+
+    def open(self, session: Session) -> None:
         """Add what jobs hold, request and have reserved, and follow the session's changes from now on."""
+        self.session = session
+        self._amounts: dict[bytes, Mapping[str, int]] = {}
+        self._counted: dict[str, Mapping[str, int]] = {}
+        """The amounts by which placed tasks were counted, for tasks that count by their node."""
         by_queue = self._in_requests() if self._counting.in_requests else self._measured()
+        again: dict[str, QueueAttributes] = {}
         for name, attributes in self.by_name.items():
             of_queue = by_queue.get(name)
-            if of_queue is None or not of_queue.jobs:
+            if of_queue is not None and not of_queue.jobs:
+                of_queue = None
+            if attributes.is_stale or attributes.counted != of_queue:
+                attributes.counted = None if of_queue is None else of_queue.without(())
+                attributes.own = ({}, {}, {}, {}) if of_queue is None else _own(of_queue)
+                again.update((one.name, one) for one in attributes.ancestors)
+        self._sum_up(again)
+        session.on_allocation_change(self._shift)
+
+    def _sum_up(self, again: Mapping[str, QueueAttributes]) -> None:
+        """Sum up the amounts of these queues anew."""
+        for attributes in again.values():
+            attributes.reset()
+        for name, attributes in self.by_name.items() if again else ():
+            if attributes.counted is None:
+                self.busy.discard(name)
                 continue
             self.busy.add(name)
-            held, elastic = _quota(of_queue.held), _quota(resources.minus(of_queue.held, of_queue.needed))
-            requested = resources.plus(held, _quota(of_queue.requested))
-            reserved = _quota(of_queue.reserved)
             for one in attributes.ancestors:
-                resources.add_to(one.inqueue, reserved)
-                resources.add_to(one.allocated, held)
-                resources.add_to(one.elastic, elastic)
-                resources.add_to(one.request, requested)
-        self.session.on_allocation_change(self._shift)
+                if one.name in again:
+                    sums = (one.inqueue, one.allocated, one.elastic, one.request)
+                    for total, amount in zip(sums, attributes.own, strict=True):
+                        resources.add_to(total, amount)
 
     def _in_requests(self) -> Mapping[str, QueueSums]:
         """Return the sums of requests, which the state maintains."""
@@ -228,6 +266,12 @@ class QueueAttributesTable:
         else:
             amount = self.amount(task)
         attributes.add(amount, sign)
+
+
+def _own(sums: QueueSums) -> tuple[Resource, ...]:
+    """Return what the jobs of a queue have reserved, hold, hold beyond their minima, and hold or request."""
+    held, elastic = _quota(sums.held), _quota(resources.minus(sums.held, sums.needed))
+    return _quota(sums.reserved), held, elastic, resources.plus(held, _quota(sums.requested))
 
 
 def request_of(task: Task) -> Mapping[str, int]:

@@ -72,11 +72,10 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         self._weight: float = self.argument("nodeOrderWeight")
         self.admission_factor: float = self.argument("overCommitFactor")
         self._kinds = map_of(option.arguments)
-        self._wrong: dict[bytes, str] = {}
-        self._accepted_by_shape: dict[bytes, Mapping[str, int]] = {}
-        self._bad_quota: dict[str, str] = {}
 
     def open(self, session: Session) -> None:
+        self._wrong: dict[bytes, str] = {}
+        self._accepted_by_shape: dict[bytes, Mapping[str, int]] = {}
         self._cards = discover(session.nodes.rows)
         super().open(session)
         self._card_nodes = CardNodes(self._cards, session.nodes.rows, self._accepted, self._problem, self._left)
@@ -96,6 +95,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         return self._card_nodes.score(task, self._weight)
 
     def arrange(self) -> None:
+        self._bad_quota: dict[str, str] = {}
         for attributes in self.queue_attributes:
             queue = attributes.queue
             try:

@@ -52,17 +52,17 @@ class QueuePlugin(
     admission_factor = 1.0
     limits_are_fixed = False
     """Whether the limits of queues follow from queues and nodes alone; those at admission always do."""
+    _table: QueueAttributesTable | None = None
+    queue_attributes: QueueAttributesTable
 
     def open(self, session: Session) -> None:
-        """Fill the attributes of all queues."""
+        """Fill the attributes of all queues; those of the last cycle are kept where they rest on the same."""
         self.session = session
-        self.queue_attributes = QueueAttributesTable(session, self)
-        self.arrange()
-        self.queue_attributes.open()
+        if self._table is None or not self._table.rests_on(session):
+            self._table = self.queue_attributes = QueueAttributesTable(session, self)
+            self.arrange()
+        self.queue_attributes.open(session)
         self.divide()
-        self._deserves_nothing = {
-            name for name, one in self.queue_attributes.by_name.items() if resources.is_empty(one.deserved)
-        }
         self.admission = Admission(
             session, self.queue_attributes, self, factor=self.admission_factor, limit_name=self.admission_name
         )
@@ -71,7 +71,7 @@ class QueuePlugin(
     # ------------------------------------------------------------------------------------------- for subclasses to say
 
     def arrange(self) -> None:
-        """Set up the attributes before they are filled (parents, limits)."""
+        """Set up what follows from queues and nodes alone (parents, limits), before the attributes are filled."""
         raise NotImplementedError
 
     def divide(self) -> None:
@@ -104,7 +104,7 @@ class QueuePlugin(
     def queue_order(self, queue: Queue) -> Any:
         """Order by higher priority, then smaller share, then queues that deserve something."""
         attributes = self.queue_attributes.by_name[queue.name]
-        return (-queue.priority, attributes.share, queue.name in self._deserves_nothing)
+        return (-queue.priority, attributes.share, resources.is_empty(attributes.deserved))
 
     def job_enqueueable(self, job: Job) -> Vote:
         """Whether the quotas admit the job."""
@@ -215,15 +215,17 @@ class QueuePlugin(
         for attributes in self.queue_attributes:
             if attributes.name not in self.session.queues:
                 continue  # a root that was created here
-            self.session.decisions.queues[attributes.name] = QueueNumbers(
-                allocated=dict(attributes.allocated),
-                deserved=dict(attributes.deserved),
-                request=dict(attributes.request),
-                guarantee=dict(attributes.guarantee),
-                capability={name: amount for name, amount in attributes.limit.items() if amount is not UNLIMITED},
-                share=attributes.share,
-                overused=self.is_overused(attributes),
-            )
+            if attributes.published is None:
+                attributes.published = QueueNumbers(
+                    allocated=dict(attributes.allocated),
+                    deserved=dict(attributes.deserved),
+                    request=dict(attributes.request),
+                    guarantee=dict(attributes.guarantee),
+                    capability={name: amount for name, amount in attributes.limit.items() if amount is not UNLIMITED},
+                    share=attributes.share,
+                    overused=self.is_overused(attributes),
+                )
+            self.session.decisions.queues[attributes.name] = attributes.published
 
     def _lend(self, task: Task, sign: int) -> None:
         attributes = self.queue_attributes.of_task(task)

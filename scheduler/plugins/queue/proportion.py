@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ...model import resources
 from ...model.queue import Queue
-from ...model.resources import UNLIMITED, Limit, Resource
+from ...model.resources import Resource
 from ...policy.hooks import Overused
 from ...reasons import NotEntitled, QueueWithinDeserved
 from . import hierarchy
@@ -31,19 +31,26 @@ class Proportion(LendingPlugin, Overused):
 
     name = "proportion"
     limit_name = "deserved"
+    _divided: object = None
+    """The table and the requests from which the shares were computed."""
 
     def arrange(self) -> None:
         guarantees = resources.total_of(attributes.guarantee for attributes in self.queue_attributes)
         hierarchy.set_flat_limits(self.queue_attributes, self.session.total, guarantees)
 
     def divide(self) -> None:
-        busy = self.queue_attributes.busy
-        for attributes in self.queue_attributes:
+        table = self.queue_attributes
+        busy = [attributes for attributes in table if attributes.name in table.busy]
+        basis = (table, {attributes.name: attributes.request for attributes in busy})
+        if basis == self._divided:
+            return
+        self._divided, before = basis, {attributes.name: attributes.deserved for attributes in table}
+        for attributes in table:
             attributes.deserved = {}
-        fill(
-            [attributes for attributes in self.queue_attributes if attributes.name in busy],
-            without_pods(self.session.total),
-        )
+        fill(busy, without_pods(self.session.total))
+        for attributes in table:
+            if attributes.deserved != before[attributes.name]:
+                attributes.forget()
 
     def overused(self, queue: Queue) -> bool:
         return self.is_overused(self.queue_attributes.by_name[queue.name])
@@ -80,32 +87,54 @@ def fill(queue_attributes: list[QueueAttributes], total: Resource) -> None:
     In each round, the remaining amount is divided by weight among the queues that have not enough yet. Each queue gets
     at most its limit and its request, and at least its guarantee; the rest remains for the next round. Shares are
     computed in fractions of `FINE` and rounded down once, at the end: a queue that deserves 3333⅓ may hold 3333.
+    Where the total suffices for all of them, the rounds would end with just that.
     """
-    limits = {attributes.name: _finely(attributes.limit) for attributes in queue_attributes}
+    most = {attributes.name: _most(attributes, total) for attributes in queue_attributes}
+    shares = {one.name: hierarchy.raised_to(most[one.name], one.guarantee) for one in queue_attributes}
+    wanted = resources.total_of(shares.values())
+    have_weight = all(attributes.queue.weight > 0 for attributes in queue_attributes)
+    if not have_weight or any(wanted.get(name, 0) > amount for name, amount in total.items()):
+        shares = _in_rounds(queue_attributes, most, total)
+    for attributes in queue_attributes:
+        attributes.deserved = shares[attributes.name]
+
+
+def _most(attributes: QueueAttributes, total: Resource) -> Resource:
+    """Return what a queue requests of the total, at most its limit."""
+    requested = {name: attributes.request.get(name, 0) for name in total}
+    return resources.smallest(requested, attributes.limit, missing_is_unlimited=True)
+
+
+def _in_rounds(
+    queue_attributes: list[QueueAttributes], most: Mapping[str, Resource], total: Resource
+) -> dict[str, Resource]:
+    limits = {name: _finely(amounts) for name, amounts in most.items()}
     requests = {attributes.name: _finely(attributes.request) for attributes in queue_attributes}
     guarantees = {attributes.name: _finely(attributes.guarantee) for attributes in queue_attributes}
     shares: dict[str, Resource] = {attributes.name: {} for attributes in queue_attributes}
     remaining, unmet = _finely(total), list(queue_attributes)
     while unmet and (weights := sum(attributes.queue.weight for attributes in unmet)) > 0:
-        taken: Resource = {}
-        still: list[QueueAttributes] = []
+        left, still = dict(remaining), list[QueueAttributes]()
         for attributes in unmet:
-            name, before = attributes.name, shares[attributes.name]
-            part = {dimension: amount * attributes.queue.weight // weights for dimension, amount in remaining.items()}
-            offered = resources.plus(before, part)
-            offered = resources.smallest(offered, limits[name], missing_is_unlimited=True)
-            offered = resources.smallest(offered, requests[name], missing_is_unlimited=False)
-            shares[name] = hierarchy.raised_to(offered, guarantees[name])
-            resources.add_to(taken, resources.minus(shares[name], before))
-            if shares[name] != before and not resources.less_equal(requests[name], shares[name]):
+            name, weight = attributes.name, attributes.queue.weight
+            before, limit = shares[name], limits[name]
+            share = {}
+            for dimension, amount in remaining.items():
+                offered = before.get(dimension, 0) + amount * weight // weights
+                share[dimension] = min(offered, limit[dimension])
+            shares[name] = share = hierarchy.raised_to(share, guarantees[name])
+            for dimension in left:
+                left[dimension] += before.get(dimension, 0) - share[dimension]
+            if share != before and not resources.less_equal(requests[name], share):
                 still.append(attributes)
-        left = resources.exceeded_part(remaining, taken)
+        left = {dimension: max(amount, 0) for dimension, amount in left.items()}
         if left == remaining or all(amount < CRUMB for amount in left.values()):
             break
         remaining, unmet = left, still
-    for attributes in queue_attributes:
-        attributes.deserved = {name: (amount + CRUMB) // FINE for name, amount in shares[attributes.name].items()}
+    return {
+        queue: {name: (amount + CRUMB) // FINE for name, amount in share.items()} for queue, share in shares.items()
+    }
 
 
-def _finely(amounts: Mapping[str, Limit]) -> Resource:
-    return {name: amount * FINE for name, amount in amounts.items() if amount is not UNLIMITED}
+def _finely(amounts: Mapping[str, int]) -> Resource:
+    return {name: amount * FINE for name, amount in amounts.items()}

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from ...framework.session import Session
 from ...model import resources
 from ...model.queue import Queue
 from ...model.resources import Resource
 from ...model.task import Task
-from ...policy.model import PluginOption
 from ...reasons import (
     NotEntitled,
     OfNoUse,
@@ -31,13 +31,13 @@ from .plugin import QueuePlugin
 class LendingPlugin(QueuePlugin):
     """Base of the plugins whose queues have a deserved share."""
 
-    def __init__(self, option: PluginOption) -> None:
-        super().__init__(option)
+    def open(self, session: Session) -> None:
         self._denials: dict[tuple[Hashable, ...], dict[tuple[str, bytes], Protection | None]] = {}
         """Protections by preemptor and amount, then by queue and shape; valid until the holdings of a queue change."""
         self._denials_at = -1
         self._preemptor: Task | None = None
         self._denials_of_preemptor: dict[tuple[str, bytes], Protection | None] = {}
+        super().open(session)
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
         """Return None if the queue may reclaim `amount` more from other queues, else why not."""
