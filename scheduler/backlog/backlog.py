@@ -8,6 +8,7 @@ wait until its time is up. (Compare kube-scheduler's QueueingHints.)
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from typing import TypeVar
 
@@ -55,7 +56,8 @@ class Backlog(ChangeListener):
         self.late: set[str] = set()
         self.tried: set[str] = set()
         self.rest: set[str] = set()
-        self._first_retry: float | None = None
+        self._retries: Counter[float] = Counter()
+        """When jobs without a rest have to be tried because of time alone → how many; most share few times."""
         self.lines = Lines()
         self._by_topic: dict[str, set[str]] = {}
         """The jobs that wait for each topic; of each line only the first job, as in `_by_least` and `with_quotas`."""
@@ -109,7 +111,10 @@ class Backlog(ChangeListener):
         entry = self.entries.pop(key, None)
         if entry is None:
             return ""
-        self._first_retry = None
+        if key not in self.rest:
+            self._retries[entry.retry_at] -= 1
+            if not self._retries[entry.retry_at]:
+                del self._retries[entry.retry_at]
         self.refusals.pop(key, None)
         for some in (self.due, self.late, self.tried, self.rest):
             some.discard(key)
@@ -143,13 +148,13 @@ class Backlog(ChangeListener):
 
     # ---------------------------------------------------------------------------------------------------------- cycles
 
-    @property
-    def first_retry(self) -> float:
-        """Return when the first job without a rest has to be tried because of time alone; infinity if there is none."""
-        if self._first_retry is None:
-            times = (entry.retry_at for key, entry in self.entries.items() if key not in self.rest)
-            self._first_retry = min(times, default=math.inf)
-        return self._first_retry
+    def first_retry(self, without: Iterable[str] = ()) -> float:
+        """Return when the first job without a rest has to be tried because of time alone; infinity if there is none.
+
+        Jobs in `without` do not count.
+        """
+        gone = Counter(self.entries[key].retry_at for key in without if key in self.entries and key not in self.rest)
+        return min(self._retries - gone if gone else self._retries, default=math.inf)
 
     def apply(self, memory: Memory, claims: Mapping[str, str]) -> None:
         """Apply what a cycle left behind, directly after the cycle."""
@@ -213,6 +218,8 @@ class Backlog(ChangeListener):
         for some, belongs in ((self.late, entry.late), (self.tried, entry.tried), (self.rest, entry.not_before > 0)):
             if belongs:
                 some.add(key)
+        if key not in self.rest:
+            self._retries[entry.retry_at] += 1
         first = self.lines.first(entry.line)
         if entry.line:
             self.lines.join(entry.line, (entry.created, key))
@@ -220,7 +227,6 @@ class Backlog(ChangeListener):
             if first:
                 self._stop_waiting(first, self.entries[first])
             self._wait(key, entry)
-        self._first_retry = None
         return follower
 
 

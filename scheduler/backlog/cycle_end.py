@@ -7,7 +7,7 @@ again in any case. A job is forgotten if it got something, or if no action had a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 import msgspec
@@ -93,15 +93,15 @@ class CycleEnd:
         memory, times = self._memory, [] if known is None else [known]
         if (lapse := self._outcome.reservations.next_lapse) is not None:
             times.append(lapse)
-        gone = {*memory.waiting, *memory.forgotten}
-        if gone:
-            kept: Iterable[Waiting] = (entry for key, entry in self._view.entries.items() if key not in gone)
-        else:  # as in nearly every cycle
-            kept = (self._view.entries[key] for key in self._view.known.rest)
-            times += [self._view.known.first_retry] if self._view.known.first_retry < math.inf else []
-        for entry in (*kept, *memory.waiting.values()):
-            if entry.retry_at > entry.not_before or entry.not_before > self._view.now:
-                times.append(max(entry.retry_at, entry.not_before))
+        known_jobs, gone = self._view.known, {*memory.waiting, *memory.forgotten}
+        if (retry := known_jobs.first_retry(gone)) < math.inf:
+            times.append(retry)
+        kept = (self._view.entries[key] for key in known_jobs.rest - gone)
+        times += [
+            max(entry.retry_at, entry.not_before)
+            for entry in (*kept, *memory.waiting.values())
+            if entry.retry_at > entry.not_before or entry.not_before > self._view.now
+        ]
         for key in memory.due:  # a change could help the job, but it rests
             entry = memory.waiting.get(key) or self._view.entries[key]
             times += [entry.not_before] if entry.not_before > self._view.now else []

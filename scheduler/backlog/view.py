@@ -70,7 +70,7 @@ class BacklogView:
         self.due.update([other for key in self._strayed if (other := self._heir(key))])
         self.lapses: Mapping[str, float] = known.lapses
         self.turns: Mapping[str, Mapping[str, int]] = known.turns
-        may_be = known.entries if now >= known.first_retry else known.tried | known.rest | self.due
+        may_be = known.entries if now >= known.first_retry() else known.tried | known.rest | self.due
         self.awake = {key for key in may_be if self.entries[key].tried or not self.rests(key, self.entries[key])}
         self.late_jobs: Set[str] = known.late | (cluster.costly - known.entries.keys())
         self.action = ""

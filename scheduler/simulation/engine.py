@@ -199,7 +199,7 @@ class Simulation:
     def _emit_reasons(self, decisions: Decisions) -> None:
         """Emit the changed reasons of waiting jobs."""
         known, refusals = self._refusals, decisions.refusals
-        for job in [job for job in known if job not in refusals]:
+        for job in () if known.keys() <= refusals.keys() else [job for job in known if job not in refusals]:
             self._emit(outcomes.Waits(self.now, job, None))
             del known[job]
         for job, refusal in refusals.items():
