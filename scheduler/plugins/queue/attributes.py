@@ -58,12 +58,12 @@ class QueueAttributes:
 
     __slots__ = (
         *("allocated", "ancestors", "basis", "children", "counted", "deserved", "drains_since", "elastic", "guarantee"),
-        *("guaranteed_to_others", "inqueue", "is_stale", "limit", "own", "parent", "problem", "published", "queue"),
-        *("request", "share_known"),
+        *("guaranteed_to_others", "inqueue", "is_stale", "limit", "name", "own", "parent", "problem", "published"),
+        *("queue", "request", "share_known"),
     )
 
     def __init__(self, queue: Queue) -> None:
-        self.queue = queue
+        self.queue, self.name = queue, queue.name
         self.counted: QueueSums | None = None
         """The sums of its own jobs that the amounts follow from; None if it has no jobs."""
         self.own: tuple[Resource, ...] = ({}, {}, {}, {})
@@ -99,10 +99,6 @@ class QueueAttributes:
         self.share_known: float | None = None
         self.published: QueueNumbers | None = None
         """The numbers in the decisions."""
-
-    @property
-    def name(self) -> str:
-        return self.queue.name
 
     @property
     def share(self) -> float:
@@ -147,8 +143,6 @@ class QueueAttributesTable:
         self.by_name = {name: QueueAttributes(queue) for name, queue in session.queues.items()}
         self.version = 0
         """Grows whenever what any queue holds changes."""
-        self.busy: set[str] = set()
-        """The queues that have jobs."""
         self.reserving: list[Job] = []
         """The jobs whose reservations are not in the sums, and are computed one by one."""
         self._counting = counting
@@ -203,12 +197,8 @@ class QueueAttributesTable:
         """Sum up the amounts of these queues anew."""
         for attributes in again.values():
             attributes.reset()
-        for name, attributes in self.by_name.items() if again else ():
-            if attributes.counted is None:
-                self.busy.discard(name)
-                continue
-            self.busy.add(name)
-            for one in attributes.ancestors:
+        for attributes in self.by_name.values() if again else ():
+            for one in attributes.ancestors if attributes.counted is not None else ():
                 if one.name in again:
                     sums = (one.inqueue, one.allocated, one.elastic, one.request)
                     for total, amount in zip(sums, attributes.own, strict=True):

@@ -212,8 +212,9 @@ class QueuePlugin(
 
     def publish(self) -> None:
         """Write the numbers of every queue into the decisions."""
+        queues, published = self.session.queues, self.session.decisions.queues
         for attributes in self.queue_attributes:
-            if attributes.name not in self.session.queues:
+            if attributes.name not in queues:
                 continue  # a root that was created here
             if attributes.published is None:
                 attributes.published = QueueNumbers(
@@ -225,7 +226,7 @@ class QueuePlugin(
                     share=attributes.share,
                     overused=self.is_overused(attributes),
                 )
-            self.session.decisions.queues[attributes.name] = attributes.published
+            published[attributes.name] = attributes.published
 
     def _lend(self, task: Task, sign: int) -> None:
         attributes = self.queue_attributes.of_task(task)

@@ -40,7 +40,7 @@ class Proportion(LendingPlugin, Overused):
 
     def divide(self) -> None:
         table = self.queue_attributes
-        busy = [attributes for attributes in table if attributes.name in table.busy]
+        busy = [attributes for attributes in table if attributes.counted is not None]
         basis = (table, {attributes.name: attributes.request for attributes in busy})
         if basis == self._divided:
             return
