@@ -35,27 +35,28 @@ def settle(item: pytest.Item) -> None:
             item.add_marker(pytest.mark.xfail(reason=difference.reason, strict=strict))
         elif isinstance(run.problem, Unmet | JudgedError):
             sentence, expected, seen = signature(run)
-            if difference.matches(sentence, expected, seen):
+            if any(difference.matches(sentence, expected, amounts) for amounts in seen):
                 item.add_marker(pytest.mark.xfail(reason=difference.reason, raises=(Unmet, JudgedError)))
             else:
-                shown = f"sentence: {sentence}\nexpected: {_shown(expected)}\nseen: {_shown(seen)}"
+                shown = f"sentence: {sentence}\nexpected: {_shown(expected)}\nseen: {_shown(seen[0])}"
                 text = f"{difference.reason}\nThis failure is another one: no signature of that difference is\n{shown}"
                 item.add_report_section("call", "known difference", text)
 
 
-def signature(run: ScenarioRun) -> tuple[str, Amounts, Amounts]:
-    """Return the failed sentence, the amounts that it expects, and the amounts that the cluster showed when it failed.
+def signature(run: ScenarioRun) -> tuple[str, Amounts, list[Amounts]]:
+    """Return the failed sentence, the amounts that it expects, and the amounts that the cluster showed.
 
-    A monitor judges the whole scenario, so for its finding the amounts at the end of the scenario count.
+    The cluster goes on after the sentence has failed, while the monitors judge. So the amounts are of two moments: when
+    the sentence failed, and now.
     """
-    failed_at = math.inf
+    moments = [math.inf]
     if isinstance(run.problem, JudgedError):
         sentence, rows = run.findings[0].partition(",")[0], 0
     else:
         last = run.sentences[-1]
         planned = next((step for step in run.planned if step.line == last.line), last)
         sentence, rows = last.text, max(0, len(planned.table) - 1)
-        failed_at = math.inf if last.ended is None else last.ended
+        moments = [math.inf if last.ended is None else last.ended, math.inf]
     expected: Amounts = {}
     if "evicted" in sentence and (rows or _NUMBER.search(sentence)):
         found = _NUMBER.search(sentence)
@@ -63,11 +64,11 @@ def signature(run: ScenarioRun) -> tuple[str, Amounts, Amounts]:
     if sentence == "nothing is evicted":
         expected["evictions"] = 0
     if run.history is None:
-        return sentence, expected, {}
-    view = run.history.until(failed_at)
+        return sentence, expected, [{}]
+    states = [run.history.until(moment) for moment in moments]
     for name in re.findall(r'"([^"]+)" runs$', sentence):
-        expected[f"running {name}"] = wanted_pods(view, name) or 0
-    return sentence, expected, _shows(view)
+        expected[f"running {name}"] = wanted_pods(states[0], name) or 0
+    return sentence, expected, [_shows(view) for view in states]
 
 
 def _shows(view: View) -> Amounts:
