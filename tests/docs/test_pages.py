@@ -62,6 +62,15 @@ def test_every_surprise_names_scenarios(page: Path) -> None:
     assert [(feature, title) for feature, title in named if title not in titles(feature)] == []
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "gallery").glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_of_the_gallery_has_a_picture_the_objects_and_what_to_do(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert f"]({page.stem}.svg)" in text
+    assert page.with_suffix(".svg").is_file()
+    for part in ("**Promised.**", "**Seen.**", "```yaml", "\n## Reproduce it without schedspec\n", "\n## Until "):
+        assert part in text
+
+
 def test_the_policy_of_a_gpu_cluster_is_accepted_without_a_finding() -> None:
     page = (ROOT / "docs" / "policies.md").read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(# volcano-scheduler.conf of a GPU cluster\n.*?)```", page, re.DOTALL)
