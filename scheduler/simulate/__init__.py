@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..model import objects, resources, times
+from ..model.cluster import Cluster
 from ..policy.file import UnreadablePolicyError, read_policy
 from ..policy.loader import PolicyError, load_policy
-from ..policy.model import Policy
+from ..recording.events import Input, PolicyLoaded
+from ..recording.segments import SegmentWriter
 from ..simulation import OnEviction, Settings
 from ..state import StateError
 from .against import differences
@@ -74,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sample", metavar="TIME", type=_span, default=0.0,
         help="virtual time between samples of the queues (default: a thousandth of the load's time)")  # fmt: skip
     add("--against", metavar="FILE", type=Path, help="compare with this result of another run")
+    add("--record", metavar="DIR", type=Path, help="write every input, as `scheduler run --record` does")
 
 
 MakeMonitor = Callable[[str, list[objects.Node], list[objects.Queue]], Monitor]
@@ -105,16 +109,15 @@ def main(given: argparse.Namespace, make_monitor: MakeMonitor | None = None) -> 
 
 def _simulate(given: argparse.Namespace, make_monitor: MakeMonitor | None) -> Outcome:
     inputs = read_inputs(given)
-    policy, name = _policy_of(given, inputs)
+    policy = _policy_of(given, inputs)
     monitor = None
     if make_monitor is not None and given.state is None:
-        text = read_policy(given.policy or _POLICY)
-        monitor = make_monitor(text, inputs.scene.nodes, inputs.scene.queues)
+        monitor = make_monitor(policy.text, inputs.scene.nodes, inputs.scene.queues)
     settings = Settings(start_delay=given.start_delay, grace=given.grace)
     until = inputs.until if given.until is None else min(inputs.start + given.until, inputs.until)
     header = Run(
         format=FORMAT,
-        policy=name,
+        policy=policy.source,
         load=inputs.name,
         resource=given.resource,
         cards=inputs.total.get(given.resource, 0) / resources.unit_of(given.resource),
@@ -124,24 +127,41 @@ def _simulate(given: argparse.Namespace, make_monitor: MakeMonitor | None) -> Ou
         sample=given.sample or max(inputs.span / _SAMPLES, 1.0),
         seed=inputs.seed,
     )
-    return run(
-        policy,
-        inputs.scene,
-        inputs.load,
-        header,
-        settings=settings,
-        out=given.out,
-        start=inputs.start,
-        until=until,
-        begin=inputs.begin,
-        cluster=inputs.cluster,
-        monitor=monitor,
-    )
+    with _recording(given.record, inputs, policy) as on_input:
+        return run(
+            load_policy(policy.text, policy.source),
+            inputs.scene,
+            inputs.load,
+            header,
+            settings=settings,
+            out=given.out,
+            start=inputs.start,
+            until=until,
+            begin=inputs.begin,
+            cluster=inputs.cluster,
+            monitor=monitor,
+            on_input=on_input,
+        )
 
 
-def _policy_of(given: argparse.Namespace, inputs: Inputs) -> tuple[Policy, str]:
-    """Return the policy that --policy names, that of the state, or the default; and its name."""
+@contextmanager
+def _recording(folder: Path | None, inputs: Inputs, policy: PolicyLoaded) -> Iterator[Callable[[Input], None] | None]:
+    """Yield a writer of every input into a new recording; None without a folder."""
+    if folder is None:
+        yield None
+        return
+    writer = SegmentWriter(folder)
+    try:
+        writer.checkpoint(inputs.cluster or Cluster(), policy)
+    except OSError as error:
+        raise InputError(f"--record {folder}", f"cannot be written: {error.strerror}", "name another folder") from error
+    yield writer.write
+    writer.close()
+
+
+def _policy_of(given: argparse.Namespace, inputs: Inputs) -> PolicyLoaded:
+    """Return the policy that --policy names, that of the state, or the default; with its name."""
     if given.policy is None and inputs.policy:
-        return load_policy(inputs.policy, str(given.state)), f"that of {given.state}"
+        return PolicyLoaded(f"that of {given.state}", inputs.policy)
     path = given.policy or _POLICY
-    return load_policy(read_policy(path), str(path)), str(path.name if given.policy is None else path)
+    return PolicyLoaded(str(path.name if given.policy is None else path), read_policy(path))

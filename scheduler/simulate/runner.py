@@ -18,6 +18,7 @@ import msgspec
 from ..model.cluster import Cluster
 from ..model.times import timestamp
 from ..policy.model import Policy
+from ..recording.events import Input
 from ..simulation import Arrival, Settings, Simulation, SimulationError
 from .bookkeeping import Bookkeeping
 from .errors import InputError
@@ -66,16 +67,18 @@ def run(
     begin: Callable[[Simulation], object] | None = None,
     cluster: Cluster | None = None,
     monitor: Monitor | None = None,
+    on_input: Callable[[Input], None] | None = None,
 ) -> Outcome:
     """Simulate a load.
 
-    `begin` shows a state to the simulation first, on a `cluster` made for it. `monitor` judges every outcome.
+    `begin` shows a state to the simulation first, on a `cluster` made for it. `monitor` judges every outcome, and
+    `on_input` receives every input of the core.
 
     Raises InputError if the result file cannot be written.
     """
     try:
         with out.open("wb") as file:
-            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster)
+            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster, on_input=on_input)
             return _run(
                 simulation,
                 scene,
