@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .. import distribution
 from ..api.errors import HarnessError
-from ..explore.judge import monitors
-from ..incident import confirm, feature, of_record, written
+from ..explore.judge import found_by_monitors, monitors
+from ..incident import confirm, feature, of_record, of_recording, written
+from ..incident.confirm import Site
+from ..incident.live import Live
 from .answers import explains_errors, refuses_bad_input
+from .sites import site_options
 
 
 @click.command("reduce")
@@ -32,7 +37,8 @@ from .answers import explains_errors, refuses_bad_input
 @click.option("--minutes", default=2.0, show_default=True, help="The budget.")
 @explains_errors
 @refuses_bad_input
-def reduce_command(state: Path, because: str, out: Path, policy: Path | None, minutes: float) -> int:
+@site_options
+def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None, minutes: float, site: Site) -> int:
     """Reduce an incident to the smallest scenario that shows the same, and write it as a feature.
 
     STATE is a dump (`schedspec dump`), a SIGUSR2 dump, a recording, the record of a scenario, or a file of
@@ -40,42 +46,64 @@ def reduce_command(state: Path, because: str, out: Path, policy: Path | None, mi
     bad input.
 
     'policy FILE' is the first job about which another policy decides otherwise; 'sentence failed' is what the record of
-    a scenario says of its first failed sentence.
+    a scenario says of its first failed sentence. Candidates are decided by our scheduler in virtual time. With another
+    --scheduler each runs on the cluster, which costs seconds: give more --minutes.
 
     \b
     Examples:
       schedspec reduce state.jsonl.gz --because 'pod team-a/train-7-0 was evicted' -o evicted.feature
       schedspec reduce list.json --policy policies/team.yaml --because 'job team-a/train-7 waits' -o waits.feature
       schedspec reduce out/run/scenarios/S --because 'sentence failed' -o smaller.feature
+      schedspec reduce out/run/scenarios/S --because 'monitor gang' --scheduler volcano --minutes 20 -o gang.feature
     """
-    room = distribution.load("scheduler.incident")
-    ends = time.monotonic() + minutes * 60
     if out.suffix != ".feature":
         raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
     because = of_record.because_of(state) if because == of_record.FAILED else because
-    known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors)
-    text = distribution.load("scheduler.policy.file").read_policy(policy) if policy is not None else ""
-    found = room.reduce_incident(state, because, text, known)
-    origin = f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"
-    lines = written.write(out, found, [origin])
+    with tempfile.TemporaryDirectory() as folder:
+        live = Live(site, Path(folder), minutes) if site.scheduler != confirm.OWN else None
+        found = _reduce(state, because, _text_of(state, policy), live, minutes=minutes, folder=Path(folder))
+    monitor = because.split()[1] if because.split(maxsplit=1)[0] == "monitor" else ""
+    comments = [f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"]
+    thens: tuple[str, ...] = ()
+    if monitor and live is None:
+        last = next(finding for finding in found_by_monitors(found.case) if finding.name == found.signature.name)
+        comments, thens = [*comments, f"It breaks: {last.text}"], last.thens
+    lines = written.write(out, found, comments, thens, is_played=live is None)
     click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
     for note in found.notes + ([f"more than {written.MOST_LINES} lines"] if lines > written.MOST_LINES else []):
         click.echo(f"  {note}")
     for note in found.left_out:
         click.echo(f"  has no sentence and is left out: {feature.clean(note)}")
-    if because.split(maxsplit=1)[0] == "monitor":
-        return _print_broken(out, because.split()[1])
-    if failure := confirm.problem_of(out):
-        click.echo(f"  it does not pass in the simulated cluster:\n{failure}", err=True)
-        return 1
-    click.echo(f"  it passes: {distribution.prompt()} test {out} --cluster simulated")
-    return 0
+    return _confirm(out, monitor, site)
 
 
-def _print_broken(out: Path, monitor: str) -> int:
-    """Print whether the monitor finds anything in the simulated cluster; return the exit status."""
-    if problem := confirm.unbroken(out, monitor):
-        click.echo(f"  the monitor is silent in the simulated cluster: {problem}", err=True)
+def _reduce(state: Path, because: str, policy: str, live: Live | None, *, minutes: float, folder: Path) -> Any:
+    """Return the smallest case: in virtual time, or on a cluster with another scheduler."""
+    room = distribution.load("scheduler.incident")
+    ends = time.monotonic() + minutes * 60
+    known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors, of_recording.moments)
+    if live is not None:
+        known = room.Known(known.policies, known.is_over, monitors, shows=live.shows)
+    if state.is_dir() and (state / of_record.HISTORY).exists() and (live or not room.is_recording(state)):
+        state = of_record.list_before(state, because, folder)
+    return room.reduce_incident(state, because, policy, known)
+
+
+def _text_of(state: Path, policy: Path | None) -> str:
+    """Return the text of the policy that the user names, or of the one beside the history of a scenario."""
+    beside = state / "policy.yaml"
+    if policy is None and not (state.is_dir() and (state / of_record.HISTORY).exists() and beside.exists()):
+        return ""
+    text: str = distribution.load("scheduler.policy.file").read_policy(policy or beside)
+    return text
+
+
+def _confirm(out: Path, monitor: str, site: Site) -> int:
+    """Print whether the feature shows the incident; return the exit status."""
+    problem = confirm.unbroken(out, monitor, site) if monitor else confirm.problem_of(out, site)
+    if problem:
+        click.echo(f"  it does not show the incident {site.where}: {problem}", err=True)
         return 1
-    click.echo(f"  it fails for the monitor {monitor}: {distribution.prompt()} test {out} --cluster simulated")
+    does = f"fails for the monitor {monitor}" if monitor else "passes"
+    click.echo(f"  it {does}: {distribution.prompt()} test {out} {site.shown}")
     return 0

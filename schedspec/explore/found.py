@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import distribution
 from ..incident import confirm, written
+from ..monitors import MONITORS
 from .judge import Finding, judge
 from .rounds import Broken
 
@@ -48,7 +49,7 @@ def write_finding(
         f"Found by schedspec {written.own_version()}, {origin}: {name}",
         f"It breaks: {last.text}",
     ]
-    lines = written.write(path, reduced, comments, _thens(last))
+    lines = written.write(path, reduced, comments, last.thens)
     return Written(path, lines, reduced.case.size, _unconfirmed(path, last))
 
 
@@ -58,13 +59,9 @@ def _worlds(name: str) -> Any:
     return distribution.load("scheduler.explore").Worlds(promise == "node-more", promise == "names")
 
 
-def _thens(found: Finding) -> list[str]:
-    """Return the sentences that the finding breaks; for a monitor, one that holds: monitors judge every scenario."""
-    return list(found.thens) or written.thens_of_monitors(found.case)
-
-
 def _unconfirmed(path: Path, found: Finding) -> str:
-    return confirm.unbroken(path, "" if found.thens else found.name.partition(":")[0])
+    name = found.name.partition(":")[0]
+    return confirm.unbroken(path, name if name in MONITORS else "")
 
 
 def _slug(name: str) -> str:

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from .. import distribution
+from ..incident import written
+from ..incident.versions import Recorder
 from ..monitors import Ledger, Rules, Violation, judge_ledger
-from .versions import Recorder
 
 _AT_SHARE = "needless-eviction: preempt"
 """Not judged under proportion: a queue at its share by weight, which no object shows, preempts beside idle capacity."""
@@ -77,7 +78,8 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
             is_bind = name.endswith(": bind")
             is_given = violation.time == begins and _job(violation) in given and is_bind  # the pod ran before
             if since <= violation.time < until and not is_given:
-                yield Finding(name, f"{violation.about}: {violation.text}", case, case)
+                thens = written.thens_of_monitor(name, _job(violation), case)
+                yield Finding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
 
 
 @lru_cache(4096)
@@ -90,11 +92,16 @@ def _job(found: Violation) -> str:
 
 
 def monitors(case: Any) -> set[str]:
-    """Return the names of the monitors that a case breaks."""
+    """Return the signatures of what monitors find in a case."""
+    return {finding.name for finding in found_by_monitors(case)}
+
+
+def found_by_monitors(case: Any) -> list[Finding]:
+    """Return what monitors find in a case."""
     incident = distribution.load("scheduler.incident")
     recorder = Recorder()
     incident.play(case, listen=recorder.record)
-    return {finding.name.partition(":")[0] for finding in _monitored(case, recorder, incident.PAUSE)}
+    return _once([*_monitored(case, recorder, incident.PAUSE)])
 
 
 def _signature(found: Violation, recorder: Recorder) -> str:

@@ -1,5 +1,6 @@
 """`schedspec reduce` and `schedspec explore`: small cases as features.
 
-`scheduler.incident` finds and reduces cases. This room writes them in the sentences of features
-(`feature`) and confirms in the simulated cluster what was written (`confirm`).
+`scheduler.incident` finds and reduces cases. This room reads incidents from recordings and records (`of_recording`,
+`of_record`), writes cases in the sentences of features (`feature`, `written`), and runs what was written in the
+simulated cluster (`confirm`) or, for each candidate, on a cluster with another scheduler (`live`).
 """

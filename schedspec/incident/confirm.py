@@ -1,23 +1,80 @@
-"""Run a written feature in the simulated cluster, and report whether it holds."""
+"""Run written features on a cluster as a user does, and report what came of them.
+
+A candidate is judged by the records of its runs. With a scheduler whose order is not deterministic, a feature shows an
+incident if enough of its runs do (`Site.needed` of `Site.runs`).
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import distribution, results
 from ..api.errors import HarnessError
+from ..report import record as records
+from ..report.record import ScenarioRecord
 
-_SECONDS = 120.0
+SIMULATED = "simulated"
+OWN = "schedspec"
+_SECONDS = 180.0
+"""The longest run of one feature, with the boot of a cluster."""
 
 
-def problem_of(feature: Path) -> str:
-    """Return why a feature does not pass in the simulated cluster; empty if it does."""
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where features run: the cluster, the scheduler, and how many of the runs have to show the incident."""
+
+    cluster: str = SIMULATED
+    scheduler: str = OWN
+    needed: int = 1
+    runs: int = 1
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the cluster is simulated, with our scheduler in virtual time."""
+        return self.cluster == SIMULATED
+
+    @property
+    def where(self) -> str:
+        """The site in words."""
+        return f"on {self.cluster} with {self.scheduler}" if self.scheduler != OWN else f"in the {self.cluster} cluster"
+
+    @property
+    def shown(self) -> str:
+        """The options of a user's run."""
+        return f"--cluster {self.cluster}" + (f" --scheduler {self.scheduler}" if self.scheduler != OWN else "")
+
+    def options(self) -> list[str]:
+        """Return the options of pytest. A live cluster stays for the next candidate."""
+        if self.is_simulated:
+            return ["--cluster", self.cluster]
+        return ["--cluster", self.cluster, "--scheduler", self.scheduler, "--reuse-cluster", "--runs", "1"]
+
+
+@dataclass(slots=True)
+class Ran:
+    """One run of features."""
+
+    problem: str
+    """Why not all of them passed; empty if they did."""
+    records: list[ScenarioRecord] = field(default_factory=list)
+    """Only scenarios that ran have one."""
+
+    def finds(self, monitor: str) -> bool:
+        """Whether a monitor finds something in a scenario."""
+        return any(finding.monitor == monitor for record in self.records for finding in record.findings)
+
+
+def run(features: Sequence[Path], site: Site = Site()) -> Ran:
+    """Run features once in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--cluster", "simulated", "--out", folder, "-q", "-p", "no:cacheprovider"]
-        command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", str(feature.resolve()), *options]
+        options = [*site.options(), "--out", folder, "-q", "-p", "no:cacheprovider"]
+        files = [str(feature.resolve()) for feature in features]
+        command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *files, *options]
         try:
             ran = subprocess.run(
                 command,
@@ -25,32 +82,56 @@ def problem_of(feature: Path) -> str:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=_SECONDS,
+                timeout=_SECONDS * len(features),
                 cwd=folder,
             )
             found = results.read(Path(folder) / results.FILE).results
+            seen = list(records.read_all([Path(folder)]))
         except subprocess.TimeoutExpired:
-            return f"it did not end within {_SECONDS:g} s"
+            return Ran(f"it did not end within {_SECONDS * len(features):g} s")
         except HarnessError:
-            return "\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output"
+            return Ran("\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output")
     failed = [result for result in found if result.verdict != "passed"]
     if failed or not found:
-        return (
-            "\n".join(result.why for result in failed if result.why) or ran.stdout.strip()[-800:] or "no scenario ran"
-        )
-    return ""
+        why = "\n".join(result.why for result in failed if result.why)
+        return Ran(why or ran.stdout.strip()[-800:] or "no scenario ran", seen)
+    return Ran("", seen)
 
 
-def unbroken(feature: Path, monitor: str) -> str:
-    """Return why a feature shows no fault in the simulated cluster; empty if it shows one.
+def shows(site: Site, once: Callable[[], bool]) -> bool:
+    """Whether enough runs show an incident; the rest of the runs is left out once that is decided."""
+    left, needed = site.runs, site.needed
+    while needed and left >= needed:
+        needed, left = needed - once(), left - 1
+    return not needed
+
+
+def problem_of(feature: Path, site: Site = Site()) -> str:
+    """Return why a feature does not pass; empty if it does."""
+    problems: list[str] = []
+
+    def passes() -> bool:
+        problems.append(run([feature], site).problem)
+        return not problems[-1]
+
+    return "" if shows(site, passes) else next(filter(None, problems))
+
+
+def unbroken(feature: Path, monitor: str, site: Site = Site()) -> str:
+    """Return why a feature shows no fault; empty if it shows one.
 
     Args:
         feature: The file.
         monitor: The monitor that has to find something; empty if any failure will do.
+        site: Where it runs.
     """
-    problem = problem_of(feature)
-    if not problem:
-        return "it passes in the simulated cluster"
-    if f"monitor {monitor}" in problem or not monitor:
-        return ""
-    return f"it fails in the simulated cluster for another reason: {problem}"
+    problems: list[str] = []
+
+    def breaks() -> bool:
+        ran = run([feature], site)
+        is_broken = ran.finds(monitor) if monitor else bool(ran.problem)
+        if not is_broken:
+            problems.append(f"it fails for another reason: {ran.problem}" if ran.problem else "it passes")
+        return is_broken
+
+    return "" if shows(site, breaks) else problems[0]

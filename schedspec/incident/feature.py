@@ -31,7 +31,7 @@ class Text:
 
 
 def write_feature(case: Any, story: Any, text: Text) -> str:
-    """Return the feature of a case whose play is `story`."""
+    """Return the feature of a case whose play is `story`; a story without rests tells nothing of the work."""
     lines = [" ".join(f"@{tag}" for tag in text.tags)] if text.tags else []
     lines += [f"Feature: {text.title}"]
     lines += [f"  # {clean(comment)}" for comment in text.comments]
@@ -64,7 +64,7 @@ def _steps(case: Any, story: Any) -> Iterator[str]:
     for number, step in enumerate(case.steps):
         last = number == len(case.steps) - 1
         kind = type(step).__name__
-        when_begun = when_begun or last or kind in ("Leave", "Change", "Complete", "Fail", "Use")
+        when_begun = when_begun or last or not story.rests or kind in ("Leave", "Change", "Complete", "Fail", "Use")
         lead = "When" if last or (when_begun and kind != "Submit") else "And"
         match kind:
             case "Submit":
@@ -120,6 +120,7 @@ def _job(work: Any) -> dict[str, str]:
     row |= {"replicas": str(work.pods)} if work.pods > 1 else {}
     row |= {"min available": str(work.minimum)} if work.minimum < work.pods else {}
     row |= _columns(work.requests)
+    row |= {"stop after": work.stop_after} if work.stop_after else {}
     return row if work.preemptable else {**row, "preemptable": "false"}
 
 

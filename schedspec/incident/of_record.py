@@ -1,18 +1,70 @@
-"""Name the incident of a failed scenario for `schedspec reduce --because`, from the sentence that failed."""
+"""Read an incident from the record of a failed scenario: what happened, and the state before it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from ..api import untrusted
 from ..api.errors import HarnessError
 from ..report import record as records
 from ..report.record import ScenarioRecord
 
 FAILED = "sentence failed"
+HISTORY = "history.jsonl"
+"""In the folder of a failed scenario: every version of every object that the watcher saw, whatever the scheduler."""
 _RUNS = re.compile(r'^"([^"]+)" runs\b|pods? of "([^"]+)" runs?$')
 _STAYS = re.compile(r'^"([^"]+)" keeps running$')
 _EVICTIONS = re.compile(r"^nothing is evicted$|^exactly \d+ pods? (is|are) evicted")
+
+
+def list_before(folder: Path, because: str, into: Path) -> Path:
+    """Write the objects of a scenario as a list, as kubectl does; what the watcher saw is in the record's folder.
+
+    An eviction, and what a monitor finds about a pod, is reduced from the state before the first eviction of that pod
+    (or of any, if it has none); a wait from the last state.
+
+    Args:
+        folder: The folder of a failed scenario's record.
+        because: The incident.
+        into: Where the list goes.
+
+    Raises:
+        HarnessError: the record or its history cannot be read.
+    """
+    record, words = _record(folder), because.split()
+    about = words[1].rpartition("/")[2] if words[0] == "pod" else ""
+    if words[0] == "monitor":
+        about = next((finding.about for finding in record.findings if finding.monitor == words[1]), "")
+    evicted = [act for act in record.acts if act.act == "evict"]
+    own = [act for act in evicted if act.pod == about or records.UID.sub("", act.group) == about]
+    until = float("inf") if words[0] == "job" else min((act.at for act in own or evicted), default=float("inf"))
+    live: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for number, line in enumerate(untrusted.read_bytes(folder / HISTORY).splitlines(), 1):
+        try:
+            row = msgspec.json.decode(line, type=_Row)
+        except msgspec.DecodeError as problem:
+            raise HarnessError(f"{folder / HISTORY}:{number}: {problem}\n  do next: run the scenario again") from None
+        meta = row.object.get("metadata", {})
+        key = str(row.object.get("kind")), str(meta.get("namespace", "")), str(meta.get("name"))
+        if row.at < until:
+            live[key] = row.object
+            if row.change == "gone":
+                del live[key]
+    path = into / f"{HISTORY}.json"
+    path.write_bytes(msgspec.json.encode({"kind": "List", "apiVersion": "v1", "items": list(live.values())}))
+    return path
+
+
+class _Row(msgspec.Struct):
+    """A line of a history."""
+
+    at: float
+    change: str
+    object: dict[str, Any]
 
 
 def because_of(path: Path) -> str:
@@ -24,18 +76,22 @@ def because_of(path: Path) -> str:
     Raises:
         HarnessError: there is no record, it did not fail, or its sentence is about no wait and no eviction.
     """
+    record = _record(path)
+    sentence = next((step.text for step in record.sentences if step.verdict == "failed"), "")
+    found = _of_sentence(sentence, record) or next((f"monitor {finding.monitor}" for finding in record.findings), "")
+    if not found:
+        what = f"the sentence {sentence!r} is about no wait and no eviction" if sentence else "no sentence failed"
+        raise HarnessError(f"{path}: {what}\n  do next: name what happened, such as 'job NAMESPACE/NAME waits'")
+    return found
+
+
+def _record(path: Path) -> ScenarioRecord:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if len(files) != 1:
         raise HarnessError(
             f"{path}: holds {len(files)} records of scenarios\n  do next: name one of the folders in out/*/scenarios"
         )
-    record = records.read(files[0])
-    sentence = next((step.text for step in record.sentences if step.verdict == "failed"), "")
-    found = _of_sentence(sentence, record) or next((f"monitor {finding.monitor}" for finding in record.findings), "")
-    if not found:
-        what = f"the sentence {sentence!r} is about no wait and no eviction" if sentence else "no sentence failed"
-        raise HarnessError(f"{files[0]}: {what}\n  do next: name what happened, such as 'job NAMESPACE/NAME waits'")
-    return found
+    return records.read(files[0])
 
 
 def _of_sentence(sentence: str, record: ScenarioRecord) -> str:

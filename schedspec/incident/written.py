@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import distribution
+from ..monitors import MONITORS, protection
+from ..monitors.evictions import needless, needless_workload, repeated
 from .feature import Text, write_feature
 
 MOST_LINES = 30
@@ -23,7 +25,7 @@ def known_policies() -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in ordered if path.stem != "capacity-and-proportion"}
 
 
-def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] = ()) -> int:
+def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] = (), *, is_played: bool = True) -> int:
     """Write the feature of a reduced case; returns its number of lines.
 
     Args:
@@ -31,6 +33,7 @@ def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] =
         found: What `scheduler.incident` reduced.
         comments: Comments on the origin of the case.
         thens: The sentences that judge; by default those of the incident.
+        is_played: Whether our scheduler shows what becomes of the work.
     """
     room = distribution.load("scheduler.incident")
     name = f'the policy "{found.policy_name}"'
@@ -39,16 +42,37 @@ def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] =
         beside = out.with_suffix(".policy.yaml")
         beside.write_text(found.case.policy, "utf-8")
         name = f'the policy of "{beside.name}"'
-    story = room.play(found.case)
-    sentences = [*thens] or room.thens_of(found.case, found.signature, story) or thens_of_monitors(found.case)
-    text = write_feature(found.case, story, Text(found.title, name, sentences, comments))
+    story = room.play(found.case) if is_played else room.NOT_PLAYED
+    rule = getattr(found.signature, "name", "")
+    sentences = [*thens] or room.thens_of(found.case, found.signature, story) or thens_of_monitor(rule, "", found.case)
+    text = write_feature(found.case, story, Text(title_of_monitor(rule) or found.title, name, sentences, comments))
     out.write_text(text, "utf-8")
     return len(text.splitlines())
 
 
-def thens_of_monitors(case: Any) -> list[str]:
-    """Return a sentence that holds: monitors judge every scenario, whatever its sentences are."""
-    return [f'"{job.name}" runs or is refused' for job in case.jobs[-1:]]
+def title_of_monitor(rule: str) -> str:
+    """Return what a monitor demands, as a title; empty if the rule is none of a monitor."""
+    monitor = MONITORS.get(rule.partition(":")[0])
+    if monitor is None:
+        return ""
+    demand = (monitor.__doc__ or "").partition("\n")[0].removeprefix("Monitor: ").removesuffix(".")
+    return demand[:1].upper() + demand[1:]
+
+
+def thens_of_monitor(rule: str, job: str, case: Any) -> list[str]:
+    """Return a sentence that holds unless the rule is broken, or, where none can say it, one that waits for an end.
+
+    Args:
+        rule: The monitor, and perhaps the action.
+        job: The job that the monitor names; empty if it is unknown.
+        case: The case.
+    """
+    monitor = rule.partition(":")[0]
+    if monitor == repeated.NAME:
+        return ["exactly 1 pod is evicted"]
+    if job and monitor in (protection.NAME, needless.NAME, needless_workload.NAME):
+        return [f'"{job}" keeps running']
+    return [f'"{work.name}" runs or is refused' for work in case.jobs[-1:]]
 
 
 def own_version() -> str:

@@ -6,16 +6,19 @@
 """
 
 from .case import Case
-from .play import PAUSE, play
+from .of_recording import is_recording
+from .play import NOT_PLAYED, PAUSE, play
 from .reduce import IncidentError, Known, Reduced, reduce_case, reduce_incident, reduce_state
 from .thens import thens_of
 
 __all__ = [
+    "NOT_PLAYED",
     "PAUSE",
     "Case",
     "IncidentError",
     "Known",
     "Reduced",
+    "is_recording",
     "play",
     "reduce_case",
     "reduce_incident",

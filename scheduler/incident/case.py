@@ -68,6 +68,8 @@ class Work:
     """The nodes of the pods that run when the case begins; the other pods wait."""
     created: int = 0
     """Creation time, in seconds after that of the oldest work."""
+    stop_after: str = ""
+    """How long its pods terminate, such as `500ms`. In virtual time all pods terminate equally long."""
 
     @property
     def key(self) -> str:

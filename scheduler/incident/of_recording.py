@@ -1,37 +1,66 @@
-"""Read the state of a recording right before an eviction, as the deciding cycle saw it."""
+"""Read the state of a recording right before a decision, as the deciding cycle saw it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..recording.events import Decided
+from ..recording.events import Decided, Input
 from ..recording.segments import RecordError, read_segment, segments
 from ..state import At, State, read_state
 from ..state.recorded import apply_to
 
+Decides = Callable[[Decided], bool]
+Moment = tuple[float, int]
+"""Time and number of a cycle: an instant can have several cycles, and a restarted scheduler counts anew."""
 
-def state_before(path: Path, pod: str) -> State:
-    """Return the state before a pod was evicted, or the state at the end if no recorded cycle evicted it.
+
+def evicts(pod: str) -> Decides:
+    """Return whether a cycle evicts a pod, which is named as `namespace/name`."""
+    return lambda given: any(eviction.task == pod for eviction in given.decisions.evictions)
+
+
+def at_moment(moment: Moment) -> Decides:
+    """Return whether it is the cycle of a moment."""
+    return lambda given: (given.now, given.cycle) == moment
+
+
+def is_recording(path: Path) -> bool:
+    """Whether a path is a recording, which has the cycles before its end too."""
+    return bool(_segments(path))
+
+
+def inputs_of(path: Path) -> Iterator[Input]:
+    """Yield all inputs of a recording, the oldest first. Raises RecordError."""
+    for segment in _segments(path):
+        yield from read_segment(segment)
+
+
+def state_before(path: Path, decides: Decides | None) -> State:
+    """Return the state before the last cycle that decides something, or the state at the end if no cycle does.
 
     Args:
         path: A dump, a list, a recording, or the record of a scenario that has one.
-        pod: The pod as `namespace/name`; empty for the state at the end.
+        decides: Whether it is the cycle; None for the state at the end.
 
     Raises:
         StateError: the file cannot be used.
     """
-    known = segments(path) if path.is_dir() else [path] if path.name.startswith("cycles-") else []
-    for segment in reversed(known) if pod else ():
-        if (found := _before(segment, pod)) is not None:
-            return found
+    if decides is not None:
+        for segment in reversed(_segments(path)):
+            if (found := _before(segment, decides)) is not None:
+                return found
     return read_state(path, At.END)
 
 
-def _before(segment: Path, pod: str) -> State | None:
-    """Return the state before the last cycle that evicted the pod in a segment; None if no cycle did."""
+def _segments(path: Path) -> list[Path]:
+    return segments(path) if path.is_dir() else [path] if path.name.startswith("cycles-") else []
+
+
+def _before(segment: Path, decides: Decides) -> State | None:
+    """Return the state before the last cycle of a segment that decides something; None if no cycle does."""
     try:
-        inputs = read_segment(segment)
-        moments = [decided.cycle for decided in inputs if isinstance(decided, Decided) and _evicts(decided, pod)]
+        moments = [given.cycle for given in read_segment(segment) if isinstance(given, Decided) and decides(given)]
         state = State(str(segment))
         for given in read_segment(segment) if moments else ():
             if isinstance(given, Decided) and given.cycle == moments[-1]:
@@ -42,7 +71,3 @@ def _before(segment: Path, pod: str) -> State | None:
     except RecordError:
         return None  # `read_state` reports what is wrong with the file
     return None
-
-
-def _evicts(given: Decided, pod: str) -> bool:
-    return any(eviction.task == pod for eviction in given.decisions.evictions)

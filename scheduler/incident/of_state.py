@@ -135,6 +135,7 @@ class _Reader:
             all(_may_go(member, group) for member in kept),
             tuple(running),
             max(_created(group) - self._oldest, 0),
+            next((marks[names.STOP_AFTER] for marks in map(_marks, kept) if names.STOP_AFTER in marks), ""),
         )
 
 
@@ -153,6 +154,10 @@ def _may_go(pod: objects.Pod, group: objects.PodGroup) -> bool:
         **(pod.metadata.annotations or {}),
     }.get(names.PREEMPTABLE, "true")
     return str(preemptable).lower() != "false"
+
+
+def _marks(pod: objects.Pod) -> dict[str, str]:
+    return pod.metadata.annotations or {}
 
 
 def _created(group: objects.PodGroup) -> int:

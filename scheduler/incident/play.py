@@ -82,6 +82,8 @@ class Story:
         return self.rests[-1] if self.rests else Rest({}, {})
 
 
+NOT_PLAYED = Story()
+"""The story of a case that nobody has played."""
 Listener = Callable[[float, Any], None]
 """Called with the time, and with an input of the core or an outcome."""
 

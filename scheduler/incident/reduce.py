@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import yaml
@@ -20,20 +20,26 @@ from ..policy.loader import load_policy
 from ..state import State
 from .as_steps import merge_steps, variants
 from .case import Case
-from .of_recording import state_before
+from .of_recording import Moment, at_moment, evicts, is_recording, state_before
 from .of_state import check_queues, make_case
 from .play import play
 from .shrink import OutOfBudgetError, Tester, remove_objects
-from .signature import Broken, Differs, Signature, of_difference, of_eviction, of_wait, shows
-from .simplify import simplify_amounts, simplify_fields, simplify_names, simplify_policy
+from .signature import Broken, Differs, Evicted, Signature, Waits, of_difference, of_eviction, of_wait, shows
+from .simplify import renamed, simplify_amounts, simplify_fields, simplify_names, simplify_policy
 from .thens import describe, title_of
 
 EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
+_MOST_MOMENTS = 10
+"""Findings of a monitor in a recording that are tried, the first ones first."""
 _WHAT = "'pod NAMESPACE/NAME was evicted', 'job NAMESPACE/NAME waits', 'monitor NAME' or 'policy FILE'"
 
 
 class IncidentError(BadInputError):
     """An incident that cannot be reduced: what is wrong, and what to do next."""
+
+
+class SilentError(IncidentError):
+    """A monitor finds nothing in what follows from a state."""
 
 
 @dataclass(slots=True)
@@ -66,7 +72,16 @@ class Known:
     is_over: Callable[[], bool]
     """Whether the budget is used up."""
     judge: Callable[[Case], set[str]] = lambda _: set()
-    """Returns the names of the monitors that a case breaks."""
+    """Returns what monitors find in a case: the monitor and the action, such as `protection: reclaim`."""
+    moments: Callable[[Path, str], Iterable[Moment]] = lambda _path, _monitor: ()
+    """Yields the cycles of a recording that broke a monitor."""
+    shows: Callable[[Case, Signature], bool] = shows
+    """Whether a case shows an incident. By default it is played in virtual time with our scheduler."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether cases are played on a cluster, where no work runs before it is submitted."""
+        return self.shows is not shows
 
 
 def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Reduced:
@@ -82,7 +97,23 @@ def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Redu
         StateError, IncidentError, PolicyError: the text says what to do next.
     """
     name, kind = _parse(because)
-    state = state_before(path, name if kind == EVICTED else "")
+    if kind == BROKEN and is_recording(path):
+        return _reduce_broken(path, because, name, policy, known)
+    return _reduce_at(path, state_before(path, evicts(name) if kind == EVICTED else None), because, policy, known)
+
+
+def _reduce_broken(path: Path, because: str, name: str, policy: str, known: Known) -> Reduced:
+    """Reduce what a monitor finds in a recording, from the first of its moments in which it finds the same again."""
+    silent = IncidentError(f"{because}: it finds nothing in {path}\n  do next: name a recording of that time")
+    for moment in islice(known.moments(path, name), _MOST_MOMENTS):
+        try:
+            return _reduce_at(path, state_before(path, at_moment(moment)), because, policy, known)
+        except SilentError as error:
+            silent = error
+    raise silent
+
+
+def _reduce_at(path: Path, state: State, because: str, policy: str, known: Known) -> Reduced:
     text = policy or (state.policy.text if state.policy is not None else "")
     if not text:
         raise IncidentError(f"{path}: the state names no policy\n  do next: name the one in force with --policy")
@@ -111,13 +142,15 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
         PolicyError: the policy cannot be read.
     """
     name, kind = _parse(because)
+    if known.is_live:
+        return _reduce_live(state, because, policy, known)
     marked = state.objects["Pod"].get(name)
     again = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
     case, left_out, of_pod = make_case(state, policy, again=again)
     check_queues(case, state.source)
     wanted: Signature
     if kind == BROKEN:
-        wanted = _broken(case, because, name, known)
+        case, wanted = _broken([case, make_case(state, policy, again=True)[0]], because, name, known)
     elif kind == DIFFERS:
         case, wanted = _difference(case, because, _policy_at(Path(name)))
     else:
@@ -127,6 +160,22 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
     found.left_out = left_out
     if isinstance(wanted, Differs):
         found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
+    return found
+
+
+def _reduce_live(state: State, because: str, policy: str, known: Known) -> Reduced:
+    """Reduce what another scheduler did: nothing is known of its reasons but that it evicts, waits or breaks a rule."""
+    name, kind = _parse(because)
+    if kind == DIFFERS:
+        raise IncidentError(f"{because}: policies are compared with our scheduler\n  do next: leave out --scheduler")
+    case, left_out, of_pod = make_case(state, policy, again=True)
+    check_queues(case, state.source)
+    wanted: Signature = Broken(name, known.judge)
+    if kind != BROKEN:
+        case = replace(case, subject=_subject(state, name, kind, of_pod))
+        wanted = Waits(frozenset()) if kind == WAITS else Evicted("", within_queue=False, whole_gang=False)
+    found = reduce_case(case, wanted, known)
+    found.left_out = left_out
     return found
 
 
@@ -165,10 +214,12 @@ def _owner(group: object) -> str:
     return next((f"{meta.namespace}/{owner.name}" for owner in meta.owner_references or ()), "")
 
 
-def _broken(case: Case, because: str, name: str, known: Known) -> Broken:
-    if name in known.judge(case):
-        return Broken(name, known.judge)
-    raise IncidentError(
+def _broken(cases: list[Case], because: str, name: str, known: Known) -> tuple[Case, Broken]:
+    """Return the first case in which a monitor finds something, and the first of what it finds."""
+    for case in cases:
+        if found := sorted(broken for broken in known.judge(case) if broken.partition(":")[0] == name):
+            return case, Broken(found[0], known.judge)
+    raise SilentError(
         f"{because}: it finds nothing when the state is decided by our scheduler and nothing ends\n"
         "  do next: name the policy that was in force with --policy, or take the state before it happened"
     )
@@ -211,14 +262,15 @@ def _signature(case: Case, because: str, kind: str) -> Signature:
 def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
     """Reduce a case that shows an incident. Raises IncidentError if no sentences show it."""
     found = Reduced(case, wanted, case.size)
-    tester = Tester(partial(shows, wanted=wanted), case, known.is_over)
+    tester = Tester(lambda candidate: known.shows(candidate, wanted), case, known.is_over)
     try:
         if case.work:
-            _shrink(tester, found, known.policies)
-            steps = _submitted(tester, wanted)
+            if not known.is_live:
+                _shrink(tester, found, known.policies)
+            steps = _submitted(tester, wanted, known)
             if steps is None:
                 raise IncidentError(
-                    f"the smallest case has {tester.best.size} objects, and submitting its work places it otherwise\n"
+                    f"the smallest case has {tester.best.size} objects, and submitting its work does not show it\n"
                     "  do next: report this state; no feature was written"
                 )
             tester.best = steps
@@ -233,16 +285,17 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
                 "  do next: give more time with --minutes"
             ) from None
         found.notes.append("the budget was used up: this may not be the smallest case")
+        tester.best = renamed(tester.best)  # names of the state reach no sentence
     found.case, found.tried = tester.best, tester.tried
     return found
 
 
-def _submitted(tester: Tester, wanted: Signature) -> Case | None:
+def _submitted(tester: Tester, wanted: Signature, known: Known) -> Case | None:
     """Return the smallest case so far that still shows the incident if steps submit its work; None if none does."""
     back = 1
     while back <= len(tester.found):
         case = tester.found[-back]
-        if (steps := next((variant for variant in variants(case) if shows(variant, wanted)), None)) is not None:
+        if (steps := next((variant for variant in variants(case) if known.shows(variant, wanted)), None)) is not None:
             return steps
         back = back + max(back // 4, 1)
     return None

@@ -67,7 +67,14 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
     for pods in (*_STEPS[:3], *(number for number in range(now().pods // 2, now().pods))):
         if pods < now().pods:
             yield from fewer_pods(tester.best, now(), pods)
-    for simple in ({"minimum": now().pods}, {"minimum": 1}, {"priority": ""}, {"preemptable": True}, {"created": 0}):
+    for simple in (
+        {"minimum": now().pods},
+        {"minimum": 1},
+        {"priority": ""},
+        {"preemptable": True},
+        {"created": 0},
+        {"stop_after": ""},
+    ):
         yield map_work(tester.best, {name: replace(now(), **simple)})
 
 

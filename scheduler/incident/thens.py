@@ -16,9 +16,11 @@ def title_of(signature: Signature | Runs) -> str:
         case Evicted():
             whose = "its own queue" if signature.within_queue else "another queue"
             whole = "A gang" if signature.whole_gang else "A pod"
-            return f"{whole} is evicted by {signature.action} for a job of {whose}"
+            why = f" by {signature.action} for a job of {whose}" if signature.action else ""
+            return f"{whole} is evicted{why}"
         case Waits():
-            return f"A job waits: {'; '.join(sorted(reason.split()[0] for reason in signature.reasons))}"
+            why = "; ".join(sorted(reason.split()[0] for reason in signature.reasons))
+            return f"A job waits{': ' if why else ''}{why}"
         case Runs():
             return "A job runs"
         case Differs():
@@ -39,6 +41,8 @@ def thens_of(case: Case, signature: Signature | Runs, story: Story) -> list[str]
             whole = {job.name: job.pods for job in case.jobs}
             placed = story.end.placed
             return found + [f'"{job}" runs' for job in preemptors if len(placed.get(job, ())) == whole.get(job)]
+        case Waits(reasons) if not reasons:
+            return [f'"{name}" stays pending']
         case Waits():
             texts = [render_why(reason) for reason in story.end.waits[name].items]
             fit = [

@@ -12,8 +12,8 @@ from schedspec.cli.check import check_command
 from schedspec.cli.explore import explore_command
 from schedspec.explore import rounds
 from schedspec.explore.judge import judge
-from schedspec.explore.versions import Recorder
 from schedspec.incident import confirm
+from schedspec.incident.versions import Recorder
 from schedspec.incident.written import known_policies
 from schedspec.monitors import Ledger
 from scheduler.explore import PROMISES

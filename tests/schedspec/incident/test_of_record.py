@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from schedspec.api.errors import HarnessError
-from schedspec.incident.of_record import because_of
+from schedspec.incident.of_record import HISTORY, because_of, list_before
 from schedspec.report import record
 from schedspec.report.record import ActMoment, Judgement, ScenarioRecord, Sentence, Software
 
@@ -69,3 +70,33 @@ def test_what_cannot_be_reduced_is_said_with_a_remedy(tmp_path: Path, sentence: 
 def test_a_folder_without_a_record_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="0 records"):
         because_of(tmp_path)
+
+
+def history(folder: Path, *rows: tuple[float, str, str]) -> Path:
+    lines = [
+        {"at": at, "change": change, "object": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name}}}
+        for at, change, name in rows
+    ]
+    (folder / HISTORY).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def test_what_the_watcher_saw_before_the_first_eviction_is_the_state(tmp_path: Path) -> None:
+    rows = [(0.1, "added", "gone"), (0.2, "added", "low"), (0.3, "gone", "gone"), (1.5, "added", "later")]
+    finding = Judgement(2.0, "repeated-eviction", "low-task-0", "evicted again")
+    folder = history(written(tmp_path, "", [finding]), *rows)
+    listed = json.loads(list_before(folder, "monitor repeated-eviction", tmp_path).read_text("utf-8"))
+    assert [it["metadata"]["name"] for it in listed["items"]] == ["low"]
+
+
+def test_a_wait_is_reduced_from_the_last_state(tmp_path: Path) -> None:
+    folder = history(written(tmp_path, ""), (0.2, "added", "low"), (1.5, "added", "later"))
+    listed = json.loads(list_before(folder, "job spec-s-1/later waits", tmp_path).read_text("utf-8"))
+    assert [it["metadata"]["name"] for it in listed["items"]] == ["low", "later"]
+
+
+def test_a_history_that_was_cut_is_one_clear_error(tmp_path: Path) -> None:
+    folder = history(written(tmp_path, ""), (0.2, "added", "low"))
+    (folder / HISTORY).write_text((folder / HISTORY).read_text("utf-8")[:-20])
+    with pytest.raises(HarnessError, match=r"history\.jsonl:1: .*\n  do next: run the scenario again"):
+        list_before(folder, "job spec-s-1/low waits", tmp_path)

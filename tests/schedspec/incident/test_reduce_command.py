@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from schedspec import distribution
 from schedspec.cli.reduce import reduce_command
 from schedspec.incident.feature import clean
+from scheduler.__main__ import main
 from scheduler.preemption.request import PreemptionRequest
 from scheduler.recording.events import Started, write_line
 from scheduler.recording.segments import VERSION
@@ -109,6 +110,60 @@ def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
     assert ran.return_value == 0, ran.output
     assert "it fails for the monitor protection" in ran.output
     assert len(out.read_text("utf-8").splitlines()) <= 30
+
+
+def test_what_a_monitor_finds_in_a_recording_is_reduced_from_the_cycle_that_did_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: queues that must not be reclaimed are. At the end of the load nothing is left of it."""
+    monkeypatch.setattr(PreemptionRequest, "protection", unprotected.protection)
+    monkeypatch.setenv("PYTEST_PLUGINS", unprotected.__name__)
+    kept = {**queue("kept", 1), "spec": {"deserved": {GPU: "1"}, "reclaimable": False}}
+    (tmp_path / "queues.json").write_text(json.dumps({"kind": "List", "items": [kept, queue("owed", 3)]}))
+    rows = [f"{at},500,1,{of}" for at, of in [(number, "kept") for number in range(4)] + [(60, "owed"), (70, "owed")]]
+    (tmp_path / "jobs.csv").write_text("\n".join(["submitted,duration,cards,queue", *rows]) + "\n")
+    load = ["--trace", "jobs.csv", "--map", "submitted=submitted,duration=duration,cards=cards,queue=queue"]
+    cluster = ["--nodes", "1x4", "--queues", "queues.json", "--policy", CAPACITY, "--record", "recording"]
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", *load, *map(str, cluster)]) == 0
+    out = tmp_path / "broken.feature"
+    ran = run("recording", "--because", "monitor protection", "-o", out)
+    assert ran.return_value == 0, ran.output
+    assert "it fails for the monitor protection" in ran.output
+    text = out.read_text("utf-8")
+    assert "It breaks: train-1-task-0: evicted although queue" in text
+    assert 'Then "train-1" keeps running' in text
+    assert len(text.splitlines()) <= 30
+
+
+def test_a_monitor_that_finds_nothing_in_a_recording_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jobs.csv").write_text("at,seconds,cards\n0,10,1\n")
+    monkeypatch.chdir(tmp_path)
+    load = ["--trace", "jobs.csv", "--map", "submitted=at,duration=seconds,cards=cards"]
+    assert main(["simulate", *load, "--nodes", "1x4", "--record", "recording"]) == 0
+    ran = run("recording", "--because", "monitor gang", "-o", tmp_path / "f.feature")
+    assert ran.return_value == 2
+    assert "monitor gang: it finds nothing in recording" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--shown", "4/2"), "no K/N"),
+        (("--shown", "often"), "no K/N"),
+        (("--cluster", "simulated", "--scheduler", "volcano"), "name --cluster embedded"),
+        (("--scheduler", "no.such:Adapter"), "cannot be imported"),
+    ],
+    ids=["more-than-all", "no-number", "volcano-in-virtual-time", "no-adapter"],
+)
+def test_a_site_that_cannot_be_is_one_clear_error(
+    lent: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    ran = run(lent, "--because", "job t/b9 waits", "--policy", CAPACITY, "-o", tmp_path / "f.feature", *options)
+    assert ran.return_value == 2
+    assert message in ran.output
 
 
 def test_what_another_policy_decides_otherwise_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:

@@ -171,3 +171,28 @@ def test_another_policy_is_in_force_from_its_step_on() -> None:
     story = play(case)
     assert [(it.job, it.step) for it in story.evictions] == [("low", 3)]
     assert story.end.placed == {"high": {"high-task-0": "n1"}}
+
+
+def test_a_case_that_another_scheduler_judges_is_submitted_at_once() -> None:
+    """On a cluster no work runs before it is submitted, so that no candidate may have any."""
+    case = noise(reclaimed(), 3)
+    judged: list[Case] = []
+
+    def has_both(candidate: Case, _: object) -> bool:
+        judged.append(candidate)
+        return len({work.queue for work in candidate.jobs}) > 1
+
+    found = reduce_case(case, Waits(frozenset()), replace(KNOWN, shows=has_both))
+    assert not any(candidate.work for candidate in judged)
+    assert len(found.case.jobs) == 2
+    assert {work.name for work in found.case.jobs} == {"train-1", "train-2"}
+
+
+def test_no_name_of_the_state_is_left_where_the_budget_is_used_up() -> None:
+    case = replace(noise(reclaimed(), 3), subject="kept-6")
+    allowed = iter([False] * 2)
+    known = replace(KNOWN, is_over=lambda: next(allowed, True), shows=lambda *_: True)
+    found = reduce_case(case, Waits(frozenset()), known)
+    assert found.notes == ["the budget was used up: this may not be the smallest case"]
+    assert all(work.name.startswith("train-") for work in found.case.jobs)
+    assert not {queue.name for queue in found.case.queues} & {queue.name for queue in case.queues}

@@ -38,7 +38,7 @@ class Recorder:
                 if (last := self._last.pop(key, None)) is not None:
                     self._record(at, key, "gone", last)
             case "Evicted":
-                self._evict(at, given)
+                self.evict(at, given.pod, given.reason)
 
     def _see(self, at: float, kind: Kind, found: Any) -> None:
         key = kind, found.metadata.key
@@ -48,12 +48,13 @@ class Recorder:
         change: Change = "changed" if key in self._last else "added"
         self._record(at, key, change, shown)
 
-    def _evict(self, at: float, given: Any) -> None:
-        key = Kind.POD, given.pod
+    def evict(self, at: float, pod: str, reason: Any) -> None:
+        """Record the eviction of a pod."""
+        key = Kind.POD, pod
         last = self._last[key]
-        mark = {**_EVICTED._asdict(), "message": self._render(given.reason)}
+        mark = {**_EVICTED._asdict(), "message": self._render(reason)}
         self._marks[str(last["metadata"]["uid"])] = [mark]
-        self.evictions.append((at, given.pod.rpartition("/")[2], given.reason.action))
+        self.evictions.append((at, pod.rpartition("/")[2], reason.action))
         status = {**last.get("status", {}), "conditions": [mark]}
         self._record(at, key, "changed", {**last, "status": status})
 

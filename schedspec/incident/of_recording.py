@@ -1,0 +1,48 @@
+"""Find the cycles of a recording that break a monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from .. import distribution
+from ..monitors import MONITORS, Ledger, Rules
+from .versions import Recorder
+
+
+def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
+    """Yield the times and numbers of the cycles that break a monitor, in order, each once.
+
+    Args:
+        path: The folder of a recording, or one of its segments.
+        monitor: The name of the monitor; one that is unknown finds nothing.
+    """
+    if monitor not in MONITORS:
+        return
+    recorder, now, policy = Recorder(), 0.0, ""
+    acts: list[tuple[str, tuple[float, int]]] = []
+    for given in distribution.load("scheduler.incident.of_recording").inputs_of(path):
+        match type(given).__name__:
+            case "PolicyLoaded":
+                policy = given.text
+            case "Decided":
+                now = given.now
+                done = (*given.decisions.binds, *given.decisions.evictions)
+                acts += [(_short(act.task), (now, given.cycle)) for act in done]
+                for eviction in given.decisions.evictions:
+                    recorder.evict(now, eviction.task, eviction.reason)
+            case _:
+                recorder.record(now, given)
+    seen: set[tuple[float, int]] = set()
+    for found in MONITORS[monitor].judge(Ledger(recorder.versions), Rules(policy)):
+        about = _short(found.about)
+        before = [(pod, moment) for pod, moment in acts if moment[0] <= found.time]
+        own = [moment for pod, moment in before if pod == about or pod.startswith(f"{about}-")]
+        moment = (own or [moment for _, moment in before])[-1]
+        if moment not in seen:
+            seen.add(moment)
+            yield moment
+
+
+def _short(key: str) -> str:
+    return key.rpartition("/")[2]
