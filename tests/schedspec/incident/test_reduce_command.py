@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def test_what_another_policy_decides_otherwise_becomes_a_feature_that_passes(len
 @pytest.mark.parametrize(
     ("because", "message"),
     [
-        ("policy gone.yaml", "cannot be read"),
+        ("policy gone.yaml", "cannot read the policy file"),
         (f"policy {CAPACITY}", "decides the same about every job"),
         ("monitor gang", "finds nothing"),
         ("it is slow", "names no incident"),
@@ -207,7 +208,7 @@ def test_an_incident_that_is_not_there_is_one_clear_error(
     ran = run(lent, "--because", because, "--policy", CAPACITY, "-o", out)
     assert ran.return_value == 2
     assert message in ran.output
-    assert "do next" in ran.output
+    assert re.search("do next: |; name a readable one", ran.output)
     assert not out.exists()
 
 
