@@ -97,7 +97,10 @@ class Http:
             refusal = error_of(what, answer.status, answer.body, answer.headers.get("retry-after"))
             pause = self._pause_after(refusal, backoff, may_repeat=may_repeat, once=once)
             if pause is None or loop.time() + pause >= until:
-                raise refusal
+                try:
+                    raise refusal
+                finally:
+                    del refusal  # a frame of its own traceback would keep it, and the answer, until a full collection
             await asyncio.sleep(pause)
 
     @contextlib.asynccontextmanager

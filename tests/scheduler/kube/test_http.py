@@ -31,6 +31,19 @@ from tests.support.fake_server import Answer, Cut, Garbage, Hang, Reply, cancell
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
 
 
+async def test_the_error_of_a_refused_request_is_in_no_reference_cycle() -> None:
+    async with standing_in(lambda request: status(409, "AlreadyExists")) as (_, client):
+        gc.disable()  # else a collection in time would hide the cycle
+        try:
+            try:
+                await client.create(PODS, POD, "ns")
+            except AlreadyExists as error:
+                seen = weakref.ref(error)
+            assert seen() is None
+        finally:
+            gc.enable()
+
+
 async def test_a_connection_is_kept_for_the_next_request() -> None:
     async with standing_in(lambda request: Reply(body=POD)) as (server, client):
         for _ in range(5):
