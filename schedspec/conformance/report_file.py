@@ -133,13 +133,19 @@ def _entries(results: Iterable[Result], *verdicts: Verdict) -> list[Entry]:
     found = [result for result in results if result.verdict in verdicts]
     return [
         Entry(
-            feature=result.feature,
+            feature=_of_suite(result.feature),
             scenario=title_of(result.scenario, result.example),
             why=_first_line(result.why),
             link=_link(result.why),
         )
         for result in found
     ]
+
+
+def _of_suite(feature: str) -> str:
+    """Return the path of a feature in the suite; an installed wheel has it in `site-packages/schedspec/`."""
+    _, installed, rest = feature.partition("/schedspec/features/")
+    return f"features/{rest}" if installed else feature
 
 
 def _first_line(why: str) -> str:

@@ -72,6 +72,12 @@ def test_a_known_difference_has_its_link() -> None:
     )
 
 
+@pytest.mark.parametrize("where", ["", "venv/lib/python3.11/site-packages/schedspec/", "../site-packages/schedspec/"])
+def test_a_feature_is_named_by_its_place_in_the_suite(where: str) -> None:
+    failed = msgspec.structs.replace(result("a", "failed"), feature=f"{where}features/f.feature")
+    assert report(failed).profiles[0].failed[0].feature == "features/f.feature"
+
+
 def test_the_schema_in_the_docs_is_that_of_the_report() -> None:
     assert json.loads(SCHEMA.read_text("utf-8")) == msgspec.json.schema(ConformanceReport)
 
