@@ -197,7 +197,7 @@ class DomainScores(HookChain[Resource, DomainSet, Vector]):
         return sum((function(request, domains) for function in self.functions), np.zeros(len(domains)))
 
 
-PLACE_IN_JOB = attrgetter("place_in_job")
+PLACE_IN_JOB, CREATION, KEY = attrgetter("place_in_job"), attrgetter("creation"), attrgetter("key")
 C = TypeVar("C", bound=HookChain[*tuple[Any, ...], Any])
 
 
@@ -275,6 +275,11 @@ class Hooks:
     def job_key(self, job: Job) -> tuple[Any, ...]:
         """Return a job's position among the jobs of its queue."""
         return (*[function(job) for function in self.job_order.functions], job.creation, job.key)
+
+    def job_keys(self, jobs: Sequence[Job]) -> Iterable[tuple[Any, ...]]:
+        """Return `job_key` of each of many jobs, at half the cost."""
+        functions: list[Callable[[Job], Any]] = [*self.job_order.functions, CREATION, KEY]
+        return zip(*[map(function, jobs) for function in functions], strict=True)
 
     def queue_key(self, queue: Queue) -> tuple[Any, ...]:
         """Return a queue's position among the queues."""

@@ -25,7 +25,7 @@ class WaitingReservations:
     """
 
     def __init__(self, session: Session, known: Mapping[str, Mapping[str, Resource]]) -> None:
-        self._session, self._key_of = session, session.hooks.job_key
+        self._session, self._hooks = session, session.hooks
         self._known = known
         self._more: dict[str, list[tuple[Job, Resource]]] = {}
         self._ranked: dict[str, tuple[list[Any], list[Resource], list[Resource]]] = {}
@@ -40,7 +40,7 @@ class WaitingReservations:
         if job.queue not in self._ranked:
             self._ranked[job.queue] = self._rank(job.queue)
         keys, reserved, sums = self._ranked[job.queue]
-        number = len(keys) - bisect.bisect_right(keys, self._key_of(job))
+        number = len(keys) - bisect.bisect_right(keys, self._hooks.job_key(job))
         while len(sums) <= number:
             sums.append(resources.plus(sums[-1], reserved[-len(sums)]))
         return sums[number]
@@ -48,8 +48,9 @@ class WaitingReservations:
     def _rank(self, queue: str) -> tuple[list[Any], list[Resource], list[Resource]]:
         jobs, known = self._session.jobs, self._known.get(queue, {})
         waiting = [(jobs[key], reserved) for key, reserved in known.items() if key in jobs]
-        ranked = [(self._key_of(job), reserved) for job, reserved in (*waiting, *self._more.get(queue, ()))]
-        ranked.sort(key=itemgetter(0))
+        waiting += self._more.get(queue, ())
+        keys = self._hooks.job_keys([job for job, _ in waiting])
+        ranked = sorted(zip(keys, [reserved for _, reserved in waiting], strict=True), key=itemgetter(0))
         return [key for key, _ in ranked], [reserved for _, reserved in ranked], [{}]
 
 
