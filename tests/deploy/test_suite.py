@@ -152,6 +152,33 @@ def test_the_tag_changes_with_the_features(tmp_path: Path, monkeypatch: pytest.M
     assert suite_image.tag() != before
 
 
+def run(folder: Path, *command: str | Path, **variables: str) -> str:
+    environment = {**distribution.environment(), **variables}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def collected_on_kind(folder: Path, overlay: dict[str, Any]) -> Path:
+    """Run the Job with an overlay in `folder`, on a Kind cluster of its own; return the folder of the results."""
+    cluster = provide(Settings(kind="kind", kind_config=kind_config() / "one-node.yaml"))
+    kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
+    tag, archive = suite_image.archive(Docker(), print)
+    base = {"resources": [os.path.relpath(SUITE, folder)], "images": [{"name": suite_image.NAME, "newTag": tag}]}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(overlay | base))
+    cluster.up(print)
+    try:
+        environment = {"KUBECTL": str(kubectl), "KUBECONFIG": str(cluster.kubeconfig)}
+        cluster.load_image(archive)
+        run(folder, kubectl, "apply", "-k", folder, **environment)
+        run(folder, SUITE / "collect", folder / "results", **environment)
+        completed = ("wait", "job/suite", "--for=condition=Complete", "--timeout=60s")
+        run(folder, kubectl, "--namespace", "schedspec-suite", *completed, **environment)
+    finally:
+        cluster.down()
+    return folder / "results"
+
+
 FEATURES = "features/lifecycle/first_job.feature features/queue_capacity/shares.feature"
 
 
@@ -159,38 +186,29 @@ FEATURES = "features/lifecycle/first_job.feature features/queue_capacity/shares.
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_three_shards_run_on_kind_and_join_into_one_report(tmp_path: Path) -> None:
-    cluster = provide(Settings(kind="kind", kind_config=kind_config() / "one-node.yaml"))
-    kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
-    environment = {**distribution.environment(), "KUBECTL": str(kubectl)}
-
-    def run(*command: str | Path) -> str:
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    tag, archive = suite_image.archive(Docker(), print)
     requests = [
         {"op": "replace", "path": "/spec/template/spec/containers/0/env/1/value", "value": FEATURES},
         # One after the other: three control planes at once are more than a small machine boots in time.
         {"op": "replace", "path": "/spec/parallelism", "value": 1},
     ]
-    overlay = {
-        "resources": [os.path.relpath(SUITE, tmp_path)],
-        "images": [{"name": suite_image.NAME, "newTag": tag}],
-        "patches": [{"target": {"kind": "Job"}, "patch": json.dumps(requests)}],
-    }
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
-    cluster.up(print)
-    try:
-        environment["KUBECONFIG"] = str(cluster.kubeconfig)
-        cluster.load_image(archive)
-        run(kubectl, "apply", "-k", tmp_path)
-        run(SUITE / "collect", tmp_path / "results")
-        run(kubectl, "--namespace", "schedspec-suite", "wait", "job/suite", "--for=condition=Complete", "--timeout=60s")
-    finally:
-        cluster.down()
-    shards = sorted((tmp_path / "results").iterdir())
-    assert [len(list(shard.glob("scenarios/*/*.json"))) > 0 for shard in shards] == [True] * 3
-    joined = run(sys.executable, "-m", "schedspec", "report", "results")
+    results = collected_on_kind(tmp_path, {"patches": [{"target": {"kind": "Job"}, "patch": json.dumps(requests)}]})
+    assert [len(list(shard.glob("scenarios/*/*.json"))) > 0 for shard in sorted(results.iterdir())] == [True] * 3
+    joined = run(tmp_path, sys.executable, "-m", "schedspec", "report", "results")
     assert joined.startswith("report.html: ")
-    assert "passed" in run(sys.executable, "-m", "schedspec", "ci", "--join", "results")
+    assert "passed" in run(tmp_path, sys.executable, "-m", "schedspec", "ci", "--join", "results")
+
+
+@pytest.mark.kind
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_a_documented_sweep_runs_on_kind_and_joins_into_one_table(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "simulation.md").read_text("utf-8").split("```yaml\nnamespace: schedspec-suite\n")[1]
+    small = text.split("```")[0].replace("value: 40", "value: 4").replace("--seeds 20", "--seeds 2")
+    (tmp_path / "load.yaml").write_text(SWEEP_LOAD)
+    for name, policy in (("old", "allocate"), ("new", "allocate, reclaim")):
+        (tmp_path / f"{name}.yaml").write_text(f'actions: "{policy}"\ntiers: [{{plugins: [{{name: proportion}}]}}]\n')
+    results = collected_on_kind(tmp_path, {"namespace": "schedspec-suite", **yaml.safe_load(small)})
+    runs = [[path.name for path in shard.rglob("*.jsonl")] for shard in sorted(results.iterdir())]
+    assert runs == [[f"{policy}-seed-{seed}.jsonl"] for policy in ("old", "new") for seed in (1, 2)]
+    table = run(tmp_path, sys.executable, "-m", "schedspec", "simulate", "--join", results)
+    assert ("old.yaml: 2 runs" in table, "new.yaml: 2 runs" in table) == (True, True), table
