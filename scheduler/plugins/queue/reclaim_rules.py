@@ -32,11 +32,11 @@ class LendingPlugin(QueuePlugin):
     """Base of the plugins whose queues have a deserved share."""
 
     def open(self, session: Session) -> None:
-        self._denials: dict[tuple[Hashable, ...], dict[tuple[str, bytes], Protection | None]] = {}
-        """Protections by preemptor and amount, then by queue and shape; valid until the holdings of a queue change."""
+        self._denials: dict[tuple[Hashable, ...], dict[Hashable, Protection | None]] = {}
+        """Protections by preemptor and amount, then by queue and shapes; valid until the holdings of a queue change."""
         self._denials_at = -1
         self._preemptor: Task | None = None
-        self._denials_of_preemptor: dict[tuple[str, bytes], Protection | None] = {}
+        self._denials_of_preemptor: dict[Hashable, Protection | None] = {}
         super().open(session)
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
@@ -68,9 +68,7 @@ class LendingPlugin(QueuePlugin):
     def denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> Protection | None:
-        if len(unit) > 1:
-            return self._denial(preemptor, taker, unit, giver, amount)
-        # Thousands of pods of one shape in one queue share one result.
+        # Thousands of pods of one shape in one queue share one result, and so do equal gangs.
         if self._denials_at != self.queue_attributes.version:
             self._denials.clear()
             self._denials_at, self._preemptor = self.queue_attributes.version, None
@@ -79,7 +77,9 @@ class LendingPlugin(QueuePlugin):
             gang = tuple(self._gang_of(preemptor).items())
             key_of_preemptor = (taker.name, preemptor.shape, gang, preemptor.preemptable)
             self._denials_of_preemptor = self._denials.setdefault(key_of_preemptor, {})
-        key = (giver.name, unit[0].shape)
+        key: Hashable = (giver.name, unit[0].shape)
+        if len(unit) > 1:
+            key = (giver.name, self.session.jobs[unit[0].job].min_available, *[task.shape for task in unit])
         if key not in self._denials_of_preemptor:
             self._denials_of_preemptor[key] = self._denial(preemptor, taker, unit, giver, amount)
         return self._denials_of_preemptor[key]
