@@ -48,6 +48,7 @@ class Job:
     """
 
     __slots__ = (
+        "_holding",
         "_kind",
         "_pending_request",
         "_waiting_shapes",
@@ -86,6 +87,7 @@ class Job:
         self.tasks: dict[str, Task] = {}
         self.by_status: dict[TaskStatus, dict[str, Task]] = {}
         self.allocated: Resource = {}
+        self._holding: tuple[Task, ...] | None = None
         self._pending_request: Resource | None = None
         self._waiting_shapes: dict[bytes, Task] | None = None
         self._kind: str | None = None
@@ -130,6 +132,13 @@ class Job:
         self._enter(task, status)
 
     @property
+    def holding(self) -> tuple[Task, ...]:
+        """The tasks that hold capacity, by key."""
+        if self._holding is None:  # called for most running jobs in every search for victims
+            self._holding = tuple(self.having(HOLDING))
+        return self._holding
+
+    @property
     def pending_request(self) -> Resource:
         """The amounts that its pending tasks request."""
         known = self._pending_request
@@ -171,6 +180,7 @@ class Job:
             self.ready += 1
             if status & HOLDING:
                 _count(self.allocated, task.request, 1)
+                self._holding = None
         elif status is TaskStatus.PENDING and task.best_effort and not task.gated:
             self.undemanding += 1
 
@@ -182,6 +192,7 @@ class Job:
             self.ready -= 1
             if status & HOLDING:
                 _count(self.allocated, task.request, -1)
+                self._holding = None
         elif status is TaskStatus.PENDING and task.best_effort and not task.gated:
             self.undemanding -= 1
 

@@ -88,4 +88,4 @@ def give_up_waiting(job: Job, statement: Statement) -> None:
 
 def whole_gang(job: Job) -> Unit:
     """Return all tasks of the job that hold room, as one unit."""
-    return Unit(job, tuple(job.having(HOLDING)), whole=True, breaks=True)
+    return Unit(job, job.holding, whole=True, breaks=True)
