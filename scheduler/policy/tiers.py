@@ -150,6 +150,8 @@ class Spares(HookChain[Job, Task, Limits]):
     """All limits apply; without any plugin every task is evicted on its own (preemption.units)."""
 
     def __call__(self, job: Job, task: Task) -> Limits:
+        if self.only is not None:
+            return self.only(job, task)
         return tuple(limit for function in self.functions for limit in function(job, task))
 
 

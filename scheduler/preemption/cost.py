@@ -5,6 +5,10 @@ This module only reads the state. It evicts nothing and calls no plugin.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
 from ..model import resources
 from ..model.nodes import NodeInfo
 from ..model.resources import PODS, Resource
@@ -42,26 +46,28 @@ class Pricing:
         self._frugal = smallest_first
         self.cover, self.cost = (reprieved_cover, node_cost) if request.reprieves else (cheapest_cover, cost)
 
-    def bound(self, task: Task, row: int) -> Cost | None:
-        """Return a lower bound of the cost of room on a node; None if all its candidates together are too few.
+    def bounds(self, task: Task, rows: Sequence[int]) -> Iterator[Cost | None]:
+        """Yield a lower bound of the cost of room on each node; None if all its candidates together are too few.
 
         Votes are not considered.
         """
-        node = self._nodes.rows[row]
-        lacking, columns = self.lacking(task, row)
-        if not columns:
-            return ()
-        units = self._victim_filter.units(self._victim_filter.candidates(task, node))
-        chosen = self.cover(lacking, [self.option(task, unit, node, columns, 0) for unit in units])
-        return None if chosen is None else self.cost(chosen)
+        for row, (lacking, columns) in zip(rows, self.lacking(task, rows), strict=True):
+            if not columns:
+                yield ()
+                continue
+            node = self._nodes.rows[row]
+            units = self._victim_filter.units(self._victim_filter.candidates(task, node))
+            chosen = self.cover(lacking, [self.option(task, unit, node, columns, 0) for unit in units])
+            yield None if chosen is None else self.cost(chosen)
 
-    def lacking(self, task: Task, row: int) -> tuple[Amounts, list[int]]:
-        """Return what the node lacks for the task after all releasing tasks have left, and in which dimensions."""
+    def lacking(self, task: Task, rows: Sequence[int]) -> Iterator[tuple[Amounts, list[int]]]:
+        """Yield what each node lacks for the task after all releasing tasks have left, and in which dimensions."""
         nodes = self._nodes
-        left = (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row]).tolist()
-        lacking = [amount and amount - has for amount, has in zip(nodes.needed(task).tolist(), left, strict=True)]
-        columns = [column for column, amount in enumerate(lacking) if amount > 0]
-        return tuple([lacking[column] for column in columns]), columns
+        left = nodes.idle[rows] + nodes.releasing[rows] - nodes.pipelined[rows]
+        needed = nodes.needed(task)
+        for lacking in np.where(needed, needed - left, 0).tolist():
+            columns = [column for column, amount in enumerate(lacking) if amount > 0]
+            yield tuple([lacking[column] for column in columns]), columns
 
     def option(self, task: Task, unit: Unit, node: NodeInfo | None, columns: list[int], first: int) -> VictimOption:
         """Return the unit as a victim option for `task`.

@@ -61,7 +61,7 @@ class VictimFilter:
 
     def candidates(self, preemptor: Task, node: NodeInfo) -> list[Task]:
         """Return the candidates on a node in the order of their eviction."""
-        request, jobs = self._request, self._session.jobs
+        request, order, jobs = self._request, self._order, self._session.jobs
         found: list[tuple[Job, Task]] = []
         self._session.work.spend(15 + 8 * len(node.tasks))
         for task in node.tasks.values():
@@ -73,7 +73,8 @@ class VictimFilter:
                 self.denials[task.key] = Protected(protection)
             else:
                 found.append((job, task))
-        found.sort(key=lambda pair: (self._order.level(pair[0], request.priority(*pair)), self._order.age_key(pair[1])))
+        if len(found) > 1:  # most nodes have one candidate: no key to compute
+            found.sort(key=lambda pair: (order.level(pair[0], request.priority(*pair)), order.age_key(pair[1])))
         return [task for _, task in found]
 
     def units(self, candidates: Sequence[Task]) -> list[Unit]:

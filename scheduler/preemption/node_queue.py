@@ -8,6 +8,7 @@ with the state, the order of nodes within a heap does not.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ..framework.session import Session
@@ -19,7 +20,7 @@ Cost = tuple[Any, ...]
 class Prices(Protocol):
     """Compute eviction costs of nodes."""
 
-    def bound(self, task: Task, row: int) -> Cost | None: ...
+    def bounds(self, task: Task, rows: Sequence[int]) -> Iterable[Cost | None]: ...
 
 
 class NodeCostQueue:
@@ -44,9 +45,9 @@ class NodeCostQueue:
             self._dropped.clear()
         self._unseen = set()
         self.in_step()
-        for row in sorted(changed):
+        rows = sorted(changed)
+        for row, price in zip(rows, prices.bounds(self._task, rows), strict=True):
             self._version[row] += 1
-            price = prices.bound(self._task, row)
             if price is not None:
                 self.push(price, row, exact=False)
 

@@ -202,7 +202,7 @@ class Solver:
         self, task: Task, node: NodeInfo, node_queue: NodeCostQueue | None, group: frozenset[str] | None
     ) -> tuple[Cost | None, bool]:
         """Do the same as `_evict_for` with the units of one group; None stands for all units."""
-        lacking, columns = self._pricing.lacking(task, node.row)
+        ((lacking, columns),) = self._pricing.lacking(task, [node.row])
         banned: set[tuple[str, ...]] = set()
         denied: dict[str, Protection] = {}
         while True:

@@ -94,7 +94,12 @@ def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[Vi
     exist.
     """
     ranked = sorted(options, key=lambda o: o.rank)
-    if ranked and max(lacking, default=0) > 0 and _suffice(ranked[0].freed, lacking) and not is_waste(ranked[:1]):
+    if (
+        ranked
+        and max(lacking, default=0) > 0
+        and _suffice(ranked[0].freed, lacking)
+        and (len(ranked) == 1 or not is_waste(ranked[:1]))
+    ):
         return ranked[:1]  # nothing is cheaper than the first option alone; this is the usual case
     for near in dict.fromkeys(option.near for option in ranked) or [()]:
         nearest = ranked if ranked and near == ranked[-1].near else [one for one in ranked if one.near <= near]
