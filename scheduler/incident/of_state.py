@@ -17,10 +17,10 @@ _FIELDS = (
     "node_selector",
     "topology_spread_constraints",
     "scheduling_gates",
-    "tolerations",
     "resource_claims",
-    "preemption_policy",
 )
+_OF_EVERY_POD = "node.kubernetes.io/"
+"""Tolerations of these taints are added to every pod by the API server."""
 _MOST_NOTES = 8
 
 
@@ -111,9 +111,8 @@ class _Reader:
         live = [member for member in pods if not status_of(member)[0] & COMPLETED]
         kept = live if self._again else [member for member in live if member.metadata.deletion_timestamp is None]
         for pod in kept:
-            for field in _FIELDS:
-                if getattr(pod.spec, field):
-                    self._note(field.replace("_", " "), f"job {key}")
+            for what in _without_sentence(pod):
+                self._note(what, f"job {key}")
         running = [member.spec.node_name for member in kept if member.spec.node_name in self._nodes]
         waiting = [member for member in kept if not member.spec.node_name]
         if not running and not waiting:
@@ -121,7 +120,8 @@ class _Reader:
         asks = [_requests(member) for member in kept]
         if len(set(asks)) > 1:
             self._note("pods that differ (each counts as the largest)", f"job {key}")
-        if group.spec.network_topology or group.spec.sub_group_policy or group.spec.min_task_member:
+        has_tasks = len(group.spec.min_task_member or ()) > 1
+        if group.spec.network_topology or group.spec.sub_group_policy or has_tasks:
             self._note("topology, subgroups or minima of tasks", f"job {key}")
         number = len(running) + len(waiting)
         done = sum(member.status.phase == "Succeeded" for member in pods)
@@ -154,6 +154,16 @@ def _may_go(pod: objects.Pod, group: objects.PodGroup) -> bool:
         **(pod.metadata.annotations or {}),
     }.get(names.PREEMPTABLE, "true")
     return str(preemptable).lower() != "false"
+
+
+def _without_sentence(pod: objects.Pod) -> Iterator[str]:
+    """Yield what no sentence says of a pod, apart from what the API server adds to every pod."""
+    spec = pod.spec
+    yield from (field.replace("_", " ") for field in _FIELDS if getattr(spec, field))
+    if any(not toleration.key.startswith(_OF_EVERY_POD) for toleration in spec.tolerations or ()):
+        yield "tolerations"
+    if spec.preemption_policy == "Never":
+        yield "preemption policy"
 
 
 def _marks(pod: objects.Pod) -> dict[str, str]:

@@ -89,6 +89,21 @@ def test_an_eviction_of_a_list_becomes_a_feature_that_passes(lent: Path, tmp_pat
     assert "node selector of job t/b9" in ran.output
 
 
+def test_what_the_api_server_adds_to_every_pod_is_not_listed_as_left_out(tmp_path: Path) -> None:
+    added = {
+        "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}],
+        "preemptionPolicy": "PreemptLowerPriority",
+    }
+    items = [it for number in range(5) for it in work(f"b{number}", "b", "n" if number < 4 else "", **added)]
+    for item in items:
+        if item["kind"] == "PodGroup":
+            item["spec"]["minTaskMember"] = {"task": 1}
+    state = written(tmp_path, queue("b", 4), *items)
+    ran = run(state, "--because", "job t/b4 waits", "--policy", CAPACITY, "-o", tmp_path / "waits.feature")
+    assert ran.return_value == 0, ran.output
+    assert "left out" not in ran.output
+
+
 def test_a_wait_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:
     out = tmp_path / "waits.feature"
     ran = run(lent, "--because", "job t/b9 waits", "--policy", CAPACITY, "-o", out)
