@@ -27,6 +27,7 @@ from ..reasons import (
     QueueSurplus,
     UnschedulableReason,
     VictimReason,
+    WrongService,
 )
 from ..topology.closeness import Closeness
 from ..topology.domains import Domain
@@ -236,7 +237,7 @@ def _for_own_tasks(
     own: list[UnschedulableReason] = []
     for why in refusals:
         if (
-            isinstance(why, NoVictims | NeverPreempts)
+            isinstance(why, NoVictims | NeverPreempts | WrongService)
             and (other := session.cluster.tasks[why.task].job) != tasks[0].job
         ):
             position = [task.key for task in waiting_tasks(session, session.jobs[other])].index(why.task)

@@ -212,6 +212,7 @@ class QueueAttributesTable:
     def _measured(self) -> Mapping[str, QueueSums]:
         """Return the sums of what tasks count otherwise, job by job."""
         by_queue: dict[str, QueueSums] = {}
+        self.reserving = []
         for job in self.session.jobs.values():
             if minimum := self._counting.minimum(job):
                 self.reserving.append(job)
