@@ -25,5 +25,6 @@ ISSUES: Final[dict[str, Issue]] = {
     "volcano-issue-3673": Issue(f"{_VOLCANO}/3673", "volcano", repaired="v1.15.0"),
     "volcano-issue-4679": Issue(f"{_VOLCANO}/4679", "volcano v1.14.1"),
     "volcano-issue-4947": Issue(f"{_VOLCANO}/4947", "volcano v1.14.1"),
+    "volcano-issue-5805": Issue(f"{_VOLCANO}/5805", "volcano v1.14.1"),
     "volcano-issue-5896": Issue(f"{_VOLCANO}/5896", "volcano v1.14.1"),
 }

@@ -33,6 +33,8 @@ from ..topology.subgroups import REST, SubGroups, id_of
 
 TAKING_PART = HOLDING | TaskStatus.SUCCEEDED | TaskStatus.PIPELINED | TaskStatus.PENDING
 PIPELINED = READY | TaskStatus.PIPELINED
+_PLACED_BEFORE = HOLDING & ~TaskStatus.ALLOCATED
+"""Statuses of tasks that had their room before the cycle. No allocation of the cycle may move its job forward."""
 
 
 class Gang(
@@ -56,8 +58,15 @@ class Gang(
     def open(self, session: Session) -> None:
         self._groups = session.own(SubGroups)
 
-    def job_order(self, job: Job) -> bool:
-        return _is_ready(job)
+    def job_order(self, job: Job) -> int:
+        """Serve gangs first that lost tasks, then the other jobs that are not ready, then the ready ones.
+
+        The tasks that a broken gang still has hold their room to no effect. Volcano serves a broken gang as any job
+        that is not ready, so that by `drf` a new job comes before it (volcano#5805).
+        """
+        if _is_ready(job):
+            return 2
+        return 0 if job.ready and job.count(_PLACED_BEFORE) else 1
 
     def job_ready(self, job: Job) -> bool:
         return _is_ready(job) and _roles_hold(job, READY) and self._groups.hold(job, READY)
