@@ -95,7 +95,7 @@ async def test_nothing_is_remembered_of_an_object_that_was_deleted() -> None:
         await cancelled(task)
 
 
-async def test_nothing_is_remembered_of_an_object_that_was_deleted_before_its_event_was_written() -> None:
+async def test_an_event_written_after_its_object_was_deleted_is_forgotten() -> None:
     async with standing_in(lambda request: DONE) as (server, client):
         server.pause = 0.1
         recorder = EventRecorder(client, "me", workers=1)
