@@ -246,7 +246,7 @@ def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]
 def _signature(case: Case, because: str, kind: str) -> Signature:
     found: Signature | None
     if kind == WAITS:
-        found = of_wait(play(case), case.subject)
+        found = of_wait(play(case), case, case.subject)
     else:
         story = play(case, stop=lambda eviction: eviction.job == case.subject)
         found = next((of_eviction(eviction) for eviction in story.evictions if eviction.job == case.subject), None)

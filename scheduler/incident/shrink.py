@@ -35,7 +35,7 @@ class Tester:
 
     def take(self, candidate: Case) -> bool:
         """Make the candidate the best case if it shows the incident. Raises OutOfBudgetError."""
-        if candidate == self.best or candidate in self._known:
+        if candidate == self.best or candidate in self._known or _is_empty(candidate, self.best):
             return False
         if self._is_over():
             raise OutOfBudgetError
@@ -49,6 +49,16 @@ class Tester:
         self.best = candidate
         self.found.append(candidate)
         return True
+
+
+def _is_empty(candidate: Case, before: Case) -> bool:
+    """Whether nothing could run any more: the last node is gone, or a queue's capability has become zero."""
+    if before.all_nodes and not candidate.all_nodes:
+        return True
+    allowed = {(queue.name, name) for queue in before.queues for name, amount in queue.capability if amount}
+    return any(
+        (queue.name, name) in allowed for queue in candidate.queues for name, amount in queue.capability if not amount
+    )
 
 
 def remove_objects(tester: Tester) -> None:

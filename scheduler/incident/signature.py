@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from .case import Case, Submit
+from ..reasons import QueueLimit
+from .case import Amounts, Case, Change, Submit
 from .play import Eviction, Story, play
 
 
@@ -65,16 +66,18 @@ def of_eviction(found: Eviction) -> Evicted:
     return Evicted(why.action, why.queue == why.preemptor_queue, why.whole_gang)
 
 
-def of_wait(story: Story, job: str) -> Waits | None:
+def of_wait(story: Story, case: Case, job: str) -> Waits | None:
     """Return the signature of a job that waits at the end; None if it does not."""
     refusal = story.end.waits.get(job)
-    return None if refusal is None else Waits(frozenset(reason_type(reason) for reason in refusal.items))
+    if refusal is None:
+        return None
+    return Waits(frozenset(f"{reason_type(why)}{_origin_of_limit(why, case)}" for why in refusal.items))
 
 
-def fate_of(story: Story, job: str) -> Fate:
+def fate_of(story: Story, case: Case, job: str) -> Fate:
     """Return what became of a job: its first eviction, or why it waits at the end, or that it runs."""
     evicted = next((of_eviction(eviction) for eviction in story.evictions if eviction.job == job), None)
-    return evicted or of_wait(story, job) or Runs()
+    return evicted or of_wait(story, case, job) or Runs()
 
 
 def of_difference(case: Case, policy: str) -> tuple[str, Differs] | None:
@@ -83,7 +86,10 @@ def of_difference(case: Case, policy: str) -> tuple[str, Differs] | None:
     Evictions come first, under either policy.
     """
     mine, theirs = play(case), play(replace(case, policy=policy))
-    fates = {work.name: Differs(policy, fate_of(mine, work.name), fate_of(theirs, work.name)) for work in case.jobs}
+    fates = {
+        work.name: Differs(policy, fate_of(mine, case, work.name), fate_of(theirs, case, work.name))
+        for work in case.jobs
+    }
     found = [(job, difference) for job, difference in fates.items() if difference.fate != difference.other]
     return min(found, key=lambda pair: Evicted not in (type(pair[1].fate), type(pair[1].other)), default=None)
 
@@ -95,6 +101,17 @@ def reason_type(why: Any) -> str:
     words += sorted({node_rule.rule for node_rule in getattr(why, "rules", ())})
     words += sorted({_type_of_denial(protected.why) for protected in getattr(why, "spared", ())})
     return " ".join(words)
+
+
+def _origin_of_limit(why: Any, case: Case) -> str:
+    """Return ` of its own` for a limit that the queue's spec sets, below what the cluster has in total."""
+    if not isinstance(why, QueueLimit):
+        return ""
+    queues = {queue.name: queue for queue in case.queues}
+    queues |= {step.queue.name: step.queue for step in case.steps if isinstance(step, Change)}
+    own: Amounts = getattr(queues.get(why.queue), why.limit, ())
+    total = sum(dict(node.has).get(why.dimension, 0) for node in case.all_nodes)
+    return " of its own" if dict(own).get(why.dimension) == why.amount < total else ""
 
 
 def _type_of_denial(why: Any) -> str:
@@ -114,9 +131,9 @@ def shows(case: Case, wanted: Signature) -> bool:
 def _shows(case: Case, wanted: Evicted | Waits | Differs, gap: float) -> bool:
     if isinstance(wanted, Differs):
         other = replace(case, policy=wanted.policy)
-        fates = [fate_of(play(candidate, gap=gap), case.subject) for candidate in (case, other)]
+        fates = [fate_of(play(one, gap=gap), one, case.subject) for one in (case, other)]
         return fates == [wanted.fate, wanted.other]
     if isinstance(wanted, Waits):
-        return of_wait(play(case, gap=gap), case.subject) == wanted
+        return of_wait(play(case, gap=gap), case, case.subject) == wanted
     story = play(case, stop=lambda eviction: eviction.job == case.subject, gap=gap)
     return any(eviction.job == case.subject and of_eviction(eviction) == wanted for eviction in story.evictions)

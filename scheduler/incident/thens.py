@@ -8,6 +8,18 @@ from .play import Story
 from .signature import Differs, Evicted, Fate, Runs, Signature, Waits
 
 _LONGEST = 100
+_WAITS = {
+    "gang-short": "too few of its pods find room",
+    "namespace-quota": "the quota of its namespace is used up",
+    "no-domain": "no topology domain has room for it",
+    "no-node": "no node has room for it",
+    "no-victims": "no pod may be evicted for it",
+    "not-entitled": "its queue may not reclaim",
+    "pods-missing": "pods of it are missing",
+    "queue-closed": "its queue is closed",
+    "queue-limit": "its queue may hold no more",
+}
+"""Why a job waits, by the type of the reason."""
 
 
 def title_of(signature: Signature | Runs) -> str:
@@ -19,7 +31,8 @@ def title_of(signature: Signature | Runs) -> str:
             why = f" by {signature.action} for a job of {whose}" if signature.action else ""
             return f"{whole} is evicted{why}"
         case Waits():
-            why = "; ".join(sorted(reason.split()[0] for reason in signature.reasons))
+            types = sorted({reason.split()[0] for reason in signature.reasons})
+            why = "; ".join(_WAITS.get(name, name) for name in types)
             return f"A job waits{': ' if why else ''}{why}"
         case Runs():
             return "A job runs"

@@ -89,7 +89,7 @@ MINIMA = {reclaimed: 5, preempted: 4, above_its_capability: 3, too_large: 2, sho
 def signature_of(case: Case) -> Evicted | Waits:
     story = play(case)
     found = next((of_eviction(it) for it in story.evictions if it.job == case.subject), None)
-    wanted = found or of_wait(story, case.subject)
+    wanted = found or of_wait(story, case, case.subject)
     assert wanted is not None, story
     return wanted
 
@@ -103,6 +103,16 @@ def test_a_planted_incident_is_reduced_to_its_minimum(planted, seed: int) -> Non
     assert found.case.size <= MINIMA[planted] + 1, found.case
     assert not found.case.work, "all work comes by sentences"
     assert shows(found.case, wanted)
+
+
+def test_a_wait_for_a_capability_keeps_the_capability_and_a_node() -> None:
+    queue = Queue("a", capability=gpus(6))
+    runs = tuple(Work(f"runs-{it}", "a", requests=gpus(2), nodes=("n",), created=it) for it in range(3))
+    more = Work("more", "a", requests=gpus(2), created=7)
+    case = Case(POLICIES["capacity"], (Node("n", gpus(32)),), (queue,), (), (*runs, more), subject="more")
+    found = reduce_case(case, signature_of(case), KNOWN).case
+    (left,), (node,) = found.queues, found.all_nodes
+    assert 0 < dict(left.capability)[GPU] < dict(node.has)[GPU]
 
 
 def test_equal_cases_are_reduced_to_the_same() -> None:
