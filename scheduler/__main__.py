@@ -72,14 +72,13 @@ def _run(given: argparse.Namespace, command: str) -> int:
     from .live import log  # noqa: PLC0415
     from .live.process import control, serve  # noqa: PLC0415
     from .live.server import ListenError  # noqa: PLC0415
-    from .policy.file import UnreadablePolicyError  # noqa: PLC0415
     from .policy.loader import PolicyError  # noqa: PLC0415
 
     options = options_from(given)
     log.set_up(options.log_level)
     try:
         return asyncio.run((serve if command == "run" else control)(options))
-    except (ConfigError, ListenError, PolicyError, UnreadablePolicyError) as error:
+    except (ConfigError, ListenError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
 

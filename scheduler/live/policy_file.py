@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..policy.file import LARGEST, UnreadablePolicyError, read_policy
+from ..policy.file import LARGEST, read_policy
 from ..policy.loader import DEFAULT_TEXT, PolicyError, load_policy
 from ..policy.model import Policy
 
@@ -109,7 +109,7 @@ def _load(path: Path, before: InForce) -> InForce:
         if text == before.text and not before.error:
             return before
         return InForce(load_policy(text, str(path)), str(path), text)
-    except (PolicyError, UnreadablePolicyError) as error:
+    except PolicyError as error:
         why = str(error)
     except Exception as error:  # a defect that shows on one file must not stop the scheduling
         log.exception("unexpected error while the policy file was checked")

@@ -10,14 +10,18 @@ import os
 import stat
 from pathlib import Path
 
-from ..model.errors import BadInputError
+from .source import PolicyError
 
 LARGEST = 1 << 20
 """Maximum bytes of a policy file."""
 
 
-class UnreadablePolicyError(BadInputError):
+class UnreadablePolicyError(PolicyError):
     """The policy file cannot be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(str(path), ())
+        self.args = (f"{path}: cannot read the policy file: {why}; name a readable one with --policy",)
 
 
 def read_policy(path: Path) -> str:
@@ -28,7 +32,7 @@ def read_policy(path: Path) -> str:
     """
 
     def problem(why: str) -> UnreadablePolicyError:
-        return UnreadablePolicyError(f"{path}: cannot read the policy file: {why}; name a readable one with --policy")
+        return UnreadablePolicyError(path, why)
 
     try:
         # a FIFO without a writer must not block, also where it replaces the file right before the call

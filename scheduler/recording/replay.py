@@ -20,7 +20,7 @@ from ..decide import decide
 from ..framework.decisions import Bind, Decisions
 from ..framework.work import UNLIMITED
 from ..model.cluster import Cluster
-from ..policy.file import UnreadablePolicyError, read_policy
+from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
@@ -149,7 +149,7 @@ def main(given: argparse.Namespace) -> int:
             differing.append(changed)
             if given.output == "text":
                 out(f"{changed.cycle}\n" + "".join(f"  {line}\n" for line in changed.says))
-    except (RecordError, PolicyError, UnreadablePolicyError) as error:
+    except (RecordError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except OSError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..model import objects, resources, times
 from ..model.cluster import Cluster
-from ..policy.file import UnreadablePolicyError, read_policy
+from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..recording.events import Input, PolicyLoaded
 from ..recording.segments import SegmentWriter
@@ -95,7 +95,7 @@ def main(given: argparse.Namespace, make_monitor: MakeMonitor | None = None) -> 
         sys.stdout.write(render(outcome.end, given.out, outcome.stuck, outcome.examples))
         if given.against is not None:
             sys.stdout.write(differences(given.against, given.out))
-    except (InputError, PolicyError, StateError, UnreadablePolicyError) as error:
+    except (InputError, PolicyError, StateError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     if outcome.problem:

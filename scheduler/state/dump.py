@@ -34,7 +34,7 @@ from ..model.footprint import kept_of_pod
 from ..model.names import GROUP_NAME, VOLCANO_GROUP_NAME
 from ..model.objects import Object, ObjectMeta, read_annotations
 from ..model.times import timestamp
-from ..policy.file import UnreadablePolicyError, read_policy
+from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..recording.events import Input, PolicyLoaded, Started, Taken, write_line
 from ..recording.segments import VERSION
@@ -79,7 +79,7 @@ def main(given: argparse.Namespace) -> int:
         state = asyncio.run(_take(given.kubeconfig, given.context, given.scheduler_names, policy))
         state = redact(state) if given.redact else state
         write_state(state, given.out)
-    except (StateError, PolicyError, UnreadablePolicyError) as error:
+    except (StateError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except KubeError as error:
