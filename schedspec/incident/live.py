@@ -23,8 +23,6 @@ class Live:
         self._site, self._folder, self._minutes = site, folder, minutes
         self._begun, self._tried = time.monotonic(), 0
         self._names = {text: name for name, text in written.known_policies().items()}
-        self.story: Any = None
-        """What became of the last case that showed the incident."""
 
     def shows(self, case: Any, wanted: Any) -> bool:
         """Whether enough runs of a case show the incident."""

@@ -15,7 +15,7 @@ from ..report.record import ScenarioRecord
 
 FAILED = "sentence failed"
 HISTORY = "history.jsonl"
-"""In the folder of a failed scenario: every version of every object that the watcher saw, whatever the scheduler."""
+"""File in the folder of a failed scenario. It has every version of every object that the watcher saw."""
 _RUNS = re.compile(r'^"([^"]+)" runs\b|pods? of "([^"]+)" runs?$')
 _STAYS = re.compile(r'^"([^"]+)" keeps running$')
 _EVICTIONS = re.compile(r"^nothing is evicted$|^exactly \d+ pods? (is|are) evicted")

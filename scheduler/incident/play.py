@@ -83,7 +83,7 @@ class Story:
 
 
 NOT_PLAYED = Story()
-"""The story of a case that nobody has played."""
+"""The story of a case that has not been played in virtual time."""
 Listener = Callable[[float, Any], None]
 """Called with the time, and with an input of the core or an outcome."""
 

@@ -26,7 +26,7 @@ class Part(NamedTuple):
     requested: Resource
     """The amounts that the job's pending tasks request."""
     reserved: Resource
-    """What the job has reserved and does not hold, if its pods request all of it: such a reservation never lapses."""
+    """The reservation that the job does not hold yet. Its pods must request all of it, so that it cannot lapse."""
 
     @classmethod
     def of(

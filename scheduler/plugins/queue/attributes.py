@@ -67,7 +67,7 @@ class QueueAttributes:
         self.counted: QueueSums | None = None
         """The sums of its own jobs that the amounts follow from; None if it has no jobs."""
         self.own: tuple[Resource, ...] = ({}, {}, {}, {})
-        """What `counted` adds to the amounts of the queue and its ancestors."""
+        """The amounts that `counted` adds to the queue and to each of its ancestors."""
         self.reset()
         self.deserved = without_pods(queue.deserved)
         self.guarantee = without_pods(queue.guarantee)
