@@ -81,10 +81,9 @@ def _reduce(state: Path, because: str, policy: str, live: Live | None, *, minute
     """Return the smallest case: in virtual time, or on a cluster with another scheduler."""
     room = distribution.load("scheduler.incident")
     ends = time.monotonic() + minutes * 60
-    known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors, of_recording.moments)
-    if live is not None:
-        known = room.Known(known.policies, known.is_over, monitors, shows=live.shows)
-    if state.is_dir() and (state / of_record.HISTORY).exists() and (live or not room.is_recording(state)):
+    how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": of_recording.moments}
+    known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors, **how)
+    if of_record.has_history(state) and (live or not room.is_recording(state)):
         state = of_record.list_before(state, because, folder)
     return room.reduce_incident(state, because, policy, known)
 
@@ -92,7 +91,7 @@ def _reduce(state: Path, because: str, policy: str, live: Live | None, *, minute
 def _text_of(state: Path, policy: Path | None) -> str:
     """Return the text of the policy that the user names, or of the one beside the history of a scenario."""
     beside = state / "policy.yaml"
-    if policy is None and not (state.is_dir() and (state / of_record.HISTORY).exists() and beside.exists()):
+    if policy is None and not (of_record.has_history(state) and beside.exists()):
         return ""
     text: str = distribution.load("scheduler.policy.file").read_policy(policy or beside)
     return text

@@ -21,6 +21,11 @@ _STAYS = re.compile(r'^"([^"]+)" keeps running$')
 _EVICTIONS = re.compile(r"^nothing is evicted$|^exactly \d+ pods? (is|are) evicted")
 
 
+def has_history(state: Path) -> bool:
+    """Whether a path is the folder of a failed scenario."""
+    return (state / HISTORY).exists()
+
+
 def list_before(folder: Path, because: str, into: Path) -> Path:
     """Write the objects of a scenario as a list, as kubectl does; what the watcher saw is in the record's folder.
 
