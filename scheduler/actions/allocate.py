@@ -37,7 +37,7 @@ def allocate(session: Session) -> None:
                 waiting = _to_place(session, job)
                 session.work.spend(2 * len(waiting))
                 left[job.key] = batches_of(session, job, waiting)
-            if left[job.key] and allocation_of(session, queue, job).take(left[job.key]) and left[job.key]:
+            if left[job.key] and allocation_of(session, queue, job).place(left[job.key]) and left[job.key]:
                 order.again(job)
 
 

@@ -59,7 +59,7 @@ class GangAllocation:
         self._ready = False
         """Whether the job was ready when the last attempt ended."""
 
-    def take(self, runs: list[TaskBatch]) -> bool:
+    def place(self, runs: list[TaskBatch]) -> bool:
         """Place tasks of `runs` and remove the placed tasks from them.
 
         Returns:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .job import Job, PodGroupPhase
-from .resources import PODS, Resource, add_to, exceeded_part, smallest, take_from, total_of
-from .task import HOLDING, TaskStatus
+from .reserving import is_reserving, ungated
+from .resources import PODS, Resource, add_to, exceeded_part, smallest, take_from
 
 
 class Part(NamedTuple):
@@ -63,7 +63,7 @@ class QueueSums:
         add_to(self.requested, part.requested)
         add_to(self.reserved, part.reserved)
 
-    def take(self, part: Part) -> None:
+    def subtract(self, part: Part) -> None:
         self.jobs -= 1
         take_from(self.held, part.held)
         take_from(self.needed, part.needed)
@@ -74,7 +74,7 @@ class QueueSums:
         """Return the sums without these parts."""
         rest = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.requested), dict(self.reserved))
         for part in parts:
-            rest.take(part)
+            rest.subtract(part)
         return rest
 
 
@@ -136,7 +136,7 @@ class Sums:
         if key not in self._parts:
             return
         queue, part = self._parts.pop(key)
-        self.by_queue[queue].take(part)
+        self.by_queue[queue].subtract(part)
         if (waiting := self.waiting.get(queue)) and waiting.pop(key, None) is not None and not waiting:
             del self.waiting[queue]
         if not self.by_queue[queue].jobs:
@@ -160,19 +160,9 @@ def _is_uncovered(job: Job) -> bool:
     return any(exceeded_part(missing, job.pending_request).values())
 
 
-def is_reserving(job: Job, phase: str) -> bool:
-    """Whether a job in this phase reserves what it needs to start and does not hold."""
-    return phase == PodGroupPhase.INQUEUE or (
-        phase == PodGroupPhase.RUNNING and job.count(HOLDING) >= job.min_available
-    )
-
-
 def _reservation_of(job: Job) -> Resource:
-    """Return what the job has reserved and does not hold yet. Gated pods reserve nothing; `pods` is no quota."""
+    """Return what the job has reserved and does not hold yet; `pods` is no quota."""
     if not is_reserving(job, job.phase):
         return {}
-    missing = exceeded_part(job.min_resources or {}, job.allocated)
-    if job.gated:
-        waiting = job.by_status.get(TaskStatus.PENDING, {}).values()
-        missing = exceeded_part(missing, total_of(task.request for task in waiting if task.gated))
+    missing = ungated(job, exceeded_part(job.min_resources or {}, job.allocated))
     return {name: amount for name, amount in missing.items() if amount and name != PODS}

@@ -12,13 +12,14 @@ from ..framework.plugin import Plugin
 from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job, PodGroupPhase
+from ..model.reserving import request_of, ungated
 from ..model.resources import Resource
 from ..model.task import Task
 from ..policy.hooks import JobEnqueueable, JobEnqueued, Reasons, Vote
 from ..policy.schema import FLOAT, Argument
 from ..reasons import ClusterLimit, UnschedulableReason
 from .queue.admission_backlog import Uncovered, WaitingReservations
-from .queue.attributes import request_of, reservation_of, ungated
+from .queue.attributes import reservation_of
 
 _CLUSTER = "cluster"
 """The one pool that all queues share in this plugin."""

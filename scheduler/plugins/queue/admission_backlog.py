@@ -14,8 +14,8 @@ from ...backlog.reservations import requested
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
+from ...model.reserving import Measure
 from ...model.resources import Resource
-from .attributes import Measure
 
 
 class WaitingReservations:

@@ -6,7 +6,7 @@ has to sum up changes itself. `pods` is no quota and is in no amount here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ...backlog.reservations import requested
@@ -15,11 +15,10 @@ from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
 from ...model.queue import Queue
+from ...model.reserving import Measure, is_reserving, request_of, ungated
 from ...model.resources import PODS, UNLIMITED, Limit, Limits, Resource
-from ...model.sums import Part, QueueSums, is_reserving
+from ...model.sums import Part, QueueSums
 from ...model.task import HOLDING, Task, TaskStatus
-
-Measure = Callable[[Task], Mapping[str, int]]
 
 
 class Counting(Protocol):
@@ -265,11 +264,6 @@ def _own(sums: QueueSums) -> tuple[Resource, ...]:
     return _quota(sums.reserved), held, elastic, resources.plus(held, _quota(sums.requested))
 
 
-def request_of(task: Task) -> Mapping[str, int]:
-    """Return the task's request, without `pods`."""
-    return task.request
-
-
 def reservation_of(
     job: Job,
     session: Session,
@@ -289,11 +283,3 @@ def reservation_of(
         pods = requested(job, measure)
         missing = {name: min(amount, pods.get(name, 0)) for name, amount in missing.items()}
     return ungated(job, missing, measure)
-
-
-def ungated(job: Job, amount: Resource, measure: Measure = request_of) -> Resource:
-    """Return an amount less what the job's gated pods request, at least zero."""
-    if not job.gated:
-        return amount
-    waiting = job.by_status.get(TaskStatus.PENDING, {}).values()
-    return resources.exceeded_part(amount, resources.total_of(measure(task) for task in waiting if task.gated))
