@@ -25,7 +25,7 @@ from ..scenario import nodes
 from ..scenario.run import ScenarioRun
 from . import scenarios
 from .monitor_plugin import FINDINGS, turned_off
-from .results import recorded
+from .results_writer import recorded
 
 _LOGS, _LINES = 40, "100"
 """The number of pods whose logs a record keeps, and the number of lines of each."""

@@ -27,7 +27,17 @@ from ..scenario.run import SCENARIO_RUN
 from ..scenario.session import LiveSession
 from ..scenario.world import World
 from ..schedulers import UnsuitableClusterError
-from . import claims, gating, known_differences, progress, required_programs, results, run_facts, scenarios, summary
+from . import (
+    claims,
+    gating,
+    known_differences,
+    progress,
+    required_programs,
+    results_writer,
+    run_facts,
+    scenarios,
+    summary,
+)
 from .hooks import HookSpecs
 from .report_plugin import RunReport
 
@@ -70,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in ("embedded: needs the embedded cluster", "kind: needs a Kind cluster", "slow: takes more than 10 s"):
         config.addinivalue_line("markers", line)
     gating.declare_markers(config)
-    config.pluginmanager.register(results.Results(config, run.out, run.adapter.title), "schedspec-results")
+    config.pluginmanager.register(results_writer.Results(config, run.out, run.adapter.title), "schedspec-results")
 
 
 def _features(config: pytest.Config) -> Iterator[Path]:
@@ -264,7 +274,7 @@ def pytest_runtest_makereport(
     """Replace tracebacks of failures by their story."""
     report = yield
     scenarios.explain(item, call, report, config_out(item.config))
-    results.attach(item, call, report)
+    results_writer.attach(item, call, report)
     if report.failed and report.when == "call" and item.config.stash[OPTIONS].pause and SCENARIO_RUN in item.stash:
         progress.pause(item.stash[SCENARIO_RUN], item.config)
     return report

@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from tests.support.live.proxy import Answer, Call, Ignore, Lose, Verdict
+from tests.support.live.proxy import Answer, Call, Handling, Ignore, Lose
 from tests.support.live.status_queries import events, eventually
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
-ANSWERS: dict[str, Verdict] = {
+ANSWERS: dict[str, Handling] = {
     "409 conflict": Answer(409, "Conflict"),
     "404 no such pod": Answer(404, "NotFound"),
     "429 slow down": Answer(429, "TooManyRequests", headers="Retry-After: 1\r\n"),
@@ -24,12 +24,12 @@ ANSWERS: dict[str, Verdict] = {
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.deadline(90)
-async def test_a_third_of_the_binds_go_wrong_at_first_and_all_gangs_run(target: TargetCluster, answer: Verdict) -> None:
+async def test_a_third_of_the_binds_go_wrong_and_all_gangs_run(target: TargetCluster, answer: Handling) -> None:
     async with target.scenario(nodes=3, cpu="4"):
         wronged: set[str] = set()
         binds = 0
 
-        def judge(call: Call) -> Verdict:
+        def judge(call: Call) -> Handling:
             nonlocal binds
             if not call.is_bind or call.path in wronged:
                 return None
@@ -54,7 +54,7 @@ async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go
     async with target.scenario(nodes=3, cpu="4"):
         refused: list[float] = []
 
-        def judge(call: Call) -> Verdict:
+        def judge(call: Call) -> Handling:
             if call.is_bind and "/bad-0-0/" in call.path:
                 refused.append(time.monotonic())
                 return Answer(403, "Forbidden")

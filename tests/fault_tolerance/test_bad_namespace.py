@@ -25,7 +25,7 @@ from scheduler.live.leader import NAME as LEASE
 from tests.support.fake_server import SAFETY_NET
 from tests.support.live.api_objects import gangs, pod_body
 from tests.support.live.busy import busy
-from tests.support.live.proxy import Answer, Body, Call, Ignore, Verdict
+from tests.support.live.proxy import Answer, Body, Call, Handling, Ignore
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
@@ -37,7 +37,7 @@ LONGEST = round(progress.LONGEST)
 MORE = 1.0
 """Seconds that a job may take longer than usual, on a machine that has time for it."""
 
-NO_VERDICT: dict[str, Verdict] = {
+NO_VERDICT: dict[str, Handling] = {
     "500": Answer(500, "InternalError"),
     "no answer": Ignore(),
     "429 for an hour": Answer(429, "TooManyRequests", headers="Retry-After: 3600\r\n"),
@@ -86,11 +86,11 @@ class Tenants:
         log.info("usually %.2f s, now %.2f s; work takes %.1f times its time", usual, took, more / MORE)
         assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s, where {more:.2f} s more are well"
 
-    def meet(self, verdict: Verdict, calls: Callable[[Call], bool]) -> list[Call]:
+    def meet(self, verdict: Handling, calls: Callable[[Call], bool]) -> list[Call]:
         """Treat such calls of the bad namespace so; what was treated."""
         met: list[Call] = []
 
-        def judge(call: Call) -> Verdict:
+        def judge(call: Call) -> Handling:
             if f"/namespaces/{BAD}/" not in call.path or not calls(call):
                 return None
             met.append(call)
@@ -109,7 +109,7 @@ def job(name: str, pods: int = 3) -> dict[str, object]:
 
 @pytest.mark.parametrize("verdict", NO_VERDICT.values(), ids=NO_VERDICT)
 @pytest.mark.deadline(90)
-async def test_a_hundred_binds_of_a_namespace_have_no_verdict(target: TargetCluster, verdict: Verdict) -> None:
+async def test_a_hundred_binds_of_a_namespace_have_no_verdict(target: TargetCluster, verdict: Handling) -> None:
     async with target.scenario(nodes=4, cpu="32"):
         tenants = Tenants(target)
         await tenants.prepare()
@@ -131,7 +131,7 @@ BY_CONTROLLERS: dict[str, Callable[[Call], bool]] = {
 @pytest.mark.parametrize("verdict", RARE.values(), ids=RARE)
 @pytest.mark.deadline(90)
 async def test_what_controllers_write_in_a_namespace_has_no_verdict(
-    target: TargetCluster, verdict: Verdict, is_met: Callable[[Call], bool]
+    target: TargetCluster, verdict: Handling, is_met: Callable[[Call], bool]
 ) -> None:
     async with target.scenario(nodes=4, cpu="32"):
         tenants = Tenants(target)
@@ -249,12 +249,12 @@ CORRUPT = {
 @pytest.mark.parametrize("corrupt", CORRUPT.values(), ids=CORRUPT)
 @pytest.mark.deadline(60)
 async def test_an_answer_that_is_corrupt_is_asked_for_again(
-    target: TargetCluster, corrupt: Callable[[Call], Verdict]
+    target: TargetCluster, corrupt: Callable[[Call], Handling]
 ) -> None:
     async with target.scenario(nodes=4, cpu="32"):
         met: dict[str, int] = {}
 
-        def judge(call: Call) -> Verdict:
+        def judge(call: Call) -> Handling:
             verdict = corrupt(call) or None
             met[call.path] = met.get(call.path, 0) + bool(verdict)
             return verdict if met[call.path] <= 3 else None

@@ -10,7 +10,7 @@ import pytest
 from scheduler.controllers.runtime.objects import JOBS
 from tests.fault_tolerance.test_bad_namespace import job
 from tests.support.live.api_objects import queue
-from tests.support.live.proxy import Answer, Call, Verdict
+from tests.support.live.proxy import Answer, Call, Handling
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
@@ -48,7 +48,7 @@ async def test_conflicts_delay_a_write_and_prevent_nothing(target: TargetCluster
     async with target.scenario(nodes=1, cpu="4", queues=queues):
         conflicts: Counter[tuple[str, str]] = Counter()
 
-        def judge(call: Call) -> Verdict:
+        def judge(call: Call) -> Handling:
             write = (call.method, call.path)
             if not met(call) or conflicts[write] >= TIMES:
                 return None

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler.kube import NODES, QUEUES, Resource
 from tests.support.live.api_objects import queue
-from tests.support.live.proxy import Call, Verdict
+from tests.support.live.proxy import Call, Handling
 from tests.support.live.target_cluster import TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
@@ -19,7 +19,7 @@ def going_with_the_first_bind(target: TargetCluster, resource: Resource[Any], na
     """Delete an object when the first bind comes, before it is relayed; the event says that it has come."""
     gone = asyncio.Event()
 
-    async def judge(call: Call) -> Verdict:
+    async def judge(call: Call) -> Handling:
         if call.is_bind and not gone.is_set():
             gone.set()
             await target.client.delete(resource, name)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.live.api_objects import queue
-from tests.support.live.proxy import Call, Ignore, Lose, Verdict
+from tests.support.live.proxy import Call, Handling, Ignore, Lose
 from tests.support.live.target_cluster import (
     LATER,
     TargetCluster,
@@ -41,7 +41,7 @@ async def _scenario(target: TargetCluster, at: At, verdict: Ignore | Lose) -> No
         writes = watches = 0
         reached = asyncio.Event()
 
-        def judge(call: Call) -> Verdict:
+        def judge(call: Call) -> Handling:
             nonlocal writes, watches
             writes += call.is_write
             watches += call.is_watch

@@ -21,7 +21,7 @@ from scheduler.controllers.runtime.objects import (
 from scheduler.kube import PODS, QUEUES, Patch, Resource
 from tests.fault_tolerance.rights import Permission, granted, needed
 from tests.support.live.api_objects import ROOT, pod_body, queue
-from tests.support.live.proxy import Answer, Call, Verdict
+from tests.support.live.proxy import Answer, Call, Handling
 from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.status_queries import (
     eventually,
@@ -162,7 +162,7 @@ def _plain(name: str) -> dict[str, Any]:
 async def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetCluster) -> None:
     refused = refused_pods = 0
 
-    def judge(call: Call) -> Verdict:
+    def judge(call: Call) -> Handling:
         """Make the rare calls happen: a bind that is not known to be carried out is looked up, an event that comes
         again is counted.
         """
@@ -172,7 +172,7 @@ async def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetClust
         refused += 1
         return Answer(409, "Conflict")
 
-    def refuse(call: Call) -> Verdict:
+    def refuse(call: Call) -> Handling:
         """An event of the controllers that comes again: a pod of a job cannot be made, twice."""
         nonlocal refused_pods
         if call.method != "POST" or not call.path.endswith("/pods") or b'"job-t-1"' not in call.body:

@@ -13,7 +13,7 @@ import pytest
 from scheduler.kube import PODS, AlreadyExists, NotFound
 from scheduler.model.objects import Pod
 from tests.support.live.api_objects import pod_body, queue
-from tests.support.live.proxy import Call, Verdict
+from tests.support.live.proxy import Call, Handling
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
@@ -50,7 +50,7 @@ async def test_a_successor_of_the_same_name_is_never_hit(target: TargetCluster, 
     async with target.scenario(nodes=1, cpu="4", queues=QUEUES):
         successors: list[Pod] = []
 
-        async def judge(call: Call) -> Verdict:
+        async def judge(call: Call) -> Handling:
             if write(call) and not successors:
                 victim = VICTIM.search(call.path)
                 successors.append(await _replace(target, victim[1] if victim else "b-0-0"))

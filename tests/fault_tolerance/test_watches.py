@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.support.live.proxy import Answer, Call, Verdict
+from tests.support.live.proxy import Answer, Call, Handling
 from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.target_cluster import TargetCluster
 
@@ -47,7 +47,7 @@ async def test_an_expired_version_is_listed_anew_and_what_went_meanwhile_is_noti
         expired: set[str] = set()
         blocked, refused = True, 0
 
-        def judge(call: Call) -> Verdict:
+        def judge(call: Call) -> Handling:
             nonlocal refused
             if call.is_watch and call.path.endswith("/pods"):
                 if blocked:

@@ -25,8 +25,8 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """On one claim: whether it fails without its `When`, in words too."""
+class ClaimResult:
+    """Whether one claim fails without its `When`, and why, in words."""
 
     block: Block
     then: Step
@@ -46,7 +46,7 @@ def blocks(scenario: Specimen) -> Iterator[Block]:
             yield Block(scenario, thens, before, scenario.with_steps((*givens, *thens)))
 
 
-def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[Verdict]:
+def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[ClaimResult]:
     """The verdict on every claim. A claim about all that has been may rest on an earlier `When` than the nearest."""
     found = [block for scenario in scenarios for block in blocks(scenario)]
     results = lab.run("without-when", [it.without for it in found])
@@ -66,29 +66,29 @@ def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[Verdict]:
         if it.fails and PAST.search(it.then.text)
     }
     return [
-        Verdict(it.block, it.then, True, "rests on an earlier When")
+        ClaimResult(it.block, it.then, True, "rests on an earlier When")
         if not it.fails and (it.block, it.then) in earlier
         else it
         for it in verdicts
     ]
 
 
-def _verdicts(block: Block, result: Result) -> Iterator[Verdict]:
+def _verdicts(block: Block, result: Result) -> Iterator[ClaimResult]:
     """A scenario that never asked for the cluster has no record; then its one claim is named in the failure."""
     first = len(result.specimen.steps) - len(block.thens)
     early = next((n for n in result.broken if n < first), None)
     for number, then in enumerate(block.thens, first):
         unrecorded = not result.broken and then.text in result.failure
         if early is not None:
-            yield Verdict(block, then, False, f"was not reached: {result.sentence}")
+            yield ClaimResult(block, then, False, f"was not reached: {result.sentence}")
         elif number in result.broken or unrecorded:
-            yield Verdict(block, then, True, "fails without its When")
+            yield ClaimResult(block, then, True, "fails without its When")
         else:
             why = "passes without its When" if result.passed or result.broken else f"was not reached: {result.failure}"
-            yield Verdict(block, then, False, why)
+            yield ClaimResult(block, then, False, why)
 
 
-def report(verdicts: Sequence[Verdict], out: TextIO) -> bool:
+def report(verdicts: Sequence[ClaimResult], out: TextIO) -> bool:
     """Print the table; whether every claim fails."""
     print("\nClaims, and what becomes of them without their When", file=out)
     print(f"{'scenario':44} {'claims':>6} {'fail':>5} {'of these by an earlier When':>28}", file=out)

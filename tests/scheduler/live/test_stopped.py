@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.fake_server import SAFETY_NET
 from tests.support.live.api_objects import queue
-from tests.support.live.proxy import Call, Ignore, Verdict
+from tests.support.live.proxy import Call, Handling, Ignore
 from tests.support.live.target_cluster import TargetCluster
 
 pytestmark = pytest.mark.embedded
@@ -24,7 +24,7 @@ async def test_the_binds_of_a_gang_are_finished_however_late_the_answers_are(tar
         begun = asyncio.Event()
         relayed: list[str] = []
 
-        async def judge(call: Call) -> Verdict:
+        async def judge(call: Call) -> Handling:
             if call.is_bind:
                 begun.set()
                 await asyncio.sleep(3.0)
@@ -50,7 +50,7 @@ async def test_the_evictions_that_are_under_way_are_finished_and_nothing_more_is
     async with target.scenario(nodes=2, cpu="4", queues=queues):
         begun = asyncio.Event()
 
-        async def judge(call: Call) -> Verdict:
+        async def judge(call: Call) -> Handling:
             if "/pods/a" in call.path and (call.method == "DELETE" or b"DisruptionTarget" in call.body):
                 begun.set()
                 await asyncio.sleep(0.5)

@@ -68,9 +68,9 @@ class Ignore:
     """Neither relay nor answer."""
 
 
-Verdict = Answer | Body | Lose | Ignore | None
+Handling = Answer | Body | Lose | Ignore | None
 """None relays."""
-Judge = Callable[[Call], Verdict | Awaitable[Verdict]]
+Judge = Callable[[Call], Handling | Awaitable[Handling]]
 
 
 class Proxy:
