@@ -1,8 +1,8 @@
 """Monitor: no eviction exceeds the need.
 
 An eviction was needless if the victim could have stayed on its node beside every pod bound there since, with its queue
-within its limits. The input is the history, not the scheduler's state. A gang that had to be evicted as a whole counts
-as one victim: its eviction was needed unless all members could have stayed.
+within its limits at each of these binds. The input is the history, not the scheduler's state. A gang that had to be
+evicted as a whole counts as one victim: its eviction was needed unless all members could have stayed.
 """
 
 from __future__ import annotations
@@ -103,11 +103,14 @@ def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
 
 
 def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
-    """Whether the queue, not the node, needed the capacity (preemption at the queue's capability)."""
-    queue = ledger.queue_of(act.position, act.pod)
-    for name in usage.lineage(ledger, end, queue, rules):
-        held = amounts.total((usage.held_below(ledger, end, name, rules), taken([member.pod for member in unit])))
-        found = ledger.at(end, Kind.QUEUE, name) or {}
+    """Whether the queue, not the node, needed the capacity: with the unit it would be above its quota at a bind."""
+    queue, names = ledger.queue_of(act.position, act.pod), {member.name for member in unit}
+    gone = taken([member.pod for member in unit])
+    binds = [bind.position for bind in ledger.binds() if act.position < bind.position <= end]
+    for position, name in ((at, name) for at in binds for name in usage.lineage(ledger, at, queue, rules)):
+        others = usage.held_below(ledger, position, name, rules, lambda pod: pod["metadata"]["name"] not in names)
+        held = amounts.total((others, gone))
+        found = ledger.at(position, Kind.QUEUE, name) or {}
         limits = {**usage.capability(found), **({} if not found else usage.card_quota(found))}
         cards = sum((v for n, v in held.items() if "/" in n), NONE)
         if amounts.above(held, limits, held) or any(

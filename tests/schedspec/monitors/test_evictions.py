@@ -48,6 +48,24 @@ def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room
     assert findings(history) == found
 
 
+@pytest.mark.parametrize(("most", "found"), [("4", set()), ("5", {"needless-eviction"})])
+def test_a_victim_at_its_queues_capability_was_needed_whatever_is_free_later(most: str, found: set[str]) -> None:
+    """Found by exploration (seed 704876): the victim returns once another pod of its queue is evicted."""
+    history = WrittenHistory()
+    history.node("n1", cpu="6")
+    history.queue("guest", capability={"cpu": most})
+    for group in ("large", "small", "urgent"):
+        history.group(group, "guest")
+    history.bind("large-0", "large", "n1", "3")
+    history.bind("small-0", "small", "n1", "1", uid="first")
+    history.wait("urgent-0", "urgent", "1")
+    history.evict("small-0", FOR_URGENT)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    history.evict("large-0", FOR_URGENT.replace("urgent", "another"), is_gone=False)
+    history.bind("small-0", "small", "n1", "1", uid="second")
+    assert set(findings(history, PREEMPT)) == found
+
+
 def test_a_gang_that_must_go_whole_is_one_victim() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="2")

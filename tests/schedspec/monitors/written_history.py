@@ -61,11 +61,12 @@ class WrittenHistory:
         }
         self.show(Kind.POD, name, "added", **pod)
 
-    def evict(self, name: str, message: str = "reclaimed for ns/preemptor") -> None:
+    def evict(self, name: str, message: str = "reclaimed for ns/preemptor", *, is_gone: bool = True) -> None:
         pod = self.pods[name]
         mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
         self.show(Kind.POD, name, **{**pod, "status": {"phase": "Running", "conditions": [mark]}})
-        self.show(Kind.POD, name, "gone", **pod)
+        if is_gone:
+            self.show(Kind.POD, name, "gone", **pod)
 
 
 POLICY = """
