@@ -15,8 +15,9 @@ from ..policy import schema
 from ..policy.loader import WRAPPER, PolicyError, read_document
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
-_KEPT = {"EnabledClusterOrder", "enabledAllocatable"}
-"""Switches that are never changed: an order that only Volcano has, and limits that monitors check in every policy."""
+_KEPT = {"EnabledClusterOrder", "enabledAllocatable", "enableJobPipelined"}
+"""Switches that are never changed: an order that only Volcano has, limits that monitors check in every policy, and one
+without which idle room and evictions serve parts of gangs that do not fit (lint warns of it)."""
 _CHANGES = 200
 """Changes of each policy. Reading a policy costs as much as a scenario, so that scenarios share them."""
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")

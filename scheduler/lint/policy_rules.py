@@ -16,6 +16,12 @@ from .vote_rules import Found, evicting, tiers, voters
 Rule = Callable[[Document], Found]
 
 
+_OF_GANG = {
+    "enableJobReady": "jobs start in part, and wait for each other",
+    "enableJobPipelined": "room is kept idle, and pods are evicted, for a job of which only a part fits",
+}
+
+
 def policy_findings(document: Document, source: str) -> list[Finding]:
     """Return the findings of all rules, in the order of the file."""
     found = [
@@ -114,13 +120,13 @@ def _starves(policy: Policy, name: str) -> bool:
 
 
 def _gangs(document: Document) -> Found:
-    """Report policies under which a gang starts in part."""
+    """Report policies under which a gang starts, or holds room, in part."""
     gang = document.policy.plugin("gang")
     if gang is None and document.policy.tiers:
         yield "tiers", "without gang minMember is ignored: jobs start in part, and wait for each other", "add gang"
-    elif gang is not None and not gang.enabled("enableJobReady"):
-        field = f"{document.places['gang']}.enableJobReady"
-        yield field, "without this hook of gang jobs start in part, and wait for each other", "leave it on"
+    for switch, text in _OF_GANG.items():
+        if gang is not None and not gang.enabled(switch):
+            yield f"{document.places['gang']}.{switch}", f"without this hook of gang {text}", "leave it on"
 
 
 def _cooldown(document: Document) -> Found:
