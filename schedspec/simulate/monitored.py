@@ -19,7 +19,7 @@ from ..monitors.amounts import NONE, Amounts
 from ..monitors.evictions import repeated
 from ..monitors.gangs import NAME as GANG
 from ..monitors.gangs import SWITCHES
-from ..monitors.queues import capability, guarantee
+from ..monitors.queues import capability, guarantee, usage
 from ..monitors.rules import Rules
 from .books import Books, Job
 from .victims import Victims, cause_of
@@ -87,7 +87,7 @@ class Monitors:
             self._find(nodes.NAME, outcome.job, f"bound to {outcome.node}, which then holds {', '.join(over)}")
         if self._rules.queue_plugin:
             self._judge_capability(job)
-        if self._books.guarantee and self._rules.queue_plugin in guarantee.PLUGINS:
+        if self._books.guarantee and self._rules.queue_plugin in usage.GUARANTEED:
             self._judge_guarantees(job)
         self._victims.placed(job, outcome.node)
         self._changed[outcome.job] = ("bound", "")

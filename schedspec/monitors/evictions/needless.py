@@ -111,7 +111,9 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
         others = usage.held_below(ledger, position, name, rules, lambda pod: pod["metadata"]["name"] not in names)
         held = amounts.total((others, gone))
         found = ledger.at(position, Kind.QUEUE, name) or {}
-        limits = {**usage.capability(found), **({} if not found else usage.card_quota(found))}
+        limits = usage.unguaranteed(ledger, position, name, rules)
+        for own in (usage.capability(found), usage.card_quota(found) if found else {}):
+            limits |= {dimension: min(most, limits.get(dimension, most)) for dimension, most in own.items()}
         cards = sum((v for n, v in held.items() if "/" in n), NONE)
         if amounts.above(held, limits, held) or any(
             cards > v for v in usage.card_quota(found or {"metadata": {}}).values()

@@ -12,12 +12,10 @@ from ..rules import Rules
 from . import usage
 
 NAME = "guarantee"
-PLUGINS = ("capacity", "proportion")
-"""The queue plugins that keep guarantees."""
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    if rules.queue_plugin not in PLUGINS:
+    if rules.queue_plugin not in usage.GUARANTEED:
         return
     for act in ledger.acts:
         queue = ledger.queue_of(act.position, act.pod)

@@ -17,6 +17,8 @@ from ..rules import Rules
 
 CARD_QUOTA = "volcano.sh/card.quota"
 ROOT = "root"
+GUARANTEED = ("capacity", "proportion")
+"""The queue plugins that keep guarantees."""
 Counts = Callable[[Object], bool]
 """Whether a pod counts."""
 
@@ -57,6 +59,23 @@ def capability(queue: Mapping[str, object]) -> Amounts:
 
 def guarantee(queue: Object) -> Amounts:
     return amounts.parse(((queue.get("spec") or {}).get("guarantee") or {}).get("resource"))
+
+
+def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amounts:
+    """Return what the cluster has, less what is guaranteed to queues that are neither kin nor below other queues."""
+    if rules.queue_plugin not in GUARANTEED:
+        return {}
+    kin = [*lineage(ledger, position, queue, rules)]
+    above = {"", ROOT, *kin[1:]}
+    kept = amounts.total(
+        guarantee(other)
+        for other in ledger.all_at(position, Kind.QUEUE)
+        if other["metadata"]["name"] not in {*kin, ROOT}
+        and (not rules.is_tree or str((other.get("spec") or {}).get("parent") or "") in above)
+    )
+    nodes = ledger.all_at(position, Kind.NODE)
+    total = amounts.total(amounts.parse(node.get("status", {}).get("allocatable")) for node in nodes)
+    return {name: total[name] - amount for name, amount in kept.items() if name in total}
 
 
 def card_quota(queue: Object) -> Amounts:

@@ -66,6 +66,22 @@ def test_a_victim_at_its_queues_capability_was_needed_whatever_is_free_later(mos
     assert set(findings(history, PREEMPT)) == found
 
 
+@pytest.mark.parametrize(("kept", "found"), [("1", set()), ("0", {"needless-eviction"})])
+def test_a_victim_was_needed_where_the_idle_room_is_guaranteed_to_another_queue(kept: str, found: set[str]) -> None:
+    """Found by exploration (seed 2000417)."""
+    history = WrittenHistory()
+    history.node("n1", cpu="2")
+    history.queue("guest")
+    history.queue("owner", guarantee={"resource": {"cpu": kept}})
+    history.group("batch", "guest")
+    history.group("urgent", "guest")
+    history.bind("batch-0", "batch", "n1", "1")
+    history.wait("urgent-0", "urgent", "1")
+    history.evict("batch-0", FOR_URGENT)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert set(findings(history, PREEMPT)) == found
+
+
 def test_a_gang_that_must_go_whole_is_one_victim() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="2")
