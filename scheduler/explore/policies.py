@@ -15,9 +15,9 @@ from ..policy import schema
 from ..policy.loader import WRAPPER, PolicyError, read_document
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
-_KEPT = {"EnabledClusterOrder", "enabledAllocatable", "enableJobPipelined"}
-"""Switches that are never changed: an order that only Volcano has, limits that monitors check in every policy, and one
-without which idle room and evictions serve parts of gangs that do not fit (lint warns of it)."""
+_KEPT = {"EnabledClusterOrder", "enabledAllocatable", "gang.enableJobPipelined", "priority.enableJobOrder"}
+"""Switches that are never changed: an order that only Volcano has, limits that monitors check in every policy, and two
+without which the policy itself wastes room or evictions (lint warns of them)."""
 _CHANGES = 200
 """Changes of each policy. Reading a policy costs as much as a scenario, so that scenarios share them."""
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
@@ -52,7 +52,8 @@ def _change(random: Random, document: dict[str, Any]) -> None:
         case 0 | 1:
             plugin = random.choice(plugins)
             rule = schema.PLUGINS[plugin["name"]]
-            if switches := sorted(rule.switches - rule.refused.keys() - _KEPT):
+            free = rule.switches - rule.refused.keys() - _KEPT
+            if switches := sorted(switch for switch in free if f"{plugin['name']}.{switch}" not in _KEPT):
                 plugin[random.choice(switches)] = random.random() < 0.3
         case 2:
             missing = [name for name in _ADDED if all(name != plugin["name"] for plugin in plugins)]

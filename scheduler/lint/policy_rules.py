@@ -103,6 +103,9 @@ def _missing(document: Document) -> Found:
     if "preempt" in policy.actions and off and _shares_decide(policy):  # else `_endless` reports it
         field = f"{document.places['priority']}.enablePreemptable"
         yield field, "without this hook of priority preempt evicts pods of any priority", "leave it on"
+    if "preempt" in policy.actions and priority is not None and not priority.enabled("enableJobOrder"):
+        field = f"{document.places['priority']}.enableJobOrder"
+        yield field, "without this hook of priority allocate serves jobs that preempt evicts at once", "leave it on"
     if policy.plugin("predicates") is None and policy.tiers:
         text = "without predicates node selectors, affinity, taints and ports are ignored"
         yield "tiers", text, "add predicates"
