@@ -8,7 +8,7 @@ admissions: thousands of admissions must not delay other jobs. A job that exceed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..model.job import Job
@@ -22,9 +22,7 @@ class ServingOrder:
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self._session = session
-        takes_turns = session.backlog.takes_turns
-        self._queue_key = self._least_in_vain if takes_turns else session.hooks.queue_key
-        self._of_queue = self._round_robin if takes_turns else self._in_order
+        self._queue_key = _least_in_vain(session) if session.backlog.takes_turns else session.hooks.queue_key
         self._late: list[Job] = []
         late = session.backlog.late_jobs
         by_queue: dict[str, list[Job]] = {}
@@ -86,15 +84,17 @@ class ServingOrder:
         while jobs and self._session.work.may_go_on():
             yield jobs.pop()
 
-    def _least_in_vain(self, queue: Queue) -> tuple[Any, ...]:
-        return (self._session.backlog.useless_steps(queue.name), *self._session.hooks.queue_key(queue))
-
-    def _in_order(self, _queue: str, jobs: Iterable[Job]) -> LazyPriorityQueue[Job]:
-        """Return the jobs of a queue in the policy's order."""
+    def _of_queue(self, queue: str, jobs: Iterable[Job]) -> LazyPriorityQueue[Job] | _NamespacesOfQueue:
+        """Return the jobs of a queue in the policy's order; after a cut cycle, those of its namespaces in turns."""
+        if self._session.backlog.takes_turns:
+            return _NamespacesOfQueue(self._session, queue, jobs)
         return LazyPriorityQueue(self._session.hooks.job_key, jobs)
 
-    def _round_robin(self, queue: str, jobs: Iterable[Job]) -> _NamespacesOfQueue:
-        return _NamespacesOfQueue(self._session, queue, jobs)
+
+def _least_in_vain(session: Session) -> Callable[[Queue], tuple[Any, ...]]:
+    """Return the key of queues that take turns: the fewest useless steps, then the policy's order."""
+    useless_steps, queue_key = session.backlog.useless_steps, session.hooks.queue_key
+    return lambda queue: (useless_steps(queue.name), *queue_key(queue))
 
 
 class _NamespacesOfQueue:
@@ -104,13 +104,14 @@ class _NamespacesOfQueue:
     """
 
     def __init__(self, session: Session, queue: str, jobs: Iterable[Job]) -> None:
-        self._session, self._queue = session, queue
+        self._session = session
         by_namespace: dict[str, list[Job]] = {}
         for job in jobs:
             by_namespace.setdefault(job.namespace, []).append(job)
         key = session.hooks.job_key
         self._jobs = {name: LazyPriorityQueue(key, some) for name, some in by_namespace.items()}
-        self._names = LazyPriorityQueue(self._key, by_namespace)
+        useless_steps = session.backlog.useless_steps
+        self._names = LazyPriorityQueue(lambda name: (useless_steps(queue, name), name), by_namespace)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -129,6 +130,3 @@ class _NamespacesOfQueue:
         if jobs:
             self._names.push(name)
         return job
-
-    def _key(self, name: str) -> tuple[Any, ...]:
-        return (self._session.backlog.useless_steps(self._queue, name), name)

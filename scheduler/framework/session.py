@@ -222,8 +222,15 @@ class Session:
         return [bound for plugin in self.plugins.values() for bound in plugin.quota_bounds(job, why)]
 
     def close(self) -> None:
-        """Restore the original state. What plugins have computed is invalid from then on."""
+        """Restore the original state. What plugins have computed is invalid from then on.
+
+        The session lets go of what refers back to it, so that it is freed at once and not by the garbage collector: its
+        plugins keep it until the next cycle, which brings it to generations that are collected once in hours.
+        """
         self.changes.close()
+        self.placement.close()
+        self._own.clear()
+        del self.nominations
 
     # ---------------------------------------------------------------------------------------------------- questions
 

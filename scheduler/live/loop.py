@@ -13,7 +13,6 @@ A pod alone on an idle cluster takes the short path (docs/operating.md, Speed):
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import math
 from collections.abc import Callable
@@ -76,7 +75,6 @@ class CycleLoop:
         metrics: Metrics,
         record: RunningRecord | None = None,
         pace: Pace | None = None,
-        collects_garbage: bool = True,
     ) -> None:
         self.number = 0
         self.decided = 0
@@ -87,7 +85,6 @@ class CycleLoop:
         self._policy = policy
         self._metrics = metrics
         self._record = record
-        self._collects_garbage = collects_garbage
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="decide")
         self._is_running = False
         self._is_deciding = False
@@ -216,10 +213,6 @@ class CycleLoop:
         if decisions.binds and not many:
             await self._arrival(_HEAD_START)  # ends as soon as the watch shows a pod on its node
         self._metrics.cycle(took, decisions, watch.laps)
-        if not many and self._collects_garbage:
-            # A session and its plugins are about 450 objects in reference cycles. Those that reach the collector's
-            # oldest generation would stay for hours.
-            gc.collect(0)
         is_late = loop.time() - self._published > PUBLISH_AT_LEAST_EVERY
         if is_late or not many:
             self._published = loop.time()

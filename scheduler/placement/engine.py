@@ -58,6 +58,11 @@ class Placement:
         self.domain: Domain | None = None
         """The domain outside of which nothing is placed now (`inside`)."""
 
+    def close(self) -> None:
+        """Forget what refers back to this object: it ends with its cycle, without the garbage collector."""
+        self._rankings.clear()
+        self.pods.close()
+
     @contextmanager
     def inside(self, domain: Domain | None) -> Iterator[None]:
         """Place nothing outside of a domain; None stands for all nodes."""

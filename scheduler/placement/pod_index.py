@@ -75,6 +75,10 @@ class PodIndex:
             known = self._counts[key] = (as_of, ClassCounts(self, weigh, len(self._nodes.rows)))
         return known[1]
 
+    def close(self) -> None:
+        """Forget the counts, which refer back to the index."""
+        self._counts.clear()
+
     # ------------------------------------------------------------------------------------------------------ selectors
 
     def in_namespaces(self, names: Iterable[str]) -> Mask:
@@ -232,10 +236,11 @@ class ClassCounts(Tallies):
     """Per node row the sum of the weights of its pods: present, releasing and pipelined."""
 
     def __init__(self, index: PodIndex, weigh: Callable[[], Vector | Mask], rows: int) -> None:
-        self._index, self._weigh, self._rows = index, weigh, rows
+        self._index, self._rows = index, rows
+        self._weigh: Callable[[], Vector | Mask] | None = weigh
         self._weights: Vector = np.zeros(0)
         self._counts: Counts = np.zeros((3, rows))
-        self._seen = -1
+        self._seen = 0
 
     @property
     def weights(self) -> Vector:
@@ -246,9 +251,10 @@ class ClassCounts(Tallies):
     def _refresh(self) -> Counts:
         index = self._index
         index.refresh()
-        if self._seen < 0:
+        if self._weigh is not None:
             index.spend(50 + len(index.first()[0]) // 50)
-            self._weights, self._seen = self._weigh().astype(np.float64), 0
+            self._weights = self._weigh().astype(np.float64)
+            self._weigh = None  # it may belong to an object that keeps these counts
             numbers, rows, tallies = index.first()
             weights = self._weights[numbers]
             self._counts = np.stack([np.bincount(rows, weights * tally, self._rows) for tally in tallies]).astype(

@@ -6,6 +6,7 @@ Two pods are compared as sets of ports, so that a comparison costs as much as th
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 
 from ..model.demand import HostPort
 from ..model.nodes import Mask, NodeInfo, Nodes
@@ -35,7 +36,7 @@ class HostPorts:
         key = task.host_ports if len(task.host_ports) <= FEW else task.shape
         counts = self._counts.get(key)
         if counts is None:
-            counts = self._counts[key] = PodCounts(self._nodes, lambda other: self._clash(task, other))
+            counts = self._counts[key] = PodCounts(self._nodes, partial(_clash, self._spend, task))
         mask: Mask = counts.possible(future=future) == 0
         return mask
 
@@ -43,15 +44,16 @@ class HostPorts:
         """Return the first port of the task that is taken on the node; empty if none is."""
         first: HostPort | None = None
         for other in node.tasks.values() if task.host_ports else ():
-            if not other.status & (COMPLETED | TaskStatus.RELEASING) and self._clash(task, other):
+            if not other.status & (COMPLETED | TaskStatus.RELEASING) and _clash(self._spend, task, other):
                 self._spend(len(task.host_ports) // LOOKUPS, FIELD)
                 found = next(filter(other.port_numbers.uses, task.host_ports))
                 first = found if first is None else min(first, found)
         return "" if first is None else f"{first[2]}/{first[0]}"
 
-    def _clash(self, task: Task, other: Task) -> bool:
-        """Whether both pods want a port on addresses that overlap."""
-        if not other.host_ports:
-            return False
-        self._spend(min(len(task.host_ports), len(other.host_ports)) // LOOKUPS, FIELD)
-        return task.port_numbers.clash(other.port_numbers)
+
+def _clash(spend: Spend, task: Task, other: Task) -> bool:
+    """Whether both pods want a port on addresses that overlap."""
+    if not other.host_ports:
+        return False
+    spend(min(len(task.host_ports), len(other.host_ports)) // LOOKUPS, FIELD)
+    return task.port_numbers.clash(other.port_numbers)

@@ -6,9 +6,9 @@ for which job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import msgspec
 
@@ -43,13 +43,14 @@ class Shared:
     victim_filter: VictimFilter
     pinned: Reprieve
     """The placements of all earlier requests that succeeded."""
-    find_rows: Callable[[], set[int]]
+    session: Session
+    first: PreemptionRequest
     node_queues: dict[Place, NodeCostQueue] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> set[int]:
         """The rows of the nodes that have candidates. Most requests are refused before any node is examined."""
-        return self.find_rows()
+        return CycleCache.of(self.session).candidate_rows(self.first)
 
 
 class CycleCache:
@@ -97,7 +98,7 @@ class CycleCache:
         shared = self._shared.get(preemptor_kind) if preemptor_kind is not None else None
         if shared is None:
             order = Order(self._session, request.queue, self._ages)
-            shared = Shared(order, VictimFilter(request, order), self._reprieve, partial(self.candidate_rows, request))
+            shared = Shared(order, VictimFilter(request, order), self._reprieve, self._session, request)
             if preemptor_kind is not None:
                 self._shared[preemptor_kind] = shared
         shared.victim_filter.serve(request)

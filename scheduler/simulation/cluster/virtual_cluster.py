@@ -142,7 +142,6 @@ class VirtualCluster:
             policy=lambda: self._policy,
             metrics=metrics,
             pace=FixedPace(),
-            collects_garbage=False,
         )
         parts: list[Coroutine[Any, Any, Any]] = [feed.run(), writer.run(), statuses.run(), events.run()]
         parts.append(self._cycles.run())

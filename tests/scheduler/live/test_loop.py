@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 import time
-import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -102,25 +100,6 @@ async def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monke
         assert (task.status, task.node, task.assumed) == (TaskStatus.BINDING, "n", True)
         await another_cycle(loop)
         assert len(loop.writer.binds) == 1
-
-
-async def test_what_a_cycle_was_made_of_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Session:
-        def __init__(self) -> None:
-            self.plugin = lambda: self
-
-    sessions: list[weakref.ref[Session]] = []
-
-    def decide(cluster: Cluster) -> Decisions:
-        sessions.append(weakref.ref(Session()))
-        return Decisions()
-
-    gc.disable()
-    try:
-        async with looping(monkeypatch, decide):
-            await until(lambda: bool(sessions) and sessions[0]() is None)
-    finally:
-        gc.enable()
 
 
 async def test_an_eviction_is_assumed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
