@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from .backoff import Backoff
@@ -20,6 +21,10 @@ from .errors import ApiError, LeadershipLost, ServerError, TooManyRequests, Unau
 from .wire import Answer, Wire, WireBroken, connected_socket
 
 CONNECT_SECONDS = 5.0
+IDLE_SECONDS = 30.0
+"""A burst of writes opens up to `limit` connections, of 0.3 MB each with their buffers. Those that it alone needed are
+closed after this time.
+"""
 _TOKEN_SECONDS = 10.0
 
 
@@ -30,6 +35,7 @@ class Http:
         limit: Maximum number of requests in flight; streams do not count.
         agent: The User-Agent.
         may_write: Checked right before each request except for GETs.
+        idle_seconds: After this time without a request a connection is closed, when another one ends its request.
     """
 
     def __init__(
@@ -38,10 +44,13 @@ class Http:
         limit: int = 80,
         agent: str = "schedspec",
         may_write: Callable[[], bool] = lambda: True,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._connection = connection
         self._may_write = may_write
-        self._idle: list[Wire] = []
+        self._idle_seconds = idle_seconds
+        self._idle: deque[tuple[float, Wire]] = deque()
+        """Since when a connection is idle, in seconds of the event loop; the one used last comes last."""
         self._open: set[Wire] = set()
         self._slots = asyncio.Semaphore(limit)
         self._fixed = f"Host: {connection.netloc}\r\nUser-Agent: {agent}\r\nAccept: application/json\r\n"
@@ -127,8 +136,7 @@ class Http:
                 raise Unreachable(what, str(error) or f"no answer within {deadline:g} s", sent=True) from error
             yield wire.pieces()
         finally:
-            self._open.discard(wire)
-            wire.close()
+            self._drop(wire)
 
     async def close(self) -> None:
         """Close all connections. Requests in flight fail."""
@@ -173,18 +181,24 @@ class Http:
 
     def _take_idle(self) -> Wire | None:
         while self._idle:
-            wire = self._idle.pop()
+            _, wire = self._idle.pop()
             if wire.reusable:
                 return wire
             self._open.discard(wire)
         return None
 
     def _give_back(self, wire: Wire) -> None:
-        if wire.reusable:
-            self._idle.append(wire)
-        else:
-            self._open.discard(wire)
-            wire.close()
+        if not wire.reusable:
+            self._drop(wire)
+            return
+        now = asyncio.get_running_loop().time()
+        self._idle.append((now, wire))
+        while self._idle[0][0] < now - self._idle_seconds:
+            self._drop(self._idle.popleft()[1])
+
+    def _drop(self, wire: Wire) -> None:
+        self._open.discard(wire)
+        wire.close()
 
     async def _connect(self, what: str) -> Wire:
         loop = asyncio.get_running_loop()

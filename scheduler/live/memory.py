@@ -1,9 +1,10 @@
-"""Return unused memory to the system, in a thread and without the interpreter's lock."""
+"""Keep the memory of the process small and whole: buffers of connections, the heap, and what is free in it."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
+from asyncio import sslproto
 
 _EVERY = 60.0
 """Seconds."""
@@ -11,6 +12,18 @@ _LARGE = 64 * 1024
 """Bytes; glibc's own threshold grows to 32 MB as memory is freed."""
 _ARENA_MAX, _MMAP_THRESHOLD = -8, -3
 """`M_ARENA_MAX` and `M_MMAP_THRESHOLD` of <malloc.h>."""
+
+
+_TLS_READ = 64 * 1024
+"""Bytes that a TLS connection reads at once; asyncio's default is 256 KB. The buffer of that size, and that of OpenSSL
+behind it, which grows to 4/3 of the largest read, stay as long as the connection: with 23 connections that had each
+read a burst of 2 MB the process took 36 MB, and takes 27 MB with this. There is no public setting.
+"""
+
+
+def keep_tls_buffers_small() -> None:
+    """Let the TLS connections that are opened from now on read less at once."""
+    sslproto.SSLProtocol.max_size = _TLS_READ
 
 
 def keep_whole() -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Coroutine, Iterator, Mapping
 
 from .app import App
-from .memory import keep_trimmed, keep_whole
+from .memory import keep_tls_buffers_small, keep_trimmed, keep_whole
 from .options import Options
 from .policy_file import PolicyFile
 from .server import Endpoint, Server
@@ -55,6 +55,7 @@ def _set_up() -> None:
     gc.set_threshold(*_COLLECT)
     sys.setswitchinterval(_SWITCH)
     keep_whole()
+    keep_tls_buffers_small()
 
 
 @contextlib.contextmanager

@@ -72,6 +72,11 @@ class FakeServer:
         """Seconds until the answer."""
         self._writers: set[asyncio.StreamWriter] = set()
 
+    @property
+    def still_open(self) -> int:
+        """Connections that are open now; `connections` are all so far."""
+        return len(self._writers)
+
     async def start(self) -> Connection:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""Free memory is returned to the system while the process runs."""
+"""Free memory is returned to the system while the process runs, and connections read into small buffers."""
 
 from __future__ import annotations
 
@@ -23,6 +23,24 @@ async def main():
 
 asyncio.run(main())
 """
+
+_TLS = """
+import asyncio, ssl
+from asyncio import sslproto
+from scheduler.live.memory import keep_tls_buffers_small
+
+async def main():
+    keep_tls_buffers_small()
+    loop = asyncio.get_running_loop()
+    connection = sslproto.SSLProtocol(loop, asyncio.Protocol(), ssl.create_default_context(), None)
+    print(len(connection.get_buffer(-1)))  # the transport asks so for where to read to
+
+asyncio.run(main())
+"""
+
+
+def test_a_tls_connection_reads_at_most_64_kb_at_once() -> None:
+    assert subprocess.run([sys.executable, "-c", _TLS], capture_output=True, text=True, check=True).stdout == "65536\n"
 
 
 def test_what_is_free_between_what_stays_is_given_back() -> None:
