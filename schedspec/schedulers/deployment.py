@@ -27,8 +27,8 @@ CONTROLLERS = f"{DEPLOYMENT}-controllers"
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}-policy"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-SELECTOR = {"labelSelector": f"app.kubernetes.io/name={NAME}"}
-EVERY_POD = {"labelSelector": f"app.kubernetes.io/name in ({NAME}, {NAME}-controllers)"}
+SELECTOR = f"app.kubernetes.io/name={NAME}"
+EVERY_POD = f"app.kubernetes.io/name in ({NAME}, {NAME}-controllers)"
 
 _APPLY_SECONDS = 60.0
 
@@ -81,7 +81,7 @@ def remove(api: Api) -> None:
         return
     for attempt in patiently(timeouts.REMOVED, 0.1):
         with attempt:
-            left = api.call("GET", PODS, query=EVERY_POD)["items"]
+            left = api.call("GET", PODS, query={"labelSelector": EVERY_POD})["items"]
             if left:
                 raise NotReadyError(
                     f"pods of the scheduler are not deleted yet: {[pod['metadata']['name'] for pod in left]}"

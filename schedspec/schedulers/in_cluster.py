@@ -17,21 +17,19 @@ import msgspec
 
 from ..api import timeouts
 from ..api.client import MERGE, Api, Object
-from ..api.errors import ClusterUnreachableError, RejectedError, SchedulerDiedError
+from ..api.errors import RejectedError, SchedulerDiedError
 from ..clusters.docker import Docker
 from ..clusters.images import scheduler_image
 from ..clusters.programs import binaries
 from . import deployment
-from .deployment import CONTROLLERS, DEPLOYMENT, EVERY_POD, LEASE, PODS, POLICY, SELECTOR
+from .deployment import CONTROLLERS, DEPLOYMENT, EVERY_POD, LEASE, NAMESPACE, PODS, POLICY, SELECTOR
+from .pods import Pods
 from .process import readable
 from .readiness import NotReadyError, patiently, require_in_force
 
-_TOUCHED = "schedspec.dev/policy-changed"
 _LOOK_EVERY = 1.0
 _TOUCH_EVERY = 2.0
 """Seconds between two changes of the annotation. One change usually suffices and takes effect within 0.6 to 1.3 s."""
-_TAIL = 25
-_HOPELESS = ("CrashLoopBackOff", "CreateContainerConfigError", "ErrImagePull", "ImagePullBackOff", "InvalidImageName")
 
 
 class SchedulerInCluster:
@@ -62,6 +60,7 @@ class SchedulerInCluster:
         self._folder = folder
         self._load, self._programs, self._progress = load, programs, progress
         self._api, self._kubeconfig, self._scale = api, kubeconfig, scale
+        self._all = Pods(api, NAMESPACE, "the scheduler under test", readable)
         self._deployed = False
         self._pods: tuple[str, ...] = ()
         self._policy = ""
@@ -99,9 +98,9 @@ class SchedulerInCluster:
         deployed, self._deployed, self._pods = self._deployed, False, ()
         if not deployed:
             return
-        for pod in self._list(EVERY_POD):
+        for pod in self._all.all(EVERY_POD):
             name = pod["metadata"]["name"]
-            text = "\n".join(self._log(name, None))
+            text = "\n".join(self._all.log(name))
             (self._folder / f"scheduler-{name}.log").write_text(f"{text}\n", "utf-8")
         deployment.remove(self._api)
 
@@ -122,20 +121,19 @@ class SchedulerInCluster:
         if time.monotonic() < self._looked + _LOOK_EVERY:
             return
         self._looked = time.monotonic()
-        there = {pod["metadata"]["name"]: pod for pod in self._list(EVERY_POD)}
+        there = {pod["metadata"]["name"]: pod for pod in self._all.all(EVERY_POD)}
         for name, pod in there.items():
             if name not in self._pods:
-                self._require_alive(pod)  # a replica of the controllers
+                self._all.require_alive(pod)  # a replica of the controllers
         for name in self._pods:
             if name not in there:
                 raise SchedulerDiedError(f"pod {name} of the scheduler under test was deleted by somebody")
-            self._require_alive(there[name])
+            self._all.require_alive(there[name])
 
     def use_policy(self, text: str) -> str:
         """Put a policy into force in every replica and return its sha256. Return at once if it is in force already.
 
-        A kubelet updates a ConfigMap in its pods up to a minute later, unless the pod itself changes. Therefore an
-        annotation of the pods is changed until the replicas have the policy.
+        The pods are touched until the replicas have the policy.
 
         Raises:
             PolicyRefusedError: the scheduler rejected the policy.
@@ -154,7 +152,7 @@ class SchedulerInCluster:
                 except NotReadyError:
                     if time.monotonic() >= touched + _TOUCH_EVERY:
                         touched = time.monotonic()
-                        self._touch()
+                        self._all.touch(self._pods)
                     raise
         return wanted
 
@@ -172,16 +170,16 @@ class SchedulerInCluster:
     def last_lines(self, count: int) -> Sequence[str]:
         """Return the last lines of the leader's log; of all logs if no replica leads."""
         with contextlib.suppress(NotReadyError):
-            return self._log(self._leader(), count)
-        return [line for pod in self._pods for line in self._log(pod, count)]
+            return self._all.log(self._leader(), count)
+        return [line for pod in self._pods for line in self._all.log(pod, count)]
 
     # ------------------------------------------------------------------------------------------------------ rolling out
 
     def _rolled_out(self, tag: str) -> tuple[str, ...]:
         wanted = self._api.call("GET", DEPLOYMENT)["spec"]["replicas"]
-        pods = [pod for pod in self._list() if "deletionTimestamp" not in pod["metadata"]]
+        pods = [pod for pod in self._all.all(SELECTOR) if "deletionTimestamp" not in pod["metadata"]]
         for pod in pods:
-            self._require_alive(pod)
+            self._all.require_alive(pod)
         ready = [pod for pod in pods if _is_ready(pod) and pod["spec"]["containers"][0]["image"].endswith(f":{tag}")]
         if len(ready) != wanted or len(pods) != wanted:
             state = "; ".join(f"{pod['metadata']['name']} {_state(pod)}" for pod in pods) or "there are no pods"
@@ -202,29 +200,7 @@ class SchedulerInCluster:
                 return pod
         raise NotReadyError(f"no replica of the scheduler leads; the lease is held by {holder or 'nobody'}")
 
-    def _require_alive(self, pod: Object) -> None:
-        name = pod["metadata"]["name"]
-        for status in pod.get("status", {}).get("containerStatuses") or ():
-            waits = (status.get("state", {}).get("waiting") or {}).get("reason", "")
-            ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated")
-            if ended or waits in _HOPELESS:
-                how = (
-                    f"ended ({ended.get('reason')}, exit code {ended.get('exitCode')})" if ended else f"waits: {waits}"
-                )
-                words = self._log(name, _TAIL, previous=True) or self._log(name, _TAIL)
-                lines = "\n".join(f"  | {readable(line)}" for line in words) or "  | (its log is empty)"
-                raise SchedulerDiedError(f"the scheduler under test, pod {name}, {how}\n{lines}")
-
     # ------------------------------------------------------------------------------------------- through the API server
-
-    def _list(self, selector: dict[str, str] = SELECTOR) -> list[Object]:
-        items: list[Object] = self._api.call("GET", PODS, query=selector)["items"]
-        return items
-
-    def _touch(self) -> None:
-        body = {"metadata": {"annotations": {_TOUCHED: f"{time.time():.3f}"}}}
-        for pod in self._pods:
-            self._api.call("PATCH", f"{PODS}/{pod}", body=body, content_type=MERGE)
 
     def _page_of(self, pod: str) -> dict[str, Any]:
         page: dict[str, Any] = msgspec.json.decode(self._get(pod, "policy"))
@@ -237,14 +213,6 @@ class SchedulerInCluster:
             text = response.data.decode(errors="replace")[:500]
             raise NotReadyError(f"pod {pod} of the scheduler answers {response.status} to /{page}: {text}")
         return response.data
-
-    def _log(self, pod: str, count: int | None, *, previous: bool = False) -> list[str]:
-        query = {"previous": str(previous).lower()} | ({"tailLines": str(count)} if count else {})
-        try:
-            response = self._api.raw("GET", f"{PODS}/{pod}/log", query=query)
-        except ClusterUnreachableError as problem:
-            return [str(problem)]
-        return response.data.decode(errors="replace").splitlines() if response.status == 200 else []
 
     def _until(self, seconds: float, pause: float) -> Any:
         return patiently(seconds * self._scale, pause)
