@@ -27,4 +27,5 @@ ISSUES: Final[dict[str, Issue]] = {
     "volcano-issue-4947": Issue(f"{_VOLCANO}/4947", "volcano v1.14.1"),
     "volcano-issue-5805": Issue(f"{_VOLCANO}/5805", "volcano v1.14.1"),
     "volcano-issue-5896": Issue(f"{_VOLCANO}/5896", "volcano v1.14.1"),
+    "volcano-issue-5994": Issue(f"{_VOLCANO}/5994", "volcano"),
 }
