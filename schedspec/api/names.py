@@ -19,7 +19,14 @@ import yaml
 
 from .kinds import BUILT_IN_QUEUES, SERVED, Kind, Ref, kind_of
 
-_WIDE: Final = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
+OF_KUEUE: Final = {
+    Kind.CLUSTERQUEUE: Kind.QUEUE,
+    Kind.COHORT: Kind.QUEUE,
+    Kind.WORKLOADPRIORITYCLASS: Kind.PRIORITYCLASS,
+}
+"""Kueue's objects that have the name of a scenario's object, and the kind of that object."""
+_OWN: Final = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
+_WIDE: Final = (*_OWN, *OF_KUEUE)
 """Kinds whose objects a scenario makes outside of its namespace."""
 _FIELDS: Final = {
     "queue": Kind.QUEUE,
@@ -28,8 +35,12 @@ _FIELDS: Final = {
     "priorityClassName": Kind.PRIORITYCLASS,
     "priorityClass": Kind.PRIORITYCLASS,
     "nodeName": Kind.NODE,
+    "clusterQueue": Kind.QUEUE,
+    "cohortName": Kind.QUEUE,
+    "parentName": Kind.QUEUE,
+    "kueue.x-k8s.io/priority-class": Kind.PRIORITYCLASS,
 }
-"""Fields and annotations that name a cluster-wide object."""
+"""Fields, labels and annotations that name a cluster-wide object."""
 _IN_POLICIES: Final = ("queue", "queues")
 """Arguments of a policy that name queues: one, a list, or several separated by commas."""
 
@@ -48,7 +59,7 @@ class Names:
 
     def rename(self, ref: Ref) -> bool:
         """Give an object of the run the suffix. Return False if its name has to stay."""
-        if not self.suffix or ref.kind not in _WIDE or (ref.kind == Kind.QUEUE and ref.name in BUILT_IN_QUEUES):
+        if not self.suffix or ref.kind not in _OWN or (ref.kind == Kind.QUEUE and ref.name in BUILT_IN_QUEUES):
             return False
         self._renamed.add(ref)
         return True
@@ -59,7 +70,7 @@ class Names:
 
     def is_renamed(self, kind: Kind, name: str) -> bool:
         """Whether the run's object of that name has a suffix."""
-        return Ref(kind, name) in self._renamed
+        return Ref(OF_KUEUE.get(kind, kind), name) in self._renamed
 
     def real(self, kind: Kind, name: str) -> str:
         """Return the name on the cluster of a scenario's object."""

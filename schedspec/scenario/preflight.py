@@ -16,6 +16,7 @@ import yaml
 from ..api.client import Api, Object
 from ..api.errors import ForeignObjectError, HarnessError, MissingRightsError
 from ..api.kinds import BUILT_IN_QUEUES, SERVED, Kind, Ref
+from ..api.names import OF_KUEUE
 from ..clusters.protocol import SCENARIO
 from . import nodes
 from .ownership import Ownership
@@ -117,7 +118,9 @@ def taken(api: Api, ownership: Ownership, claims: Iterable[Claim]) -> list[Ref]:
     for ref, where in claims:
         if ref.kind != Kind.QUEUE or ref.name not in BUILT_IN_QUEUES:
             places.setdefault(ref, []).append(where)
-    theirs = {Ref(kind, name) for kind in {ref.kind for ref in places} for name in _of_others(api, kind)}
+    kinds = {ref.kind for ref in places}
+    theirs = {Ref(kind, name) for kind in kinds for name in _of_others(api, kind)}
+    theirs |= {Ref(kind, name) for of, kind in OF_KUEUE.items() if kind in kinds for name in _of_others(api, of)}
     for ref, lines in places.items():
         if ref.kind == Kind.NODE and ref.name in ownership.adoptable:
             raise ForeignObjectError(

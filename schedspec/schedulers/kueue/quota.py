@@ -91,8 +91,9 @@ def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: Kueue
             own = _rest(queue.nominal, children[queue.name])
             objects.append(_cohort(queue.name, parent, own, managed, _limit(queue, managed)))
         else:
-            objects.append(_cluster_queue(queue, parent, resources, managed, policy))
-            objects.append(_made("LocalQueue", queue.name, {"clusterQueue": queue.name}))
+            name = f"{FLAVOR}-{DEFAULT}" if queue.name == DEFAULT else queue.name  # others have a `default`
+            objects.append(_made("ClusterQueue", name, _cluster_queue(queue, parent, resources, managed, policy)))
+            objects.append(_made("LocalQueue", queue.name, {"clusterQueue": name}))
     return objects
 
 
@@ -124,7 +125,7 @@ def _cluster_queue(
     }
     if policy.shares == "weights":
         spec["fairSharing"] = {"weight": str(queue.weight)}
-    return _made("ClusterQueue", queue.name, spec)
+    return spec
 
 
 def _by_use(queues: Sequence[_Queue], total: Amounts, resources: Sequence[str], policy: KueuePolicy) -> list[Object]:

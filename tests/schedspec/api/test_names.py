@@ -11,6 +11,7 @@ from schedspec.api.kinds import Kind, Ref
 from schedspec.api.names import Names
 
 VOLCANO = "scheduling.volcano.sh/v1beta1"
+KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 @pytest.fixture
@@ -60,6 +61,37 @@ OUTGOING: dict[str, tuple[Any, Any]] = {
             {"op": "add", "path": "/spec/parent", "value": "research--3f09ac"},
             {"op": "add", "path": "/spec/x", "value": "research"},
         ],
+    ),
+    "the ClusterQueue of the queue": (
+        {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "research"}, "spec": {"cohortName": "x"}},
+        {
+            "apiVersion": KUEUE,
+            "kind": "ClusterQueue",
+            "metadata": {"name": "research--3f09ac"},
+            "spec": {"cohortName": "x"},
+        },
+    ),
+    "a LocalQueue, whose own name is in our namespace": (
+        {
+            "apiVersion": KUEUE,
+            "kind": "LocalQueue",
+            "metadata": {"name": "research"},
+            "spec": {"clusterQueue": "research"},
+        },
+        {
+            "apiVersion": KUEUE,
+            "kind": "LocalQueue",
+            "metadata": {"name": "research"},
+            "spec": {"clusterQueue": "research--3f09ac"},
+        },
+    ),
+    "the priority of a job that Kueue admits": (
+        {"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "high", "kueue.x-k8s.io/queue-name": "research"}}},
+        {
+            "metadata": {
+                "labels": {"kueue.x-k8s.io/priority-class": "high--3f09ac", "kueue.x-k8s.io/queue-name": "research"}
+            }
+        },
     ),
     "a queue that is not renamed": ({"spec": {"queue": "other"}}, {"spec": {"queue": "other"}}),
 }

@@ -47,6 +47,10 @@ def of_volcano(plural: str, name: str, **labels: str) -> Stored:
     return f"/apis/scheduling.volcano.sh/v1beta1/{plural}/{name}", {"metadata": {"labels": labels}}
 
 
+def of_kueue(plural: str, name: str) -> Stored:
+    return f"/apis/kueue.x-k8s.io/v1beta2/{plural}/{name}", {"metadata": {"name": name}}
+
+
 LEFT = namespace("spec-1-a-1", **{SCENARIO: "spec-1-a-1"})
 """Of a scenario of a run that was killed."""
 
@@ -152,6 +156,12 @@ def test_names_that_others_have_are_found_before_a_sentence_uses_them() -> None:
     claims = [Claim(Ref(kind, name), where) for kind, name, where in wanted]
     assert taken(api, claims) == [Ref(Kind.QUEUE, "team-a"), Ref(Kind.NODE, "n1")]
     assert api.writes == []
+
+
+def test_names_that_kueues_objects_have_are_taken_too() -> None:
+    api = MemoryApi(*(of_kueue(plural, name) for plural, name in (("clusterqueues", "a"), ("cohorts", "b"))))
+    claims = [Claim(Ref(Kind.QUEUE, name), "a.feature:4") for name in ("a", "b", "c")]
+    assert taken(api, claims) == [Ref(Kind.QUEUE, "a"), Ref(Kind.QUEUE, "b")]
 
 
 def test_a_node_that_scenarios_may_adopt_is_not_made_by_one_too() -> None:
