@@ -87,18 +87,26 @@ class Docker:
         """Whether a reachable registry has the image. Takes seconds on a network that drops connections."""
         return self.succeeds("manifest", "inspect", reference, deadline=_OFFER_SECONDS)
 
+    def require_image(self, reference: str) -> None:
+        """Check that the engine has an image, or that a reachable registry has it.
+
+        Raises:
+            DockerError: neither has it.
+        """
+        if not self.has_image(reference) and not self.offers(reference):
+            raise DockerError(
+                f"the image {reference} is not here, and no registry that has it is reached",
+                f"docker manifest inspect {reference}",
+                "name an image that the engine has (`docker images`), or load it: docker load --input FILE",
+            )
+
     def pull(self, reference: str, progress: Progress) -> None:
         """Pull an image from its registry. Fails within seconds if the registry is unreachable.
 
         Raises:
             DockerError: no reachable registry has the image.
         """
-        if not self.offers(reference):
-            raise DockerError(
-                f"the image {reference} is not here, and no registry that has it is reached",
-                f"docker manifest inspect {reference}",
-                "name an image that the engine has (`docker images`), or load it: docker load --input FILE",
-            )
+        self.require_image(reference)
         progress(f"{reference}: pulling")
         self.call(
             "pull",

@@ -38,7 +38,14 @@ FLAGS: dict[str, tuple[str, str]] = {
         "how gangs are written where the scheduler takes both: volcano, or kubernetes (PodGroups of scheduling.k8s.io)",
     ),
     "scheduler-binaries": ("DIR", "a folder with the programs of the scheduler"),
-    "scheduler-in-cluster": ("", "run the scheduler as deploy/ has it, in pods of a Kind cluster, not as a process"),
+    "scheduler-in-cluster": (
+        "",
+        "run the scheduler in pods of a Kind cluster (ours as deploy/ has it), not as a process",
+    ),
+    "scheduler-image": (
+        "IMAGES",
+        "the images of kueue, or of volcano (vc-scheduler,vc-controller-manager), for pods of a Kind cluster",
+    ),
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
     "runs": ("N", "how often each scenario is run (default: 1; 3 where a scheduler's order is not deterministic)"),
     "pause-on-failure": ("", "when a scenario fails, leave everything as it is until Enter is pressed"),

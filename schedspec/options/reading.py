@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +13,7 @@ from ..api.capabilities import Capability
 from ..ci import sharding
 from ..clusters import ClusterError, Settings
 from ..clusters.protocol import ClusterKind
-from ..schedulers import ADAPTERS, Adapter, AdapterError, InCluster, Own, find
+from ..schedulers import ADAPTERS, Adapter, AdapterError, Own, find
 from . import values
 from .flags import RECORDS
 from .run_options import Options
@@ -32,6 +33,8 @@ def read(config: pytest.Config) -> Options:
     settings = _settings(config, kind_config, binaries)
     scale = values.text(config, "timeout-scale") or "1"
     adapter = _adapter(config, settings)
+    if adapter.in_pods:
+        settings = replace(settings, kind="kind")
     if settings.kind == "simulated":
         if type(adapter) is not Own or adapter.gang_api != adapter.gang_apis[0]:
             todo = "leave --scheduler and --gang-api out, or name another cluster"
@@ -135,19 +138,25 @@ def _shard(config: pytest.Config) -> tuple[sharding.Shard | None, dict[str, floa
 
 def _adapter(config: pytest.Config, settings: Settings) -> Adapter:
     named = values.text(config, "scheduler") or Own.name
-    if values.value(config, "scheduler-in-cluster"):
-        if named != Own.name:
-            raise pytest.UsageError("--scheduler-in-cluster needs our own scheduler: leave --scheduler out")
-        if settings.kind not in ("auto", "kind"):
-            raise pytest.UsageError(
-                f"--scheduler-in-cluster needs a Kind cluster: a cluster of kind {settings.kind} cannot load its image"
-            )
-        return _with_gang_api(config, InCluster())
+    images = tuple(filter(None, map(str.strip, (values.text(config, "scheduler-image") or "").split(","))))
+    in_pods = bool(images) or bool(values.value(config, "scheduler-in-cluster"))
+    if in_pods and settings.kind not in ("auto", "kind"):
+        option = "--scheduler-image" if images else "--scheduler-in-cluster"
+        raise pytest.UsageError(
+            f"{option} needs a Kind cluster: a cluster of kind {settings.kind} cannot load its image"
+        )
     try:
-        return _with_gang_api(config, find(named))
+        adapter = _with_gang_api(config, find(named))
     except AdapterError as problem:
         do_next = f"name one of: {', '.join(ADAPTERS)}, MODULE:CLASS, or a program by path or on the PATH"
         raise values.refusal("scheduler", named, str(problem), do_next) from None
+    if in_pods:
+        try:
+            adapter.run_in_pods(images)
+        except AdapterError as problem:
+            do_next = "leave --scheduler-in-cluster and --scheduler-image out, or name schedspec, kueue or volcano"
+            raise values.refusal("scheduler", named, str(problem), do_next) from None
+    return adapter
 
 
 def _with_gang_api(config: pytest.Config, adapter: Adapter) -> Adapter:

@@ -252,9 +252,11 @@ def pytest_bdd_after_step(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_bdd_step_error(request: pytest.FixtureRequest, exception: BaseException) -> None:
-    """Record that a sentence has failed, or could not be judged."""
+    """Record that a sentence has failed, or could not be judged. Skip the scenario if this cluster does not suit it."""
     if collection.is_ours(request.node):
         scenarios.sentence_ended(request.node, exception)
+        if isinstance(exception, UnsuitableClusterError):
+            pytest.skip(str(exception))
 
 
 def pytest_bdd_after_scenario(request: pytest.FixtureRequest) -> None:

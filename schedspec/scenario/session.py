@@ -29,7 +29,7 @@ from ..observe.history import History
 from ..observe.virtual import VirtualApi, VirtualClock, VirtualWatches
 from ..observe.watcher import HistoryWriter, Watches
 from ..options import Options
-from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, deployment
+from ..schedulers import KUBERNETES, Scheduler, Site, UnsuitableClusterError, deployment, from_images
 from ..schedulers.renamed import RenamedScheduler
 from . import cleanup, preflight, sweep
 from .lease import RunLease
@@ -213,6 +213,7 @@ class LiveSession:
                 self._closing.callback(sweep.require_gone, self.api)
         if self.cluster.kind == "kind":
             deployment.remove(self.api)  # of a killed run
+            from_images.remove(self.api)
         if self.scheduler is not None:
             self.scheduler.start(self.policy)
         crds.wait_for_creation(self._youngest_kind)

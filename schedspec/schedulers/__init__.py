@@ -9,7 +9,7 @@ from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site
 from .kube_scheduler import KubeScheduler
 from .kueue import Kueue
 from .nobody import Nobody
-from .own import Command, InCluster, Own
+from .own import Command, Own
 from .volcano import Volcano
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "VOLCANO",
     "Adapter",
     "AdapterError",
-    "InCluster",
     "Own",
     "Scheduler",
     "Site",

@@ -125,7 +125,7 @@ class Adapter:
     """
     names_preemptors: ClassVar[bool] = False
     """True if an event of each victim names its preemptor (`related`). The end of a scenario waits for these events."""
-    sees_all: ClassVar[bool] = False
+    sees_all: bool = False
     """True if the scheduler writes to every queue, job and PodGroup and cannot be restricted to those of a run."""
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO,)
     """The APIs in which the scheduler accepts gangs; the first is the default."""
@@ -142,8 +142,19 @@ class Adapter:
 
     def __init__(self) -> None:
         self.gang_api = self.gang_apis[0]
+        self.in_pods = False
+        """Whether the scheduler runs in pods of a Kind cluster, not as a process."""
         self.lacks_here: dict[Capability, str] = {}
         """Return the capabilities that the cluster of this run lacks, and why."""
+
+    def run_in_pods(self, images: Sequence[str]) -> None:
+        """Run in pods of a Kind cluster, from these images; without any, from images made of the programs.
+
+        Raises:
+            AdapterError: the scheduler does not run in pods, or not from these images.
+        """
+        del images
+        raise AdapterError("does not run in pods of a Kind cluster")
 
     def __str__(self) -> str:
         """Return the name for the header of a run."""

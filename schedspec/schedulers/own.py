@@ -1,4 +1,7 @@
-"""Run our own scheduler, or another one with the command line of `python -m scheduler` (`--scheduler COMMAND`)."""
+"""Run our own scheduler, or another one with the command line of `python -m scheduler` (`--scheduler COMMAND`).
+
+Our own runs as a process beside the cluster, or in pods of a Kind cluster, as deploy/ installs it.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,16 @@ from .virtual import VirtualScheduler
 
 
 class Own(Adapter):
-    """The scheduler of this checkout, as a process beside the cluster."""
+    """The scheduler of this checkout."""
 
     name: ClassVar[str] = "schedspec"
     names_preemptors: ClassVar[bool] = True
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
     command: Sequence[str] = distribution.scheduler_command()
     """The command without its arguments."""
+
+    def __str__(self) -> str:
+        return f"{self.name} in the cluster" if self.in_pods else self.name
 
     def version(self, site: Site) -> str:
         del site
@@ -41,9 +47,24 @@ class Own(Adapter):
         """Return the folder of the definitions; None for a simulated cluster, which serves them from the start."""
         return None if isinstance(site.cluster, SimulatedCluster) else super().definitions(site)
 
+    def run_in_pods(self, images: Sequence[str]) -> None:
+        if images:
+            raise AdapterError("gets its image from this checkout, not from --scheduler-image")
+        self.in_pods = True
+
     def scheduler(self, site: Site) -> SchedulerProcess | SchedulerInCluster | VirtualScheduler:
         if isinstance(site.cluster, SimulatedCluster):
             return VirtualScheduler(site.cluster.virtual)
+        if self.in_pods:
+            return SchedulerInCluster(
+                site.folder,
+                site.api,
+                site.kubeconfig,
+                load=site.cluster.load_image,
+                programs=site.programs,
+                progress=site.progress,
+                scale=site.scale,
+            )
         return SchedulerProcess(
             self.command,
             site.folder,
@@ -54,33 +75,11 @@ class Own(Adapter):
         )
 
 
-class InCluster(Own):
-    """The scheduler of this checkout in pods of a Kind cluster, as deploy/ installs it."""
-
-    def __str__(self) -> str:
-        return f"{self.name} in the cluster"
-
-    def scheduler(self, site: Site) -> SchedulerInCluster:
-        if site.cluster.kind != "kind":
-            raise AdapterError(
-                f"the scheduler cannot run in a cluster of kind {site.cluster.kind}: no image can be loaded into it\n"
-                "  do next: add --cluster kind, which reports what it lacks here, or leave --scheduler-in-cluster out"
-            )
-        return SchedulerInCluster(
-            site.folder,
-            site.api,
-            site.kubeconfig,
-            load=site.cluster.load_image,
-            programs=site.programs,
-            progress=site.progress,
-            scale=site.scale,
-        )
-
-
 class Command(Own):
     """A scheduler that a command starts, with the contract of `python -m scheduler run` (docs/architecture.md)."""
 
     name: ClassVar[str] = "command"
+    run_in_pods = Adapter.run_in_pods
 
     def __init__(self, text: str) -> None:
         """Parse a command line.

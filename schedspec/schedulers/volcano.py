@@ -1,9 +1,10 @@
 """Adapter for Volcano's scheduler and controller-manager.
 
 The programs come from the first of these places: a folder that the user names (`--scheduler-binaries`: `vc-scheduler`,
-`vc-controller-manager`, and the definitions in `crds/`); a Volcano that already runs in the cluster, whose ConfigMap is
+`vc-controller-manager`, and the definitions in `crds/`); a Volcano that is installed in the cluster, whose ConfigMap is
 then the policy; a build from the pinned module `kind-config/tools/volcano`; the official images of the same version,
-where Go cannot build.
+where Go cannot build. In pods (`--scheduler-in-cluster`) they run from images: those of `--scheduler-image`, or images
+made of these programs.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..api.capabilities import Capability
-from ..api.client import Api
-from ..clusters import before_boot
 from ..clusters.docker import Docker, DockerError
 from ..clusters.paths import cache_root
 from ..clusters.programs import binaries, build
@@ -26,8 +25,11 @@ from ..clusters.programs.definitions import definitions
 from ..clusters.programs.pinned import program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
-from .adapter import Adapter, AdapterError, Scheduler, Site
-from .volcano_deployed import DEPLOYMENT, DeployedVolcano
+from .adapter import AdapterError, Scheduler, Site
+from .deployed import Place, tag_of
+from .from_images import Images
+from .installable import Installable
+from .volcano_deployed import PLACE, DeployedVolcano
 from .volcano_processes import VolcanoProcesses
 
 PROGRAMS = ("vc-scheduler", "vc-controller-manager")
@@ -37,15 +39,16 @@ DEFINITIONS = (f"{_CHART}/crd/bases/*.yaml", f"{_CHART}/charts/jobflow/crd/bases
 """Paths of the definitions in Volcano's source."""
 
 
-class Volcano(Adapter):
+class Volcano(Installable):
     """Volcano with its own definitions and controllers; ours are not installed."""
 
     name: ClassVar[str] = "volcano"
     programs: ClassVar[Sequence[str]] = PROGRAMS
+    place: ClassVar[Place] = PLACE
     templates: ClassVar[str] = "volcano"
     runs: ClassVar[int] = 3
     silent_for: ClassVar[float] = 3.0
-    sees_all: ClassVar[bool] = True
+    sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {
         Capability.POLICY_REFUSAL: "it continues with its previous policy and logs a line",
         Capability.CARDS: "the plugin capacity-card is in no release",
@@ -57,16 +60,11 @@ class Volcano(Adapter):
     known_file: ClassVar[Path | None] = Path(__file__).with_name("volcano_known.yaml")
 
     def version(self, site: Site) -> str:
-        deployed = _deployed(site)
-        if deployed:
-            return deployed
-        scheduler = _programs(site.scheduler_programs, site.progress)[PROGRAMS[0]]
-        answer = subprocess.run([scheduler, "--version"], capture_output=True, text=True, check=False, timeout=10)
-        return version_in(answer.stdout) or release()
+        named = self.installed(site) or (tag_of(self.images[0]) if self.images else "")
+        return named or _version_of(_programs(site.scheduler_programs, site.progress))
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
-        access = before_boot.running(settings) if folder is None else None
-        if access is not None and _is_deployed_at(access):
+        if self.is_provided(settings, folder):
             return
         if folder is None and build.go() is not None:
             with contextlib.suppress(BinaryError):
@@ -75,13 +73,17 @@ class Volcano(Adapter):
         _programs(folder, progress)
 
     def scheduler(self, site: Site) -> Scheduler:
-        if _deployed(site):
+        if self.installed(site):
             self.scheduler_name = "volcano"
             return DeployedVolcano(site)
-        return VolcanoProcesses(site, _programs(site.scheduler_programs, site.progress))
+        programs = {} if self.images else _programs(site.scheduler_programs, site.progress)
+        if not self.in_pods:
+            return VolcanoProcesses(site, programs)
+        self.scheduler_name = "volcano"
+        return DeployedVolcano(site, Images(self.version(site), self.images, programs))
 
     def starts(self, site: Site) -> str:
-        return "" if _deployed(site) else self.scheduler_name
+        return "" if self.installed(site) else self.scheduler_name
 
     def companions(
         self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
@@ -90,7 +92,7 @@ class Volcano(Adapter):
         return hyper_nodes.of_nodes(nodes)
 
     def definitions(self, site: Site) -> Path | None:
-        if _deployed(site):
+        if self.installed(site):
             return None
         if site.scheduler_programs is None:
             try:
@@ -107,24 +109,10 @@ def version_in(output: str) -> str:
     return found.get("Version") or found.get("Git SHA", "")
 
 
-def _deployed(site: Site) -> str:
-    """Return the version of a Volcano that runs in the cluster; empty if none runs or the user names programs."""
-    if site.scheduler_programs is not None:
-        return ""
-    answer = site.api.raw("GET", DEPLOYMENT)
-    if answer.status != 200:
-        return ""
-    image = answer.json()["spec"]["template"]["spec"]["containers"][0]["image"]
-    return str(image).rpartition(":")[2]
-
-
-def _is_deployed_at(access: before_boot.Access) -> bool:
-    """Whether Volcano runs in a cluster that already exists."""
-    api = Api(*access)
-    try:
-        return api.raw("GET", DEPLOYMENT).status == 200
-    finally:
-        api.close()
+def _version_of(programs: Mapping[str, Path]) -> str:
+    command: list[str | Path] = [programs[PROGRAMS[0]], "--version"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    return version_in(answer.stdout) or release()
 
 
 def release() -> str:

@@ -1,54 +1,79 @@
-"""A Volcano that runs in the cluster. Its ConfigMap holds the policy; the original content is restored at the end.
+"""A Volcano that runs in the cluster. Its ConfigMap holds the policy.
 
-Volcano schedules on every node that its own `--node-selector` allows. On a cluster with other nodes than the
-scenarios', the selector must be `schedspec.dev/world:true`.
+The content of an installation is restored at the end; a Volcano that the run deployed is removed. Volcano schedules on
+every node that its own `--node-selector` allows. On a cluster with other nodes than the scenarios', the selector must
+be `schedspec.dev/world:true`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ..api import timeouts
-from ..api.client import MERGE
-from ..api.errors import RejectedError, SchedulerDiedError
 from .adapter import Site
-from .readiness import NotReadyError, patiently
+from .deployed import Deployed, Place
+from .from_images import FromImages, Images, Part, made
+from .volcano_processes import NAMESPACES, NODES, SERVED, require_open, require_running
 
-NAMESPACE: Final = "volcano-system"
-DEPLOYMENT: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/volcano-scheduler"
-CONFIG: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/volcano-scheduler-configmap"
-PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
-KEY: Final = "volcano-scheduler.conf"
-SELECTOR: Final = {"labelSelector": "app=volcano-scheduler"}
-_LOOK_EVERY = 1.0
+PLACE: Final = Place("volcano-system", "volcano-scheduler", "volcano-scheduler-configmap", "volcano-scheduler.conf")
+_CONFIG: Final = "/volcano"
+PARTS: Final = (
+    Part(
+        "vc-scheduler",
+        PLACE.deployment,
+        "/vc-scheduler",
+        ("--leader-elect=false", f"--scheduler-conf={_CONFIG}/{PLACE.key}", f"--node-selector={NODES}", *SERVED),
+        {_CONFIG: {"configMap": {"name": PLACE.config}}},
+    ),
+    Part(
+        "vc-controller-manager",
+        "volcano-controllers",
+        "/vc-controller-manager",
+        ("--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=2000"),
+    ),
+)
 
 
 class DeployedVolcano:
-    """The Deployment `volcano-scheduler`, reached through the API server only."""
+    """The Deployment `volcano-scheduler`, reached through the API server only.
 
-    def __init__(self, site: Site) -> None:
-        self._api, self._scale = site.api, max(site.scale, 1.0)
+    Args:
+        site: Where it runs.
+        images: The images that the run deploys; None if Volcano is installed.
+    """
+
+    def __init__(self, site: Site, images: Images | None = None) -> None:
+        self._api = site.api
+        self._images = None if images is None else FromImages(site, PLACE, PARTS, images)
+        self._deployed = Deployed(site.api, PLACE, "Volcano's scheduler", site.scale)
         self._before: str | None = None
+        self._applied = False
         self._sha256 = ""
-        self._looked = 0.0
 
     def launch(self, policy: str) -> None:
-        """Do nothing: Volcano runs already."""
+        """Do nothing: Volcano runs already, or its images can be loaded only when the nodes exist."""
 
     def start(self, policy: str) -> None:
-        """Save the policy in force and replace it by this one."""
-        self._before = str(self._api.call("GET", CONFIG)["data"].get(KEY, ""))
-        self.use_policy(policy)
+        """Deploy Volcano with this policy; or save the policy in force and replace it by this one."""
+        if self._images is None:
+            self._before = self._deployed.configuration()
+            self.use_policy(policy)
+            return
+        self._applied = True
+        self._images.apply(policy, *(made("v1", "Namespace", name) for name in NAMESPACES))
+        self._deployed.wait(self._require_ready)
+        self._sha256 = _sha256(policy)
 
     def stop(self) -> None:
-        """Restore the original policy. The second call does nothing."""
+        """Restore the original policy, or remove what the run deployed. The second call does nothing."""
         before, self._before = self._before, None
         if before is not None:
-            self._write(before)
+            self._deployed.configure(before)
+        if self._applied and self._images is not None:
+            self._applied = False
+            self._images.remove()
 
     def handle(self) -> dict[str, Any]:
         return {"sha256": self._sha256}
@@ -62,51 +87,35 @@ class DeployedVolcano:
         Raises:
             SchedulerDiedError: a container ended.
         """
-        if time.monotonic() < self._looked + _LOOK_EVERY:
-            return
-        self._looked = time.monotonic()
-        for pod in self._api.call("GET", PODS, query=SELECTOR)["items"]:
-            for status in (pod.get("status") or {}).get("containerStatuses") or ():
-                ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated")
-                if ended:
-                    name, code = pod["metadata"]["name"], ended.get("exitCode")
-                    raise SchedulerDiedError(f"Volcano's pod {name} ended with exit code {code}")
+        self._deployed.check()
 
     def use_policy(self, text: str) -> str:
-        """Write the ConfigMap and restart the scheduler, which is safer than its watch of the file."""
-        wanted = hashlib.sha256(text.encode()).hexdigest()
-        if wanted == self._sha256:
-            return wanted
-        self._write(text)
-        for attempt in patiently(timeouts.ROLLED_OUT * self._scale, 0.2):
-            with attempt:
-                self._require_rolled_out()
-        self._sha256 = wanted
+        """Put a policy into force by a restart of the scheduler."""
+        wanted = _sha256(text)
+        if wanted != self._sha256:
+            self._deployed.configure(text)
+            self._sha256 = ""
+            self._deployed.wait(self._require_ready)
+            self._sha256 = wanted
         return wanted
+
+    def _require_ready(self) -> None:
+        """Check the log, which says of a Volcano of the run when its first session ends.
+
+        Raises:
+            PolicyRefusedError: Volcano rejected the policy.
+            NotReadyError: it does not schedule yet.
+        """
+        if self._images is not None:
+            require_running("\n".join(self._deployed.last_lines()))
+            require_open(self._api)
 
     def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
         return False
 
     def last_lines(self, count: int) -> Sequence[str]:
-        lines: list[str] = []
-        for pod in self._api.call("GET", PODS, query=SELECTOR)["items"]:
-            answer = self._api.raw("GET", f"{PODS}/{pod['metadata']['name']}/log", query={"tailLines": count})
-            lines += answer.data.decode(errors="replace").splitlines() if answer.status == 200 else []
-        return lines[-count:]
+        return self._deployed.last_lines(count)
 
-    def _write(self, text: str) -> None:
-        self._api.call("PATCH", CONFIG, body={"data": {KEY: text}}, content_type=MERGE)
-        mark = {"schedspec.dev/policy": hashlib.sha256(text.encode()).hexdigest()}
-        body = {"spec": {"template": {"metadata": {"annotations": mark}}}}
-        self._api.call("PATCH", DEPLOYMENT, body=body, content_type=MERGE)
 
-    def _require_rolled_out(self) -> None:
-        try:
-            found = self._api.call("GET", DEPLOYMENT)
-        except RejectedError as problem:
-            raise NotReadyError(f"Volcano's scheduler is not deployed: {problem}") from None
-        status, wanted = found.get("status") or {}, found["spec"].get("replicas", 1)
-        current = status.get("observedGeneration", 0) >= found["metadata"]["generation"]
-        counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
-        if not current or counts != [wanted] * 3:
-            raise NotReadyError(f"Volcano's scheduler is not rolled out: {status}")
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -20,15 +20,26 @@ from typing import Any, Final
 from ..api import timeouts
 from ..api.client import Api
 from ..api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
-from .adapter import Site
+from .adapter import Site, UnsuitableClusterError
 from .daemon import Daemon
 from .readiness import NotReadyError, patiently
 
 NAMESPACES: Final = ("volcano-system", "volcano-monitoring")
-_NODES: Final = "schedspec.dev/world:true"
+NODES: Final = "schedspec.dev/world:true"
+SERVED: Final = (
+    "--enable-metrics=true",
+    "--enable-healthz=false",
+    "-v=2",
+    "--vmodule=session=3",
+    "--schedule-period=250ms",
+)
+"""Arguments of the scheduler. Without metrics one of Volcano's plugins panics."""
 _RUNS: Final = "Close Session"
 _STARTS: Final = 5
 """How often a scheduler is started that ends in its first session."""
+_NEWER: Final = {"gangpreempt": "v1.15", "gangreclaim": "v1.15"}
+"""Actions that the pinned version does not have, and since which version Volcano has them."""
+_NO_ACTION: Final = re.compile(r"failed to find Action +(\w+)")
 _INVALID: Final = re.compile(r"Scheduler config .* is invalid: (.*)$", re.MULTILINE | re.DOTALL)
 
 
@@ -53,7 +64,7 @@ class VolcanoProcesses:
             try:
                 self._site.api.call("POST", "/api/v1/namespaces", body=body)
             except RejectedError as problem:
-                if problem.status != 409:  # the queue exists already
+                if problem.status != 409:  # the namespace exists already
                     raise
         self._launch(self._controllers, "--kube-api-qps", "1000", "--kube-api-burst", "2000")
         self.use_policy(policy)
@@ -116,10 +127,8 @@ class VolcanoProcesses:
             SchedulerDiedError: it ended before.
         """
         self._scheduler.stop()
-        # Without metrics one of Volcano's plugins panics. Port 0 is any free port.
-        served = ["--enable-metrics=true", "--listen-address", "127.0.0.1:0", "--enable-healthz=false", "-v=2"]
-        decides = ["--scheduler-conf", str(self._file), "--node-selector", _NODES, "--schedule-period", "250ms"]
-        self._launch(self._scheduler, *served, "--vmodule=session=3", *decides)
+        decides = ["--listen-address", "127.0.0.1:0", "--scheduler-conf", str(self._file), "--node-selector", NODES]
+        self._launch(self._scheduler, *SERVED, *decides)  # port 0 is any free port
         for attempt in patiently(self._timeout, 0.05):
             with attempt:
                 self._scheduler.check()
@@ -146,12 +155,17 @@ def require_running(log: str) -> None:
     """Check the log of a scheduler since its start.
 
     Raises:
+        UnsuitableClusterError: this version of Volcano lacks an action of the policy.
         PolicyRefusedError: Volcano rejected the policy.
         NotReadyError: the first session has not ended yet.
     """
     refused = _INVALID.search(log)
     if refused:
         why = refused[1].splitlines()[0]
+        action = _NO_ACTION.search(why)
+        if action and (since := _NEWER.get(action[1])):
+            todo = f"needs {since} from a folder, --scheduler-binaries, or in the cluster"
+            raise UnsuitableClusterError(f"volcano lacks the action {action[1]} ({todo})")
         raise PolicyRefusedError(f"Volcano refused the policy:\n  {why}", why)
     if _RUNS not in log:
         raise NotReadyError("Volcano's scheduler has not ended its first session")

@@ -62,7 +62,19 @@ REFUSED = {
     ),
     "another scheduler in the cluster": (
         ["--scheduler-in-cluster", "--scheduler", "none"],
-        ["*--scheduler-in-cluster needs our own scheduler: leave --scheduler out"],
+        ["*'none' does not run in pods of a Kind cluster", "*--scheduler *", "*name schedspec, kueue or volcano"],
+    ),
+    "an image for our own scheduler": (
+        ["--scheduler-image", "registry.example/mine:v1"],
+        ["*'schedspec' gets its image from this checkout, not from --scheduler-image", "*", "*"],
+    ),
+    "one image for the two programs of Volcano": (
+        ["--scheduler-image", "registry.example/vc-scheduler:v1", "--scheduler", "volcano"],
+        ["*'volcano' has 2 images, in this order: vc-scheduler, vc-controller-manager; --scheduler-image names 1"],
+    ),
+    "an image in a cluster that takes none": (
+        ["--scheduler-image", "registry.example/kueue:v1", "--scheduler", "kueue", "--cluster", "embedded"],
+        ["*--scheduler-image needs a Kind cluster: a cluster of kind embedded cannot load its image"],
     ),
     "a policy that is not there": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
     "a kind configuration that is not there": (
@@ -177,5 +189,5 @@ def test_scenarios_that_ask_for_no_world_start_no_cluster(specs: Run, monkeypatc
 def test_help_lists_the_options_in_one_group(specs: Run) -> None:
     lines = specs("--help", f=FEATURE).stdout.lines
     start = next(at for at, line in enumerate(lines) if line.startswith("schedspec: "))
-    group = "\n".join(lines[start : start + 40])
+    group = "\n".join(lines[start : start + 50])
     assert all(f"--{flag}" in group for flag in ("cluster", "kube-context", "reuse-cluster", "policy", "timeout-scale"))

@@ -1,8 +1,9 @@
 """Adapter for Kueue, with kube-scheduler for the placement of what Kueue admits.
 
 The program comes from the first of these places: a folder that the user names (`--scheduler-binaries`: `kueue` and the
-definitions in `crds/`); a build from the pinned module `kind-config/tools/kueue`. `--scheduler kueue@v0.19.1` chooses
-another pinned version.
+definitions in `crds/`); a Kueue that is installed in the cluster, which stays as it is; a build from the pinned module
+`kind-config/tools/kueue`. In pods (`--scheduler-in-cluster`) it runs from an image: that of `--scheduler-image`, or one
+made of this program. `--scheduler kueue@v0.19.1` chooses another pinned version.
 """
 
 from __future__ import annotations
@@ -15,17 +16,22 @@ import yaml
 
 from ... import distribution
 from ...api.capabilities import Capability
+from ...api.client import Api
 from ...api.marks import Mark, Marks
 from ...clusters import before_boot
 from ...clusters.programs import binaries
 from ...clusters.programs.definitions import definitions
 from ...clusters.programs.pinned import kubernetes_versions, minor_of, program, versions
 from ...clusters.protocol import BinaryError, Settings
-from ..adapter import Adapter, AdapterError, Site, UnsuitableClusterError
+from ..adapter import AdapterError, Site, UnsuitableClusterError
+from ..deployed import Place, tag_of
+from ..from_images import Images
+from ..installable import Installable
 from ..kube_scheduler_process import KubeSchedulerProcess
+from . import deployed, quota
 from . import policy as policies
-from . import quota
-from .processes import SECRET_NAME, KueueProcesses
+from .processes import SECRET_NAME, KueueProcess
+from .scheduler import KueueScheduler, Manager
 
 PROGRAM = "kueue"
 DEFINITIONS = ("config/components/crd/bases/*.yaml",)
@@ -34,13 +40,14 @@ _CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "
 """Kinds whose definitions Kueue's manager of certificates expects to name a conversion webhook."""
 
 
-class Kueue(Adapter):
+class Kueue(Installable):
     """Kueue with its own definitions. Queues of the scenario's tables become ClusterQueues, LocalQueues and Cohorts."""
 
     name: ClassVar[str] = "kueue"
     programs: ClassVar[Sequence[str]] = (PROGRAM,)
+    place: ClassVar[Place] = deployed.PLACE
     templates: ClassVar[str] = "kueue"
-    sees_all: ClassVar[bool] = True
+    sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {
         Capability.POLICY_FILES: "its policy is a configuration and preemption settings of its own",
         Capability.POLICY_REFUSAL: "its policies have no contradictions of this kind",
@@ -81,25 +88,40 @@ class Kueue(Adapter):
             raise AdapterError(f"kueue {version} is not pinned; there are: {', '.join(versions(PROGRAM))}")
 
     def version(self, site: Site) -> str:
-        del site
-        return program(PROGRAM, version=self._version).version
+        named = self.installed(site) or (tag_of(self.images[0]) if self.images else "")
+        return named or program(PROGRAM, version=self._version).version
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         minor = before_boot.kubernetes_minor(settings)
         option = "--scheduler-binaries"
-        binaries.require((PROGRAM,), folder=folder, progress=progress, option=option, version=self._version)
+        if not self.is_provided(settings, folder):
+            binaries.require((PROGRAM,), folder=folder, progress=progress, option=option, version=self._version)
+        if not self.is_installed:
+            self._source(folder)
         if minor in kubernetes_versions():  # else `scheduler` says so
             binaries.require(("kube-scheduler",), folder=folder, progress=progress, option=option, kubernetes=minor)
 
-    def scheduler(self, site: Site) -> KueueProcesses:
-        folder = site.scheduler_programs
-        provided = binaries.provide((PROGRAM,), folder=folder, progress=site.progress, version=self._version)
+    def require_usable(self, api: Api, version: str) -> None:
+        deployed.require_usable(api, version)
+
+    def scheduler(self, site: Site) -> KueueScheduler:
         minor = minor_of(site.cluster.facts().server_version)
         if minor not in kubernetes_versions():
             raise UnsuitableClusterError(f"no kube-scheduler, which places what Kueue admits, is pinned for {minor}")
         placement = distribution.folder("templates") / "kube-scheduler" / "policies" / "default.yaml"
         scheduler = KubeSchedulerProcess(site, minor, gates="")
-        return KueueProcesses(site, provided[PROGRAM], scheduler, placement.read_text("utf-8"))
+        return KueueScheduler(self._manager(site), scheduler, placement.read_text("utf-8"))
+
+    def _manager(self, site: Site) -> Manager:
+        if version := self.installed(site):
+            return deployed.InstalledKueue(site, version)
+        if self.images:
+            return deployed.KueueInPods(site, Images(self.version(site), self.images))
+        folder = site.scheduler_programs
+        found = binaries.provide((PROGRAM,), folder=folder, progress=site.progress, version=self._version)[PROGRAM]
+        if self.in_pods:
+            return deployed.KueueInPods(site, Images(found.version, programs={PROGRAM: found.path}))
+        return KueueProcess(site, found)
 
     def companions(
         self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
@@ -109,27 +131,33 @@ class Kueue(Adapter):
     def definitions(self, site: Site) -> Path:
         """Return a folder with Kueue's definitions and that of the Queue, which keeps a scenario's table.
 
+        Those of an installation stay as they are.
+
         Raises:
             AdapterError: the definitions are not available.
         """
         folder = site.folder / "definitions"
         folder.mkdir(parents=True, exist_ok=True)
-        for source in sorted(self._source(site).glob("*.yaml")):
+        self.sees_all = not self.installed(site)  # an installation is not the run's to restrict
+        for source in sorted(self._source(site.scheduler_programs).glob("*.yaml")) if self.sees_all else ():
             found = yaml.safe_load(source.read_text("utf-8"))
             (folder / source.name).write_text(yaml.safe_dump(converted(found)), "utf-8")
         for source in sorted((distribution.folder("scheduler") / "crds").glob("*queue*.yaml")):
             (folder / f"schedspec-{source.name}").write_bytes(source.read_bytes())
         return folder
 
-    def _source(self, site: Site) -> Path:
-        if site.scheduler_programs is not None:
-            own = site.scheduler_programs / "crds"
-            if own.is_dir():
-                return own
+    def _source(self, folder: Path | None) -> Path:
+        """Return the folder of Kueue's definitions: the user's, or one with those of the pinned version.
+
+        Raises:
+            AdapterError: the definitions are not available.
+        """
+        if folder is not None and (folder / "crds").is_dir():
+            return folder / "crds"
         try:
             return definitions(program(PROGRAM, version=self._version), DEFINITIONS)
         except BinaryError as problem:
-            raise AdapterError(str(problem)) from problem
+            raise AdapterError(f"Kueue's definitions: {problem}; or put them into crds/ of that folder") from problem
 
 
 def converted(definition: dict[str, Any]) -> dict[str, Any]:

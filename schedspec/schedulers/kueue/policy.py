@@ -36,8 +36,9 @@ class KueuePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _numbers(version: str) -> list[int]:
-    """Return `[0, 19, 2]` for `v0.19.2`."""
-    return [int(part) for part in version.removeprefix("v").split("-")[0].split(".")]
+    """Return `[0, 19, 2]` for `v0.19.2`; for a name that is no version, more than any version has."""
+    parts = version.removeprefix("v").split("-")[0].split(".")
+    return [int(part) for part in parts] if all(part.isdecimal() for part in parts) else [10**9]
 
 
 def read(text: str) -> KueuePolicy:

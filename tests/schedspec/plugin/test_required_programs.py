@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,10 +14,13 @@ from schedspec.clusters.docker import Docker, DockerError
 from schedspec.clusters.programs import build
 from schedspec.clusters.programs.download import DownloadError, Downloads
 from schedspec.clusters.programs.pinned import EMBEDDED
-from schedspec.schedulers.volcano_deployed import DEPLOYMENT
+from schedspec.schedulers.kueue import Kueue
+from schedspec.schedulers.volcano import Volcano
 
 Run = Callable[..., pytest.RunResult]
 FEATURE = "Feature: f\n  Scenario: s\n    Then all is well\n  Scenario: t\n    Then all is well\n"
+IMAGE = {"template": {"spec": {"containers": [{"image": "registry.example/it:v1"}]}}}
+DEPLOYMENT = json.dumps({"metadata": {"name": "it"}, "spec": IMAGE}).encode()
 CLUSTER = "*cluster embedded: missing programs: "
 
 
@@ -205,8 +209,38 @@ def test_a_running_cluster_without_volcano_needs_its_programs(
     result = on_theirs(specs, monkeypatch, config, "volcano")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*scheduler volcano: *not available: vc-scheduler *no Docker*"])
-    answers[DEPLOYMENT] = b"{}"
+    answers[Volcano.place.path] = DEPLOYMENT
     on_theirs(specs, monkeypatch, config, "volcano").assert_outcomes(passed=2)
+
+
+def test_a_running_cluster_without_kueue_needs_its_program(
+    specs: Run, monkeypatch: pytest.MonkeyPatch, theirs: tuple[Path, dict[str, bytes]]
+) -> None:
+    config, answers = theirs
+    result = on_theirs(specs, monkeypatch, config, "kueue")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*scheduler kueue: missing programs: kueue v*"])
+    answers[Kueue.place.path] = DEPLOYMENT
+    managed = '{"integrations": {"frameworks": ["batch/job", "pod", "deployment"]}}'
+    answers[Kueue.place.config_path] = json.dumps({"data": {Kueue.place.key: managed}}).encode()
+    answers["/apis/kueue.x-k8s.io/v1beta2"] = b"{}"
+    result = on_theirs(specs, monkeypatch, config, "kueue")
+    result.stderr.fnmatch_lines(["*scheduler kueue: missing programs: kube-scheduler v1.37.*"])
+    assert "missing programs: kueue" not in result.stderr.str()
+
+
+def test_a_folder_with_kueue_and_without_its_definitions_is_not_enough(specs: Run, programs: Path) -> None:
+    for name in ("kueue", "kube-scheduler"):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    given = ("--cluster", "embedded", "--binaries", str(programs), "--scheduler", "kueue")
+    result = specs(*given, "--scheduler-binaries", str(programs), f=FEATURE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["*scheduler kueue: Kueue's definitions: *Go is not installed", "*crds/ of that folder"]
+    )
+    (programs / "crds").mkdir()
+    specs(*given, "--scheduler-binaries", str(programs), f=FEATURE).assert_outcomes(passed=2)
 
 
 def test_a_running_cluster_that_does_not_answer_is_one_usage_error(

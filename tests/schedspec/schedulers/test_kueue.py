@@ -120,7 +120,7 @@ class TestQuota:
     def test_parts_split_what_there_is_by_weight(self) -> None:
         found = made([queue("a", weight=1), queue("b", weight=3)], [node()], policy.KueuePolicy(shares="parts"))
         assert [of(found[f"ClusterQueue {name}"], "cpu")["nominalQuota"] for name in ("a", "b")] == ["1", "3"]
-        assert of(found["ClusterQueue default"], "cpu") == {"nominalQuota": "0"}
+        assert of(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "0"}
 
     def test_a_flavor_of_its_own_is_not_borrowed_and_the_other_is_the_cohorts(self) -> None:
         flavors = policy.KueuePolicy(shares="flavors")
@@ -142,7 +142,7 @@ class TestQuota:
 
     def test_without_queues_the_default_queue_has_all_parts(self) -> None:
         found = made([], [node()], policy.KueuePolicy(shares="parts"))
-        assert of(found["ClusterQueue default"], "cpu") == {"nominalQuota": "4"}
+        assert of(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "4"}
 
     def test_each_cluster_queue_has_a_local_queue_of_its_name(self) -> None:
         found = made([queue("team")], [node()])
@@ -164,15 +164,19 @@ class TestPolicies:
         with pytest.raises(PolicyRefusedError, match="unknown field `actions`"):
             policy.read((ROOT / "templates" / "policies" / "capacity.yaml").read_text("utf-8"))
 
-    @pytest.mark.parametrize(("version", "known"), [("v0.19.1", False), ("v0.19.2", True), ("v0.20.0-rc.1", True)])
+    @pytest.mark.parametrize(
+        ("version", "known"), [("v0.19.1", False), ("v0.19.2", True), ("v0.20.0-rc.1", True), ("main", True)]
+    )
     def test_a_gate_is_set_from_its_version_on(self, version: str, known: bool) -> None:
         found = policy.KueuePolicy(featureGates={"Old": False}, gatesSince={"v0.19.2": {"New": True}})
         assert found.gates(version) == {"Old": False, **({"New": True} if known else {})}
 
     def test_a_configuration_is_merged(self) -> None:
-        found = processes.configured(policy.KueuePolicy(configuration={"fairSharing": {"x": 1}}), 1, Path("certs"))
+        wanted = policy.KueuePolicy(configuration={"fairSharing": {"x": 1}}, gatesSince={"v0.19.2": {"New": True}})
+        found = yaml.safe_load(processes.configured(wanted, "v0.19.2", {"port": 1}))
         assert found["fairSharing"] == {"x": 1}
-        assert found["webhook"] == {"host": "127.0.0.1", "port": 1, "certDir": "certs"}
+        assert found["webhook"] == {"port": 1}
+        assert found["featureGates"] == {"VisibilityOnDemand": False, "New": True}
 
 
 LINE = '{{"level":"info","logger":"{}","caller":"controller/controller.go","msg":"Starting workers"}}'

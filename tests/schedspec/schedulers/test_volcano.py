@@ -17,10 +17,10 @@ from schedspec.api.client import Api
 from schedspec.api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from schedspec.clusters import Settings, provide
 from schedspec.clusters.programs import build
-from schedspec.schedulers import AdapterError, Site, volcano, volcano_deployed, volcano_processes
+from schedspec.schedulers import AdapterError, Site, UnsuitableClusterError, volcano, volcano_processes
 from schedspec.schedulers.readiness import NotReadyError
 from schedspec.schedulers.volcano import Volcano, version_in
-from schedspec.schedulers.volcano_deployed import DeployedVolcano
+from schedspec.schedulers.volcano_deployed import PLACE, DeployedVolcano
 
 STARTED = """\
 I1122 05:06:11.120 scheduler.go:158] Successfully loaded Scheduler conf as follows:
@@ -51,24 +51,27 @@ class Server:
             if self.queue is None:
                 raise RejectedError("queues default not found", 404, "NotFound")
             return self.queue
-        if path == volcano_deployed.CONFIG:
+        if path == PLACE.config_path:
             if method == "PATCH":
-                self.policy = more["body"]["data"][volcano_deployed.KEY]
-            return {"data": {volcano_deployed.KEY: self.policy}}
-        if path == volcano_deployed.DEPLOYMENT:
+                self.policy = more["body"]["data"][PLACE.key]
+            return {"data": {PLACE.key: self.policy}}
+        if path == PLACE.path:
             if method == "PATCH":
                 self.generation += 1
             else:
                 self.observed = self.generation
             status = {"observedGeneration": self.observed, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
-            return {"metadata": {"generation": self.generation}, "spec": {"replicas": 1}, "status": status}
-        assert path == volcano_deployed.PODS
+            spec = {"replicas": 1, "selector": {"matchLabels": {"app": "volcano-scheduler"}}}
+            return {"metadata": {"generation": self.generation}, "spec": spec, "status": status}
+        assert path == "/api/v1/namespaces/volcano-system/pods"
+        assert more["query"] == {"labelSelector": "app=volcano-scheduler"}
         return {"items": [{"metadata": {"name": "volcano-0"}, "status": {"containerStatuses": [self.container]}}]}
 
     def raw(self, method: str, path: str, **more: Any) -> urllib3.HTTPResponse:
         if path.endswith("/log"):
             return urllib3.HTTPResponse(b"one\ntwo\nthree", status=200)
-        image = b'{"spec":{"template":{"spec":{"containers":[{"image":"docker.io/volcanosh/vc-scheduler:v1.15.1"}]}}}}'
+        spec = b'"spec":{"template":{"spec":{"containers":[{"image":"docker.io/volcanosh/vc-scheduler:v1.15.1"}]}}}'
+        image = b'{"metadata":{"name":"volcano-scheduler"},' + spec + b"}"
         return urllib3.HTTPResponse(image if self.deployed else b"{}", status=200 if self.deployed else 404)
 
 
@@ -102,6 +105,12 @@ def test_a_policy_that_it_refuses_is_found_in_its_log() -> None:
     with pytest.raises(PolicyRefusedError, match="failed to find Action alocate") as refused:
         volcano_processes.require_running(REFUSED)
     assert refused.value.message == "failed to find Action alocate"
+
+
+def test_a_policy_with_an_action_of_a_newer_version_is_lacking() -> None:
+    log = REFUSED.replace("failed to find Action alocate", "failed to find Action  gangreclaim")
+    with pytest.raises(UnsuitableClusterError, match=r"lacks the action gangreclaim \(needs v1\.15 from a folder"):
+        volcano_processes.require_running(log)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +162,7 @@ def test_one_that_restarts_has_died(site: Site, server: Server) -> None:
     scheduler.check()
     server.container = {"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2}}}
     scheduler.check()  # it looks once a second
-    with pytest.raises(SchedulerDiedError, match="volcano-0 ended with exit code 2"):
+    with pytest.raises(SchedulerDiedError, match=r"pod volcano-0, ended \(None, exit code 2\)\n  \| one"):
         DeployedVolcano(site).check()
 
 

@@ -1,0 +1,142 @@
+"""A scheduler's Deployment, reached through the API server only: its image, its configuration, its pods."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from ..api import timeouts
+from ..api.client import MERGE, Api
+from ..api.errors import RejectedError
+from .pods import Pods
+from .readiness import NotReadyError, patiently
+
+OF_A_RUN: Final = "schedspec.dev/deployed-by-run"
+"""Label of what a run deploys itself (from_images.py)."""
+_CONFIGURED: Final = "schedspec.dev/policy"
+_LOOK_EVERY = 1.0
+_TOUCH_EVERY = 2.0
+
+
+class Place(NamedTuple):
+    """Where a scheduler runs in a cluster."""
+
+    namespace: str
+    deployment: str
+    config: str
+    """The ConfigMap with the scheduler's configuration."""
+    key: str
+    """The file in the ConfigMap."""
+
+    @property
+    def path(self) -> str:
+        """Path of the Deployment."""
+        return f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{self.deployment}"
+
+    @property
+    def config_path(self) -> str:
+        """Path of the ConfigMap."""
+        return f"/api/v1/namespaces/{self.namespace}/configmaps/{self.config}"
+
+
+def installed(api: Api, place: Place) -> str:
+    """Return the version (the tag of the image) of a scheduler that a user installed; empty if there is none."""
+    answer = api.raw("GET", place.path)
+    if answer.status != 200 or OF_A_RUN in (answer.json()["metadata"].get("labels") or {}):
+        return ""
+    image = str(answer.json()["spec"]["template"]["spec"]["containers"][0]["image"])
+    return tag_of(image) or "without a version"
+
+
+def tag_of(image: str) -> str:
+    """Return the tag of an image's name; empty if it has none."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+
+
+class Deployed:
+    """One Deployment. Not thread-safe.
+
+    Args:
+        api: The API server.
+        place: Where the scheduler runs.
+        title: Name of the scheduler in messages.
+        scale: Factor for every timeout.
+    """
+
+    def __init__(self, api: Api, place: Place, title: str, scale: float) -> None:
+        self._api, self._place, self._title, self._scale = api, place, title, max(scale, 1.0)
+        self._pods = Pods(api, place.namespace, title)
+        self._looked = 0.0
+
+    @functools.cached_property
+    def _selector(self) -> str:
+        labels = self._api.call("GET", self._place.path)["spec"]["selector"]["matchLabels"]
+        return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+    def configuration(self) -> str:
+        """Return the configuration in the ConfigMap."""
+        return str(self._api.call("GET", self._place.config_path)["data"].get(self._place.key, ""))
+
+    def configure(self, text: str) -> None:
+        """Write the configuration and restart the pods, which is safer than a watch of the file. Do not wait."""
+        body = {"data": {self._place.key: text}}
+        self._api.call("PATCH", self._place.config_path, body=body, content_type=MERGE)
+        mark = {_CONFIGURED: hashlib.sha256(text.encode()).hexdigest()}
+        pods = {"spec": {"template": {"metadata": {"annotations": mark}}}}
+        self._api.call("PATCH", self._place.path, body=pods, content_type=MERGE)
+
+    def wait(self, ready: Callable[[], None] = lambda: None, *, touch: bool = False) -> None:
+        """Return when the pods are rolled out and `ready` raises no NotReadyError.
+
+        Args:
+            ready: A further condition.
+            touch: Touch the pods meanwhile: files appear in them that the scheduler waits for.
+
+        Raises:
+            SchedulerDiedError: a container ended.
+            NotReadyError: the pods were not ready in time.
+        """
+        touched = time.monotonic()
+        for attempt in patiently(timeouts.ROLLED_OUT * self._scale, 0.2):
+            with attempt:
+                if touch and time.monotonic() > touched + _TOUCH_EVERY:
+                    touched = time.monotonic()
+                    self._pods.touch(pod["metadata"]["name"] for pod in self._pods.all(self._selector))
+                self._require_rolled_out()
+                ready()
+
+    def check(self) -> None:
+        """Check once a second that no container ended.
+
+        Raises:
+            SchedulerDiedError: a container ended.
+        """
+        if time.monotonic() >= self._looked + _LOOK_EVERY:
+            self._looked = time.monotonic()
+            self._require_alive()
+
+    def last_lines(self, count: int | None = None) -> Sequence[str]:
+        """Return the last lines of the log; all lines without a count."""
+        pods = self._pods.all(self._selector)
+        lines = [line for pod in pods for line in self._pods.log(pod["metadata"]["name"], count)]
+        return lines if count is None else lines[-count:]
+
+    def _require_alive(self) -> None:
+        for pod in self._pods.all(self._selector):
+            if "deletionTimestamp" not in pod["metadata"]:  # else a roll-out stops it
+                self._pods.require_alive(pod)
+
+    def _require_rolled_out(self) -> None:
+        try:
+            found = self._api.call("GET", self._place.path)
+        except RejectedError as problem:
+            raise NotReadyError(f"{self._title} is not deployed: {problem}") from None
+        self._require_alive()
+        status, wanted = found.get("status") or {}, found["spec"].get("replicas", 1)
+        current = status.get("observedGeneration", 0) >= found["metadata"]["generation"]
+        counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
+        if not current or counts != [wanted] * 3:
+            raise NotReadyError(f"{self._title} is not rolled out: {status}")

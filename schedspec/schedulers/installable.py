@@ -1,0 +1,83 @@
+"""Adapters of schedulers that others publish: as programs, as images, or installed in the cluster already.
+
+1. A scheduler that the user has installed in the cluster is used as it is.
+2. `--scheduler-in-cluster` and `--scheduler-image` run it in pods of a Kind cluster, from images.
+3. Else its programs run as processes beside the cluster.
+
+Programs that the user names (`--scheduler-binaries`) take precedence over an installation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from ..api.client import Api
+from ..clusters import before_boot
+from ..clusters.images import program_image
+from ..clusters.protocol import Settings
+from . import deployed
+from .adapter import Adapter, AdapterError, Site
+
+
+class Installable(Adapter):
+    """Base class: where the scheduler runs, and which images it is made of."""
+
+    place: ClassVar[deployed.Place]
+    """Where the scheduler runs in a cluster."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.images: Sequence[str] = ()
+        self.is_installed = False
+        """Whether the user has installed the scheduler in the run's cluster; known after `is_provided`."""
+
+    def __str__(self) -> str:
+        images = f" from {', '.join(self.images)}" if self.images else ""
+        return f"{self.name} in the cluster{images}" if self.in_pods else self.name
+
+    def run_in_pods(self, images: Sequence[str]) -> None:
+        if images and len(images) != len(self.programs):
+            raise AdapterError(
+                f"has {len(self.programs)} images, in this order: {', '.join(self.programs)}; "
+                f"--scheduler-image names {len(images)}"
+            )
+        self.in_pods, self.images = True, images
+
+    def missing_programs(self, folder: Path) -> list[str]:
+        return [] if self.images else super().missing_programs(folder)
+
+    def installed(self, site: Site) -> str:
+        """Return the version of the scheduler that the user has installed; empty if the run starts one itself."""
+        own = self.in_pods or site.scheduler_programs is not None
+        return "" if own else deployed.installed(site.api, self.place)
+
+    def is_provided(self, settings: Settings, folder: Path | None) -> bool:
+        """Whether the run needs no programs: the scheduler is installed, or the user names its images.
+
+        Raises:
+            AdapterError: the installed scheduler cannot be used.
+            DockerError: an image is missing.
+        """
+        for image in self.images:
+            program_image.require(image)
+        access = before_boot.running(settings) if folder is None and not self.in_pods else None
+        if access is None:
+            return bool(self.images)
+        api = Api(*access)
+        try:
+            version = deployed.installed(api, self.place)
+            self.is_installed = bool(version)
+            if version:
+                self.require_usable(api, version)
+            return self.is_installed
+        finally:
+            api.close()
+
+    def require_usable(self, api: Api, version: str) -> None:
+        """Check that scenarios can run with the installed scheduler.
+
+        Raises:
+            AdapterError: they cannot; with what the installation lacks.
+        """

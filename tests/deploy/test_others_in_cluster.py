@@ -1,0 +1,83 @@
+"""Kueue and Volcano in a Kind cluster: in pods from images, and Kueue as its users install it. Nightly."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedspec.clusters import Settings
+from schedspec.clusters.kind.cluster import KindCluster
+from schedspec.clusters.paths import kind_config
+from schedspec.clusters.programs import binaries
+from tests.support import kueue_installation
+
+pytestmark = [pytest.mark.kind, pytest.mark.slow, pytest.mark.nightly]
+ROOT = Path(__file__).parents[2]
+FEATURES = ("features/lifecycle/first_job.feature", "features/queue_weights/four_steps.feature")
+"""A few scenarios; one has a policy with fair sharing."""
+
+
+def verdicts(out: Path, *arguments: str, **environment: str) -> dict[str, list[str]]:
+    """Run the features and return the scenarios by verdict."""
+    command = [sys.executable, "-m", "pytest", *FEATURES, "--runs", "1", "-q", "--out", str(out), *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert (out / "results.json").is_file(), done.stdout + done.stderr
+    found: dict[str, list[str]] = {}
+    for row in json.loads((out / "results.json").read_text())["results"]:
+        found.setdefault(row["verdict"], []).append(row["feature"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return found
+
+
+@pytest.mark.parametrize("scheduler", ["kueue", "volcano"])
+def test_it_runs_in_pods_from_images_made_of_its_programs(scheduler: str, tmp_path: Path) -> None:
+    found = verdicts(tmp_path / "out", "--scheduler", scheduler, "--scheduler-in-cluster")
+    assert found.keys() <= {"passed", "known", "lacks"}
+    assert found["passed"]
+
+
+@pytest.fixture
+def installed() -> Iterator[KindCluster]:
+    """Yield a Kind cluster in which a user has installed Kueue with its own manifests."""
+    cluster = KindCluster(Settings(kind="kind", kind_config=kind_config() / "one-node.yaml"))
+    cluster.up(print)
+    try:
+        kueue_installation.install(cluster.kubeconfig, cluster.name)
+        yield cluster
+    finally:
+        cluster.down()
+
+
+def state(cluster: KindCluster) -> Any:
+    """Return what of a user's cluster a run must not change: Kueue's objects, and the names of all others."""
+    kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
+
+    def get(*what: str) -> Any:
+        command = [kubectl, "--kubeconfig", cluster.kubeconfig, "get", *what, "--output", "json"]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["items"]
+
+    specs = {item["metadata"]["uid"]: item["spec"] for item in get("deployments", "--namespace", "kueue-system")}
+    data = {item["metadata"]["uid"]: item["data"] for item in get("configmaps", "--namespace", "kueue-system")}
+    of_kueue = "clusterqueues,cohorts,resourceflavors,topologies,workloadpriorityclasses"
+    everything = get(f"{of_kueue},crd,nodes,priorityclasses,namespaces")
+    names = sorted(f"{item['kind']} {item['metadata']['name']}" for item in everything)
+    return specs, data, names
+
+
+def test_an_installed_kueue_is_used_and_left_as_it_is(installed: KindCluster, tmp_path: Path) -> None:
+    before = state(installed)
+    context = ("--cluster", "existing", "--kube-context", installed.context)
+    found = verdicts(tmp_path / "out", "--scheduler", "kueue", *context, KUBECONFIG=str(installed.kubeconfig))
+    assert found.keys() <= {"passed", "known", "lacks"}
+    assert FEATURES[1] in found["lacks"], "fair sharing is not configured there"
+    assert "features/lifecycle/first_job.feature" in found["passed"]
+    assert state(installed) == before
