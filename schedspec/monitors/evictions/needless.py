@@ -77,17 +77,18 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
         and pod["metadata"]["uid"] not in uids
         and pod["metadata"]["name"] not in pod_names
     ]
-    with_it = taken([*there, *_still_to_come(ledger, act, end), *(member.pod for member in here)])
+    later = [bind.pod for bind in _still_to_come(ledger, act, end) if bind.node == act.node]
+    with_it = taken([*there, *later, *(member.pod for member in here)])
     has = amounts.parse(node.get("status", {}).get("allocatable"))
     if amounts.above(with_it, has, with_it):
         return False
     return not _above_quota(ledger, act, end, unit, rules)
 
 
-def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
-    """Return pods of the victim's preemptor that were bound to its node only after another pod had left it too.
+def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Act]:
+    """Return binds after `end` of pods of the victim's preemptor, for instance after another pod had left its node too.
 
-    If the scheduler does not name the preemptor, return the other members of the gangs that were bound.
+    If the scheduler does not name the preemptor, return those of the other members of the gangs that were bound.
     """
     came = {group_of(bind.pod) for bind in ledger.binds() if act.position < bind.position <= end} - {""}
     groups = {group_of(pod) for pod in ledger.all_at(act.position, Kind.POD)}
@@ -96,9 +97,7 @@ def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Object]:
         pod["metadata"]["uid"] for pod in ledger.all_at(act.position, Kind.POD) if not pod["spec"].get("nodeName")
     }
     return [
-        bind.pod
-        for bind in ledger.binds()
-        if bind.position > end and bind.node == act.node and bind.uid in waited and group_of(bind.pod) in words
+        bind for bind in ledger.binds() if bind.position > end and bind.uid in waited and group_of(bind.pod) in words
     ]
 
 
@@ -106,7 +105,8 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
     """Whether the queue, not the node, needed the capacity: with the unit it would be above its quota at a bind."""
     queue, names = ledger.queue_of(act.position, act.pod), {member.name for member in unit}
     gone = taken([member.pod for member in unit])
-    binds = [bind.position for bind in ledger.binds() if act.position < bind.position <= end]
+    since = [bind for bind in ledger.binds() if act.position < bind.position <= end]
+    binds = [bind.position for bind in (*since, *_still_to_come(ledger, act, end))]
     for position, name in ((at, name) for at in binds for name in usage.lineage(ledger, at, queue, rules)):
         others = usage.held_below(ledger, position, name, rules, lambda pod: pod["metadata"]["name"] not in names)
         held = amounts.total((others, gone))

@@ -82,6 +82,27 @@ def test_a_victim_was_needed_where_the_idle_room_is_guaranteed_to_another_queue(
     assert set(findings(history, PREEMPT)) == found
 
 
+@pytest.mark.parametrize(("most", "found"), [("2", set()), ("3", {"needless-eviction"})])
+def test_a_victim_at_its_queues_capability_was_needed_for_a_pod_that_came_to_another_node(
+    most: str, found: set[str]
+) -> None:
+    """Found by exploration (seed 3002972)."""
+    history = WrittenHistory()
+    history.node("n1", cpu="1")
+    history.node("n2", cpu="2")
+    history.queue("guest", capability={"cpu": most})
+    history.group("urgent", "guest")
+    for index in (1, 2):
+        history.group(f"batch-{index}", "guest")
+        history.bind(f"batch-{index}", f"batch-{index}", f"n{index}", "1")
+        history.wait(f"urgent-{index}", "urgent", "1")
+    history.evict("batch-2", FOR_URGENT)
+    history.evict("batch-1", FOR_URGENT)
+    history.bind("urgent-2", "urgent", "n2", "1")
+    history.bind("urgent-1", "urgent", "n1", "1")
+    assert set(findings(history, PREEMPT)) == found
+
+
 def test_a_gang_that_must_go_whole_is_one_victim() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="2")
