@@ -187,10 +187,11 @@ def _cohort(
 
 
 def _split(whole: Amounts, parts: Sequence[_Queue]) -> None:
-    """Give each queue its part of the whole as nominal quota, by weight."""
+    """Give each queue its part of the whole as nominal quota, by weight and up to its capability."""
     sum_of_weights = sum(int(queue.weight) for queue in parts)
     for queue in parts:
-        queue.nominal = {name: amount * int(queue.weight) / sum_of_weights for name, amount in whole.items()}
+        split = {name: amount * int(queue.weight) / sum_of_weights for name, amount in whole.items()}
+        queue.nominal = {name: min(amount, queue.capability.get(name, amount)) for name, amount in split.items()}
 
 
 def _rest(whole: Amounts, parts: Sequence[_Queue]) -> Amounts:

@@ -122,6 +122,12 @@ class TestQuota:
         assert [of(found[f"ClusterQueue {name}"], "cpu")["nominalQuota"] for name in ("a", "b")] == ["1", "3"]
         assert of(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "0"}
 
+    def test_a_part_is_never_above_the_capability(self) -> None:
+        queues = [queue("a", capability={"cpu": "1"}), queue("b")]
+        found = made(queues, [node()], policy.KueuePolicy(shares="parts"))
+        assert of(found["ClusterQueue a"], "cpu") == {"nominalQuota": "1", "borrowingLimit": "0"}
+        assert of(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "1"}
+
     def test_a_flavor_of_its_own_is_not_borrowed_and_the_other_is_the_cohorts(self) -> None:
         flavors = policy.KueuePolicy(shares="flavors")
         found = made([queue("team", deserved={"cpu": "1"})], [node()], flavors)
