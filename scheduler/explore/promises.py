@@ -109,8 +109,10 @@ def _node_more(case: Case, story: Story) -> Iterator[Promise]:
 
 
 def _names(case: Case, story: Story) -> Iterator[Promise]:
-    if not all(_are_equal(step.work) for step in case.steps if isinstance(step, Submit)):
-        return
+    ended = {step.job for step in case.steps if isinstance(step, Complete | Fail)}
+    for work in (step.work for step in case.steps if isinstance(step, Submit)):
+        if not _are_equal(work) or (len(work) > 1 and not ended.isdisjoint(job.name for job in work)):
+            return  # a job that ends is another job under its other name
     names = sorted(job.name for job in case.jobs)
     jobs = dict(zip(names, reversed(names), strict=True))
     other = rename(case, jobs, {}, {}, {})

@@ -1,7 +1,7 @@
 """`python -m tests.test_the_tests`: list which scenarios a fault breaks, and which steps a scenario depends on.
 
-The exit status is 1 if a fault breaks no scenario. This module only prints and counts; `tests.test_the_tests.runs` runs
-the scenarios.
+`explored` lists which faults exploration finds. The exit status is 1 if a fault breaks no scenario. This module only
+prints and counts; `tests.test_the_tests.runs` runs the scenarios.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.test_the_tests import faulted, without_when
+from tests.test_the_tests import explored, faulted, without_when
 from tests.test_the_tests.faults import FAULTS
 from tests.test_the_tests.runs import ROOT, Lab
 from tests.test_the_tests.specimens import read
@@ -18,7 +18,7 @@ from tests.test_the_tests.specimens import read
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.test_the_tests", description=__doc__)
-    parser.add_argument("which", nargs="*", choices=("faults", "whens", []), help="both unless one is named")
+    parser.add_argument("which", nargs="*", choices=("faults", "whens", "explored", []), help="default: faults, whens")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "test-the-tests")
     parser.add_argument("--jobs", type=int, default=2, help="clusters at a time (default: 2)")
     parser.add_argument("--timeout-scale", default="0.5", help="a wait that fails waits to its end (default: 0.5)")
@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--fault", action="append", help="only this one; may be given again", **named)
     parser.add_argument("--simulated", action="store_true", help="leave out faults that need an embedded cluster")
     parser.add_argument("--only", default="", help="only scenarios whose titles contain this")
+    parser.add_argument("--minutes", type=float, default=10, help="of processor time, to explore a fault (default: 10)")
     given = parser.parse_args()
     which = given.which or ["faults", "whens"]
     # what is in Chinese says the same as its English twin, sentence by sentence (tests/steps/test_zh.py)
@@ -37,6 +38,8 @@ def main() -> int:
         faultless &= faulted.report(faulted.run_all(lab, scenarios, names), scenarios, sys.stdout)
     if "whens" in which:
         faultless &= without_when.report(without_when.run_all(lab, scenarios), sys.stdout)
+    if "explored" in which:
+        faultless &= explored.report(explored.run_all(names, given.jobs, given.minutes), sys.stdout)
     return 0 if faultless else 1
 
 

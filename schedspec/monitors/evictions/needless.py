@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from .. import amounts
-from ..amounts import NONE, Object
+from ..amounts import NONE
 from ..gangs import SWITCHES
 from ..ledger import Act, Ledger, Violation, group_of, is_leaving, taken
 from ..queues import usage

@@ -83,9 +83,7 @@ def test_a_victim_was_needed_where_the_idle_room_is_guaranteed_to_another_queue(
 
 
 @pytest.mark.parametrize(("most", "found"), [("2", set()), ("3", {"needless-eviction"})])
-def test_a_victim_at_its_queues_capability_was_needed_for_a_pod_that_came_to_another_node(
-    most: str, found: set[str]
-) -> None:
+def test_a_victim_at_a_capability_was_needed_for_a_pod_that_came_to_another_node(most: str, found: set[str]) -> None:
     """Found by exploration (seed 3002972)."""
     history = WrittenHistory()
     history.node("n1", cpu="1")

@@ -1,0 +1,69 @@
+"""Which faults exploration finds: random scenarios in virtual time, judged by monitors and general promises.
+
+A fault counts as found with the first finding that our scheduler without a fault does not have (docs/explore.md).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TextIO
+
+from schedspec.explore import rounds
+from schedspec.incident.written import known_policies
+from tests.test_the_tests.faults import FAULTS
+
+KNOWN = frozenset({"guarantee"})
+GOAL = 0.9
+"""The part of the faults that should be found."""
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What exploration found of one fault."""
+
+    fault: str
+    finding: str
+    """The first one; empty if there was none."""
+    seed: int
+    """The seed of the finding, or how many seeds found nothing."""
+    seconds: float
+    """Processor time."""
+
+
+def run_all(names: Iterable[str], jobs: int, minutes: float) -> Iterator[Explored]:
+    """Explore each fault in a process of its own, for at most these minutes of processor time, in order."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, max_tasks_per_child=1) as pool:
+        yield from pool.map(partial(_explore, minutes=minutes), names)
+
+
+def _explore(fault: str, minutes: float) -> Explored:
+    FAULTS[fault].inject()
+    begun = time.process_time()
+
+    def goes_on(so_far: rounds.Explored) -> int:
+        return 0 if so_far.broken or time.process_time() - begun > minutes * 60 else rounds.ROUND
+
+    found = rounds.explore(1, rounds.Processes(known_policies(), 1), goes_on, KNOWN)
+    seconds = time.process_time() - begun
+    if not found.broken:
+        return Explored(fault, "", found.seeds, seconds)
+    name, first = min(found.broken.items(), key=lambda pair: pair[1].seed)
+    return Explored(fault, name, first.seed, seconds)
+
+
+def report(found: Iterable[Explored], out: TextIO) -> bool:
+    """Print a row for each fault as it comes, and how many were found; whether that is enough."""
+    print("Faults, and what exploration finds of them", file=out)
+    print(f"{'fault':24} {'seed':>6} {'CPU s':>6}  found by", file=out)
+    is_found = []
+    for row in found:
+        print(f"{row.fault:24} {row.seed:6} {row.seconds:6.0f}  {row.finding or 'NOTHING'}", file=out, flush=True)
+        is_found.append(bool(row.finding))
+    print(f"\n{sum(is_found)} of {len(is_found)} found; the goal is {GOAL:.0%}", file=out)
+    return sum(is_found) >= GOAL * len(is_found)
