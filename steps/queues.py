@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from schedspec import distribution
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
+from schedspec.conformance.policy_needs import needs_of_policy
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, table, then, when
 from schedspec.gherkin.things import POLICY, POLICY_FILE, PRIORITY_CLASS, QUEUE
-from schedspec.monitors.rules import Rules
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 
@@ -37,20 +36,8 @@ _BY_COLUMN = {
 
 
 def of_policy(sentence: Sentence) -> set[Capability]:
-    """Return what the policy of that name needs of a scheduler, by its plugins."""
-    name = sentence.text.split('"')[1]
-    file = distribution.folder("templates") / "policies" / f"{name}.yaml"
-    rules = Rules(file.read_text("utf-8") if file.is_file() else "")
-    by_plugin = {"capacity": Capability.AMOUNTS, "capacity-card": Capability.CARDS}
-    found = {Capability.POLICY, *([by_plugin[rules.queue_plugin]] if rules.queue_plugin in by_plugin else [])}
-    found |= {Capability.ACTIONS} if file.is_file() and _reorders(rules) else set()
-    return found | {Capability.HIERARCHY} if rules.is_tree else found
-
-
-def _reorders(rules: Rules) -> bool:
-    """Whether the policy leaves out backfill, reclaims before it allocates, or orders by waiting time."""
-    before = rules.actions[: rules.actions.index("allocate")] if "allocate" in rules.actions else []
-    return "backfill" not in rules.actions or "reclaim" in before or rules.has("sla")
+    """Return what the policy of that name needs of a scheduler."""
+    return needs_of_policy(sentence.text.split('"')[1])
 
 
 def of_queues(sentence: Sentence) -> set[Capability]:

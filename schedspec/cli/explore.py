@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,11 +15,17 @@ import click
 
 from .. import distribution
 from ..api.errors import HarnessError
+from ..conformance.levels import Level
 from ..explore import found as findings
-from ..explore import rounds
+from ..explore import profiles, rounds
+from ..explore.on_cluster import OnCluster, names_in
 from ..incident import written
+from ..incident.confirm import OWN, Site
+from ..incident.live import Live
 from ..monitors import MONITORS
+from ..schedulers import find
 from .answers import count, explains_errors, refuses_bad_input
+from .sites import site_options
 
 _CANDIDATES = 3000
 """Cases that a reduction may try: a number, not a time, so that equal seeds write equal bytes."""
@@ -43,40 +50,70 @@ _EVERY = 60.0
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="Processes; the result is the same with any. Default: a core each.",
+    help="Processes in virtual time; the result is the same with any. Default: a core each.",
+)
+@click.option(
+    "--profile",
+    type=click.Choice([*map(str, Level)]),
+    help="Ask only what this level asks of a scheduler; default: all it knows.",
+)
+@click.option(
+    "--reduce-minutes",
+    default=10.0,
+    show_default=True,
+    metavar="M",
+    help="The budget of each reduction on a cluster.",
 )
 @click.option(
     "--without", multiple=True, metavar="NAME", help="A monitor or promise that does not judge. Repeat for several."
 )
 @explains_errors
 @refuses_bad_input
-def explore_command(  # noqa: PLR0917 - the options of the command
-    seeds: int | None, minutes: float | None, first_seed: int, out: Path, jobs: int | None, without: tuple[str, ...]
+@site_options
+def explore_command(
+    *,
+    seeds: int | None,
+    minutes: float | None,
+    first_seed: int,
+    out: Path,
+    jobs: int | None,
+    profile: str | None,
+    reduce_minutes: float,
+    without: tuple[str, ...],
+    site: Site,
 ) -> int:
-    """Draw random scenarios, play them with our scheduler in virtual time, and look for one that breaks a rule.
+    """Draw random scenarios, play them with a scheduler, and look for one that breaks a rule.
 
     Each scenario has 1 to 4 nodes, 1 to 5 queues, 2 to 8 jobs, and changes while they run. Monitors judge it, and the
     promises rest, told, owed, node-more and names. What breaks is reduced and written as a feature, once for each
     monitor or promise and type of reason. The exit status is 0 if nothing broke, 1 if something did, 2 on bad input.
 
+    Our scheduler plays in virtual time. Another one, or ours with --cluster embedded, plays on a cluster: its monitors
+    judge, and the promises told and owed. A scenario takes seconds there.
+
     \b
     Examples:
       schedspec explore --seeds 5000
       schedspec explore --minutes 60 --out out/explore --first-seed 100000
-      schedspec explore --seeds 5000 --without guarantee
+      schedspec explore --scheduler kueue --profile core --minutes 10
+      schedspec explore --scheduler volcano --minutes 60 --without guarantee --shown 1/3
     """
     _check(seeds, minutes, without)
-    policies = written.known_policies()
-    progress = _Progress(first_seed, out, policies)
     left = _budget(seeds, minutes)
+    with tempfile.TemporaryDirectory() as folder:
+        level = Level(profile) if profile else None
+        player, how = _player(site, level, out, jobs or os.cpu_count() or 1, (Path(folder), reduce_minutes))
+        progress = _Progress(first_seed, how)
 
-    def goes_on(so_far: rounds.Explored) -> int:
-        progress.update(so_far)
-        return left(so_far)
+        def goes_on(so_far: rounds.Explored) -> int:
+            progress.update(so_far)
+            return left(so_far)
 
-    done = rounds.explore(first_seed, policies, jobs or os.cpu_count() or 1, goes_on, frozenset(without))
+        done = rounds.explore(first_seed, player, goes_on, frozenset(without))
     click.echo(f"{done.seeds} scenarios from seed {first_seed}, {count(len(done.broken), 'finding', 'findings')}")
-    for line in done.coverage():
+    for why, times in sorted(done.unjudged.items(), key=lambda pair: -pair[1]):
+        click.echo(f"  {times} not judged: {why}")
+    for line in done.coverage(() if site.is_simulated else ("change",)):
         click.echo(f"  {line}")
     progress.print_speed(done)
     for name, found in progress.written.items():
@@ -84,11 +121,28 @@ def explore_command(  # noqa: PLR0917 - the options of the command
     return 1 if done.broken else 0
 
 
+def _player(
+    site: Site, profile: Level | None, out: Path, jobs: int, live: tuple[Path, float]
+) -> tuple[rounds.Player, findings.How]:
+    """Return who plays the cases, and how findings are reduced; `live` are folder and budget of a cluster."""
+    adapter = find(site.scheduler)
+    asked = "" if site.scheduler == OWN else f" --scheduler {site.scheduler}"
+    asked += " --cluster embedded" if site.scheduler == OWN and not site.is_simulated else ""
+    asked += f" --profile {profile}" if profile else ""
+    if site.is_simulated:
+        policies = profiles.policies(adapter, profile) if profile else written.known_policies()
+        may = profiles.vocabulary(adapter, profile) if profile else None
+        return rounds.Processes(policies, jobs, may), findings.How(out, policies, site, asked)
+    policies, (folder, minutes) = profiles.policies(adapter, profile), live
+    player = OnCluster(site, policies, profiles.vocabulary(adapter, profile), folder)
+    return player, findings.How(out, policies, site, asked, lambda: Live(site, folder, minutes, names_in))
+
+
 class _Progress:
     """Progress of a run: reduce and write each finding at once, and print a line each minute."""
 
-    def __init__(self, first_seed: int, out: Path, policies: dict[str, str]) -> None:
-        self._first, self._out, self._policies = first_seed, out, policies
+    def __init__(self, first_seed: int, how: findings.How) -> None:
+        self._first, self._how = first_seed, how
         self._begun = self._printed = time.monotonic()
         self.written: dict[str, findings.Written] = {}
 
@@ -97,8 +151,8 @@ class _Progress:
             if name not in self.written:
                 tried = itertools.count(1)
                 is_over = partial(lambda numbers: next(numbers) > _CANDIDATES, tried)
-                origin = f"explore --first-seed {self._first} --seeds {broken.seed - self._first + 1}"
-                self.written[name] = findings.write_finding(broken, origin, self._out, self._policies, is_over)
+                origin = f"explore{self._how.asked} --first-seed {self._first} --seeds {broken.seed - self._first + 1}"
+                self.written[name] = findings.write_finding(broken, origin, self._how, is_over)
         if time.monotonic() - self._printed >= _EVERY:
             self._printed = time.monotonic()
             self.print_speed(so_far)
@@ -124,7 +178,7 @@ def _budget(seeds: int | None, minutes: float | None) -> Callable[[rounds.Explor
     begun = time.monotonic()
 
     def by_time(_: rounds.Explored) -> int:
-        return rounds.ROUND if minutes is not None and time.monotonic() - begun < minutes * 60 else 0
+        return _USUAL_SEEDS if minutes is not None and time.monotonic() - begun < minutes * 60 else 0
 
     def by_number(so_far: rounds.Explored) -> int:
         return (seeds or _USUAL_SEEDS) - so_far.seeds

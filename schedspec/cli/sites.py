@@ -1,4 +1,4 @@
-"""The options of `reduce` that name a cluster and a scheduler."""
+"""The options of `reduce` and `explore` that name a cluster and a scheduler."""
 
 from __future__ import annotations
 

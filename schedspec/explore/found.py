@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .. import distribution
 from ..incident import confirm, written
+from ..incident.live import Live, thens_of
 from ..monitors import MONITORS
 from .judge import Finding, judge
 from .rounds import Broken
@@ -26,31 +27,75 @@ class Written:
     """Why the feature does not show the finding in the simulated cluster; empty if it does."""
 
 
-def write_finding(
-    broken: Broken, origin: str, folder: Path, policies: Mapping[str, str], is_over: Callable[[], bool]
-) -> Written:
+@dataclass(frozen=True, slots=True)
+class How:
+    """How findings are reduced and confirmed.
+
+    Attributes:
+        folder: Where features go.
+        policies: Texts of the policies that a sentence can name, by name.
+        site: Where features run.
+        asked: The options that name scheduler, cluster and profile, each after a space.
+        live: Returns the test of a reduction on a cluster, with a new budget; None in virtual time.
+    """
+
+    folder: Path
+    policies: Mapping[str, str]
+    site: confirm.Site
+    asked: str = ""
+    live: Callable[[], Live] | None = None
+
+
+def write_finding(broken: Broken, origin: str, how: How, is_over: Callable[[], bool]) -> Written:
     """Reduce a finding to the smallest case with the same signature, and write it into the folder.
 
     Args:
         broken: The finding.
         origin: The command that comes to it.
-        folder: Where the feature goes.
-        policies: Texts of the policies that a sentence can name, by name.
-        is_over: Whether the budget of candidates is used up.
+        how: How it is reduced.
+        is_over: Whether the budget of candidates in virtual time is used up.
     """
+    name = broken.finding.name
+    reduced, last, problem = _reduce_live(broken, how) if how.live else _reduce(broken, how, is_over)
+    path = how.folder / f"{_slug(name)}.feature"
+    comments = [
+        f"{origin}, schedspec {written.own_version()}: {name}",
+        f"It breaks{' with ' if last.by else ''}{last.by}: {last.text}",
+    ]
+    scheduler = how.site.scheduler
+    lines = written.write(path, reduced, comments, last.thens, scheduler=scheduler, is_played=how.live is None)
+    return Written(path, lines, reduced.case.size, problem or _unconfirmed(path, last, how.site))
+
+
+def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Any, Finding, str]:
+    """Reduce in virtual time; return what was reduced, and the finding in it."""
     incident, signature = distribution.load("scheduler.incident"), distribution.load("scheduler.incident.signature")
     name = broken.finding.name
     wanted = signature.Broken(name, lambda case: {finding.name for finding in judge(case, _worlds(name)).findings})
-    reduced = incident.reduce_case(broken.finding.drawn, wanted, incident.Known(policies, is_over))
+    reduced = incident.reduce_case(broken.finding.drawn, wanted, incident.Known(how.policies, is_over))
     last = next(finding for finding in judge(reduced.case, _worlds(name)).findings if finding.name == name)
     reduced.case = last.case
-    path = folder / f"{_slug(name)}.feature"
-    comments = [
-        f"Found by schedspec {written.own_version()}, {origin}: {name}",
-        f"It breaks: {last.text}",
-    ]
-    lines = written.write(path, reduced, comments, last.thens)
-    return Written(path, lines, reduced.case.size, _unconfirmed(path, last))
+    return reduced, last, ""
+
+
+def _reduce_live(broken: Broken, how: How) -> tuple[Any, Finding, str]:
+    """Reduce on the cluster if the finding shows again; return what was reduced, the finding, and why it does not."""
+    assert how.live is not None
+    incident, signature = distribution.load("scheduler.incident"), distribution.load("scheduler.incident.signature")
+    finding, live = broken.finding, how.live()
+    wanted = signature.Broken(finding.name, lambda _: set())
+    if live.shows(finding.drawn, wanted):
+        reduced = incident.reduce_case(
+            finding.drawn, wanted, incident.Known(how.policies, live.is_over, shows=live.shows)
+        )
+        problem = ""
+    else:
+        names = {text: name for name, text in how.policies.items()}
+        reduced = incident.Reduced(
+            finding.drawn, wanted, finding.drawn.size, policy_name=names.get(finding.drawn.policy, "")
+        )
+        problem = f"it was seen once, and not in {how.site.needed} of {how.site.runs} runs more"
+    return reduced, replace(finding, case=reduced.case, thens=tuple(thens_of(reduced.case, finding.name))), problem
 
 
 def _worlds(name: str) -> Any:
@@ -59,9 +104,9 @@ def _worlds(name: str) -> Any:
     return distribution.load("scheduler.explore").Worlds(promise == "node-more", promise == "names")
 
 
-def _unconfirmed(path: Path, found: Finding) -> str:
+def _unconfirmed(path: Path, found: Finding, site: confirm.Site) -> str:
     name = found.name.partition(":")[0]
-    return confirm.unbroken(path, name if name in MONITORS else "")
+    return confirm.unbroken(path, name if name in MONITORS else "", site)
 
 
 def _slug(name: str) -> str:

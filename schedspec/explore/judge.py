@@ -30,6 +30,8 @@ class Finding:
     """The case that was judged."""
     thens: tuple[str, ...] = ()
     """Sentences that would hold if nothing were broken."""
+    by: str = ""
+    """The scheduler and its version, on a cluster."""
 
 
 @dataclass(slots=True)
@@ -38,6 +40,8 @@ class Judged:
 
     findings: list[Finding] = field(default_factory=list)
     reached: frozenset[str] = frozenset()
+    unjudged: str = ""
+    """Why the case was not judged; empty if it was."""
 
 
 def judge(case: Any, worlds: Any = None) -> Judged:

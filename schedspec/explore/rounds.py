@@ -1,6 +1,7 @@
-"""Run many seeds in rounds, on several processes. The result does not depend on the number of processes.
+"""Run many seeds in rounds. The result does not depend on how the cases of a round are played.
 
-1. Each round judges `ROUND` seeds. A seed may change a case that reached something new in an earlier round.
+1. Each round judges as many seeds as its player plays together. A seed may change a case that reached something new in
+   an earlier round.
 2. After a round, the results of its seeds are merged in the order of seeds.
 3. The next round's parents are the cases that reached something new, in the order of seeds.
 """
@@ -9,20 +10,56 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from .. import distribution
 from .judge import Finding, Judged, judge
 
 ROUND = 200
-"""Seeds of a round."""
+"""Seeds of a round in virtual time."""
 _CHUNK = 10
 """Seeds that a process gets at a time."""
 _MOST_PARENTS = 400
+
+Seed = tuple[int, Any]
+"""A seed, and the case that it may change, or None."""
+
+
+class Player(Protocol):
+    """Plays and judges the cases of a round."""
+
+    size: int
+    """Seeds of a round."""
+
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
+        """Return the case of each seed, and what was found in it."""
+
+    def close(self) -> None:
+        """End what the player started."""
+
+
+class Processes:
+    """Plays cases in virtual time, on several processes."""
+
+    size = ROUND
+
+    def __init__(self, policies: Mapping[str, str], jobs: int, may: Any = None) -> None:
+        self._one = partial(_one, policies=policies, may=may)
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(jobs, context, initializer=_ignore_interrupts) if jobs > 1 else None
+
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
+        if self._pool is None:
+            return map(self._one, seeds)
+        return self._pool.map(self._one, seeds, chunksize=_CHUNK)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +80,38 @@ class Explored:
     """The first of each signature."""
     times: dict[str, int] = field(default_factory=dict)
     """The number of seeds with each signature."""
+    unjudged: dict[str, int] = field(default_factory=dict)
+    """Why seeds were not judged: how many of each."""
 
-    def coverage(self) -> Iterator[str]:
-        """Yield which part of the space was reached, and which was not."""
+    def coverage(self, kinds: Collection[str] = ()) -> Iterator[str]:
+        """Yield which part of the space was reached, and which was not; of some kinds, by default of all."""
         space: Mapping[str, frozenset[str]] = distribution.load("scheduler.explore").SPACE
         for kind, names in space.items():
+            if kinds and kind not in kinds:
+                continue
             missing = sorted(name for name in names if f"{kind} {name}" not in self.reached)
             rest = f"; not {', '.join(missing)}" if missing else ""
             yield f"{kind}: {len(names) - len(missing)} of {len(names)}{rest}"
 
 
-def explore(
-    first: int, policies: Mapping[str, str], jobs: int, budget: Callable[[Explored], int], without: frozenset[str]
-) -> Explored:
+def explore(first: int, player: Player, budget: Callable[[Explored], int], without: frozenset[str]) -> Explored:
     """Judge seeds from `first` on.
 
     Args:
         first: The first seed.
-        policies: Texts of the policies that sentences can name, by name.
-        jobs: Number of processes; 1: this one.
+        player: Plays the cases; it is closed at the end.
         budget: Returns, before each round, how many seeds it may have; 0 ends the run.
         without: Monitors and promises that do not judge.
     """
     found = Explored()
     parents: list[Any] = []
-    pool = _pool(jobs) if jobs > 1 else None
     try:
-        while number := min(budget(found), ROUND):
+        while number := min(budget(found), player.size):
             begins = first + found.seeds
             seeds = [
                 (seed, parents[seed % len(parents)] if parents else None) for seed in range(begins, begins + number)
             ]
-            one = partial(_one, policies=policies)
-            judged = map(one, seeds) if pool is None else pool.map(one, seeds, chunksize=_CHUNK)
-            for (seed, _), (case, judgement) in zip(seeds, judged, strict=True):
+            for (seed, _), (case, judgement) in zip(seeds, player.play(seeds), strict=True):
                 _merge(found, seed, judgement, without)
                 if not judgement.reached <= found.reached:
                     found.reached |= judgement.reached
@@ -84,28 +119,29 @@ def explore(
             parents = parents[-_MOST_PARENTS:]
             found.seeds += number
     finally:
-        if pool is not None:
-            pool.shutdown(cancel_futures=True)
+        player.close()
     return found
 
 
 def _merge(found: Explored, seed: int, judged: Judged, without: frozenset[str]) -> None:
+    if judged.unjudged:
+        found.unjudged[judged.unjudged] = found.unjudged.get(judged.unjudged, 0) + 1
     for finding in judged.findings:
         if finding.name.partition(":")[0] not in without:
             found.broken.setdefault(finding.name, Broken(seed, finding))
             found.times[finding.name] = found.times.get(finding.name, 0) + 1
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts)
-
-
 def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run
 
 
-def _one(given: tuple[int, Any], policies: Mapping[str, str]) -> tuple[Any, Judged]:
-    seed, parent = given
-    room = distribution.load("scheduler.explore")
-    case = room.generate(room.Draw(seed, policies, parent))
+def _one(given: Seed, policies: Mapping[str, str], may: Any) -> tuple[Any, Judged]:
+    case = case_of(given, policies, may)
     return case, judge(case)
+
+
+def case_of(given: Seed, policies: Mapping[str, str], may: Any = None) -> Any:
+    """Return the case of a seed; `may` limits what it may use."""
+    room, (seed, parent) = distribution.load("scheduler.explore"), given
+    return room.generate(room.Draw(seed, policies, parent, may or room.EVERYTHING))

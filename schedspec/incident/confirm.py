@@ -63,6 +63,7 @@ class Ran:
     """Why not all of them passed; empty if they did."""
     records: list[ScenarioRecord] = field(default_factory=list)
     """Only scenarios that ran have one."""
+    results: list[results.Result] = field(default_factory=list)
 
     def finds(self, monitor: str) -> bool:
         """Whether a monitor finds something in a scenario."""
@@ -94,8 +95,8 @@ def run(features: Sequence[Path], site: Site = Site()) -> Ran:
     failed = [result for result in found if result.verdict != "passed"]
     if failed or not found:
         why = "\n".join(result.why for result in failed if result.why)
-        return Ran(why or ran.stdout.strip()[-800:] or "no scenario ran", seen)
-    return Ran("", seen)
+        return Ran(why or ran.stdout.strip()[-800:] or "no scenario ran", seen, found)
+    return Ran("", seen, found)
 
 
 def shows(site: Site, once: Callable[[], bool]) -> bool:

@@ -24,10 +24,12 @@ class Text:
 
     title: str
     policy: str
-    """`the policy "capacity"` or `the policy of "file.yaml"`."""
+    """The sentence after Given: `the policy "capacity"`, `the policy of "file.yaml"`."""
     thens: Sequence[str]
     comments: Sequence[str] = ()
     tags: Sequence[str] = ()
+    work: str = "jobs"
+    """The kind of work: `jobs`, or `gangs` for a scheduler without jobs."""
 
 
 def write_feature(case: Any, story: Any, text: Text) -> str:
@@ -42,7 +44,7 @@ def write_feature(case: Any, story: Any, text: Text) -> str:
         "And these priority classes:",
         [{"class": priority_class.name, "value": str(priority_class.value)} for priority_class in case.classes],
     )
-    lines += _steps(case, story)
+    lines += _steps(case, story, text.work)
     lines += [f"    {'And' if number else 'Then'} {then}" for number, then in enumerate(text.thens)]
     return "\n".join(lines) + "\n"
 
@@ -58,7 +60,7 @@ def _is_plain(queue: Any) -> bool:
     return bool(queue.name == "root" or queue == type(queue)("default") or queue == type(queue)("default", "root"))
 
 
-def _steps(case: Any, story: Any) -> Iterator[str]:
+def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
     """Yield the sentences of the steps: givens as long as possible, the last step as the When."""
     when_begun = False
     for number, step in enumerate(case.steps):
@@ -73,7 +75,7 @@ def _steps(case: Any, story: Any) -> Iterator[str]:
                 rest = story.rests[number + 1] if number + 1 < len(story.rests) else None
                 lead = "When" if when_begun else "And"
                 done = "are submitted" if when_begun else _what_became(step, rest)
-                yield from _table(f"{lead} these jobs {done}:", [_job(job) for job in step.work])
+                yield from _table(f"{lead} these {work} {done}:", [_job(job) for job in step.work])
                 if when_begun and not last:
                     yield from (f'    Then "{job.name}" runs or is refused' for job in step.work)
             case "Join":
@@ -84,7 +86,11 @@ def _steps(case: Any, story: Any) -> Iterator[str]:
             case "Change":
                 yield from _table("When these queues change:", [_queue(step.queue)])
             case "Complete":
-                yield f'    When "{step.job}" completes'
+                yield (
+                    f'    When "{step.job}" completes'
+                    if story.rests
+                    else f'    When whichever of "{step.job}" runs completes'
+                )
             case "Fail":
                 yield f'    When pod "{step.pod}" fails with exit code 1'
             case "Use":

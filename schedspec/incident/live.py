@@ -1,36 +1,51 @@
 """Judge cases on a cluster: each is written as a feature and runs with the scheduler's adapter.
 
 A feature shows an eviction or a wait if its sentence holds, and a broken rule if the monitor finds something in it.
+Exploration judges promises too.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import distribution
 from . import written
-from .confirm import Site, run, shows
+from .confirm import Ran, Site, run, shows
 from .feature import Text, write_feature
+
+OWED, TOLD = "owed", "told"
+"""The general promises that are asked of a scheduler on a cluster."""
+Finds = Callable[[Any, Ran], set[str]]
+"""Returns the signatures that a case and a run of it show."""
 
 
 class Live:
     """The test of a reduction on a cluster. It prints a line for each candidate: a run costs seconds."""
 
-    def __init__(self, site: Site, folder: Path, minutes: float) -> None:
-        self._site, self._folder, self._minutes = site, folder, minutes
+    def __init__(self, site: Site, folder: Path, minutes: float, finds: Finds | None = None) -> None:
+        self._site, self._folder, self._minutes, self._finds = site, folder, minutes, finds
         self._begun, self._tried = time.monotonic(), 0
         self._names = {text: name for name, text in written.known_policies().items()}
 
+    def is_over(self) -> bool:
+        """Whether the budget is used up."""
+        return time.monotonic() - self._begun > self._minutes * 60
+
     def shows(self, case: Any, wanted: Any) -> bool:
         """Whether enough runs of a case show the incident."""
-        feature = self._write(case, wanted)
+        room = distribution.load("scheduler.incident")
+        thens = room.thens_of(case, wanted, room.NOT_PLAYED) or thens_of(case, wanted.name)
+        feature = self.write(case, "candidate", thens)
         monitor = wanted.name.partition(":")[0] if type(wanted).__name__ == "Broken" else ""
 
         def once() -> bool:
             ran = run([feature], self._site)
+            if self._finds is not None:
+                return wanted.name in self._finds(case, ran)
             return ran.finds(monitor) if monitor else not ran.problem
 
         is_shown = shows(self._site, once)
@@ -42,12 +57,21 @@ class Live:
         )
         return is_shown
 
-    def _write(self, case: Any, wanted: Any) -> Path:
-        room = distribution.load("scheduler.incident")
-        feature, policy = self._folder / "candidate.feature", self._folder / "candidate.policy.yaml"
-        name = self._names.get(case.policy)
-        policy.write_text(case.policy, "utf-8")
-        given = f'the policy "{name}"' if name else f'the policy of "{policy.name}"'
-        thens = room.thens_of(case, wanted, room.NOT_PLAYED) or written.thens_of_monitor(wanted.name, "", case)
-        feature.write_text(write_feature(case, room.NOT_PLAYED, Text("A candidate", given, thens)), "utf-8")
+    def write(self, case: Any, name: str, thens: Sequence[str]) -> Path:
+        """Write a case as a feature of this name in the folder."""
+        scheduler, feature = self._site.scheduler, self._folder / f"{name}.feature"
+        policy = written.given_policy(feature, case.policy, self._names, scheduler)
+        text = Text("A candidate", policy, thens, work=written.kind_of_work(scheduler))
+        not_played = distribution.load("scheduler.incident").NOT_PLAYED
+        feature.write_text(write_feature(case, not_played, text), "utf-8")
         return feature
+
+
+def thens_of(case: Any, name: str) -> list[str]:
+    """Return the sentences that would hold if a monitor or a promise were not broken, of the subject of the case."""
+    promise = name.partition(":")[0]
+    if case.subject and promise == OWED:
+        return [f'"{case.subject}" runs']
+    if case.subject and promise == TOLD:
+        return [f'"{case.subject}" runs or is refused']
+    return written.thens_of_monitor(name, case.subject, case)

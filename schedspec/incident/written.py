@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import distribution
+from ..api.capabilities import Capability
 from ..monitors import MONITORS, protection
 from ..monitors.evictions import needless, needless_workload, repeated
+from ..schedulers import find
+from .confirm import OWN
 from .feature import Text, write_feature
 
 MOST_LINES = 30
@@ -25,7 +28,15 @@ def known_policies() -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in ordered if path.stem != "capacity-and-proportion"}
 
 
-def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] = (), *, is_played: bool = True) -> int:
+def write(
+    out: Path,
+    found: Any,
+    comments: Sequence[str],
+    thens: Sequence[str] = (),
+    *,
+    scheduler: str = OWN,
+    is_played: bool = True,
+) -> int:
     """Write the feature of a reduced case; returns its number of lines.
 
     Args:
@@ -33,21 +44,42 @@ def write(out: Path, found: Any, comments: Sequence[str], thens: Sequence[str] =
         found: What `scheduler.incident` reduced.
         comments: Comments on the origin of the case.
         thens: The sentences that judge; by default those of the incident.
+        scheduler: The scheduler that the feature is for.
         is_played: Whether our scheduler shows what becomes of the work.
     """
     room = distribution.load("scheduler.incident")
-    name = f'the policy "{found.policy_name}"'
     out.parent.mkdir(parents=True, exist_ok=True)
-    if not found.policy_name:
-        beside = out.with_suffix(".policy.yaml")
-        beside.write_text(found.case.policy, "utf-8")
-        name = f'the policy of "{beside.name}"'
+    policy = given_policy(out, found.case.policy, {found.case.policy: found.policy_name}, scheduler)
     story = room.play(found.case) if is_played else room.NOT_PLAYED
     rule = getattr(found.signature, "name", "")
     sentences = [*thens] or room.thens_of(found.case, found.signature, story) or thens_of_monitor(rule, "", found.case)
-    text = write_feature(found.case, story, Text(title_of_monitor(rule) or found.title, name, sentences, comments))
+    title = title_of_monitor(rule) or found.title
+    text = write_feature(found.case, story, Text(title, policy, sentences, comments, work=kind_of_work(scheduler)))
     out.write_text(text, "utf-8")
     return len(text.splitlines())
+
+
+def given_policy(out: Path, policy: str, names: Mapping[str, str], scheduler: str) -> str:
+    """Return the sentence that names a policy in a feature; write the policy beside it if it has no name.
+
+    Args:
+        out: The feature.
+        policy: The text of the policy.
+        names: Names of policies by text; an empty name is none.
+        scheduler: The scheduler; one without policies preempts by priority.
+    """
+    if find(scheduler).missing(Capability.POLICY):
+        return "work of higher priority takes the room of work of lower priority"
+    if name := names.get(policy):
+        return f'the policy "{name}"'
+    beside = out.with_suffix(".policy.yaml")
+    beside.write_text(policy, "utf-8")
+    return f'the policy of "{beside.name}"'
+
+
+def kind_of_work(scheduler: str) -> str:
+    """Return the kind of work in features for a scheduler."""
+    return "gangs" if find(scheduler).missing(Capability.JOBS) else "jobs"
 
 
 def title_of_monitor(rule: str) -> str:

@@ -1,12 +1,28 @@
 """Explore the scheduler: draw random small cases, check the promises that hold in every case, and measure coverage.
 
-1. `generate` draws a case from a seed, or changes one that reached something new; `policies` draws its policy.
+1. `generate` draws a case from a seed, or changes one that reached something new; `policies` draws its policy, and
+   `vocabulary` leaves out what a scheduler does not know.
 2. `promises` lists the promises that a case breaks; the caller adds the monitors of scenarios.
 3. `reach` lists the actions, plugins, switches and reasons that a case reached.
 """
 
 from .generate import Draw, generate
-from .promises import PROMISES, Promise, Worlds, break_promises
+from .owed import owed_jobs
+from .promises import PROMISES, Promise, Worlds, alive_jobs, break_promises
 from .reach import SPACE, reach_of
+from .vocabulary import EVERYTHING, Vocabulary
 
-__all__ = ["PROMISES", "SPACE", "Draw", "Promise", "Worlds", "break_promises", "generate", "reach_of"]
+__all__ = [
+    "EVERYTHING",
+    "PROMISES",
+    "SPACE",
+    "Draw",
+    "Promise",
+    "Vocabulary",
+    "Worlds",
+    "alive_jobs",
+    "break_promises",
+    "generate",
+    "owed_jobs",
+    "reach_of",
+]

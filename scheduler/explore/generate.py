@@ -32,6 +32,7 @@ from ..incident.case import (
 )
 from ..incident.play import policy_of
 from .policies import draw_policy
+from .vocabulary import EVERYTHING, Vocabulary, limited
 
 GPU = "nvidia.com/gpu"
 _SPACES: tuple[tuple[str, ...], ...] = (("cpu",), ("cpu",), (GPU,), (GPU,), ("cpu", GPU))
@@ -46,24 +47,26 @@ class Draw:
     Attributes:
         policies: Texts of the policies that a sentence can name, by name.
         parent: A case that reached something new: half of the draws change it instead of beginning anew.
+        may: What the case may use.
     """
 
     seed: int
     policies: Mapping[str, str]
     parent: Case | None = None
+    may: Vocabulary = EVERYTHING
 
 
 def generate(draw: Draw) -> Case:
     """Return the case of a draw."""
     random = Random(draw.seed)
     if draw.parent is not None and random.random() < 0.5:
-        return _changed(random, draw.parent, draw.policies)
-    return _Generator(random, draw.policies).case()
+        return limited(_changed(random, draw.parent, draw), draw.may)
+    return limited(_Generator(random, draw).case(), draw.may)
 
 
 class _Generator:
-    def __init__(self, random: Random, policies: Mapping[str, str]) -> None:
-        self._random, self._policies = random, policies
+    def __init__(self, random: Random, draw: Draw) -> None:
+        self._random, self._policies, self._may = random, draw.policies, draw.may
         self._space: tuple[str, ...] = random.choice(_SPACES)
         self._has_classes = random.random() < 0.6
         self._queues: tuple[Queue, ...] = ()
@@ -71,7 +74,7 @@ class _Generator:
 
     def case(self) -> Case:
         random = self._random
-        policy = draw_policy(random, self._policies)
+        policy = draw_policy(random, self._policies, may_change=self._may.has_policy_files)
         plugin = policy_of(policy).plugin("capacity")
         self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2, 2, 3, 4)) + 1))
         self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
@@ -99,7 +102,7 @@ class _Generator:
         pods = random.choice((1, 1, 1, 2, 2, 3, 4))
         minimum = pods if random.random() < 0.7 else random.randint(1, pods)
         parents = {queue.parent for queue in self._queues}
-        leaves = [queue.name for queue in self._queues if queue.name not in parents]
+        leaves = [queue.name for queue in self._queues if queue.name not in parents] or ["default"]
         return Work(
             name,
             random.choice(leaves) if random.random() < 0.95 else "default",
@@ -180,7 +183,7 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
             step = Leave(random.choice(case.nodes).name)
         case 1:
             step = Join((draw.node(f"n{len(case.all_nodes) + 1}"),))
-        case 2 | 3:
+        case 2 | 3 if case.queues:
             old = random.choice(case.queues)
             step = Change(_in_order(replace(draw.queue(old.name, old.parent), reclaimable=old.reclaimable), case))
         case 4 | 5 if before:
@@ -200,9 +203,9 @@ def _in_order(queue: Queue, case: Case) -> Queue:
     return _within_parents([queue, *(other for other in case.queues if other.name != queue.name)])[0]
 
 
-def _changed(random: Random, parent: Case, policies: Mapping[str, str]) -> Case:
+def _changed(random: Random, parent: Case, given: Draw) -> Case:
     """Return a case that differs from its parent in one to three things."""
-    draw = _Generator(random, policies)
+    draw = _Generator(random, given)
     draw._space = tuple(name for name, _ in parent.all_nodes[0].has)
     draw._nodes, draw._queues, draw._has_classes = parent.nodes, parent.queues, bool(parent.classes)
     case = parent
@@ -211,14 +214,15 @@ def _changed(random: Random, parent: Case, policies: Mapping[str, str]) -> Case:
             case 0:
                 case = _with_change(random, case, draw)
             case 1:
-                case = replace(case, policy=draw_policy(random, policies))
+                text = draw_policy(random, given.policies, may_change=given.may.has_policy_files)
+                case = replace(case, policy=text)
             case 2:
                 old = random.choice(case.jobs)
                 case = map_work(case, {old.name: draw.work(old.name)})
             case 3:
                 node = random.choice(case.nodes)
                 case = map_nodes(case, {node.name: draw.node(node.name)})
-            case 4:
+            case 4 if case.queues:
                 queue = random.choice(case.queues)
                 case = map_queues(case, {queue.name: draw.queue(queue.name, queue.parent)})
                 case = replace(case, queues=tuple(_within_parents(list(case.queues))))

@@ -23,11 +23,11 @@ _CHANGES = 200
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
 
 
-def draw_policy(random: Random, policies: Mapping[str, str]) -> str:
+def draw_policy(random: Random, policies: Mapping[str, str], *, may_change: bool) -> str:
     """Return the text of a policy."""
     evicting = sorted(name for name, text in policies.items() if "reclaim" in text or "preempt" in text)
-    text = policies[random.choice(evicting if random.random() < 0.5 else sorted(policies))]
-    return text if random.random() < 0.6 else _changed(text, random.randrange(_CHANGES))
+    text = policies[random.choice(evicting if evicting and random.random() < 0.5 else sorted(policies))]
+    return text if random.random() < 0.6 or not may_change else _changed(text, random.randrange(_CHANGES))
 
 
 @lru_cache(4096)

@@ -266,7 +266,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
     try:
         if case.work:
             if not known.is_live:
-                _shrink(tester, found, known.policies)
+                _shrink(tester, known.policies)
             steps = _submitted(tester, wanted, known)
             if steps is None:
                 raise IncidentError(
@@ -275,7 +275,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
                 )
             tester.best = steps
             merge_steps(tester)
-        _shrink(tester, found, known.policies)
+        _shrink(tester, known.policies)
         merge_steps(tester)
         simplify_names(tester)
     except OutOfBudgetError:
@@ -287,6 +287,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
         found.notes.append("the budget was used up: this may not be the smallest case")
         tester.best = renamed(tester.best)  # names of the state reach no sentence
     found.case, found.tried = tester.best, tester.tried
+    found.policy_name = next((name for name, text in known.policies.items() if text == found.case.policy), "")
     return found
 
 
@@ -301,13 +302,13 @@ def _submitted(tester: Tester, wanted: Signature, known: Known) -> Case | None:
     return None
 
 
-def _shrink(tester: Tester, found: Reduced, policies: Mapping[str, str]) -> None:
+def _shrink(tester: Tester, policies: Mapping[str, str]) -> None:
     """Reduce in the fixed order until nothing changes."""
     while True:
         before = tester.best
         remove_objects(tester)
         simplify_fields(tester)
-        found.policy_name = simplify_policy(tester, policies)
+        simplify_policy(tester, policies)
         simplify_amounts(tester)
         if tester.best == before:
             return

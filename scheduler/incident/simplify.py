@@ -81,16 +81,15 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
 # ------------------------------------------------------------------------------------------------------------- policy
 
 
-def simplify_policy(tester: Tester, known: Mapping[str, str]) -> str:
-    """Cut the policy down, or use a known policy. Return the name of the known policy, or an empty text."""
-    for name, text in known.items():
+def simplify_policy(tester: Tester, known: Mapping[str, str]) -> None:
+    """Use a known policy, or cut the policy down."""
+    for text in known.values():
         if tester.best.policy == text or tester.take(replace(tester.best, policy=text)):
-            return name
+            return
     parts = list(_policy_parts(_read(tester.best.policy)))
     remove_parts(tester, parts, (lambda case, gone: replace(case, policy=_without(case.policy, gone)),))
     if (tidy := _tidy(tester.best.policy)) != tester.best.policy:
         tester.take(replace(tester.best, policy=tidy))
-    return ""
 
 
 _Part = tuple[str, ...]

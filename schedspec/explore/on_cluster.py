@@ -1,0 +1,153 @@
+"""Play cases on a cluster with any scheduler, a round in one run of pytest, and judge them by their records.
+
+The monitors that hold of the scheduler judge every scenario. Two promises are asked beside them:
+
+* `told`: each piece of work runs, or the scheduler says why it waits.
+* `owed`: the only job that waits fits on idle room that its queue is owed. It gets the time of a usual wait to run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .. import distribution
+from ..api.kinds import Kind
+from ..incident.confirm import Ran, Site, run
+from ..incident.live import OWED, TOLD, Live, thens_of
+from ..report.record import UID, Judgement, ScenarioRecord
+from .judge import Finding, Judged
+from .rounds import Seed, case_of
+
+ROUND = 10
+"""Scenarios of one run of pytest."""
+_DECIDED = re.compile(r'^"([^"]+)" runs or is refused$')
+_RUNS = re.compile(r'^"([^"]+)" runs$')
+_NAMES = re.compile(r'"[^"]*"')
+
+
+class OnCluster:
+    """Plays the cases of a round on a cluster."""
+
+    size = ROUND
+
+    def __init__(self, site: Site, policies: Mapping[str, str], may: Any, folder: Path) -> None:
+        self._site, self._policies, self._may = site, policies, may
+        self._live = Live(site, folder, 0)
+
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
+        room = distribution.load("scheduler.explore")
+        cases = {f"seed-{seed[0]}": case_of(seed, self._policies, self._may) for seed in seeds}
+        ran = run([self._live.write(case, name, _decided(case)) for name, case in cases.items()], self._site)
+        for name, case in cases.items():
+            record = next((record for record in ran.records if Path(record.feature_file).stem == name), None)
+            if record is None or not _is_judged(record):
+                yield case, Judged(unjudged=_why(name, record, ran))
+                continue
+            findings = [*judge_record(case, record)]
+            findings += [] if findings else self._owed(case, record, name)
+            once = {finding.name: finding for finding in reversed(findings)}
+            yield (
+                case,
+                Judged([*once.values()][::-1], room.reach_of(case, distribution.load("scheduler.incident").NOT_PLAYED)),
+            )
+
+    def _owed(self, case: Any, record: ScenarioRecord, name: str) -> Iterator[Finding]:
+        """Yield the job that still does not run if a scenario waits for it."""
+        for job in _owed_jobs(case, record):
+            asked = replace(case, subject=job)
+            again = run([self._live.write(asked, f"{name}-owed", thens_of(asked, OWED))], self._site)
+            yield from (finding for record in again.records for finding in judge_record(asked, record))
+
+    def close(self) -> None:
+        """Leave the cluster for the next run."""
+
+
+def names_in(case: Any, ran: Ran) -> set[str]:
+    """Return the signatures of what a run of a case shows."""
+    return {finding.name for record in ran.records for finding in judge_record(case, record)}
+
+
+def judge_record(case: Any, record: ScenarioRecord) -> Iterator[Finding]:
+    """Yield what the monitors found in a scenario, and the promise that a sentence of it shows to be broken."""
+    by = f"{record.scheduler.name} {record.scheduler.version}".rstrip()
+    for found in record.findings:
+        name = f"{found.monitor}: {_act_of(found, record)}"
+        about = UID.sub("", found.about).rpartition("/")[2]
+        yield _finding(name, f"{about}: {found.text}", case, _job_of(found, record), by)
+    failed = next((sentence.text for sentence in record.sentences if sentence.verdict == "failed"), "")
+    if match := _DECIDED.search(failed):
+        yield _finding(TOLD, f"{match[1]} neither runs nor is refused", case, match[1], by)
+    elif (match := _RUNS.search(failed)) and match[1] in _owed_jobs(case, record):
+        yield _finding(OWED, f"{match[1]} waits beside idle room that its queue is owed", case, match[1], by)
+
+
+def _finding(name: str, text: str, case: Any, job: str, by: str) -> Finding:
+    about = replace(case, subject=job if any(work.name == job for work in case.jobs) else "")
+    return Finding(name, text, about, about, tuple(thens_of(about, name)), by)
+
+
+def _is_judged(record: ScenarioRecord) -> bool:
+    """Whether a scenario came to its end, a monitor spoke, or a sentence that judges failed."""
+    failed = next((sentence.text for sentence in record.sentences if sentence.verdict == "failed"), "")
+    return record.verdict == "passed" or bool(record.findings or _DECIDED.search(failed))
+
+
+def _why(name: str, record: ScenarioRecord | None, ran: Ran) -> str:
+    """Return why a scenario was not judged, without its names, so that equal causes count together."""
+    failed = (
+        next((sentence.text for sentence in record.sentences if sentence.verdict == "failed"), "") if record else ""
+    )
+    if failed:
+        return f"a step failed: {_NAMES.sub('…', failed)}"
+    row = next((result for result in ran.results if Path(result.feature).stem == name), None)
+    text = (row.why if row is not None else ran.problem) or (record.headline if record is not None else "")
+    return _NAMES.sub("…", text.splitlines()[0] if text else "no record")
+
+
+def _decided(case: Any) -> list[str]:
+    alive = distribution.load("scheduler.explore").alive_jobs(case)
+    return [f'"{work.name}" runs or is refused' for work in alive]
+
+
+def _act_of(found: Judgement, record: ScenarioRecord) -> str:
+    """Return the action of the eviction that a monitor found, `evict` if the scheduler names none, or `bind`."""
+    about = found.about.rpartition("/")[2]
+    acts = [act for act in record.acts if about in (act.pod, act.group)]
+    act = min(acts, key=lambda act: abs(act.at - found.at), default=None)
+    return "bind" if act is None or act.act == "bind" else act.action or act.act
+
+
+def _job_of(found: Judgement, record: ScenarioRecord) -> str:
+    """Return the job that a finding is about; empty if it is about a queue."""
+    about = found.about.rpartition("/")[2]
+    return next((_workload(story.moments[-1]) for story in _pods(record) if about in (story.name, _group(story))), "")
+
+
+def _owed_jobs(case: Any, record: ScenarioRecord) -> list[str]:
+    """Return the job that waits at the end although it is owed room, if no other job waits."""
+    placed: dict[str, dict[str, str]] = {}
+    for story in _pods(record):
+        last = [moment for moment in story.moments if not moment.cleanup][-1:]
+        for moment in last:
+            if moment.change != "gone" and moment.state.get("node") and moment.state.get("phase") != "Succeeded":
+                placed.setdefault(_workload(moment), {})[story.name] = str(moment.state["node"])
+    room, play = distribution.load("scheduler.explore"), distribution.load("scheduler.incident.play")
+    waiting = [work for work in room.alive_jobs(case) if len(placed.get(work.name, ())) < work.pods]
+    owed = [work.name for work in room.owed_jobs(case, play.Story(rests=[play.Rest(placed, {})]))]
+    return owed if len(waiting) == 1 else []
+
+
+def _pods(record: ScenarioRecord) -> list[Any]:
+    return [story for story in record.objects if story.kind == Kind.POD]
+
+
+def _workload(moment: Any) -> str:
+    return str(moment.state.get("workload", ""))
+
+
+def _group(story: Any) -> str:
+    return str(story.moments[-1].state.get("group", ""))

@@ -1,0 +1,65 @@
+"""What a scheduler is asked: what its adapter knows, within the level of a profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import distribution
+from ..api.capabilities import Capability
+from ..conformance.levels import Level
+from ..conformance.policy_needs import needs_of_policy
+from ..incident.written import known_policies
+from ..monitors import Rules
+from ..schedulers import Adapter
+
+_NEEDS = {
+    "capability": Capability.AMOUNTS,
+    "deserved": Capability.AMOUNTS,
+    "guarantee": Capability.AMOUNTS,
+    "weight": Capability.WEIGHTS,
+    "parent": Capability.HIERARCHY,
+    "priority": Capability.QUEUE_PRIORITY,
+}
+_COLUMNS = {
+    Level.CORE: frozenset({"capability"}),
+    Level.EXTENDED: frozenset(_NEEDS) - {"priority"},
+    Level.DIALECT: frozenset(_NEEDS),
+}
+"""The fields of queues that a level asks for."""
+
+
+def vocabulary(adapter: Adapter, level: Level | None) -> Any:
+    """Return what a case may use with a scheduler on a cluster. Pods do not fail: live, one that waits would too."""
+    knows = {capability for capability in Capability if adapter.missing(capability) is None}
+    level = level or Level.DIALECT
+    return distribution.load("scheduler.explore").Vocabulary(
+        columns=frozenset(column for column in _COLUMNS[level] if _NEEDS[column] in knows),
+        has_queues=Capability.QUEUES in knows,
+        has_spare_pods=Capability.SPARE_PODS in knows and level is not Level.CORE,
+        has_protection=Capability.PROTECTION in knows and level is not Level.CORE,
+        has_policy_files=Capability.POLICY_FILES in knows and level is Level.DIALECT,
+        has_policy_changes=Capability.POLICY_REFUSAL in knows and level is Level.DIALECT,
+        has_failures=False,
+    )
+
+
+def policies(adapter: Adapter, level: Level | None) -> dict[str, str]:
+    """Return our texts of the policies that the scheduler has under their names, and that the level asks for."""
+    own = distribution.folder("templates") / adapter.templates / "policies"
+    names = {path.stem for path in own.glob("*.yaml")} if adapter.missing(Capability.POLICY_FILES) else None
+    return {
+        name: text
+        for name, text in known_policies().items()
+        if (names is None or name in names) and _is_asked(adapter, level, name, text)
+    }
+
+
+def _is_asked(adapter: Adapter, level: Level | None, name: str, text: str) -> bool:
+    needs = needs_of_policy(name) - {Capability.POLICY}
+    if level is Level.CORE and ("reclaim" in Rules(text).actions or Capability.HIERARCHY in needs):
+        return False
+    if level in (Level.CORE, Level.EXTENDED) and not needs.isdisjoint({Capability.ACTIONS, Capability.CARDS}):
+        return False
+    return all(
+        adapter.missing(capability) is None for capability in needs if adapter.missing(Capability.QUEUES) is None
+    )
