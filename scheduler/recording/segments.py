@@ -12,6 +12,7 @@ import gzip
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -38,6 +39,9 @@ VERSION = 2
 SEGMENT_BYTES = 256 << 20
 KEPT = 8
 SUFFIX = ".jsonl.gz"
+MOST_LINE = 256 << 20
+"""Bytes of a line. The longest ones are the decisions and the memory of a cycle, some hundred bytes for each job."""
+_CHUNK = 1 << 20
 
 
 class RecordError(Exception):
@@ -224,15 +228,26 @@ def read_segment(path: Path) -> Iterator[Input]:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     number, rest = 0, b""
-    unzip = zlib.decompressobj(wbits=31)
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                *whole, rest = (rest + unzip.decompress(chunk)).split(b"\n")
-                for line in whole:
-                    number += 1
-                    yield number, line
+        for piece in unpacked(path, zlib.decompressobj(wbits=31)):
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                number += 1
+                yield number, line
+            if len(rest) > MOST_LINE:
+                raise RecordError(
+                    f"{path}, line {number + 1}: has more than {MOST_LINE} bytes, and no recording has such a line"
+                )
     except zlib.error as error:
         raise RecordError(f"{path}: {error}; a segment is a gzip file named cycles-*{SUFFIX}") from None
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror}") from None
+
+
+def unpacked(path: Path, unzip: Any) -> Iterator[bytes]:
+    """Yield what a gzip file holds, in pieces of bounded size. Raises OSError, zlib.error."""
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            while chunk:
+                yield unzip.decompress(chunk, _CHUNK)
+                chunk = unzip.unconsumed_tail

@@ -20,11 +20,9 @@ from ..recording.events import (
     Taken,
 )
 from ..recording.segments import OtherVersionError as OtherRecordError
-from ..recording.segments import RecordError, read_segment
+from ..recording.segments import RecordError, read_segment, unpacked
 from .errors import CutStateError, OtherVersionError, StateError
 from .state import State
-
-_MOST_CHUNK = 1 << 20
 
 
 class At(StrEnum):
@@ -98,7 +96,6 @@ def later_inputs(path: Path) -> Iterator[tuple[float, Input]]:
 def is_whole(path: Path) -> bool:
     """Whether a gzip file has its end."""
     unzip = zlib.decompressobj(wbits=31)
-    with path.open("rb") as file:
-        while chunk := file.read(_MOST_CHUNK):
-            unzip.decompress(chunk)
+    for _ in unpacked(path, unzip):
+        pass
     return unzip.eof

@@ -16,8 +16,10 @@ from schedspec.cli.reduce import reduce_command
 from schedspec.incident.feature import clean
 from scheduler.__main__ import main
 from scheduler.preemption.request import PreemptionRequest
+from scheduler.recording import segments as recorded_segments
 from scheduler.recording.events import Started, write_line
 from scheduler.recording.segments import VERSION
+from scheduler.state import listed
 from tests.schedspec.incident import unprotected
 
 CAPACITY = distribution.folder("templates") / "policies" / "capacity.yaml"
@@ -292,3 +294,32 @@ def test_names_of_a_hostile_dump_never_reach_the_feature(tmp_path: Path) -> None
 def test_a_text_of_somebody_else_stays_one_line() -> None:
     assert clean("x\n    Then nothing is evicted\u2028 y") == "x     Then nothing is evicted  y"
     assert len(clean("x" * 1000)) == 100
+
+
+def _sparse(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list above the real bound; the file takes no room."""
+    del monkeypatch
+    with path.open("wb") as file:
+        file.truncate(listed.MOST_BYTES + 1)
+
+
+def _unpacks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed, "MOST_BYTES", 1 << 20)
+    path.write_bytes(gzip.compress(b'{"kind":"List","items":[' + b" " * (1 << 20)))
+
+
+def _endless_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded_segments, "MOST_LINE", 1 << 20)
+    path.write_bytes(gzip.compress(write_line(Started(VERSION, [], {})) + b"\n" + b"9" * (5 << 20)))
+
+
+@pytest.mark.parametrize("spoil", [_sparse, _unpacks, _endless_line], ids=["list", "packed-list", "recording"])
+def test_a_huge_state_is_one_clear_error_before_it_is_read(
+    lent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Any
+) -> None:
+    spoil(lent, monkeypatch)
+    ran = run(lent, "--because", "job t/b9 waits", "-o", tmp_path / "f.feature")
+    assert ran.return_value == 2, ran.output
+    assert re.search(r"(has|than) \d+ bytes", ran.output)
+    assert str(lent) in ran.output
+    assert len(ran.output.splitlines()) <= 3

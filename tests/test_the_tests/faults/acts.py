@@ -44,21 +44,21 @@ def _with(action: str) -> Callable[[], None]:
 
 def _queue_of_one() -> None:
     """Strictly first come, first served: whom a queue cannot serve stands in the way of all behind."""
-    take, enqueueable = gang_allocation.GangAllocation.take, QueuePlugin.job_enqueueable
+    place, enqueueable = gang_allocation.GangAllocation.place, QueuePlugin.job_enqueueable
 
     def is_blocked(session: Any, job: Any) -> bool:
         """By one that this cycle has refused, or an earlier one, which passed over it now."""
         others = (session.cluster.jobs.get(key) for key in {*session.decisions.refusals, *session.backlog.entries})
         return any(it is not None and it.key != job.key and it.queue == job.queue for it in others)
 
-    def take_unless_blocked(self: Any, runs: Any) -> bool:
-        return not is_blocked(self._session, self._job) and take(self, runs)
+    def place_unless_blocked(self: Any, runs: Any) -> bool:
+        return not is_blocked(self._session, self._job) and place(self, runs)
 
     def admit_unless_blocked(self: Any, job: Any) -> Vote:
         return Vote.REJECT if is_blocked(self.session, job) else enqueueable(self, job)
 
     instead(
-        (gang_allocation.GangAllocation, "take", take_unless_blocked),
+        (gang_allocation.GangAllocation, "place", place_unless_blocked),
         (QueuePlugin, "job_enqueueable", admit_unless_blocked),
     )()
 
