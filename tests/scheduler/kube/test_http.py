@@ -88,7 +88,7 @@ def kept_mb() -> float:
     return tracemalloc.get_traced_memory()[0] / 1e6
 
 
-async def test_connections_that_a_burst_needed_are_closed_when_they_have_been_idle_for_long() -> None:
+async def test_connections_that_a_burst_needed_are_closed_once_they_idle() -> None:
     async with standing_in(lambda request: Reply(body=POD), limit=8, idle_seconds=0.05) as (server, client):
         server.pause = 0.05  # so that each request has a connection of its own
         await asyncio.gather(*(client.get(PODS, "p", "ns") for _ in range(8)))
