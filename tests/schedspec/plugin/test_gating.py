@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ STEPS = '''
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import Unmet
 from schedspec.gherkin.step_decorators import given as own_given, then as own_then
+from schedspec.schedulers import UnsuitableClusterError
 
 @own_given("a tree of queues", needs=(Capability.QUEUES, Capability.HIERARCHY))
 def tree():
@@ -31,6 +33,11 @@ def otherwise():
 def evicted(number, more):
     """It is not met either."""
     raise Unmet(f"{number} evictions", "none")
+
+@own_then("it suits no installation")
+def unsuitable():
+    """The scheduler is not the run's to configure."""
+    raise UnsuitableClusterError("known lacks this policy here (another setting)")
 
 @own_then("it breaks")
 def breaks():
@@ -99,6 +106,16 @@ def test_an_unknown_need_is_refused(specs: Run) -> None:
     result = specs(f="Feature: f\n  @needs-hirarchy\n  Scenario: s\n    Then all is well\n")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*unknown tag @needs-hirarchy; is @needs-hierarchy meant?*"])
+
+
+def test_what_an_installation_does_not_permit_is_lacking_too(specs: Run, adapters: Path) -> None:
+    (adapters / "known.yaml").write_text(ENTRY % (adapters.name, "s", "", ""))  # nor is it a known difference
+    feature = "Feature: f\n  Scenario: s\n    Then it suits no installation\n"
+    result = specs("--scheduler", "my_adapters:Known", "-rs", "--out", "out", steps=STEPS, f=feature)
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["SKIPPED*known lacks this policy here (another setting)"])
+    (row,) = json.loads((adapters / "out" / "results.json").read_text("utf-8"))["results"]
+    assert (row["verdict"], row["why"]) == ("lacks", "known lacks this policy here (another setting)")
 
 
 OUTLINE = (
