@@ -95,6 +95,12 @@ SERVED: Final[dict[Kind, Resource]] = {
 BUILT_IN_QUEUES: Final = ("root", "default")
 """Queues that the scheduler creates and that cannot be deleted."""
 
+KUEUE_DEFAULT: Final = "schedspec-default"
+"""Name of Kueue's objects for the queue `default`.
+
+Others have a ClusterQueue `default`. In a namespace with a LocalQueue `default` Kueue would admit every Job as a whole.
+"""
+
 QUEUE_COMMAND_NAMESPACE: Final = "kube-system"
 """Namespace of Commands to queues. The scheduler under test accepts them only here, where tenants have no rights."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ..api.kinds import GANGS, Kind
+from ..api.kinds import GANGS, KUEUE_DEFAULT, Kind
 from ..api.marks import READ, USUAL
 from .history import Object, View
 
@@ -106,7 +106,8 @@ def queue_of(view: View, workload: str) -> str:
 def queue_named_by(group: Object) -> str:
     """Return the queue that a PodGroup or a Workload names."""
     spec = group.get("spec") or {}
-    return str(spec.get("queue") or spec.get("queueName") or "default")
+    found = str(spec.get("queue") or spec.get("queueName") or "default")
+    return "default" if found == KUEUE_DEFAULT else found
 
 
 def is_gated(pod: Object) -> bool:

@@ -26,6 +26,8 @@ class Installable(Adapter):
 
     place: ClassVar[deployed.Place]
     """Where the scheduler runs in a cluster."""
+    runs_beside: ClassVar[bool] = True
+    """Whether the user's programs can run beside an installation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,21 +59,28 @@ class Installable(Adapter):
         """Whether the run needs no programs: the scheduler is installed, or the user names its images.
 
         Raises:
-            AdapterError: the installed scheduler cannot be used.
+            AdapterError: the installed scheduler cannot be used, or nothing can run beside it.
             DockerError: an image is missing.
         """
         for image in self.images:
             program_image.require(image)
-        access = before_boot.running(settings) if folder is None and not self.in_pods else None
+        access = before_boot.running(settings)
         if access is None:
             return bool(self.images)
         api = Api(*access)
         try:
             version = deployed.installed(api, self.place)
-            self.is_installed = bool(version)
-            if version:
+            if version and (self.in_pods or (folder is not None and not self.runs_beside)):
+                raise AdapterError(
+                    f"{self.name} {version} is installed in this cluster, and another one would run beside it\n"
+                    f"  where: context {access.context}\n"
+                    "  do next: leave out --scheduler-in-cluster, --scheduler-image and --scheduler-binaries, to use "
+                    "the installed one, or name another cluster"
+                )
+            self.is_installed = bool(version) and folder is None
+            if self.is_installed:
                 self.require_usable(api, version)
-            return self.is_installed
+            return self.is_installed or bool(self.images)
         finally:
             api.close()
 

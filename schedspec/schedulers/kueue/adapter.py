@@ -46,6 +46,7 @@ class Kueue(Installable):
     name: ClassVar[str] = "kueue"
     programs: ClassVar[Sequence[str]] = (PROGRAM,)
     place: ClassVar[Place] = deployed.PLACE
+    runs_beside: ClassVar[bool] = False
     templates: ClassVar[str] = "kueue"
     sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {

@@ -30,7 +30,7 @@ from typing import Any, Final
 
 from kubernetes.utils.quantity import parse_quantity
 
-from ...api.kinds import LEVELS
+from ...api.kinds import KUEUE_DEFAULT, LEVELS
 from .policy import KueuePolicy
 
 Object = dict[str, Any]
@@ -91,9 +91,9 @@ def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: Kueue
             own = _rest(queue.nominal, children[queue.name])
             objects.append(_cohort(queue.name, parent, own, managed, _limit(queue, managed)))
         else:
-            name = f"{FLAVOR}-{DEFAULT}" if queue.name == DEFAULT else queue.name  # others have a `default`
+            name = KUEUE_DEFAULT if queue.name == DEFAULT else queue.name
             objects.append(_made("ClusterQueue", name, _cluster_queue(queue, parent, resources, managed, policy)))
-            objects.append(_made("LocalQueue", queue.name, {"clusterQueue": name}))
+            objects.append(_made("LocalQueue", name, {"clusterQueue": name}))
     return objects
 
 
@@ -133,7 +133,7 @@ def _by_use(queues: Sequence[_Queue], total: Amounts, resources: Sequence[str], 
     flavors = [{"name": FLAVOR, "resources": quotas}]
     group = {"coveredResources": list(resources), "flavors": flavors}
     spec = {"namespaceSelector": {}, "resourceGroups": [group], **policy.clusterQueue}
-    # The LocalQueue `default` is there already, and its ClusterQueue is immutable.
+    # The LocalQueue of the queue `default` is there already, and its ClusterQueue is immutable.
     weights = {
         queue.name: _shown(queue.nominal.get("cpu", Decimal(queue.weight))) for queue in queues if queue.name != DEFAULT
     }

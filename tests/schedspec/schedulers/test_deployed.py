@@ -327,7 +327,27 @@ class TestBeforeBoot:
         assert not adapter.is_provided(self.SETTINGS, None)
         server.install(adapter.place, "registry.example/it:v1", yaml.safe_dump(CONFIGURATION))
         assert adapter.is_provided(self.SETTINGS, None)
-        assert not adapter.is_provided(self.SETTINGS, Path("programs")), "the user's programs take precedence"
+
+    def test_the_users_volcano_takes_precedence(self, server: Server) -> None:
+        server.install(Volcano.place, "registry.example/it:v1", "")
+        assert not Volcano().is_provided(self.SETTINGS, Path("programs"))
+
+    @pytest.mark.parametrize(
+        ("adapter", "in_pods", "folder"),
+        [(Kueue(), False, Path("programs")), (Kueue(), True, None), (Volcano(), True, None)],
+        ids=["kueue's program", "kueue in pods", "volcano in pods"],
+    )
+    def test_nothing_is_started_beside_an_installation(
+        self, adapter: installable.Installable, in_pods: bool, folder: Path | None, server: Server
+    ) -> None:
+        server.install(adapter.place, "registry.example/it:v1", yaml.safe_dump(CONFIGURATION))
+        if in_pods:
+            adapter.run_in_pods([])
+        with pytest.raises(
+            AdapterError, match=r"v1 is installed in this cluster, .*\n  where: context team\n  do next: "
+        ):
+            adapter.is_provided(self.SETTINGS, folder)
+        assert server.writes == []
 
     def test_an_installation_without_the_kinds_of_the_scenarios_is_refused(self, server: Server) -> None:
         narrow = {**CONFIGURATION, "integrations": {"frameworks": ["batch/job"]}}

@@ -144,7 +144,7 @@ class TestQuota:
         assert of(found[f"ClusterQueue {quota.TOP}"], "cpu") == {"nominalQuota": "4"}
         assert found["LocalQueue spare"] == {"clusterQueue": quota.TOP, "fairSharing": {"weight": "0"}}
         assert found["LocalQueue team"]["fairSharing"] == {"weight": "2"}
-        assert not [name for name in found if name.startswith("Cohort") or name == "LocalQueue default"]
+        assert not [name for name in found if name.startswith(("Cohort", "LocalQueue schedspec"))]
 
     def test_without_queues_the_default_queue_has_all_parts(self) -> None:
         found = made([], [node()], policy.KueuePolicy(shares="parts"))
@@ -153,7 +153,8 @@ class TestQuota:
     def test_each_cluster_queue_has_a_local_queue_of_its_name(self) -> None:
         found = made([queue("team")], [node()])
         assert found["LocalQueue team"] == {"clusterQueue": "team"}
-        assert "LocalQueue default" in found
+        assert found["LocalQueue schedspec-default"] == {"clusterQueue": "schedspec-default"}
+        assert "LocalQueue default" not in found, "an installed Kueue would admit every Job through it"
 
     def test_the_settings_of_the_policy_are_in_every_cluster_queue(self) -> None:
         never = policy.KueuePolicy(clusterQueue={"preemption": {"withinClusterQueue": "Never"}})
@@ -261,6 +262,12 @@ class TestAnswers:
         writer = self.writer(unit)
         assert views.reason(unit) == WAITS["message"]
         assert views.queue_of(writer.history.now(), "train") == "team"
+
+    def test_a_workload_of_no_queue_is_in_the_queue_default(self) -> None:
+        unit = workload("j", WAITS)
+        unit["spec"]["queueName"] = rendered("job", name="train")["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
+        assert unit["spec"]["queueName"] == "schedspec-default"
+        assert views.queue_of(self.writer(unit).history.now(), "train") == "default"
 
     def test_a_gate_is_no_reason(self) -> None:
         found = pod()
