@@ -1,4 +1,4 @@
-"""Kueue and Volcano in a Kind cluster: in pods from images, and Kueue as its users install it. Nightly."""
+"""Kueue and Volcano in a Kind cluster: in pods from images, and as their users install them. Nightly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedspec.clusters import Settings
 from schedspec.clusters.kind.cluster import KindCluster
 from schedspec.clusters.paths import kind_config
 from schedspec.clusters.programs import binaries
-from tests.support import kueue_installation
+from tests.support import installations
 
 pytestmark = [pytest.mark.kind, pytest.mark.slow, pytest.mark.nightly]
 ROOT = Path(__file__).parents[2]
@@ -46,38 +46,50 @@ def test_it_runs_in_pods_from_images_made_of_its_programs(scheduler: str, tmp_pa
 
 
 @pytest.fixture
-def installed() -> Iterator[KindCluster]:
-    """Yield a Kind cluster in which a user has installed Kueue with its own manifests."""
+def empty() -> Iterator[KindCluster]:
+    """Yield a Kind cluster in which a user can install a scheduler."""
     cluster = KindCluster(Settings(kind="kind", kind_config=kind_config() / "one-node.yaml"))
     cluster.up(print)
-    try:
-        kueue_installation.install(cluster.kubeconfig, cluster.name)
-        yield cluster
-    finally:
-        cluster.down()
+    yield cluster
+    cluster.down()
 
 
-def state(cluster: KindCluster) -> Any:
-    """Return what of a user's cluster a run must not change: Kueue's objects, and the names of all others."""
+def state(cluster: KindCluster, namespace: str, kinds: str) -> Any:
+    """Return what of a user's cluster a run must not change: a scheduler's objects, and the names of all others."""
     kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
 
     def get(*what: str) -> Any:
         command = [kubectl, "--kubeconfig", cluster.kubeconfig, "get", *what, "--output", "json"]
         return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["items"]
 
-    specs = {item["metadata"]["uid"]: item["spec"] for item in get("deployments", "--namespace", "kueue-system")}
-    data = {item["metadata"]["uid"]: item["data"] for item in get("configmaps", "--namespace", "kueue-system")}
-    of_kueue = "clusterqueues,cohorts,resourceflavors,topologies,workloadpriorityclasses"
-    everything = get(f"{of_kueue},crd,nodes,priorityclasses,namespaces")
+    specs = {item["metadata"]["uid"]: item.get("spec") for item in get("deployments", "--namespace", namespace)}
+    for spec in specs.values():
+        spec["template"]["metadata"].pop("annotations", None)  # a restart with the policy of before leaves one
+    data = {item["metadata"]["uid"]: item["data"] for item in get("configmaps", "--namespace", namespace)}
+    everything = get(f"{kinds},crd,nodes,priorityclasses,namespaces")
     names = sorted(f"{item['kind']} {item['metadata']['name']}" for item in everything)
     return specs, data, names
 
 
-def test_an_installed_kueue_is_used_and_left_as_it_is(installed: KindCluster, tmp_path: Path) -> None:
-    before = state(installed)
-    context = ("--cluster", "existing", "--kube-context", installed.context)
-    found = verdicts(tmp_path / "out", "--scheduler", "kueue", *context, KUBECONFIG=str(installed.kubeconfig))
+OF_KUEUE = "clusterqueues,cohorts,resourceflavors,topologies,workloadpriorityclasses"
+
+
+def test_an_installed_kueue_is_used_and_left_as_it_is(empty: KindCluster, tmp_path: Path) -> None:
+    installations.kueue(empty.kubeconfig, empty.name)
+    before = state(empty, "kueue-system", OF_KUEUE)
+    context = ("--cluster", "existing", "--kube-context", empty.context)
+    found = verdicts(tmp_path / "out", "--scheduler", "kueue", *context, KUBECONFIG=str(empty.kubeconfig))
     assert found.keys() <= {"passed", "known", "lacks"}
     assert FEATURES[1] in found["lacks"], "fair sharing is not configured there"
-    assert "features/lifecycle/first_job.feature" in found["passed"]
-    assert state(installed) == before
+    assert FEATURES[0] in found["passed"]
+    assert state(empty, "kueue-system", OF_KUEUE) == before
+
+
+def test_an_installed_volcano_gets_its_policy_back(empty: KindCluster, tmp_path: Path) -> None:
+    installations.volcano(empty.kubeconfig, empty.name)
+    before = state(empty, "volcano-system", "queues.scheduling.volcano.sh")
+    context = ("--cluster", "existing", "--kube-context", empty.context, "-k", "first_job")
+    found = verdicts(tmp_path / "out", "--scheduler", "volcano", *context, KUBECONFIG=str(empty.kubeconfig))
+    assert found.keys() <= {"passed", "known", "lacks"}
+    assert found["passed"]
+    assert state(empty, "volcano-system", "queues.scheduling.volcano.sh") == before
