@@ -15,6 +15,8 @@ from typing import TextIO
 
 from schedspec.explore import rounds
 from schedspec.incident.written import known_policies
+from scheduler.live import loop
+from scheduler.simulation import cycles
 from tests.test_the_tests.faults import FAULTS
 
 KNOWN = frozenset({"guarantee"})
@@ -44,6 +46,7 @@ def run_all(names: Iterable[str], jobs: int, minutes: float) -> Iterator[Explore
 
 def _explore(fault: str, minutes: float) -> Explored:
     FAULTS[fault].inject()
+    cycles.decide = loop.decide  # a fault of the loop's decisions is one of the simulation's
     begun = time.process_time()
 
     def goes_on(so_far: rounds.Explored) -> int:
