@@ -85,8 +85,9 @@ def explore_command(
     """Draw random scenarios, play them with a scheduler, and look for one that breaks a rule.
 
     Each scenario has 1 to 4 nodes, 1 to 5 queues, 2 to 8 jobs, and changes while they run. Monitors judge it, and the
-    promises rest, told, owed, node-more and names. What breaks is reduced and written as a feature, once for each
-    monitor or promise and type of reason. The exit status is 0 if nothing broke, 1 if something did, 2 on bad input.
+    promises error, rest, told, owed, node-more and names. What breaks is reduced and written as a feature, once for
+    each monitor or promise and type of reason. The exit status is 0 if nothing broke, 1 if something did, 2 on bad
+    input.
 
     Our scheduler plays in virtual time. Another one, or ours with --cluster embedded, plays on a cluster: its monitors
     judge, and the promises told and owed. A scenario takes seconds there.

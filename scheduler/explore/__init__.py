@@ -8,7 +8,7 @@
 
 from .generate import Draw, generate
 from .owed import owed_jobs
-from .promises import PROMISES, Promise, Worlds, alive_jobs, break_promises
+from .promises import PROMISES, Promise, Worlds, alive_jobs, break_promises, error_of
 from .reach import SPACE, reach_of
 from .vocabulary import EVERYTHING, Vocabulary
 
@@ -22,6 +22,7 @@ __all__ = [
     "Worlds",
     "alive_jobs",
     "break_promises",
+    "error_of",
     "generate",
     "owed_jobs",
     "reach_of",

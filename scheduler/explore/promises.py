@@ -1,5 +1,6 @@
 """General promises, which hold in every case under every policy.
 
+* `error`: the scheduler decides without an exception.
 * `rest`: the cluster settles.
 * `told`: a job that waits has a reason.
 * `owed`: no job waits that fits on idle capacity to which its queue is entitled.
@@ -21,7 +22,7 @@ from ..incident.signature import reason_type
 from ..incident.simplify import rename
 from .owed import owed_jobs
 
-PROMISES = ("rest", "told", "owed", "node-more", "names")
+PROMISES = ("error", "rest", "told", "owed", "node-more", "names")
 _LAST = "zz-more"
 """The name of the additional node, which is the last where names decide."""
 
@@ -60,6 +61,12 @@ def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise
         yield from _node_more(case, story)
     if worlds.names:
         yield from _names(case, story)
+
+
+def error_of(case: Case, problem: Exception) -> Promise:
+    """Return the promise that an exception in a play breaks."""
+    thens = tuple(f'"{work.name}" runs or is refused' for work in case.jobs[-1:])
+    return Promise(f"error: {type(problem).__name__}", f"the scheduler raised {problem!r}", case, thens)
 
 
 def _reasons(story: Story, job: str) -> str:

@@ -98,6 +98,7 @@ def test_options_that_make_no_sense_are_one_clear_error(words: tuple[object, ...
 
 def test_the_page_has_a_row_for_each_promise() -> None:
     page = (Path(__file__).parents[3] / "docs" / "explore.md").read_text("utf-8")
+    page = page.partition("## What judges")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(PROMISES)
 
 
@@ -152,6 +153,16 @@ def test_names_do_not_judge_equal_jobs_of_which_one_fails() -> None:
         known_policies()["capacity"], (Node("n1", amounts([("cpu", 2000)])),), (Queue("research"),), steps=steps
     )
     assert judge(case).findings == []
+
+
+def test_an_exception_of_the_scheduler_is_a_finding_and_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def allocatable(*_: object) -> bool:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(QueuePlugin, "allocatable", allocatable)
+    found = rounds.explore(1, rounds.Processes(known_policies(), 1), lambda it: 20 - it.seeds, frozenset())
+    assert found.seeds == 20
+    assert found.broken["error: KeyError"].finding.text == "the scheduler raised KeyError('planted')"
 
 
 def test_work_that_requests_nothing_is_owed_nothing() -> None:
