@@ -95,6 +95,9 @@ SERVED: Final[dict[Kind, Resource]] = {
 BUILT_IN_QUEUES: Final = ("root", "default")
 """Queues that the scheduler creates and that cannot be deleted."""
 
+WORLD: Final = "schedspec.dev/world"
+"""Label of every node of a scenario."""
+
 KUEUE_DEFAULT: Final = "schedspec-default"
 """Name of Kueue's objects for the queue `default`.
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from ..api import kinds
 from ..api.errors import DirtyClusterError
 from ..api.kinds import Kind, Ref
 from ..observe.expect import Outcome
 from ..observe.history import Object, View
 from ..observe.view import count
 
-WORLD = "schedspec.dev/world"
+WORLD = kinds.WORLD
 """Label of the nodes that the scheduler under test schedules to."""
 SIMULATED = "kwok.x-k8s.io/node"
 """Annotation of a KWOK node."""
-_HOUSEKEEPING = ("kube-system", "kube-public", "kube-node-lease", "local-path-storage", "schedspec")
+_HOUSEKEEPING = (
+    *("kube-system", "kube-public", "kube-node-lease", "local-path-storage"),
+    *("schedspec", "kueue-system", "volcano-system"),
+)
 
 
 def real(view: View) -> list[str]:

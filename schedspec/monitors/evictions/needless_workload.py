@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...api.kinds import Kind
+from ...api.kinds import WORLD, Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
 from ..ledger import Act, Ledger, Violation, group_of, is_leaving, is_over, taken
@@ -47,18 +47,14 @@ def _units(ledger: Ledger) -> list[list[Act]]:
 
 
 def _when_served(ledger: Ledger, act: Act) -> int | None:
-    """Return the position of the last bind of the preemptor's pods after the eviction, if it was served."""
+    """Return the position of the last bind of the preemptor's pods after the eviction, if all of them are bound."""
     found = _PREEMPTOR.search(act.message)
     uid = found[1] if found else ""
-    keys = {
-        f"{workload['metadata'].get('namespace', '')}/{workload['metadata']['name']}"
-        for workload in ledger.all_at(act.position, Kind.WORKLOAD)
-        if workload["metadata"]["uid"] == uid
-    }
-    return max(
-        (bind.position for bind in ledger.binds() if bind.position > act.position and group_of(bind.pod) in keys),
-        default=None,
-    )
+    preemptors = [it for it in ledger.all_at(act.position, Kind.WORKLOAD) if it["metadata"]["uid"] == uid]
+    keys = {f"{it['metadata'].get('namespace', '')}/{it['metadata']['name']}" for it in preemptors}
+    wanted = sum(part["count"] for it in preemptors for part in it["spec"].get("podSets") or ())
+    binds = [bind.position for bind in ledger.binds() if bind.position > act.position and group_of(bind.pod) in keys]
+    return max(binds) if binds and len(binds) >= wanted else None
 
 
 def _when_all_served(end: int | None, preemptions: list[tuple[int, int | None]]) -> int | None:
@@ -85,7 +81,8 @@ def _ended_meanwhile(ledger: Ledger, act: Act, end: int) -> bool:
 
 
 def _total(ledger: Ledger, position: int) -> Amounts:
-    nodes = ledger.all_at(position, Kind.NODE)
+    """Return what the nodes of the scenario have; a Kind cluster has others."""
+    nodes = [it for it in ledger.all_at(position, Kind.NODE) if WORLD in (it["metadata"].get("labels") or {})]
     return amounts.total(amounts.parse(node.get("status", {}).get("allocatable")) for node in nodes)
 
 

@@ -30,7 +30,7 @@ from typing import Any, Final
 
 from kubernetes.utils.quantity import parse_quantity
 
-from ...api.kinds import KUEUE_DEFAULT, LEVELS
+from ...api.kinds import KUEUE_DEFAULT, LEVELS, WORLD
 from .policy import KueuePolicy
 
 Object = dict[str, Any]
@@ -41,8 +41,6 @@ FLAVOR: Final = "schedspec"
 IDLE: Final = "schedspec-idle"
 """The second flavor, where a policy shares by `flavors`."""
 TOP: Final = "schedspec-root"
-WORLD: Final = "schedspec.dev/world"
-"""Label of every node of a scenario."""
 DEFAULT: Final = "default"
 _UNLIMITED: Final = Decimal(10**15)
 _NOT_QUOTA: Final = ("pods", "ephemeral-storage")

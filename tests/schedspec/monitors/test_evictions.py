@@ -194,15 +194,27 @@ def test_evictions_after_a_queue_has_changed_are_judged_on_their_own() -> None:
 class WorkloadHistory(WrittenHistory):
     """A history of two queues on eight cpus; Kueue evicts two Workloads of `guest` for one of `owner`."""
 
-    def __init__(self, requested: str, *, capability: str = "8", reserved: str = "0", ends: bool = False) -> None:
+    def __init__(
+        self,
+        requested: str,
+        *,
+        capability: str = "8",
+        reserved: str = "0",
+        ends: bool = False,
+        pods: int = 1,
+        other_nodes: int = 0,
+    ) -> None:
         super().__init__()
+        for number in range(other_nodes):
+            self.show(Kind.NODE, f"control-plane-{number}", status={"allocatable": {"cpu": "64"}})
         self.node("n1", cpu="4")
         self.node("n2", cpu="4")
         self.queue("owner", deserved={"cpu": "4"})
         self.queue("guest", capability={"cpu": capability})
         self.queue("third", guarantee={"resource": {"cpu": reserved}})
         for name, queue in (("claim", "owner"), ("one", "guest"), ("two", "guest")):
-            self.show(Kind.WORKLOAD, name, metadata={"namespace": "ns"}, spec={"queueName": queue})
+            spec = {"queueName": queue, "podSets": [{"count": pods if name == "claim" else 1}]}
+            self.show(Kind.WORKLOAD, name, metadata={"namespace": "ns"}, spec=spec)
         self.bind("one-0", "one", "n1", "4")
         self.bind("two-0", "two", "n2", "4")
         self.wait("claim-0", "claim", requested)
@@ -227,6 +239,13 @@ class TestNeedlessWorkload:
 
     def test_nodes_do_not_count_but_the_quota_does(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("5"))
+
+    def test_nodes_of_the_cluster_itself_are_no_room(self) -> None:
+        assert self.NAME not in findings(WorkloadHistory("8", other_nodes=1))
+
+    def test_a_preemptor_of_which_a_pod_is_not_bound_is_not_served_yet(self) -> None:
+        assert findings(WorkloadHistory("4", pods=1)).count(self.NAME) == 2
+        assert self.NAME not in findings(WorkloadHistory("4", pods=2))
 
     def test_the_capability_of_its_queue_is_a_reason(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("4", capability="3"))

@@ -26,7 +26,7 @@ class WrittenHistory:
         self.versions.append(Version(number, number / 10, number / 10, change, ref, obj))  # type: ignore[arg-type]
 
     def node(self, name: str, *, rack: str = "", **allocatable: str) -> None:
-        labels = {"schedspec.dev/rack": rack} if rack else {}
+        labels = {"schedspec.dev/world": "true", **({"schedspec.dev/rack": rack} if rack else {})}
         self.show(Kind.NODE, name, metadata={"labels": labels}, status={"allocatable": {"pods": "110", **allocatable}})
 
     def queue(self, name: str, **spec: Any) -> None:
