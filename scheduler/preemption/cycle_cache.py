@@ -106,12 +106,12 @@ class CycleCache:
 
     def candidate_rows(self, request: PreemptionRequest) -> set[int]:
         """Return the rows of the nodes on which candidates of a request run."""
-        if request.within_job:
-            return self._rows_of(request.job)
-        if self._rows is None:
+        if self._rows is None:  # before the first eviction of the cycle
             self._rows = {}
             for job in self._session.jobs.values():
                 self._rows.setdefault(job.queue, set()).update(self._rows_of(job))
+        if request.within_job:
+            return self._rows_of(request.job)
         name = request.queue.name
         if request.action != RECLAIM:
             return self._rows.get(name, set())

@@ -14,6 +14,7 @@ Sets of victims are compared by their best protected members first.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from ..framework.session import Session
@@ -53,10 +54,14 @@ class Ages:
     """
 
     def __init__(self, session: Session) -> None:
-        self._task_key = session.hooks.task_key
-        by_age = sorted(session.jobs.values(), key=lambda job: (job.creation, job.key), reverse=True)
-        self._job = {job.key: number for number, job in enumerate(by_age)}
+        self._session, self._task_key = session, session.hooks.task_key
         self._young: dict[str, Key] = {}
+
+    @cached_property
+    def _job(self) -> dict[str, int]:
+        """Return the number of each job. Most cycles compare no victims."""
+        by_age = sorted(self._session.jobs.values(), key=lambda job: (job.creation, job.key), reverse=True)
+        return {job.key: number for number, job in enumerate(by_age)}
 
     def of(self, task: Task) -> Key:
         young = self._young.get(task.key)

@@ -155,7 +155,7 @@ def _search(
     requested = resources.total_of(task.request for task in tasks[: request.job.lacking or len(tasks)])
     solver = Solver(request, cache.shared(request, preemptor_kind, requested), requested)
     starts, refusals = _place(request, solver, tasks, cache, preemptor_kind)
-    if not starts and (solver.placed or solver.refused):
+    if not starts and solver.sought and (solver.placed or solver.refused):
         # The cheapest victims may exhaust what their queue can lose; victims that free the least may not.
         solver.statement.discard()
         solver = Solver(
@@ -199,7 +199,7 @@ def _place(
             )
             known = cache.known(kind)
             if known is not None:
-                why = known[0]
+                why, solver.sought = known[0], True  # by the equal task
                 if isinstance(why, NoVictims):
                     why = msgspec.structs.replace(why, task=task.key)
             elif not _placed(request, solver, task):

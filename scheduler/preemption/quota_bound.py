@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from ..framework.session import Session
 from ..model.queue import ROOT, Queue
@@ -34,9 +35,13 @@ class QuotaBound:
         self._session = request.session
         self._limits: dict[tuple[str, str], QueueLimit] = {}
         """Queue, dimension → the limit that a task of the request exceeds, with what was held before any eviction."""
-        self.related = related_queues(request.session, request.queue)
         self.excess: QueueExcess | OutOfProportion | None = None
         """Why the request was refused, once it was."""
+
+    @cached_property
+    def related(self) -> set[str]:
+        """Return the queues that share a limit with the request's. Most requests evict nothing."""
+        return related_queues(self._session, self._request.queue)
 
     def read_limits(self, task: Task) -> None:
         """Read which limits a task exceeds. Call before the first eviction for it."""

@@ -45,6 +45,8 @@ class Solver:
         self.placed: list[Task] = []
         self.refused = False
         """Whether victims would have made room for a task, of which one had to stay."""
+        self.sought = False
+        """Whether victims were sought. Without any, another order of victims changes nothing."""
         self.victims: list[Victim] = []
         self._gangs: set[str] = set()
         """Jobs that were evicted as a whole, even if members are reprieved later."""
@@ -59,7 +61,6 @@ class Solver:
 
     def place(self, task: Task) -> bool:
         """Place a task, with or without victims. If no room is found, nothing changes."""
-        _ = self._shared.rows  # found before the first eviction: a node whose only candidate is evicted counts
         savepoint, before = self.statement.savepoint(), len(self.victims)
         is_allocatable = self._allocatable(task)
         if not is_allocatable:
@@ -83,6 +84,8 @@ class Solver:
         self.placed.append(task)
         self._affinity_guard.forget()
         self.reprieve.placed(task, node, self._request.queue, reclaims=self._request.action == RECLAIM)
+        if len(self.victims) == before:
+            return
         self.victims[before:] = self._needed(self.victims[before:])
         for member in (member for victim in self.victims[before:] for member in victim.tasks):
             if self._freed_for.setdefault(member.node, len(self.placed)) != len(self.placed):
@@ -131,6 +134,7 @@ class Solver:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def _make_room(self, task: Task) -> bool:
+        self._seek()
         if self._place(task) not in self._served and not self.victims and not self._is_any_unit_permitted(task):
             return False
         node_queue = self._node_queue(task)
@@ -149,6 +153,11 @@ class Solver:
             else:
                 node_queue.push(price, row, exact=True)
         return False
+
+    def _seek(self) -> None:
+        """Find the nodes with candidates before the first eviction: a node whose only candidate is evicted counts."""
+        self.sought = True
+        _ = self._shared.rows
 
     def _is_any_unit_permitted(self, task: Task) -> bool:
         """Whether any unit on any node may be evicted now; if none may, no node needs a price."""
@@ -296,6 +305,7 @@ class Solver:
         Returns:
             True if the queue may hold the task now.
         """
+        self._seek()
         related = self._quota_bound.related
         offers: dict[tuple[str, ...], tuple[VictimOption, EligibleUnit]] = {}
         for node in self._nodes.rows if related else ():
