@@ -19,7 +19,7 @@ from .order import Order
 from .request import PreemptionRequest
 from .topology_aware import node_cost, reprieved_cover
 from .units import Unit
-from .victim_set import Amounts, Ratios, VictimOption, cheapest_cover, cost
+from .victim_set import Amounts, Ratios, VictimOption, cheapest_cover, cost, is_waste
 
 
 class Pricing:
@@ -56,9 +56,20 @@ class Pricing:
                 yield ()
                 continue
             node = self._nodes.rows[row]
-            units = self._victim_filter.units(self._victim_filter.candidates(task, node))
-            chosen = self.cover(lacking, [self.option(task, unit, node, columns, 0) for unit in units])
+            candidates = self._victim_filter.candidates(task, node)
+            nearest = candidates if self._request.reprieves else self._victim_filter.least_protected(candidates)
+            chosen = self._cover(task, node, lacking, columns, nearest)
+            # Better protected candidates matter only where the least protected ones are too few, or a waste.
+            if len(nearest) < len(candidates) and (chosen is None or is_waste(chosen)):
+                chosen = self._cover(task, node, lacking, columns, candidates)
             yield None if chosen is None else self.cost(chosen)
+
+    def _cover(
+        self, task: Task, node: NodeInfo, lacking: Amounts, columns: list[int], candidates: Sequence[Task]
+    ) -> list[VictimOption] | None:
+        """Return the units of these candidates to evict; None if all together are too few."""
+        units = self._victim_filter.units(candidates)
+        return self.cover(lacking, [self.option(task, unit, node, columns, 0) for unit in units])
 
     def lacking(self, task: Task, rows: Sequence[int]) -> Iterator[tuple[Amounts, list[int]]]:
         """Yield what each node lacks for the task after all releasing tasks have left, and in which dimensions."""

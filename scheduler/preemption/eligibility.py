@@ -9,23 +9,22 @@ limits and vetoes whole gangs in its tier.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from ..model.job import Job
+import msgspec
+
 from ..model.nodes import NodeInfo
 from ..model.task import HOLDING, Task
 from ..policy.hooks import Vote
 from ..policy.tiers import Registered
 from ..reasons import GangMinimum, PartOfProtectedGang, Protected, Protection, Rule, Vetoed
-from .order import Order
+from .order import Level, Order
 from .request import PreemptionRequest
 from .units import Unit, may_be_evicted_whole, single, whole_gang
 
 Voter = Registered[Task, Sequence[Task], tuple[list[Task], Vote]]
 
 
-@dataclass(slots=True, frozen=True, eq=False)
-class EligibleUnit:
+class EligibleUnit(msgspec.Struct, frozen=True, eq=False):
     """A permitted unit.
 
     `tier` is the tier that permits the unit, `first` the first tier that would permit it without the vetoes of whole
@@ -60,9 +59,9 @@ class VictimFilter:
     # ----------------------------------------------------------------------------------------------------- candidates
 
     def candidates(self, preemptor: Task, node: NodeInfo) -> list[Task]:
-        """Return the candidates on a node in the order of their eviction."""
-        request, order, jobs = self._request, self._order, self._session.jobs
-        found: list[tuple[Job, Task]] = []
+        """Return the candidates on a node."""
+        request, jobs = self._request, self._session.jobs
+        found: list[Task] = []
         self._session.work.spend(15 + 8 * len(node.tasks))
         for task in node.tasks.values():
             job = jobs.get(task.job)
@@ -72,10 +71,21 @@ class VictimFilter:
             if protection := request.protection(preemptor, task):
                 self.denials[task.key] = Protected(protection)
             else:
-                found.append((job, task))
-        if len(found) > 1:  # most nodes have one candidate: no key to compute
-            found.sort(key=lambda pair: (order.level(pair[0], request.priority(*pair)), order.age_key(pair[1])))
-        return [task for _, task in found]
+                found.append(task)
+        return found
+
+    def least_protected(self, candidates: Sequence[Task]) -> Sequence[Task]:
+        """Return the candidates of the lowest level."""
+        request, jobs = self._request, self._session.jobs
+        levels: dict[tuple[str, int], list[Task]] = {}
+        for task in candidates:
+            job = jobs[task.job]
+            levels.setdefault((job.queue, request.priority(job, task)), []).append(task)
+        return candidates if len(levels) < 2 else min(levels.values(), key=lambda tasks: self._level(tasks[0]))
+
+    def _level(self, task: Task) -> Level:
+        job = self._session.jobs[task.job]
+        return self._order.level(job, self._request.priority(job, task))
 
     def units(self, candidates: Sequence[Task]) -> list[Unit]:
         """Return the units to which candidates on one node belong. Votes are not considered."""
@@ -91,6 +101,8 @@ class VictimFilter:
     def permitted(self, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:
         """Return the units on a node that may be evicted in the present state."""
         candidates = self.candidates(preemptor, node)
+        if len(candidates) > 1:  # most nodes have one candidate: no key to compute
+            candidates.sort(key=lambda task: (self._level(task), self._order.age_key(task)))
         tier_votes = _TierVotes(preemptor, candidates)
         verdicts = []
         for unit in self.units(candidates):

@@ -11,7 +11,8 @@ The one rule: an eviction leaves no gang below its minimum with running tasks.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+
+import msgspec
 
 from ..framework.statement import Statement
 from ..model.job import DisruptionMode, Job
@@ -20,8 +21,7 @@ from ..policy.hooks import Limits
 from ..policy.tiers import Spares
 
 
-@dataclass(slots=True, frozen=True, eq=False)
-class Unit:
+class Unit(msgspec.Struct, frozen=True, eq=False):
     """Victims that are evicted together.
 
     `breaks`: the gang stops running by the eviction. For `limits` see `VictimOption`.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from ..model.task import Task
 from ..reasons import Protection
 from .eligibility import EligibleUnit
@@ -38,4 +40,5 @@ class Victim:
         """Return the victim without the tasks of these keys, which are reprieved."""
         unit = self.verdict.unit
         left = tuple(task for task in unit.tasks if task.key not in back)
-        return replace(self, verdict=replace(self.verdict, unit=replace(unit, tasks=left)))
+        verdict = msgspec.structs.replace(self.verdict, unit=msgspec.structs.replace(unit, tasks=left))
+        return replace(self, verdict=verdict)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..model.resources import MOST
@@ -29,8 +29,7 @@ Amounts = tuple[int, ...]
 Ratios = tuple[float, ...]
 
 
-@dataclass(slots=True, frozen=True, eq=False)
-class VictimOption:
+class VictimOption(msgspec.Struct, frozen=True, eq=False):
     """One unit as an option: what it frees in each lacking dimension, and what it costs.
 
     `limits` says how many options with the same key may be chosen together (spare tasks of a job, or of one of its
@@ -94,13 +93,8 @@ def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[Vi
     exist.
     """
     ranked = sorted(options, key=lambda o: o.rank)
-    if (
-        ranked
-        and max(lacking, default=0) > 0
-        and _suffice(ranked[0].freed, lacking)
-        and (len(ranked) == 1 or not is_waste(ranked[:1]))
-    ):
-        return ranked[:1]  # nothing is cheaper than the first option alone; this is the usual case
+    if _first_suffices(lacking, ranked) and (len(ranked) == 1 or not is_waste(ranked[:1])):
+        return ranked[:1]  # the usual case
     for near in dict.fromkeys(option.near for option in ranked) or [()]:
         nearest = ranked if ranked and near == ranked[-1].near else [one for one in ranked if one.near <= near]
         found = _cheapest(lacking, nearest)
@@ -131,6 +125,8 @@ def _thriftiest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[Victim
 
 def _cheapest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOption] | None:
     """Return the cheapest set as `cheapest_cover` does, without regard to waste."""
+    if _first_suffices(lacking, ranked):
+        return list(ranked[:1])
     chosen = _accumulate(lacking, ranked, ())
     settled: list[VictimOption] = []
     while chosen:
@@ -141,6 +137,11 @@ def _cheapest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOp
         chosen = _accumulate(lacking, lower, settled)
         chosen = [o for o in chosen or () if o not in settled]
     return None if chosen is None else _needed(lacking, settled)
+
+
+def _first_suffices(lacking: Amounts, ranked: Sequence[VictimOption]) -> bool:
+    """Whether the first option frees enough: no set is cheaper than this option alone."""
+    return bool(ranked) and max(lacking, default=0) > 0 and _suffice(ranked[0].freed, lacking)
 
 
 class VictimSet:
