@@ -321,11 +321,14 @@ class Cluster(AuxiliaryObjects):
 
     @names_the_object
     def set_queue(self, queue: objects.Queue) -> None:
-        known = self.queues.get(queue.metadata.name)
-        found = self.queues[queue.metadata.name] = Queue(queue)
+        """Take a queue in. Where its status alone has changed, what rests on the queue between cycles stays."""
+        known, found = self.queues.get(queue.metadata.name), Queue(queue)
+        if known is not None and known.creation == found.creation and same_queue(known.object, queue):
+            known.object = queue
+            return
+        self.queues[found.name] = found
         self._name(found.resource_names, known.resource_names if known is not None else ())
-        if known is None or not same_queue(known.object, queue):
-            self._changed()
+        self._changed()
 
     def delete_queue(self, name: str) -> None:
         known = self.queues.pop(name, None)

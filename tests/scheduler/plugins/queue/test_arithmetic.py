@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from scheduler.model import objects, resources
 from scheduler.model.queue import Queue
 from scheduler.model.resources import UNLIMITED, Limit
 from scheduler.model.task import HOLDING, TaskStatus
+from scheduler.plugins import PLUGINS
 from scheduler.plugins.queue.attributes import QueueAttributes, without_pods
 from scheduler.plugins.queue.proportion import fill
 from scheduler.reasons import VictimReason
@@ -64,6 +66,22 @@ def test_a_queue_without_jobs_takes_no_part_in_the_filling() -> None:
     )
     assert queue_attributes(session)["a"].deserved["cpu"] == 3000
     assert queue_attributes(session)["idle"].deserved == {}
+
+
+def test_the_numbers_of_queues_live_on_while_only_statuses_of_queues_change() -> None:
+    session = session_of({"nodes": [{"name": "n1", "has": "4 cpu"}], "queues": [{"name": "a"}]}, "capacity")
+    cluster, plugin = session.cluster, queues_of(session)
+    first, written = plugin.queue_attributes, cluster.queues["a"].object
+
+    def see(queue: objects.Queue) -> None:
+        cluster.set_queue(queue)
+        Session(cluster, session.policy, session.now, PLUGINS).close()
+
+    see(msgspec.structs.replace(written, status=msgspec.structs.replace(written.status, allocated={"cpu": "3"})))
+    assert plugin.queue_attributes is first
+    assert cluster.queues["a"].object.status.allocated == {"cpu": "3"}
+    see(msgspec.structs.replace(written, spec=msgspec.structs.replace(written.spec, weight=7)))
+    assert plugin.queue_attributes is not first
 
 
 def test_real_capability_leaves_the_guarantees_of_others_alone() -> None:
