@@ -211,11 +211,11 @@ class StatusWriter:
 
 def _digest(wish: _Wish) -> bytes:
     """Return a digest that is equal for wishes with equal content; transition times of conditions do not count."""
-
-    def timeless(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: timeless(v) for k, v in value.items() if k != "lastTransitionTime"}
-        return [timeless(item) for item in value] if isinstance(value, list) else value
-
-    text = json.dumps(timeless(wish.status), sort_keys=True)
+    text = json.dumps(_timeless(wish.status), sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _timeless(v) for k, v in value.items() if k != "lastTransitionTime"}
+    return [_timeless(item) for item in value] if isinstance(value, list) else value
