@@ -74,7 +74,7 @@ def _endless(document: Document) -> Found:
         text = "without the plugin priority preempt never ends: jobs of equal priority evict each other in turn"
         yield "actions", text, "add priority to the first tier, or remove preempt"
     elif not priority.enabled("enablePreemptable") and not _shares_decide(policy):
-        text = "without this hook of priority preempt never ends: jobs evict each other in turn, of any priority"
+        text = "without this hook of priority, preempt never ends: jobs evict each other in turn, of any priority"
         yield f"{document.places['priority']}.enablePreemptable", text, "leave it on, or remove preempt"
 
 
@@ -96,16 +96,16 @@ def _missing(document: Document) -> Found:
     for option in queues:
         if "reclaim" in policy.actions and not option.enabled("enableReclaimable"):
             field = f"{document.places[option.name]}.enableReclaimable"
-            text = f"without this hook of {option.name} reclaim evicts from queues that hold less than they deserve"
+            text = f"without this hook of {option.name}, reclaim evicts from queues that hold less than they deserve"
             yield field, text, "leave it on"
     priority = policy.plugin("priority")
     off = priority is not None and not priority.enabled("enablePreemptable")
     if "preempt" in policy.actions and off and _shares_decide(policy):  # else `_endless` reports it
         field = f"{document.places['priority']}.enablePreemptable"
-        yield field, "without this hook of priority preempt evicts pods of any priority", "leave it on"
+        yield field, "without this hook of priority, preempt evicts pods of any priority", "leave it on"
     if "preempt" in policy.actions and priority is not None and not priority.enabled("enableJobOrder"):
         field = f"{document.places['priority']}.enableJobOrder"
-        yield field, "without this hook of priority allocate serves jobs that preempt evicts at once", "leave it on"
+        yield field, "without this hook of priority, allocate serves jobs that preempt evicts at once", "leave it on"
     if policy.plugin("predicates") is None and policy.tiers:
         text = "without predicates node selectors, affinity, taints and ports are ignored"
         yield "tiers", text, "add predicates"
@@ -129,7 +129,7 @@ def _gangs(document: Document) -> Found:
         yield "tiers", "without gang minMember is ignored: jobs start in part, and wait for each other", "add gang"
     for switch, text in _OF_GANG.items():
         if gang is not None and not gang.enabled(switch):
-            yield f"{document.places['gang']}.{switch}", f"without this hook of gang {text}", "leave it on"
+            yield f"{document.places['gang']}.{switch}", f"without this hook of gang, {text}", "leave it on"
 
 
 def _cooldown(document: Document) -> Found:
