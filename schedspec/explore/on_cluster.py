@@ -78,7 +78,7 @@ def judge_record(case: Any, record: ScenarioRecord) -> Iterator[Finding]:
         name = f"{found.monitor}: {_act_of(found, record)}"
         about = UID.sub("", found.about).rpartition("/")[2]
         yield _finding(name, f"{about}: {found.text}", case, _job_of(found, record), by)
-    failed = next((sentence.text for sentence in record.sentences if sentence.verdict == "failed"), "")
+    failed = _failed(record)
     if match := _DECIDED.search(failed):
         yield _finding(TOLD, f"{match[1]} neither runs nor is refused", case, match[1], by)
     elif (match := _RUNS.search(failed)) and match[1] in _owed_jobs(case, record):
@@ -92,20 +92,23 @@ def _finding(name: str, text: str, case: Any, job: str, by: str) -> Finding:
 
 def _is_judged(record: ScenarioRecord) -> bool:
     """Whether a scenario came to its end, a monitor spoke, or a sentence that judges failed."""
-    failed = next((sentence.text for sentence in record.sentences if sentence.verdict == "failed"), "")
+    failed = _failed(record)
     return record.verdict == "passed" or bool(record.findings or _DECIDED.search(failed))
 
 
 def _why(name: str, record: ScenarioRecord | None, ran: Ran) -> str:
     """Return why a scenario was not judged, without its names, so that equal causes count together."""
-    failed = (
-        next((sentence.text for sentence in record.sentences if sentence.verdict == "failed"), "") if record else ""
-    )
-    if failed:
+    if failed := _failed(record):
         return f"a step failed: {_NAMES.sub('…', failed)}"
     row = next((result for result in ran.results if Path(result.feature).stem == name), None)
     text = (row.why if row is not None else ran.problem) or (record.headline if record is not None else "")
     return _NAMES.sub("…", text.splitlines()[0] if text else "no record")
+
+
+def _failed(record: ScenarioRecord | None) -> str:
+    """Return the sentence that failed; empty if none did."""
+    failed = record.failed_sentence if record is not None else None
+    return failed.text if failed is not None else ""
 
 
 def _decided(case: Any) -> list[str]:

@@ -82,7 +82,8 @@ def because_of(path: Path) -> str:
         HarnessError: there is no record, it did not fail, or its sentence is about no wait and no eviction.
     """
     record = _record(path)
-    sentence = next((step.text for step in record.sentences if step.verdict == "failed"), "")
+    failed = record.failed_sentence
+    sentence = failed.text if failed is not None else ""
     found = _of_sentence(sentence, record) or next((f"monitor {finding.monitor}" for finding in record.findings), "")
     if not found:
         what = f"the sentence {sentence!r} is about no wait and no eviction" if sentence else "no sentence failed"

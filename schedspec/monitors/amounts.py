@@ -25,6 +25,11 @@ def parse(quantities: Mapping[str, Any] | None) -> Amounts:
     return {name: parse_quantity(value) for name, value in (quantities or {}).items()}
 
 
+def of_nodes(nodes: Iterable[Object]) -> Amounts:
+    """Return what nodes have together."""
+    return total(parse(node.get("status", {}).get("allocatable")) for node in nodes)
+
+
 def of_pod(pod: Object) -> Amounts:
     """Return what a pod occupies: containers and side-cars, the largest init container, overhead, one pod."""
     spec = pod.get("spec", {})

@@ -41,5 +41,5 @@ def miniature(record: ScenarioRecord) -> Miniature:
         steps = [(float(x), 0.0, sum(rows[x].get(name, 0.0) for name in queues[:n])) for x in sorted(rows)]
         areas.append((colours.get(queues[n - 1], -1), band(steps, float(WIDTH), float(HEIGHT), scale)))
     ticks = sorted({round(axis.x(act.at), 1) for act in record.acts if act.act == "evict"})[:40]
-    failed = next((sentence.began for sentence in record.sentences if sentence.verdict == "failed"), None)
-    return Miniature(areas, ticks, axis.x(failed) if failed is not None else None)
+    failed = record.failed_sentence
+    return Miniature(areas, ticks, axis.x(failed.began) if failed is not None else None)

@@ -254,10 +254,14 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.scenario} [{'-'.join(rest)}]" if rest else self.scenario
 
     @property
+    def failed_sentence(self) -> Sentence | None:
+        """The sentence that failed; None if none did."""
+        return next((sentence for sentence in self.sentences if sentence.verdict == "failed"), None)
+
+    @property
     def where(self) -> str:
         """`file:line` of the failed sentence, else of the scenario."""
-        line = next((sentence.line for sentence in self.sentences if sentence.verdict == "failed"), self.line)
-        return f"{self.feature_file}:{line}"
+        return f"{self.feature_file}:{(self.failed_sentence or self).line}"
 
     @property
     def headline(self) -> str:

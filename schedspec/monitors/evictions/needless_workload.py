@@ -83,7 +83,7 @@ def _ended_meanwhile(ledger: Ledger, act: Act, end: int) -> bool:
 def _total(ledger: Ledger, position: int) -> Amounts:
     """Return what the nodes of the scenario have; a Kind cluster has others."""
     nodes = [it for it in ledger.all_at(position, Kind.NODE) if WORLD in (it["metadata"].get("labels") or {})]
-    return amounts.total(amounts.parse(node.get("status", {}).get("allocatable")) for node in nodes)
+    return amounts.of_nodes(nodes)
 
 
 def _fits(ledger: Ledger, end: int, unit: list[Object], beside: list[Object], rules: Rules) -> bool:

@@ -31,8 +31,7 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
     """Check that after a bind beyond the own guarantee the free capacity covers the guarantees of the other queues."""
     requested = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
     held = usage.usage(ledger, act.position)
-    nodes = ledger.all_at(act.position, Kind.NODE)
-    left = amounts.total(amounts.parse(node.get("status", {}).get("allocatable")) for node in nodes)
+    left = amounts.of_nodes(ledger.all_at(act.position, Kind.NODE))
     for part in held.values():
         left = {name: amount - part.get(name, NONE) for name, amount in left.items()}
     kin = set(usage.lineage(ledger, act.position, queue, rules))

@@ -73,8 +73,7 @@ def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amo
         if other["metadata"]["name"] not in {*kin, ROOT}
         and (not rules.is_tree or str((other.get("spec") or {}).get("parent") or "") in above)
     )
-    nodes = ledger.all_at(position, Kind.NODE)
-    total = amounts.total(amounts.parse(node.get("status", {}).get("allocatable")) for node in nodes)
+    total = amounts.of_nodes(ledger.all_at(position, Kind.NODE))
     return {name: total[name] - amount for name, amount in kept.items() if name in total}
 
 
