@@ -1,4 +1,4 @@
-"""What the policy of a name needs of a scheduler, by its plugins and actions."""
+"""Tell which capabilities of a scheduler a policy needs, from its plugins and actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scheduler is asked: what its adapter knows, within the level of a profile."""
+"""Limit exploration to what an adapter knows and what the level of a profile asks for."""
 
 from __future__ import annotations
 

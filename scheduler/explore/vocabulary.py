@@ -12,7 +12,7 @@ _PLAIN = Queue("")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a case may use; by default everything.
+    """The parts of the language of cases that a case may use; by default all of them.
 
     Attributes:
         columns: The fields of queues that a case may set, beside the name; None for all.

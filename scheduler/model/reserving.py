@@ -13,7 +13,7 @@ from .resources import Resource, exceeded_part, total_of
 from .task import HOLDING, Task, TaskStatus
 
 Measure = Callable[[Task], Mapping[str, int]]
-"""What a task counts for in quotas."""
+"""Returns the amounts that a task counts for in quotas."""
 
 
 def is_reserving(job: Job, phase: str) -> bool:

@@ -26,7 +26,7 @@ GOAL = 0.9
 
 @dataclass(frozen=True)
 class Explored:
-    """What exploration found of one fault."""
+    """The result of exploring with one fault."""
 
     fault: str
     finding: str

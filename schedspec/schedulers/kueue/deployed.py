@@ -30,7 +30,7 @@ PARTS: Final = (
 )
 _WEBHOOK: Final = {"port": 9443, "certDir": _CERTS}
 _FRAMEWORKS: Final = ("batch/job", "pod", "deployment")
-"""What Kueue has to manage for the scenarios' jobs, gangs and services."""
+"""Integrations that Kueue needs for the jobs, gangs and services of scenarios."""
 _SHARING: Final = ("fairSharing", "admissionFairSharing")
 """Parts of Kueue's configuration by which policies differ."""
 

@@ -312,7 +312,7 @@ class TestInstalled:
 
 
 class TestBeforeBoot:
-    """What is missing is said before a cluster boots."""
+    """A run names missing parts before a cluster boots."""
 
     @pytest.fixture(autouse=True)
     def running(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
