@@ -1,4 +1,4 @@
-"""Free memory is returned to the system while the process runs, and connections read into small buffers."""
+"""Free memory is returned to the system, garbage is collected when the process is idle, connections read little."""
 
 from __future__ import annotations
 
@@ -37,6 +37,43 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+_GARBAGE = """
+import asyncio, gc, weakref
+from scheduler.live import memory
+
+class Cycle:
+    def __init__(self):
+        self.itself = self
+
+periods, used, is_busy = 0, 0.0, True
+
+def cpu_seconds():
+    global periods, used
+    periods, used = periods + 1, used + is_busy
+    return used
+
+async def main():
+    global is_busy
+    gc.disable()  # as the oldest generation is collected after hours
+    memory.time.process_time = cpu_seconds
+    kept = weakref.ref(Cycle())
+    task = asyncio.create_task(memory.keep_trimmed(0.01))
+    while periods < 10:
+        await asyncio.sleep(0.01)
+    assert kept() is not None, "collected while the process is busy"
+    is_busy = False
+    while kept() is not None:
+        await asyncio.sleep(0.01)
+
+asyncio.run(asyncio.wait_for(main(), 60))
+"""
+
+
+def test_garbage_is_collected_when_the_process_becomes_idle() -> None:
+    done = subprocess.run([sys.executable, "-c", _GARBAGE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_tls_connection_reads_at_most_64_kb_at_once() -> None:
