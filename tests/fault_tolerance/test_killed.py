@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from scheduler.kube import PODGROUPS
 from tests.support.live.api_objects import queue
+from tests.support.live.history import gang_of
 from tests.support.live.proxy import Call, Handling, Ignore, Lose
-from tests.support.live.target_cluster import (
-    LATER,
-    TargetCluster,
-)
+from tests.support.live.status_queries import conditions, eventually
+from tests.support.live.target_cluster import LATER, NAMESPACE, TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
@@ -119,6 +119,7 @@ async def test_after_the_last_write_a_restart_changes_nothing(target: TargetClus
         await target.gang("large", 20, "b")
         await target.history.until(lambda: len(target.history.bound("b-0")) == 6, "b runs")
         await target.rests()
+        await _victims_groups_say_why_they_wait(target)
         assert await asyncio.to_thread(first.stop) == 0  # it writes what it has to write
         target.stopped(first)
         before = len(target.proxy.calls)
@@ -133,3 +134,16 @@ async def test_after_the_last_write_a_restart_changes_nothing(target: TargetClus
             if call.is_write and not any(part in call.path for part in repeated)
         ]
         assert [f"{call.method} {call.path}" for call in later] == []
+
+
+async def _victims_groups_say_why_they_wait(target: TargetCluster) -> None:
+    """Wait for the status that is written last: a group without pods says so only after a delay (live/debounce.py)."""
+    with_pods = {gang_of(pod) for pod in target.history.pods.values()}
+    without = {f"a{i}-0" for i in range(12)} - with_pods
+    assert len(without) == 6
+
+    async def all_say_it() -> bool:
+        shown = [await conditions(target.client, PODGROUPS, name, NAMESPACE) for name in sorted(without)]
+        return all("Unschedulable" in each for each in shown)
+
+    await eventually("the groups of the victims say why they wait", all_say_it)
