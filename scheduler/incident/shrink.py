@@ -68,6 +68,12 @@ def remove_objects(tester: Tester) -> None:
     tester.take(_without_unused(tester.best))
     remove_parts(tester, [queue.name for queue in tester.best.queues], (_drop_queues,))
     remove_parts(tester, [node.name for node in tester.best.all_nodes], (_drop_nodes,))
+    _remove_steps(tester)
+
+
+def _remove_steps(tester: Tester) -> None:
+    """Remove steps. Each step becomes an object of its own, so that one of several equal steps can be removed."""
+    tester.best = replace(tester.best, steps=tuple(replace(step) for step in tester.best.steps))
     remove_parts(tester, tester.best.steps, (_drop_steps,))
 
 
@@ -154,7 +160,8 @@ def _drop_nodes(case: Case, nodes: Sequence[str]) -> Case:
 
 
 def _drop_steps(case: Case, steps: Sequence[Step]) -> Case:
-    return replace(case, steps=tuple(step for step in case.steps if step not in steps))
+    gone = {id(step) for step in steps}
+    return replace(case, steps=tuple(step for step in case.steps if id(step) not in gone))
 
 
 def _without_unused(case: Case) -> Case:

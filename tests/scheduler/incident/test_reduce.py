@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.incident import Known, reduce_case
-from scheduler.incident.case import Amounts, Case, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
+from scheduler.incident import Known, reduce_case, shrink
+from scheduler.incident.case import Amounts, Case, Change, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
 from scheduler.incident.play import play
 from scheduler.incident.signature import Evicted, Waits, of_eviction, of_wait, shows
 
@@ -181,6 +181,20 @@ def test_another_policy_is_in_force_from_its_step_on() -> None:
     story = play(case)
     assert [(it.job, it.step) for it in story.evictions] == [("low", 3)]
     assert story.end.placed == {"high": {"high-task-0": "n1"}}
+
+
+def test_one_of_several_equal_steps_is_removed() -> None:
+    """Found by exploration (seed 1000393): equal changes of a queue were removed together or not at all."""
+    first, other = (Change(Queue("a", weight=weight)) for weight in (2, 3))
+    steps = (Submit((Work("job", "a"),)), first, other, first, other, first)
+    case = Case(POLICIES["capacity"], (Node("n", gpus(1)),), (Queue("a"),), steps=steps, subject="job")
+
+    def changes_back(candidate: Case) -> bool:
+        return (other, first, other) in zip(candidate.steps, candidate.steps[1:], candidate.steps[2:], strict=False)
+
+    tester = shrink.Tester(changes_back, case, lambda: False)
+    shrink.remove_objects(tester)
+    assert tester.best.steps == (other, first, other)
 
 
 def test_a_case_that_another_scheduler_judges_is_submitted_at_once() -> None:
