@@ -176,7 +176,9 @@ def _cover(own: Amounts, children: list[Queue], field: str) -> Amounts:
 def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
     """Insert a change of the cluster after one of the steps."""
     at = random.randint(1, len(case.steps))
-    before = [work for step in case.steps[:at] if isinstance(step, Submit) for work in step.work]
+    over = {step.job for step in case.steps if isinstance(step, Complete)}
+    submitted = (work for step in case.steps[:at] if isinstance(step, Submit) for work in step.work)
+    before = [work for work in submitted if work.name not in over]
     step: Step | None = None
     match random.randrange(7):
         case 0 if len(case.nodes) > 1:

@@ -22,8 +22,9 @@ def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
     if "allocate" not in policy.actions or any(policy.plugin(plugin) is not None for plugin in _HOLD_BACK):
         return
     end = _End(case, story, policy)
+    failed = {step.job for step in case.steps if isinstance(step, Fail)}
     for work in end.waiting:
-        if end.fits(work) and end.is_owed(work):
+        if work.name not in failed and end.fits(work) and end.is_owed(work):
             yield work
 
 
@@ -33,15 +34,10 @@ class _End:
     def __init__(self, case: Case, story: Story, policy: Policy) -> None:
         self._policy, self._placed = policy, story.end.placed
         over = {step.job for step in case.steps if isinstance(step, Complete)}
-        failed = {step.job for step in case.steps if isinstance(step, Fail)}
         self._queues = _queues_at_end(case)
         self._case = case
         self._jobs = {job.name: job for job in case.jobs if job.name not in over}
-        self.waiting = [
-            job
-            for name, job in self._jobs.items()
-            if self._missing(job) and name not in failed and job.queue in self._queues
-        ]
+        self.waiting = [job for name, job in self._jobs.items() if self._missing(job) and job.queue in self._queues]
         left = {step.node for step in case.steps if isinstance(step, Leave)}
         self._idle = {node.name: dict(node.has) for node in case.all_nodes if node.name not in left}
         for name, pods in self._placed.items():

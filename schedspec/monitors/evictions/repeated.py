@@ -1,13 +1,19 @@
 """Monitor: no pod is evicted twice for the same cause.
 
-A violation is a re-created pod that starts again and is evicted again for the same preemptor.
+A violation is a re-created pod that starts again and is evicted again for the same preemptor. The second eviction has
+a new cause if the preemptor lost the room to something other than the victim, and if something changed from outside in
+between: a node, a queue, another job, or a pod that ended by itself. The change from outside is required because jobs
+that take the same room from each other in turn would excuse each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ledger import Ledger, Violation
+from ...api.kinds import Kind
+from ...observe.view import QUEUED
+from ..amounts import Object
+from ..ledger import Act, Ledger, Violation, group_of, is_over
 from ..rules import Rules
 
 NAME = "repeated-eviction"
@@ -19,9 +25,51 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     The cause is the scheduler's message; pods of one name are one pod and its successors.
     """
     del rules
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[tuple[str, str], Act] = {}
     for act in ledger.evictions():
         cause = (act.name, act.cause)
-        if act.message and seen.get(cause, act.uid) != act.uid:
+        first = seen.get(cause, act)
+        if act.message and first.uid != act.uid and not _has_new_cause(ledger, first, act):
             yield Violation(NAME, act.time, act.name, f"evicted again for the same cause: {act.message}")
-        seen[cause] = act.uid
+        seen[cause] = act
+
+
+def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
+    acts = [act for act in ledger.acts if first.position < act.position < second.position]
+    victim = group_of(first.pod)
+    served = [act for act in acts if act.kind == "bind" and group_of(act.pod) in first.cause.split()]
+    takers = [act for act in acts if act.kind == "evict" and group_of(act.pod) in first.cause.split()]
+    if not served or any(victim in taker.cause.split() for taker in takers):
+        return False
+    held = {pod["metadata"]["uid"] for pod in ledger.holding(second.position)}
+    has_lost = bool(takers) or any(bind.uid not in held for bind in served)
+    evicted = {group_of(act.pod) for act in (first, *acts) if act.kind == "evict"}
+    own = {victim, *(group_of(bind.pod) for bind in served)}
+    between = range(first.position + 1, second.position)
+    return has_lost and any(_is_from_outside(ledger, position, own, evicted) for position in between)
+
+
+def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[str]) -> bool:
+    """Whether a version shows a change that no eviction explains.
+
+    Args:
+        ledger: The history.
+        position: The position of the version.
+        own: The groups of the preemptor and of the victim.
+        evicted: The groups that lost pods to evictions: their other pods may end for this.
+    """
+    seen = ledger.versions[position]
+    name = f"{seen.ref.namespace}/{seen.ref.name}" if seen.ref.namespace else seen.ref.name
+    before, is_gone = ledger.at(position - 1, seen.ref.kind, name), seen.change == "gone"
+    if seen.ref.kind == Kind.POD:
+        ends = before is not None and not is_over(before) and (is_gone or is_over(seen.object))
+        return ends and bool(seen.object["spec"].get("nodeName")) and group_of(seen.object) not in evicted
+    if seen.ref.kind in QUEUED:
+        return name not in own and (before is None or is_gone)
+    if seen.ref.kind in (Kind.NODE, Kind.QUEUE):
+        return before is None or is_gone or _generation(before) != _generation(seen.object)
+    return False
+
+
+def _generation(given: Object) -> int:
+    return int(given["metadata"].get("generation") or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ from schedspec.incident import confirm
 from schedspec.incident.versions import Recorder
 from schedspec.incident.written import known_policies
 from schedspec.monitors import Ledger
-from scheduler.explore import PROMISES
+from scheduler.explore import PROMISES, Draw, generate
 from scheduler.explore.owed import owed_jobs
 from scheduler.incident import play
-from scheduler.incident.case import Case, Fail, Node, PriorityClass, Queue, Submit, Work, amounts
+from scheduler.incident.case import Case, Complete, Fail, Node, PriorityClass, Queue, Submit, Work, amounts
 from scheduler.incident.play import Rest, Story
 from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
@@ -165,7 +166,28 @@ def test_an_exception_of_the_scheduler_is_a_finding_and_does_not_end_the_run(mon
     assert found.broken["error: KeyError"].finding.text == "the scheduler raised KeyError('planted')"
 
 
+def test_a_job_is_owed_nothing_beside_one_that_waits_though_its_pod_was_to_fail() -> None:
+    """Found by exploration (seed 1002506): an admitted job reserves its part of the capability while it waits."""
+    small, large = (Work(name, "speech", requests=amounts([("cpu", cpu)])) for name, cpu in (("b", 2000), ("a", 4000)))
+    nodes = tuple(Node(name, amounts([("cpu", 2000)])) for name in ("n1", "n2"))
+    queue = Queue("speech", deserved=amounts([("cpu", 4000)]))
+    case = Case(known_policies()["capacity"], nodes, (queue,), steps=(Submit((large, small)), Fail("a")))
+    assert set(play(case).end.waits) == {"a", "b"}
+    assert judge(case).findings == []
+    alone = replace(case, steps=(Submit((small,)),))
+    assert list(owed_jobs(alone, Story(rests=[Rest({}, {})]))) == [small]
+
+
 def test_work_that_requests_nothing_is_owed_nothing() -> None:
     """A reduction leaves out requests."""
     case = Case(known_policies()["default"], (Node("n1", ()),), steps=(Submit((Work("idle"),)),))
     assert list(owed_jobs(case, Story(rests=[Rest({}, {})]))) == []
+
+
+def test_a_job_completes_once() -> None:
+    policies = known_policies()
+    case = generate(Draw(1, policies))
+    for seed in range(2, 400):
+        case = generate(Draw(seed, policies, case))
+        ends = [step.job for step in case.steps if isinstance(step, Complete)]
+        assert len(ends) == len(set(ends)), seed

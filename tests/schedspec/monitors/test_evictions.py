@@ -146,6 +146,75 @@ def test_a_successor_evicted_for_the_same_preemptor_is_found() -> None:
     assert "repeated-eviction" in findings(history)
 
 
+class _RoomInTurn(WrittenHistory):
+    """`batch-0` is evicted for `urgent`, returns after what a test adds, and is evicted for it again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.node("n1", cpu="2")
+        self.queue("guest")
+        for group in ("batch", "urgent", "third"):
+            self.group(group, "guest")
+        self.bind("batch-0", "batch", "n1", "2", uid="batch-first")
+        self.evict("batch-0", "preempted for ns/urgent of queue guest")
+
+    def serve(self) -> None:
+        self.bind("urgent-0", "urgent", "n1", "2", uid="urgent-first")
+
+    def finish(self) -> list[str]:
+        self.bind("batch-0", "batch", "n1", "2", uid="batch-second")
+        self.evict("batch-0", "preempted for ns/urgent of queue guest")
+        return [name for name in findings(self, PREEMPT) if name == "repeated-eviction"]
+
+
+class TestSecondEviction:
+    def test_has_no_new_cause_where_the_freed_room_never_came_to_the_preemptor(self) -> None:
+        history = _RoomInTurn()
+        history.node("n2", cpu="1")
+        assert history.finish()
+
+    def test_has_no_new_cause_where_the_preemptor_keeps_its_room(self) -> None:
+        history = _RoomInTurn()
+        history.serve()
+        history.node("n2", cpu="1")
+        assert history.finish()
+
+    @pytest.mark.parametrize("taker", ["batch", "late"])
+    def test_has_a_new_cause_where_a_new_job_took_the_room_of_the_preemptor(self, taker: str) -> None:
+        """Found by exploration (seed 1003711)."""
+        history = _RoomInTurn()
+        history.serve()
+        history.group("late", "guest")
+        history.evict("urgent-0", f"reclaimed for ns/{taker} of queue guest")
+        assert bool(history.finish()) == (taker == "batch")
+
+    def test_has_no_new_cause_where_jobs_take_the_room_in_turn(self) -> None:
+        history = _RoomInTurn()
+        history.serve()
+        history.evict("urgent-0", "preempted for ns/third of queue guest")
+        history.bind("third-0", "third", "n1", "2")
+        history.evict("third-0", "preempted for ns/batch of queue guest")
+        assert history.finish()
+
+    @pytest.mark.parametrize("change", ["node", "pod", "queue", "job"])
+    def test_has_a_new_cause_where_the_preemptor_lost_its_room_with_a_change_from_outside(self, change: str) -> None:
+        """Found by exploration (seed 1000393): the preemptor's node left."""
+        history = _RoomInTurn()
+        history.serve()
+        pod = history.pods["urgent-0"]
+        if change == "pod":
+            history.show(Kind.POD, "urgent-0", **{**pod, "status": {"phase": "Failed"}})
+        else:
+            history.evict("urgent-0", "reclaimed for ns/third of queue guest")
+        if change == "node":
+            history.show(Kind.NODE, "n1", "gone")
+        elif change == "queue":
+            history.show(Kind.QUEUE, "guest", metadata={"generation": 2}, spec={"capability": {"cpu": "3"}})
+        elif change == "job":
+            history.show(Kind.PODGROUP, "third", "gone", metadata={"namespace": "ns"})
+        assert not history.finish()
+
+
 PREEMPT = POLICY.replace("reclaim", "preempt")
 FOR_URGENT = "preempted for ns/urgent of queue guest; tier 1 decided (priority permits)"
 
