@@ -109,6 +109,7 @@ def measure(setting: Setting) -> list[Figure]:
     process = psutil.Process()
     cluster = setting.build()
     gc.collect()
+    gc.freeze()  # whether a cycle is charged for a full collection of the state is chance
     times = []
     for _ in range(3):
         cluster.version += 1  # a change, so that no earlier decision is reused
