@@ -174,27 +174,25 @@ class Job:
 
     def _enter(self, task: Task, status: TaskStatus) -> None:
         self.by_status.setdefault(status, {})[task.key] = task
-        if status is TaskStatus.PENDING:
-            self._pending_request = self._waiting_shapes = self._kind = None
         if status & READY:
             self.ready += 1
             if status & HOLDING:
                 _count(self.allocated, task.request, 1)
                 self._holding = None
-        elif status is TaskStatus.PENDING and task.best_effort and not task.gated:
-            self.undemanding += 1
+        elif status is TaskStatus.PENDING:
+            self._pending_request = self._waiting_shapes = self._kind = None
+            self.undemanding += task.best_effort and not task.gated
 
     def _leave(self, task: Task, status: TaskStatus) -> None:
         del self.by_status[status][task.key]
-        if status is TaskStatus.PENDING:
-            self._pending_request = self._waiting_shapes = self._kind = None
         if status & READY:
             self.ready -= 1
             if status & HOLDING:
                 _count(self.allocated, task.request, -1)
                 self._holding = None
-        elif status is TaskStatus.PENDING and task.best_effort and not task.gated:
-            self.undemanding -= 1
+        elif status is TaskStatus.PENDING:
+            self._pending_request = self._waiting_shapes = self._kind = None
+            self.undemanding -= task.best_effort and not task.gated
 
     def count(self, statuses: Statuses) -> int:
         """Return the number of tasks with one of `statuses` (a union of flags)."""

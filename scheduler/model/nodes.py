@@ -250,14 +250,16 @@ class Nodes:
         if is_large or row in self._exact:
             self._account_exactly(row, task.request, status, sign, is_large=is_large)
             return
-        if sign < 0:
-            amount = -amount
+        add, subtract = (np.add, np.subtract) if sign > 0 else (np.subtract, np.add)
         if status is TaskStatus.PIPELINED:
-            self.pipelined[row] += amount
+            pipelined = self.pipelined[row]
+            add(pipelined, amount, out=pipelined)
             return
-        self.idle[row] -= amount
+        idle = self.idle[row]
+        subtract(idle, amount, out=idle)  # in place: `self.idle[row] -= amount` would copy the row onto itself
         if status is TaskStatus.RELEASING:
-            self.releasing[row] += amount
+            releasing = self.releasing[row]
+            add(releasing, amount, out=releasing)
 
     def _account_exactly(self, row: int, request: Resource, status: TaskStatus, sign: int, *, is_large: bool) -> None:
         """Count a task in integers that never overflow; the arrays hold the part within their limits."""

@@ -198,6 +198,14 @@ def common(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
     return {n: min(v, b[n]) for n, v in a.items() if v > 0 and b.get(n, 0) > 0}
 
 
+def overlap(a: Mapping[str, int], b: Mapping[str, int]) -> bool:
+    """Whether there is a dimension that both have."""
+    for name, amount in a.items():  # noqa: SIM110 - called for every candidate for eviction
+        if amount > 0 and b.get(name, 0) > 0:
+            return True
+    return False
+
+
 def share(part: int, whole: int) -> float:
     """Return `part / whole`. For a zero whole, a zero part gives 0 and any other part 1."""
     if whole == 0:

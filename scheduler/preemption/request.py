@@ -42,6 +42,8 @@ class PreemptionRequest:
     action: str
     job: Job
     queue: Queue = field(init=False)
+    statuses: Statuses = field(init=False)
+    """The statuses of candidates: running for reclaim; running or bound for preempt."""
     within_job: bool = False
     reprieves: bool = False
     where: Where = _anywhere
@@ -51,6 +53,7 @@ class PreemptionRequest:
 
     def __post_init__(self) -> None:
         self.queue = self.session.queues[self.job.queue]
+        self.statuses = TaskStatus.RUNNING if self.action == RECLAIM else TaskStatus.RUNNING | TaskStatus.BOUND
 
     @property
     def hook(self) -> Permitted:
@@ -69,11 +72,6 @@ class PreemptionRequest:
         """The hook that limits how many tasks of a job are evicted one by one."""
         hooks = self.session.hooks
         return hooks.reclaim_spare if self.action == RECLAIM else hooks.preempt_spare
-
-    @property
-    def statuses(self) -> Statuses:
-        """The statuses of candidates: running for reclaim; running or bound for preempt."""
-        return TaskStatus.RUNNING if self.action == RECLAIM else TaskStatus.RUNNING | TaskStatus.BOUND
 
     def concerns(self, job: Job) -> bool:
         """Whether tasks of `job` are candidates."""

@@ -179,13 +179,6 @@ class VictimSet:
         """Whether the set frees enough."""
         return _suffice(self._freed, self._lacking)
 
-    def is_tight(self) -> bool:
-        """Whether every option is necessary."""
-        return any(
-            have - min([option.freed[i] for option in self.options], default=0) < lacking
-            for i, (have, lacking) in enumerate(zip(self._freed, self._lacking, strict=True))
-        )
-
     def spare(self, option: VictimOption, instead: Sequence[VictimOption] = ()) -> None:
         """Remove an option if the remaining ones, or `instead` of it, suffice."""
         if option not in self.options:
@@ -222,11 +215,17 @@ def _accumulate(
 def _needed(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption]:
     """Return the options that are necessary; the best protected ones are dropped first."""
     ranked = sorted(options, key=lambda o: o.rank)
+    if _all_are_needed(lacking, ranked):
+        return ranked
     chosen = VictimSet(lacking, ranked)
-    if not chosen.is_tight():
-        for option in reversed(ranked):
-            chosen.spare(option)
+    for option in reversed(ranked):
+        chosen.spare(option)
     return chosen.options
+
+
+def _all_are_needed(lacking: Amounts, options: Sequence[VictimOption]) -> bool:
+    by_dimension = zip(*[option.freed for option in options], strict=True)
+    return any(sum(freed) - min(freed) < amount for freed, amount in zip(by_dimension, lacking, strict=False))
 
 
 def _fewer(

@@ -27,7 +27,7 @@ class Counting(Protocol):
     in_requests: bool
     """Whether a task counts as its request, so that existing sums of requests can be used."""
 
-    def measure(self, task: Task) -> Mapping[str, int]:
+    def measure(self, task: Task) -> Resource:
         """Return what a task counts in its queue; the same for all unplaced tasks of a shape."""
 
     def varies(self, task: Task) -> bool:
@@ -154,7 +154,7 @@ class QueueAttributesTable:
         job = self.session.jobs.get(task.job)
         return None if job is None else self.by_name.get(job.queue)
 
-    def amount(self, task: Task) -> Mapping[str, int]:
+    def amount(self, task: Task) -> Resource:
         """Return what the task counts in its queue."""
         if self._counted and (counted := self._counted.get(task.key)) is not None:
             return counted
@@ -176,8 +176,8 @@ class QueueAttributesTable:
     def open(self, session: Session) -> None:
         """Add what jobs hold, request and have reserved, and follow the session's changes from now on."""
         self.session = session
-        self._amounts: dict[bytes, Mapping[str, int]] = {}
-        self._counted: dict[str, Mapping[str, int]] = {}
+        self._amounts: dict[bytes, Resource] = {}
+        self._counted: dict[str, Resource] = {}
         """The amounts by which placed tasks were counted, for tasks that count by their node."""
         by_queue = self._in_requests() if self._counting.in_requests else self._measured()
         again: dict[str, QueueAttributes] = {}

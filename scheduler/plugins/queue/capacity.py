@@ -141,7 +141,14 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         it must grow in none and shrink in one. The giver could claim back what it loses of a resource of which it, or
         a near ancestor, holds no more than it deserves. If there is none, the eviction only takes what it has too much.
         """
-        lost, gained, has_claim = Counter[str](), Counter[str](), False
+        lenders = [one for one in (giver, *self._near(giver)) if one not in taker.ancestors]
+        if not any(
+            value > 0 and one.allocated.get(name, 0) <= one.deserved.get(name, -1)
+            for one in lenders
+            for name, value in amount.items()
+        ):
+            return True
+        lost, gained = Counter[str](), Counter[str]()
         for one in {id(one): one for one in (giver, *self._near(giver), taker, *self._near(taker))}.values():
             gives, takes = one in giver.ancestors, one in taker.ancestors
             for name, deserved in one.deserved.items():
@@ -150,8 +157,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
                 lacks, will_lack = max(deserved - held, 0), max(deserved - after, 0)
                 lost[name] += max(will_lack - lacks, 0)
                 gained[name] += max(lacks - will_lack, 0)
-                has_claim = has_claim or (not takes and after < held <= deserved)
-        return not has_claim or lost < gained
+        return lost < gained
 
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
@@ -191,7 +197,7 @@ def _within(attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
 
 def _names_none_of(attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
     """Whether the queue deserves nothing in any dimension of `amount`."""
-    return not resources.common(amount, attributes.deserved)
+    return not resources.overlap(amount, attributes.deserved)
 
 
 def _above(attributes: QueueAttributes, amount: Resource) -> bool:

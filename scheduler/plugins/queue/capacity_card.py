@@ -115,7 +115,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
 
     # ------------------------------------------------------------------------------------------------- what is counted
 
-    def measure(self, task: Task) -> Mapping[str, int]:
+    def measure(self, task: Task) -> Resource:
         """Return cards by model, cpu and memory.
 
         A task with a node counts as the card of that node, even if other models it named have left the cluster. Before
@@ -245,4 +245,4 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         accepted, held = self._accepted(preemptor), amount.keys()
         if accepted:
             return None if held & accepted.keys() else Protected(ProtectedBy.CARDS)
-        return None if held <= {CPU, MEMORY} and resources.common(amount, preemptor.init_request) else OfNoUse()
+        return None if held <= {CPU, MEMORY} and resources.overlap(amount, preemptor.init_request) else OfNoUse()

@@ -77,7 +77,7 @@ class QueuePlugin(
     def divide(self) -> None:
         """Compute what depends on what queues hold and request (proportion's deserved shares)."""
 
-    def measure(self, task: Task) -> Mapping[str, int]:
+    def measure(self, task: Task) -> Resource:
         """Return what a task counts in its queue: its request."""
         return without_pods(task.request)
 
@@ -122,7 +122,10 @@ class QueuePlugin(
         if self.closed(attributes, self.session.jobs.get(task.job)) is not None:
             return False
         amount = self.queue_attributes.amount(task)
-        return all(fits(one, amount, limit) for one, limit in self.ceilings(attributes))
+        for one, limit in self.ceilings(attributes):  # noqa: SIM110 - called for every task that is placed
+            if not fits(one, amount, limit):
+                return False
+        return True
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """Return the candidates that may be evicted one after the other, in the order given.
@@ -201,9 +204,9 @@ class QueuePlugin(
         return [(one, one.limit) for one in attributes.ancestors]
 
     def amount(self, unit: Sequence[Task]) -> Resource:
-        """Return what a unit counts in its queue."""
+        """Return what a unit counts in its queue; nobody changes it, since tasks share it."""
         if len(unit) == 1:  # the usual case among thousands of candidates
-            return dict(self.queue_attributes.amount(unit[0]))
+            return self.queue_attributes.amount(unit[0])
         total: Resource = {}
         for task in unit:
             for name, value in self.queue_attributes.amount(task).items():

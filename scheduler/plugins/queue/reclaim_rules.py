@@ -36,6 +36,8 @@ class LendingPlugin(QueuePlugin):
         """Protections by preemptor and amount, then by queue and shapes; valid until the holdings of a queue change."""
         self._denials_at = -1
         self._preemptor: Task | None = None
+        self._gang: Resource = {}
+        """What the preemptor's job still needs to start."""
         self._denials_of_preemptor: dict[Hashable, Protection | None] = {}
         super().open(session)
 
@@ -74,8 +76,8 @@ class LendingPlugin(QueuePlugin):
             self._denials_at, self._preemptor = self.queue_attributes.version, None
         if self._preemptor is not preemptor:
             self._preemptor = preemptor
-            gang = tuple(self._gang_of(preemptor).items())
-            key_of_preemptor = (taker.name, preemptor.shape, gang, preemptor.preemptable)
+            self._gang = self._gang_of(preemptor)
+            key_of_preemptor = (taker.name, preemptor.shape, tuple(self._gang.items()), preemptor.preemptable)
             self._denials_of_preemptor = self._denials.setdefault(key_of_preemptor, {})
         key: Hashable = (giver.name, unit[0].shape)
         if len(unit) > 1:
@@ -88,7 +90,7 @@ class LendingPlugin(QueuePlugin):
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> Protection | None:
         wanted = self.queue_attributes.amount(preemptor)
-        if not resources.common(amount, preemptor.init_request) or self.useless(taker, giver, wanted):
+        if not resources.overlap(amount, preemptor.init_request) or self.useless(taker, giver, wanted):
             return OfNoUse()
         for one in giver.ancestors:
             if one.guarantee and one not in taker.ancestors:
@@ -97,7 +99,7 @@ class LendingPlugin(QueuePlugin):
                     return _below_guarantee(one, after)
         if (protection := self.kept(taker, giver, wanted, amount)) is not None:
             return protection
-        gang = self._gang_of(preemptor)
+        gang = self._gang
         can_lose = preemptor.preemptable and taker.queue.reclaimable
         if can_lose and (ping_pong := self._ping_pong(gang, taker, unit, giver, amount)) is not None:
             return ping_pong
@@ -129,7 +131,7 @@ class LendingPlugin(QueuePlugin):
         giver.add(amount, -1)
         taker.add(wanted, 1)
         try:
-            if not resources.common(wanted, again) or self.entitled(giver, first) is not None:
+            if not resources.overlap(wanted, again) or self.entitled(giver, first) is not None:
                 return None
             if not self.claims(giver, taker, first, wanted) or self.kept(giver, taker, first, wanted) is not None:
                 return None
