@@ -158,6 +158,8 @@ def beside_the_hopeless() -> list[Figure]:
 def within_a_budget() -> list[Figure]:
     """Measure a backlog that is decided in cycles with the initial budget of the live scheduler, and in one cycle."""
     whole_cluster, cut_cluster = (clusters.backlog(10_000, 1_000) for _ in range(2))
+    gc.collect()
+    gc.freeze()
     start = time.process_time()
     whole = decide(whole_cluster, DEFAULT_POLICY, NOW)
     at_once = time.process_time() - start
