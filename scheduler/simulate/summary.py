@@ -24,7 +24,7 @@ def render(end: End, out: Path, stuck: int = 0, examples: Sequence[str] = ()) ->
         *(_row(f"{name} cards", spread) for name, spread in metrics["wait_seconds_by_size"].items()),
         _row("completion", metrics["completion_seconds"]),
         "",
-        f"{'queue':<24}{'card-hours':>11}{'lost':>11}{'evicted':>9}{below[0]:>16}{below[1]:>11}{below[2]:>17}",
+        f"{'queue':<24}{'card-hours':>11}{'lost':>11}{'evicted cards':>15}{below[0]:>16}{below[1]:>11}{below[2]:>17}",
         *(_queue(name, queue) for name, queue in metrics["queues"].items()),
         "",
         (
@@ -45,9 +45,9 @@ def render(end: End, out: Path, stuck: int = 0, examples: Sequence[str] = ()) ->
 
 def _queue(name: str, figures: Mapping[str, Any]) -> str:
     return (
-        f"{name:<24}{figures['used_card_hours']:>11.1f}{figures['lost_card_hours']:>11.1f}{figures['evicted_cards']:>9g}"
-        f"{_time(figures['below_deserved_seconds']):>16}{_time(figures['below_deserved_longest_seconds']):>11}"
-        f"{_time(figures['below_guarantee_seconds']):>17}"
+        f"{name:<24}{figures['used_card_hours']:>11.1f}{figures['lost_card_hours']:>11.1f}"
+        f"{figures['evicted_cards']:>15g}{_time(figures['below_deserved_seconds']):>16}"
+        f"{_time(figures['below_deserved_longest_seconds']):>11}{_time(figures['below_guarantee_seconds']):>17}"
     )
 
 
