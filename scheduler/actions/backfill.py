@@ -1,6 +1,7 @@
 """backfill: place tasks that request no resources (semantics: Volcano's `actions/backfill`).
 
-Such a task uses no share of a queue, so queue limits do not apply; node constraints apply as usual.
+Such a task uses no share of a queue, so limits of queues do not apply. Node constraints apply as usual, and a closed
+queue takes no such task either.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..model.job import Job
+from ..model.queue import Queue
 from ..model.task import Task, TaskStatus
 from ..placement.domain_choice import DomainChoice, Wanted
 from ..reasons import UnschedulableReason
@@ -19,10 +21,10 @@ from .domain_allocation import BINDING
 def backfill(session: Session) -> None:
     """Place best-effort tasks, in the order of queues, jobs and tasks."""
     candidates = [job for job in session.to_try() if not session.is_pending(job) and _waiting(job)]
-    for _, job in ServingOrder(session, candidates):
+    for queue, job in ServingOrder(session, candidates):
         with session.attempt(job):
             if session.is_schedulable(job):
-                _place(session, job)
+                _place(session, queue, job)
 
 
 def _waiting(job: Job) -> list[Task]:
@@ -51,10 +53,13 @@ def _domain_of(session: Session, job: Job, task: Task) -> tuple[Domain | None, U
     return found, None
 
 
-def _place(session: Session, job: Job) -> None:
+def _place(session: Session, queue: Queue, job: Job) -> None:
     hooks = session.hooks
     statement = session.statement()
     for task in hooks.sorted_tasks(_waiting(job)):
+        if not hooks.allocatable(queue, task):
+            session.refuse(job, hooks.reasons(job, task))
+            break
         domain, why = _domain_of(session, job, task)
         with session.placement.inside(domain):
             node = session.placement.best(task)
