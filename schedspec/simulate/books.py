@@ -10,9 +10,22 @@ from typing import Any
 from ..monitors import amounts
 from ..monitors.amounts import NONE, Amounts
 from ..monitors.queues import usage
+from ..monitors.rules import Rules
 
 Cause = tuple[str, str]
 """The job for which a pod is evicted, and the action."""
+
+
+@dataclass(slots=True)
+class Loss:
+    """What a job lost to a preemptor."""
+
+    pods: set[str]
+    """The pods that were evicted."""
+    changes: int
+    """How many jobs had come or gone, and how many pods had lost their nodes, by then."""
+    passed_on: bool = False
+    """Whether the preemptor has lost the room since, to something other than this job."""
 
 
 @dataclass(slots=True)
@@ -29,9 +42,10 @@ class Job:
     placed: dict[str, str] = field(default_factory=dict)
     """Pod → node; victims that are not gone included."""
     victims: dict[str, Cause] = field(default_factory=dict)
-    evicted_for: dict[str, int] = field(default_factory=dict)
-    """Preemptor → the attempt of this job that the preemptor evicted."""
-    attempt: int = 0
+    lost: dict[str, Loss] = field(default_factory=dict)
+    """Preemptor → what this job lost to it last."""
+    evicted: set[str] = field(default_factory=set)
+    """Jobs that were evicted for this one, and did not take the room back."""
 
     @property
     def left(self) -> int:
@@ -42,7 +56,7 @@ class Job:
 class Books:
     """The sums. A queue holds the requests of its pods except victims; a node those of all its pods."""
 
-    def __init__(self, nodes: Iterable[Any], queues: Iterable[Any], *, is_tree: bool) -> None:
+    def __init__(self, nodes: Iterable[Any], queues: Iterable[Any], rules: Rules) -> None:
         self.jobs: dict[str, Job] = {}
         self.has = {
             node.metadata.name: amounts.parse(node.status.allocatable or node.status.capacity) for node in nodes
@@ -58,7 +72,8 @@ class Books:
         }
         """The guarantees of the queues that have one."""
         self.closed_to_reclaim = {name for name, spec in specs.items() if spec.reclaimable is False}
-        self._parents = {name: spec.parent for name, spec in specs.items()} if is_tree else {}
+        self._is_tree, self._keeps_guarantees = rules.is_tree, rules.queue_plugin in usage.GUARANTEED
+        self._parents = {name: spec.parent for name, spec in specs.items()} if rules.is_tree else {}
         self._lineages: dict[str, tuple[str, ...]] = {}
         self.own: dict[str, Amounts] = {}
         """Amounts that a queue holds without its descendants."""
@@ -66,6 +81,8 @@ class Books:
         """Amounts that a queue holds with its descendants."""
         self.free = amounts.total(self.has.values())
         """Amounts on all nodes that no queue holds."""
+        self._total = dict(self.free)
+        self._limits: dict[str, Amounts] = {}
 
     def lineage(self, queue: str) -> tuple[str, ...]:
         """Return the queue and, where queues form a tree, its ancestors below the root."""
@@ -76,6 +93,17 @@ class Books:
                 names.append(name)
                 name = self._parents.get(name) or ""
             found = self._lineages[queue] = tuple(names)
+        return found
+
+    def limits(self, queue: str) -> Amounts:
+        """Return what a queue may hold: its capability, and what the guarantees of other queues leave."""
+        found = self._limits.get(queue)
+        if found is None:
+            left: Amounts = {}
+            if self._keeps_guarantees:
+                others = [usage.Guaranteed(it, self._parents.get(it) or "", own) for it, own in self.guarantee.items()]
+                left = usage.left_by_guarantees(self._total, others, self.lineage(queue), is_tree=self._is_tree)
+            found = self._limits[queue] = usage.lowest(left, self.capability.get(queue, {}))
         return found
 
     def place(self, job: Job, pod: str, node: str) -> None:

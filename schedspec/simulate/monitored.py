@@ -21,7 +21,7 @@ from ..monitors.gangs import NAME as GANG
 from ..monitors.gangs import SWITCHES
 from ..monitors.queues import capability, guarantee, usage
 from ..monitors.rules import Rules
-from .books import Books, Job
+from .books import Books, Job, Loss
 from .victims import Victims, cause_of
 
 
@@ -30,13 +30,15 @@ class Monitors:
 
     def __init__(self, policy: str, nodes: Iterable[Any], queues: Iterable[Any]) -> None:
         self._rules = Rules(policy)
-        self._books = Books(nodes, queues, is_tree=self._rules.is_tree)
+        self._books = Books(nodes, queues, self._rules)
         self._victims = Victims(self._books, self._rules, self._find)
         self._changed: dict[str, tuple[str, str]] = {}
         """Job → the act on its gang in this cycle, and the reason."""
         self._short: set[str] = set()
         """Queues whose guarantee was not free when a pod of another queue was bound last."""
         self._cycle, self._at = 0, 0.0
+        self._changes = 0
+        """How many jobs came or went, and how many pods lost their nodes."""
         self.found: list[dict[str, Any]] = []
         """Fields of `scheduler.simulate.records.Finding`, in order."""
 
@@ -64,6 +66,7 @@ class Monitors:
 
     def _on_submitted(self, outcome: Any) -> None:
         requests = {name: amount for name, amount in amounts.parse(outcome.requests).items() if amount > 0}
+        self._changes += 1
         self._books.jobs[outcome.job] = Job(
             outcome.job, outcome.queue, outcome.pods, outcome.min_member, requests, outcome.preemptable
         )
@@ -71,9 +74,6 @@ class Monitors:
     def _on_cycle(self, outcome: Any) -> None:
         self._judge_gangs()
         self._cycle, self._at = outcome.number, outcome.at
-
-    def _on_started(self, outcome: Any) -> None:
-        self._books.jobs[outcome.job].attempt = outcome.attempt
 
     def _on_stopped(self, outcome: Any) -> None:
         self._victims.over(outcome.job)
@@ -101,9 +101,7 @@ class Monitors:
         self._victims.evicted(job, outcome.pod, cause_of(why), (self._at, self._cycle), reason)
         if self._rules.is_enabled("gang", SWITCHES.get(why.action, "enableReclaimable")):
             self._changed[outcome.job] = ("left", reason)
-        if job.evicted_for.setdefault(why.preemptor, job.attempt) != job.attempt:
-            self._find(repeated.NAME, outcome.job, "evicted again for the same job", reason)
-            job.evicted_for[why.preemptor] = job.attempt
+        self._judge_repeated(job, outcome.pod, why.preemptor, reason)
         self._judge_protection(job, why.action, reason)
 
     def _on_released(self, outcome: Any) -> None:
@@ -117,9 +115,12 @@ class Monitors:
             self._changed.pop(outcome.job, None)
 
     def _on_disrupted(self, outcome: Any) -> None:
+        self._changes += 1
+        self._pass_on(self._books.jobs[outcome.job], "")
         self._changed.pop(outcome.job, None)  # not an act of the scheduler
 
     def _on_ended(self, outcome: Any) -> None:
+        self._changes += 1
         self._victims.over(outcome.job)
         self._books.jobs.pop(outcome.job, None)
         self._changed.pop(outcome.job, None)
@@ -127,9 +128,13 @@ class Monitors:
     # ---------------------------------------------------------------------------------------------------- judgements
 
     def _judge_capability(self, job: Job) -> None:
+        """Judge that no queue is above its capability. Under capacity-card, cards have quotas of their own."""
+        requested = dict(job.requests)
+        if self._rules.queue_plugin == "capacity-card":
+            requested = {name: amount for name, amount in requested.items() if name in ("cpu", "memory")}
         for name in self._books.lineage(job.queue):
             limit = self._books.capability.get(name)
-            if limit and (over := amounts.above(self._books.below[name], limit, job.requests)):
+            if limit and (over := amounts.above(self._books.below[name], limit, requested)):
                 self._find(capability.NAME, job.name, f"lifts queue {name} to {', '.join(over)} of its capability")
 
     def _judge_guarantees(self, job: Job) -> None:
@@ -150,6 +155,27 @@ class Monitors:
                 text = f"takes {', '.join(short)} that is guaranteed to queue {name}"
                 self._find(guarantee.NAME, job.name, text)
             (self._short.add if short else self._short.discard)(name)
+
+    def _judge_repeated(self, job: Job, pod: str, preemptor: str, reason: str) -> None:
+        """Judge that a pod is evicted again for one job only with a new cause (`monitors.evictions.repeated`)."""
+        self._pass_on(job, preemptor)
+        before = job.lost.get(preemptor)
+        if before is not None and pod not in before.pods:
+            before.pods.add(pod)
+            return
+        if before is not None and not (before.passed_on and before.changes < self._changes):
+            self._find(repeated.NAME, job.name, "evicted again for the same job", reason)
+        job.lost[preemptor] = Loss({pod}, self._changes)
+        if (taker := self._books.jobs.get(preemptor)) is not None:
+            taker.evicted.add(job.name)
+
+    def _pass_on(self, job: Job, taker: str) -> None:
+        """Note that a job loses room; `taker` is the job that receives it, if any."""
+        job.evicted.discard(taker)
+        for name in job.evicted:
+            victim = self._books.jobs.get(name)
+            if victim is not None and job.name in victim.lost:
+                victim.lost[job.name].passed_on = True
 
     def _judge_protection(self, job: Job, action: str, reason: str) -> None:
         if not job.preemptable:

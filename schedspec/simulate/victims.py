@@ -5,7 +5,7 @@ from the outcomes that follow it, and then forgotten:
 
 1. The victims of one cycle that had to go together are a unit: the whole gang if none of its pods is left, else a pod.
 2. A unit was needed unless, on each of its nodes, it could have stayed beside every pod that was bound there until a
-   pod left that is no victim of the same cause, and within the capability of its queue.
+   pod left that is no victim of the same cause. A unit that would lift its queue above its limits at a bind was needed.
 3. Where all could have stayed, the later pods of the preemptor on that node may still prove the need.
 4. All evictions for a job are summed until the job is over, and compared with what was bound for it.
 """
@@ -36,6 +36,8 @@ class _Unit:
     moment: tuple[float, int]
     """Time and cycle of the eviction."""
     reason: str
+    names: tuple[str, ...] = ()
+    """The names of the pods."""
     undecided: int = 0
     """Nodes on which the unit could not be judged yet."""
     needed: bool = False
@@ -78,6 +80,8 @@ class Victims:
         """By node."""
         self._later: dict[str, list[_Stay]] = {}
         """Parts that could have stayed unless the preemptor, the key, needs the node for more pods."""
+        self._limited: dict[str, list[_Unit]] = {}
+        """Units by each queue with limits above them."""
         self._sums: dict[str, dict[str, _Sum]] = {}
         """Preemptor → action → sum."""
 
@@ -93,8 +97,9 @@ class Victims:
             there = sum(victim.placed.get(pod) == node for pod in stay.pods)
             more = times(victim.requests, len(stay.pods) - there)
             stay.beside = amounts.total((self._books.on_node[node], more))
-            if not self._fits(stay) or self._is_above_quota(stay.unit):
+            if not self._fits(stay):
                 stay.beside = None
+        self._judge_quotas(job.queue)
         for stay in self._later.get(job.name, ()):
             if stay.node == node and stay.beside is not None:
                 stay.beside = amounts.total((stay.beside, job.requests))
@@ -150,7 +155,10 @@ class Victims:
         by_node: dict[str, list[str]] = {}
         for pod in pods:
             by_node.setdefault(unit.job.placed[pod], []).append(pod)
-        unit.undecided = len(by_node)
+        unit.names, unit.undecided = tuple(pods), len(by_node)
+        for name in self._books.lineage(unit.job.queue):
+            if self._books.limits(name):
+                self._limited.setdefault(name, []).append(unit)
         for node, here in by_node.items():
             self._open.setdefault(node, []).append(_Stay(unit, node, tuple(here)))
 
@@ -168,19 +176,19 @@ class Victims:
     # ---------------------------------------------------------------------------------------------------- needless
 
     def _fits(self, stay: _Stay) -> bool:
-        return stay.beside is not None and not amounts.above(
-            stay.beside, self._books.has.get(stay.node, {}), stay.beside
-        )
+        return stay.beside is not None and needless.is_within(stay.beside, self._books.has.get(stay.node, {}))
 
-    def _is_above_quota(self, unit: _Unit) -> bool:
-        """Whether the queue, not the node, needed the room."""
-        more = times(unit.job.requests, unit.pods)
-        for name in self._books.lineage(unit.job.queue):
-            limit = self._books.capability.get(name)
-            held = amounts.total((self._books.below.get(name, {}), more)) if limit else {}
-            if limit and amounts.above(held, limit, held):
-                return True
-        return False
+    def _judge_quotas(self, queue: str) -> None:
+        """Note after a bind which units could not have stayed, because a queue, not a node, needed the room."""
+        for name in self._books.lineage(queue):
+            units = [unit for unit in self._limited.get(name, ()) if unit.undecided and not unit.needed]
+            for unit in units:
+                again = sum(pod in unit.job.placed and pod not in unit.job.victims for pod in unit.names)
+                more = times(unit.job.requests, unit.pods - again)
+                held = amounts.total((self._books.below.get(name, {}), more))
+                unit.needed = not needless.is_within(held, self._books.limits(name))
+            if units:
+                self._limited[name] = units
 
     def _end(self, stay: _Stay) -> None:
         """A pod that is unrelated to the eviction left the node."""

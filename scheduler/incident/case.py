@@ -109,6 +109,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Close:
+    """A queue is closed: its pods go on to run, and no more are placed."""
+
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
 class Complete:
     """A job completes: all of its pods end and are not created again."""
 
@@ -137,7 +144,7 @@ class Use:
     text: str
 
 
-Step = Submit | Join | Leave | Change | Complete | Fail | Use
+Step = Submit | Join | Leave | Change | Close | Complete | Fail | Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,5 +245,10 @@ def map_queues(case: Case, queues: dict[str, Queue | None]) -> Case:
     """Replace queues by name; None removes a queue and its later changes, but not its work."""
     found = (queues.get(queue.name, queue) for queue in case.queues)
     gone = {name for name, replacement in queues.items() if replacement is None}
-    kept = tuple(step for step in case.steps if not (isinstance(step, Change) and step.queue.name in gone))
+    kept = tuple(
+        step
+        for step in case.steps
+        if not (isinstance(step, Change) and step.queue.name in gone)
+        and not (isinstance(step, Close) and step.queue in gone)
+    )
     return replace(case, queues=tuple(queue for queue in found if queue is not None), steps=kept)

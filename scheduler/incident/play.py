@@ -5,6 +5,7 @@ The one rule: nothing ends by itself. The cluster settles for `PAUSE` virtual se
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,14 +35,16 @@ from ..simulation import (
     node,
 )
 from ..simulation import outcomes as happened
-from .case import NAMESPACE, Amounts, Case, Change, Complete, Fail, Join, Leave, Queue, Step, Submit, Use, Work
+from .case import NAMESPACE, Amounts, Case, Change, Close, Complete, Fail, Join, Leave, Queue, Step, Submit, Use, Work
 
 START = 1_790_000_000.0
 PAUSE = 30.0
 MOST_CYCLES = 400
 """Cycles between two steps after which a cluster counts as never settling; small cases need less than 20."""
 _ALWAYS_THERE = tuple(Queue(name, **spec) for name, spec in ALWAYS_THERE.items())
-_SETTINGS = Settings(start_delay=0.02, grace=0.02)
+START_DELAY = 0.02
+"""Seconds from the bind of a pod until it runs."""
+_SETTINGS = Settings(start_delay=START_DELAY, grace=0.02)
 
 
 @dataclass(slots=True)
@@ -55,6 +58,29 @@ class Eviction:
     at: float
 
 
+class Happened(enum.Enum):
+    """What an act is."""
+
+    ADMITTED = enum.auto()
+    PLACED = enum.auto()
+    EVICTED = enum.auto()
+    RELEASED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What happened to a job or to one of its pods."""
+
+    what: Happened
+    at: float
+    step: int
+    job: str
+    pod: str = ""
+    node: str = ""
+    reason: VictimReason | None = None
+    """Why the pod was evicted."""
+
+
 @dataclass(slots=True)
 class Rest:
     """The cluster after a step."""
@@ -62,6 +88,8 @@ class Rest:
     placed: dict[str, dict[str, str]]
     """Job → pod → node."""
     waits: dict[str, Refusal]
+    phases: dict[str, str] = field(default_factory=dict)
+    """The phase of each job's PodGroup."""
 
 
 @dataclass(slots=True)
@@ -75,6 +103,8 @@ class Story:
     """Why the cluster never settled; empty if it did."""
     starts: list[tuple[float, str]] = field(default_factory=list)
     """The time at which each job first had its minimum of running pods."""
+    acts: list[Act] = field(default_factory=list)
+    """Every admission, and every pod that was placed, evicted and released, in order."""
 
     @property
     def end(self) -> Rest:
@@ -115,6 +145,9 @@ class _Play:
         self._story = Story()
         self._placed: dict[str, dict[str, str]] = {}
         self._waits: dict[str, Refusal] = {}
+        self._phases: dict[str, str] = {}
+        self._queues = {queue.name: queue for queue in (*_ALWAYS_THERE, *case.queues)}
+        self._closed: set[str] = set()
         self._cycles = 0
         self._stopped = False
         self._values = {priority_class.name: priority_class.value for priority_class in case.classes}
@@ -124,7 +157,7 @@ class _Play:
             settings=_SETTINGS,
             start=START,
             cluster=Cluster(),
-            on_input=self._report_input if listen is not None else None,
+            on_input=self._report_input,
         )
 
     def run(self) -> Story:
@@ -134,9 +167,8 @@ class _Play:
                 "PriorityClass",
                 objects.PriorityClass(objects.ObjectMeta(name=priority_class.name), priority_class.value),
             )
-        there = {declared.name for declared in case.queues}
-        for queue in (*(builtin for builtin in _ALWAYS_THERE if builtin.name not in there), *case.queues):
-            simulation.see("Queue", _queue(queue))
+        for queue in self._queues.values():
+            simulation.see("Queue", queue_object(queue))
         for given in case.nodes:
             simulation.see("Node", node(given.name, quantities(given.has)))
         for work in sorted(case.work, key=lambda job: (job.created, job.name)):
@@ -163,7 +195,7 @@ class _Play:
         except SimulationError as error:
             self._story.problem = str(error)
         placed = {job: dict(pods) for job, pods in self._placed.items() if pods}
-        self._story.rests.append(Rest(placed, dict(self._waits)))
+        self._story.rests.append(Rest(placed, dict(self._waits), dict(self._phases)))
 
     def _inputs(self, step: Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
         match step:
@@ -173,8 +205,11 @@ class _Play:
                 return [ObjectSeen("Node", node(joining.name, quantities(joining.has))) for joining in step.nodes]
             case Leave():
                 return [RemoveNode(step.node)]
-            case Change():
-                return [ObjectSeen("Queue", _queue(step.queue))]
+            case Change() | Close():
+                name = step.queue if isinstance(step, Close) else step.queue.name
+                self._queues[name] = self._queues.get(name, Queue(name)) if isinstance(step, Close) else step.queue
+                self._closed |= {name} if isinstance(step, Close) else set()
+                return [ObjectSeen("Queue", queue_object(self._queues[name], is_open=name not in self._closed))]
             case Complete():
                 return [EndWork(f"{NAMESPACE}/{step.job}")]
             case Fail():
@@ -216,8 +251,10 @@ class _Play:
         return Adopted(group, tuple(pods), math.inf, requests=asks, on_eviction=OnEviction.REPLACE)
 
     def _report_input(self, given: Input) -> None:
-        assert self._listen is not None
-        self._listen(self._simulation.now, given)
+        if isinstance(given, ObjectSeen) and isinstance(given.object, objects.PodGroup):
+            self._phases[given.object.metadata.name] = given.object.status.phase
+        if self._listen is not None:
+            self._listen(self._simulation.now, given)
 
     def _take(self, outcome: Any) -> None:
         if self._listen is not None:
@@ -225,8 +262,12 @@ class _Play:
         match outcome:
             case happened.Placed():
                 self._placed.setdefault(_name(outcome.job), {})[_name(outcome.pod)] = outcome.node
+                self._note(Happened.PLACED, outcome, outcome.pod, outcome.node)
             case happened.Released():
                 self._placed.get(_name(outcome.job), {}).pop(_name(outcome.pod), None)
+                self._note(Happened.RELEASED, outcome, outcome.pod, outcome.node)
+            case happened.Admitted():
+                self._note(Happened.ADMITTED, outcome)
             case happened.Started():
                 self._story.starts.append((outcome.at, _name(outcome.job)))
             case happened.Waits():
@@ -238,9 +279,16 @@ class _Play:
                     _name(outcome.job), _name(outcome.pod), outcome.reason, len(self._story.rests), outcome.at
                 )
                 self._story.evictions.append(found)
+                self._note(Happened.EVICTED, outcome, outcome.pod, reason=outcome.reason)
                 self._stopped = self._stopped or self._stop(found)
             case happened.Cycle():
                 self._cycles += 1
+
+    def _note(
+        self, what: Happened, outcome: Any, pod: str = "", node: str = "", reason: VictimReason | None = None
+    ) -> None:
+        step = len(self._story.rests)
+        self._story.acts.append(Act(what, outcome.at, step, _name(outcome.job), _name(pod), node, reason))
 
 
 def _name(key: str) -> str:
@@ -258,7 +306,8 @@ def quantities(given: Amounts) -> dict[str, str]:
     return {name: str(quantity) for name, quantity in resources.quantities(dict(given)).items()}
 
 
-def _queue(given: Queue) -> objects.Queue:
+def queue_object(given: Queue, *, is_open: bool = True) -> objects.Queue:
+    """Return a queue as the API shows it."""
     spec = objects.QueueSpec(
         weight=given.weight,
         priority=given.priority,
@@ -268,4 +317,5 @@ def _queue(given: Queue) -> objects.Queue:
         deserved={**quantities(given.deserved)} or None,
         guarantee=objects.queueing.Guarantee({**quantities(given.guarantee)}) if given.guarantee else None,
     )
-    return opened(objects.Queue(objects.ObjectMeta(name=given.name), spec))
+    status = objects.QueueStatus("" if is_open else "Closing")
+    return opened(objects.Queue(objects.ObjectMeta(name=given.name), spec, status))

@@ -16,6 +16,7 @@ from .case import (
     Amounts,
     Case,
     Change,
+    Close,
     Complete,
     Fail,
     Join,
@@ -296,6 +297,8 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
                 return Leave(nodes.get(old.node, old.node))
             case Change():
                 return Change(queue(old.queue))
+            case Close():
+                return Close(queues.get(old.queue, old.queue))
             case Complete():
                 return Complete(jobs.get(old.job, old.job))
             case Fail():

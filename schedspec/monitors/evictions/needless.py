@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from .. import amounts
-from ..amounts import NONE
+from ..amounts import NONE, Amounts
 from ..gangs import SWITCHES
 from ..ledger import Act, Ledger, Violation, group_of, is_leaving, taken
 from ..queues import usage
@@ -80,9 +80,12 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
     later = [bind.pod for bind in _still_to_come(ledger, act, end) if bind.node == act.node]
     with_it = taken([*there, *later, *(member.pod for member in here)])
     has = amounts.parse(node.get("status", {}).get("allocatable"))
-    if amounts.above(with_it, has, with_it):
-        return False
-    return not _above_quota(ledger, act, end, unit, rules)
+    return is_within(with_it, has) and not _above_quota(ledger, act, end, unit, rules)
+
+
+def is_within(held: Amounts, limits: Amounts) -> bool:
+    """Whether a node or a queue may hold this, with a victim that stays."""
+    return not amounts.above(held, limits, held)
 
 
 def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Act]:
@@ -111,12 +114,9 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
         others = usage.held_below(ledger, position, name, rules, lambda pod: pod["metadata"]["name"] not in names)
         held = amounts.total((others, gone))
         found = ledger.at(position, Kind.QUEUE, name) or {}
-        limits = usage.unguaranteed(ledger, position, name, rules)
-        for own in (usage.capability(found), usage.card_quota(found) if found else {}):
-            limits |= {dimension: min(most, limits.get(dimension, most)) for dimension, most in own.items()}
+        own = usage.capability(found), usage.card_quota(found) if found else {}
+        limits = usage.lowest(usage.unguaranteed(ledger, position, name, rules), *own)
         cards = sum((v for n, v in held.items() if "/" in n), NONE)
-        if amounts.above(held, limits, held) or any(
-            cards > v for v in usage.card_quota(found or {"metadata": {}}).values()
-        ):
+        if not is_within(held, limits) or any(cards > v for v in usage.card_quota(found or {"metadata": {}}).values()):
             return True
     return False

@@ -7,7 +7,8 @@ its descendants use.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ...api.kinds import Kind
 from .. import amounts
@@ -61,20 +62,48 @@ def guarantee(queue: Object) -> Amounts:
     return amounts.parse(((queue.get("spec") or {}).get("guarantee") or {}).get("resource"))
 
 
+class Guaranteed(NamedTuple):
+    """A queue with its parent and what it is guaranteed."""
+
+    name: str
+    parent: str
+    amounts: Amounts
+
+
 def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amounts:
     """Return what the cluster has, less what is guaranteed to queues that are neither kin nor below other queues."""
     if rules.queue_plugin not in GUARANTEED:
         return {}
-    kin = [*lineage(ledger, position, queue, rules)]
+    total = amounts.of_nodes(ledger.all_at(position, Kind.NODE))
+    queues = (
+        Guaranteed(other["metadata"]["name"], str((other.get("spec") or {}).get("parent") or ""), guarantee(other))
+        for other in ledger.all_at(position, Kind.QUEUE)
+    )
+    return left_by_guarantees(total, queues, [*lineage(ledger, position, queue, rules)], is_tree=rules.is_tree)
+
+
+def left_by_guarantees(total: Amounts, queues: Iterable[Guaranteed], kin: Sequence[str], *, is_tree: bool) -> Amounts:
+    """Return what the cluster has, less what is guaranteed to queues that are neither kin nor below other queues.
+
+    Args:
+        total: What the cluster has.
+        queues: All queues.
+        kin: The queue and its ancestors, the queue first.
+        is_tree: Whether queues form a tree.
+    """
     above = {"", ROOT, *kin[1:]}
     kept = amounts.total(
-        guarantee(other)
-        for other in ledger.all_at(position, Kind.QUEUE)
-        if other["metadata"]["name"] not in {*kin, ROOT}
-        and (not rules.is_tree or str((other.get("spec") or {}).get("parent") or "") in above)
+        other.amounts for other in queues if other.name not in {*kin, ROOT} and (not is_tree or other.parent in above)
     )
-    total = amounts.of_nodes(ledger.all_at(position, Kind.NODE))
     return {name: total[name] - amount for name, amount in kept.items() if name in total}
+
+
+def lowest(*limits: Amounts) -> Amounts:
+    """Return the lowest limit of each dimension."""
+    found: Amounts = {}
+    for limit in limits:
+        found |= {name: min(most, found.get(name, most)) for name, most in limit.items()}
+    return found
 
 
 def card_quota(queue: Object) -> Amounts:

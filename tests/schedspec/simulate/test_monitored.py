@@ -182,6 +182,76 @@ def proportionate() -> Story:
     return it
 
 
+def evicted_again(*, taker: str = "", comes: bool = True) -> Story:
+    """Return outcomes of a job that is evicted twice for one preemptor, which may have lost the room in between."""
+    it = Story()
+    for name in ("victim", "first", *(() if comes or not taker else (taker,))):
+        it.job(name, "red" if name == "victim" else "blue", cpu=4)
+    it.cycle()
+    it.bind("victim", "n0")
+    it.give_room("first")
+    if taker:
+        if comes and taker != "victim":
+            it.job(taker, "blue", cpu=4)
+        it.cycle()
+        it.evict("first", taker)
+        it.gone("first")
+    it.cycle()
+    it.bind("victim", "n0")
+    it.cycle()
+    it.evict("victim", "first")
+    it.gone("victim")
+    return it
+
+
+def evicted_again_after_a_third_job_came() -> Story:
+    return evicted_again(taker="third")
+
+
+def evicted_again_though_nothing_came() -> Story:
+    return evicted_again(taker="third", comes=False)
+
+
+def evicted_again_after_it_took_the_room_back() -> Story:
+    return evicted_again(taker="victim")
+
+
+def needed_by_the_guarantee_of_another_queue() -> Story:
+    """The monitor of scenarios knew this (seed 2000417), that of loads did not."""
+    it = Story(safe=GUARANTEED)
+    it.job("victim", cpu=3)
+    it.job("other", cpu=3)
+    it.cycle()
+    it.bind("victim", "n0")
+    it.bind("other", "n1")
+    it.job("urgent", cpu=1)
+    it.cycle()
+    it.evict("victim", "urgent", action="preempt")
+    it.gone("victim")
+    it.cycle()
+    it.bind("urgent", "n0")
+    return it
+
+
+def needed_by_the_queue_for_a_pod_on_another_node() -> Story:
+    """The monitor of scenarios knew this (seed 3002972), that of loads did not."""
+    it = Story(tight=objects.QueueSpec(capability={"cpu": "4"}))
+    it.job("victim", "tight", cpu=2)
+    it.job("other", "tight", cpu=1)
+    it.cycle()
+    it.bind("victim", "n0")
+    it.bind("other", "n1")
+    it.job("urgent", "tight", pods=2, cpu=1)
+    it.cycle()
+    it.evict("victim", "urgent", action="preempt")
+    it.gone("victim")
+    it.cycle()
+    it.bind("urgent", "n0", "n1")
+    it.cycle()
+    it.gone("other")
+    return it
+
+
 GUARANTEED = objects.QueueSpec(guarantee=objects.queueing.Guarantee({"cpu": "2"}), parent="root")
 
 
@@ -258,6 +328,7 @@ def not_preemptable() -> Story:
 
 ROOM = "evicted although n0 had room for it and for all pods bound since"
 
+AGAIN = "repeated-eviction: victim evicted again for the same job"
 TOO_MUCH = (
     "disproportionate-eviction: old3 reclaim for late: too much evicted in all, 8 of 3 cpu that are in proportion"
 )
@@ -272,6 +343,12 @@ TOO_MUCH = (
         (needed_by_the_queue, ""),
         (gang_that_went_for_one_node, ""),
         (gang_that_could_have_stayed, f"needless-eviction: gang {ROOM.replace('n0', 'n1')}"),
+        (needed_by_the_guarantee_of_another_queue, ""),
+        (needed_by_the_queue_for_a_pod_on_another_node, ""),
+        (evicted_again, AGAIN),
+        (evicted_again_after_a_third_job_came, ""),
+        (evicted_again_though_nothing_came, AGAIN),
+        (evicted_again_after_it_took_the_room_back, AGAIN),
         (disproportionate, TOO_MUCH),
         (proportionate, ""),
         (guarantee_taken, "guarantee: greedy takes cpu that is guaranteed to queue safe"),

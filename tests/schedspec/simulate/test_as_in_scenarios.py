@@ -1,0 +1,48 @@
+"""Monitors of loads and monitors of scenarios find the same in the same play."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedspec.explore.rounds import case_of
+from schedspec.incident.versions import Recorder
+from schedspec.incident.written import known_policies
+from schedspec.monitors import Ledger, Rules, judge_ledger
+from schedspec.simulate.monitored import Monitors
+from scheduler.incident import play
+from scheduler.incident.case import Case, Complete, Submit
+from scheduler.incident.play import quantities, queue_object
+from scheduler.simulation import node
+
+SEEDS = 40
+"""Seeds of one test; about half of them are loads: nothing but work comes and goes."""
+
+
+def found_by(case: Case) -> tuple[set[str], set[str]]:
+    """Return the monitors that find something in the outcomes, and in the history, of one play."""
+    recorder = Recorder()
+    nodes = [node(it.name, quantities(it.has)) for it in case.nodes]
+    stream = Monitors(case.policy, nodes, [queue_object(queue) for queue in case.queues])
+
+    def listen(at: float, given: Any) -> None:
+        recorder.record(at, given)
+        if type(given).__module__.endswith(".outcomes"):
+            stream.take(given)
+
+    play(case, listen=listen)
+    history = judge_ledger(Ledger(recorder.versions), Rules(case.policy))
+    return {finding["monitor"] for finding in stream.close()}, {finding.monitor for finding in history}
+
+
+@pytest.mark.parametrize("first", range(1, 6 * SEEDS, SEEDS))
+def test_both_find_the_same(first: int) -> None:
+    policies, judged = known_policies(), 0
+    for seed in range(first, first + SEEDS):
+        case = case_of((seed, None), policies)
+        if all(isinstance(step, Submit | Complete) for step in case.steps):
+            of_stream, of_history = found_by(case)
+            assert of_stream == of_history, seed
+            judged += 1
+    assert judged > SEEDS // 5
