@@ -40,6 +40,7 @@ def vocabulary(adapter: Adapter, level: Level | None) -> Any:
         has_policy_files=Capability.POLICY_FILES in knows and level is Level.DIALECT,
         has_policy_changes=Capability.POLICY_REFUSAL in knows and level is Level.DIALECT,
         has_failures=False,
+        has_closing=Capability.COMMANDS in knows and level is Level.DIALECT,
     )
 
 

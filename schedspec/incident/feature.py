@@ -66,7 +66,9 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
     for number, step in enumerate(case.steps):
         last = number == len(case.steps) - 1
         kind = type(step).__name__
-        when_begun = when_begun or last or not story.rests or kind in ("Leave", "Change", "Complete", "Fail", "Use")
+        when_begun = (
+            when_begun or last or not story.rests or kind in ("Leave", "Change", "Close", "Complete", "Fail", "Use")
+        )
         lead = "When" if last or (when_begun and kind != "Submit") else "And"
         match kind:
             case "Submit":
@@ -85,6 +87,8 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
                 yield f'    When node "{step.node}" leaves with its pods'
             case "Change":
                 yield from _table("When these queues change:", [_queue(step.queue)])
+            case "Close":
+                yield f'    When queue "{step.queue}" is closed'
             case "Complete":
                 yield (
                     f'    When "{step.job}" completes'

@@ -14,6 +14,7 @@ from ..incident.case import (
     Amounts,
     Case,
     Change,
+    Close,
     Complete,
     Fail,
     Join,
@@ -69,6 +70,8 @@ class _Generator:
         self._random, self._policies, self._may = random, draw.policies, draw.may
         self._space: tuple[str, ...] = random.choice(_SPACES)
         self._has_classes = random.random() < 0.6
+        self._shape: tuple[int, Amounts] | None = None
+        """The pods and requests of all jobs, where they are equal."""
         self._queues: tuple[Queue, ...] = ()
         self._nodes: tuple[Node, ...] = ()
 
@@ -76,6 +79,8 @@ class _Generator:
         random = self._random
         policy = draw_policy(random, self._policies, may_change=self._may.has_policy_files)
         plugin = policy_of(policy).plugin("capacity")
+        if random.random() < 0.25:  # equal jobs show the order in which they are served and evicted
+            self._shape = random.choice((1, 1, 2)), self.amount(1, 3)
         self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2, 2, 3, 4)) + 1))
         self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
         jobs = [self.work(f"train-{number}") for number in range(1, random.randint(2, 8) + 1)]
@@ -101,6 +106,10 @@ class _Generator:
         random = self._random
         pods = random.choice((1, 1, 1, 2, 2, 3, 4))
         minimum = pods if random.random() < 0.7 else random.randint(1, pods)
+        requests = self.amount(1, 4) if random.random() < 0.97 else ()
+        if self._shape is not None:
+            pods, requests = self._shape
+            minimum = pods
         parents = {queue.parent for queue in self._queues}
         leaves = [queue.name for queue in self._queues if queue.name not in parents] or ["default"]
         return Work(
@@ -109,7 +118,7 @@ class _Generator:
             random.choice(("low", "high", "")) if self._has_classes else "",
             pods,
             minimum,
-            self.amount(1, 4),
+            requests,
             preemptable=random.random() < 0.9,
         )
 
@@ -179,8 +188,11 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
     over = {step.job for step in case.steps if isinstance(step, Complete)}
     submitted = (work for step in case.steps[:at] if isinstance(step, Submit) for work in step.work)
     before = [work for work in submitted if work.name not in over]
+    parents = {queue.parent for queue in case.queues}
+    closed = {step.queue for step in case.steps if isinstance(step, Close)}
+    open_ = [queue.name for queue in case.queues if queue.name not in parents | closed]
     step: Step | None = None
-    match random.randrange(7):
+    match random.randrange(8):
         case 0 if len(case.nodes) > 1:
             step = Leave(random.choice(case.nodes).name)
         case 1:
@@ -194,6 +206,8 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
         case 6:
             name = random.choice(sorted(draw._policies))
             step = Use(name, draw._policies[name])
+        case 7 if open_:
+            step = Close(random.choice(open_))
     gone = {step.node for step in case.steps if isinstance(step, Leave)}
     if step is None or (isinstance(step, Leave) and gone):
         return case

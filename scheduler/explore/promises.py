@@ -4,6 +4,9 @@
 * `rest`: the cluster settles.
 * `told`: a job that waits has a reason.
 * `owed`: no job waits that fits on idle capacity to which its queue is entitled.
+* `made`: no job waits that the policy's actions could let run by one eviction (`made`).
+* `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
+* `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
 * `node-more`: one more node does not delay the first job.
 * `names`: reversed names of jobs change only which of several equal jobs runs.
 
@@ -13,16 +16,26 @@ The one rule: a promise is judged by the case and by the events of its play, nev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ..incident.case import Case, Complete, Fail, Node, Submit, Work
 from ..incident.play import Story, play
 from ..incident.signature import reason_type
 from ..incident.simplify import rename
+from . import made, permitted, served
 from .owed import owed_jobs
+from .timeline import Breach
 
-PROMISES = ("error", "rest", "told", "owed", "node-more", "names")
+_RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], str]] = {
+    "made": ((made.jobs_without_room,), '"{}" runs'),
+    "permitted": ((permitted.forbidden_evictions, permitted.unasked_backfills), '"{}" keeps running'),
+    "order": ((served.out_of_order,), '"{}" runs'),
+    "admitted": ((served.admitted_above_limits, served.served_in_closed_queues), 'the PodGroup of "{}" stays Pending'),
+    "lent": ((served.lent_guarantees,), '"{}" stays pending'),
+}
+"""The promises that acts break: who finds that, and the sentence that would hold of the job."""
+PROMISES = ("error", "rest", "told", "owed", *_RULES, "node-more", "names")
 _LAST = "zz-more"
 """The name of the additional node, which is the last where names decide."""
 
@@ -54,9 +67,13 @@ def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise
         yield _rest(case, story)
         return
     yield from _without_reason(case, story)
+    yield from _without_pods(case, story)
     for work in owed_jobs(case, story):
         text = f"{work.name} waits beside idle room that its queue is owed"
         yield Promise(f"owed: {_reasons(story, work.name)}", text, case, (f'"{work.name}" runs',))
+    for name, (finders, then) in _RULES.items():
+        for breach in (breach for find in finders for breach in find(case, story)):
+            yield Promise(f"{name}: {breach.rule}", breach.text, case, (then.format(breach.job),))
     if worlds.node_more and case.nodes and story.starts and case.steps and not story.rests[1].waits:
         yield from _node_more(case, story)
     if worlds.names:
@@ -92,6 +109,14 @@ def _without_reason(case: Case, story: Story) -> Iterator[Promise]:
                 "told: no reason", f"{work.name} waits without a reason", case, (f'"{work.name}" runs or is refused',)
             )
             return
+
+
+def _without_pods(case: Case, story: Story) -> Iterator[Promise]:
+    """Yield the jobs whose PodGroup is Running although no pod of theirs has a node."""
+    for work in alive_jobs(case):
+        if story.end.phases.get(work.name) == "Running" and not story.end.placed.get(work.name):
+            text = f"the PodGroup of {work.name} is Running, and no pod of it has a node"
+            yield Promise("told: phase", text, case, (f'the PodGroup of "{work.name}" stays Pending',))
 
 
 def _failed(case: Case) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..incident.case import Case, Change, Fail, Queue, Step, Submit, Use, Work
+from ..incident.case import Case, Change, Close, Fail, Queue, Step, Submit, Use, Work
 
 _PLAIN = Queue("")
 
@@ -22,6 +22,7 @@ class Vocabulary:
         has_policy_files: Whether a policy may be changed, which needs a file instead of a name.
         has_policy_changes: Whether another policy may come into force.
         has_failures: Whether a pod may fail.
+        has_closing: Whether a queue may be closed.
     """
 
     columns: frozenset[str] | None = None
@@ -31,6 +32,7 @@ class Vocabulary:
     has_policy_files: bool = True
     has_policy_changes: bool = True
     has_failures: bool = True
+    has_closing: bool = True
 
 
 EVERYTHING = Vocabulary()
@@ -51,6 +53,8 @@ def _is_left_out(step: Step, may: Vocabulary) -> bool:
             return not may.has_policy_changes
         case Fail():
             return not may.has_failures
+        case Close():
+            return not may.has_queues or not may.has_closing
         case Change():
             return not may.has_queues or _queue(step.queue, may) == replace(_PLAIN, name=step.queue.name)
         case _:

@@ -1,0 +1,117 @@
+"""Promise `made`: where one job waits, and evicting one pod by the policy's actions would let it run, it runs.
+
+Only cases are judged in which every rule of the policy permits that one eviction by the case's own amounts: the waiting
+job and the victim have one pod each, and no other job waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..incident.case import Case, Fail, Queue, Work
+from ..incident.play import Story, policy_of
+from .owed import HOLD_BACK, End
+from .timeline import Breach, closed_at
+
+_OTHER_RULES = (*HOLD_BACK, "drf", "overcommit", "capacity-card", "deviceshare")
+
+
+def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
+    """Yield the job that waits although an action of the policy could let it run."""
+    policy = policy_of(case.policies[-1])
+    failed = {step.job for step in case.steps if isinstance(step, Fail)}
+    end = End(case, story, policy)
+    if any(policy.plugin(name) is not None for name in _OTHER_RULES) or policy.plugin("gang") is None:
+        return
+    closed = closed_at(case, len(case.steps))
+    waiting = [
+        work
+        for work in end.waiting
+        if work.name not in failed and work.queue not in closed and not end.is_parent(work.queue)
+    ]
+    bare = [work.name for work in waiting if not any(amount for _, amount in work.requests)]
+    if "backfill" in policy.actions and end.idle:
+        yield from (Breach("backfill", f"{name} requests nothing, and waits", name) for name in bare)
+    if len(end.waiting) == len(waiting) == 1 and waiting[0].pods == 1 and not bare:
+        judge, [work] = _Judge(case, end), waiting
+        for action in ("reclaim", "preempt"):
+            if judge.could(work, action):
+                yield Breach(action, f"{work.name} waits, which could {action} the room of one pod", work.name)
+
+
+class _Judge:
+    """Whether an eviction lets a job run."""
+
+    def __init__(self, case: Case, end: End) -> None:
+        self._end, self._policy = end, end.policy
+        self._ranks = {found.name: found.value for found in case.classes}
+
+    def could(self, work: Work, action: str) -> bool:
+        """Whether the action may evict one pod, in whose place the job fits."""
+        may = self._may_reclaim if action == "reclaim" else self._may_preempt
+        if action not in self._policy.actions or self._end.fits(work) or not self._has_tier(action):
+            return False
+        return any(may(work, victim) for victim in self._victims(work))
+
+    def _victims(self, work: Work) -> Iterator[Work]:
+        """Yield the jobs of one pod beside which there is nothing more to free."""
+        for node, job in self._end.on_nodes:
+            gives, idle = dict(job.requests), self._end.idle[node]
+            has_same = {name for name, amount in gives.items() if amount} == {name for name, n in work.requests if n}
+            is_enough = all(idle.get(name, 0) + gives.get(name, 0) >= amount for name, amount in work.requests)
+            if job.pods == 1 and job.preemptable and has_same and is_enough:
+                yield job
+
+    def _has_tier(self, action: str) -> bool:
+        """Whether a tier may permit to evict a whole gang, as every job of one pod is."""
+        switch = "enableReclaimable" if action == "reclaim" else "enablePreemptable"
+        voters = ("capacity", "proportion") if action == "reclaim" else ("priority",)
+        starving = [self._policy.plugin(name) for name in ("gang", "priority")]
+        if not any(plugin is not None and plugin.enabled("enableJobStarving") for plugin in starving):
+            return False
+        return any(
+            any(option.name in voters and option.enabled(switch) for option in tier)
+            and not any(option.name == "gang" and option.enabled(switch) for option in tier)
+            for tier in self._policy.tiers
+        )
+
+    def _may_preempt(self, work: Work, victim: Work) -> bool:
+        asks, gives = dict(work.requests), dict(victim.requests)
+        is_lower = self._ranks.get(victim.priority, 0) < self._ranks.get(work.priority, 0)
+        is_alone = all(job.queue == work.queue for _, job in self._end.on_nodes)
+        queue = self._end.queues[work.queue]
+        return (
+            is_lower
+            and is_alone
+            and victim.queue == work.queue
+            and "enqueue" not in self._policy.actions
+            and all(gives.get(name, 0) >= amount for name, amount in asks.items())
+            and not queue.capability
+            and not any(one.guarantee for one in self._end.queues.values())
+        )
+
+    def _may_reclaim(self, work: Work, victim: Work) -> bool:
+        queues, end = self._end.queues, self._end
+        taker, giver = queues[work.queue], queues.get(victim.queue)
+        if giver is None or giver is taker or not giver.reclaimable or any(one.guarantee for one in queues.values()):
+            return False
+        plugin = self._policy.plugin("capacity") or self._policy.plugin("proportion")
+        if plugin is None or not plugin.enabled("enablePreemptive") or plugin.enabled("enableHierarchy"):
+            return False
+        if plugin.name == "proportion":
+            is_above = self._is_above_share(work, giver)
+        else:
+            is_above = self._is_above_deserved(victim, giver)
+        return is_above and end.has_share(taker, dict(work.requests), is_tree=False)
+
+    def _is_above_deserved(self, victim: Work, giver: Queue) -> bool:
+        """Whether the queue still holds what it deserves without the victim."""
+        held, deserved = self._end.held(giver.name, is_tree=False), dict(giver.deserved)
+        return all(held.get(name, 0) - amount >= deserved.get(name, 0) for name, amount in victim.requests)
+
+    def _is_above_share(self, work: Work, giver: Queue) -> bool:
+        """Whether the queue holds more than what the job leaves of the cluster, which is what it deserves."""
+        idle = self._end.idle
+        is_short = all(sum(one.get(name, 0) for one in idle.values()) < amount for name, amount in work.requests)
+        is_alone = all(job.queue in (giver.name, work.queue) for _, job in self._end.on_nodes)
+        return is_short and is_alone and not any(one.capability for one in self._end.queues.values())

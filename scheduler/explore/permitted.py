@@ -1,0 +1,162 @@
+"""Promise `permitted`: each eviction is one that the policy permits, and of equal victims the right one is evicted.
+
+The rules are those that the case's own amounts decide. Where a plugin computes an amount (a share by weight, a tree's
+inherited shares), the promise is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..incident.case import Amounts, Case, Queue, Work
+from ..incident.play import START_DELAY, Act, Happened, Story
+from .timeline import Breach, Moment, Sums, moments, steps_of
+
+_EPSILON = 1e-6
+_ENABLES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
+_LATER = ("cdp", "pdb", "drf")
+"""Plugins that may protect one of two victims that are equal in the case."""
+
+
+def forbidden_evictions(case: Case, story: Story) -> Iterator[Breach]:
+    """Yield the rules that evictions break."""
+    jobs = {work.name: work for work in case.jobs}
+    ranks = {found.name: found.value for found in case.classes}
+    steps = steps_of(case)
+    for moment in moments(case, story):
+        for act in moment.acts_of(Happened.EVICTED):
+            reason = act.reason
+            preemptor = jobs.get(reason.preemptor.rpartition("/")[2]) if reason is not None else None
+            if preemptor is None or act.job not in jobs or act.pod not in moment.held:
+                continue
+            one = _Eviction(moment, act, jobs, (ranks, steps), preemptor)
+            yield from (Breach(rule, f"{act.pod} is evicted {text}", act.job) for rule, text in one.broken())
+
+
+def unasked_backfills(case: Case, story: Story) -> Iterator[Breach]:
+    """Yield jobs without requests that are placed although no action of the policy places such jobs."""
+    bare = {work.name for work in case.jobs if not any(amount for _, amount in work.requests)}
+    for moment in moments(case, story) if bare else ():
+        if "backfill" not in moment.policy.actions:
+            placed = (act for act in moment.acts_of(Happened.PLACED) if act.job in bare)
+            text = "is placed, which only the action backfill does"
+            yield from (Breach("backfill", f"{act.pod} {text}", act.job) for act in placed)
+
+
+class _Eviction:
+    """One eviction, and the cluster right before it."""
+
+    def __init__(
+        self,
+        moment: Moment,
+        act: Act,
+        jobs: Mapping[str, Work],
+        numbers: tuple[Mapping[str, int], Mapping[str, int]],
+        preemptor: Work,
+    ) -> None:
+        assert act.reason is not None
+        self._moment, self._act, self._jobs = moment, act, jobs
+        self._ranks, self._steps = numbers
+        self._reason, self._preemptor, self._victim = act.reason, preemptor, jobs[act.job]
+        self._policy = moment.policy
+
+    def broken(self) -> Iterator[tuple[str, str]]:
+        """Yield the rules that the eviction breaks."""
+        action, mine, theirs = self._reason.action, self._preemptor.queue, self._victim.queue
+        if action not in self._policy.actions:
+            yield "action", f"by {action}, which is no action of the policy"
+        if action == "preempt" and mine != theirs:
+            yield "queue", f"by preempt for a job of queue {mine}, and is in queue {theirs}"
+        if action == "reclaim" and mine == theirs:
+            yield "queue", f"by reclaim for a job of its own queue {mine}"
+        if action == "preempt" and self._outranks() and self._rank(self._victim) >= self._rank(self._preemptor):
+            yield "priority", f"for {self._preemptor.name}, whose priority is not higher"
+        if self._is_gangs_tier(self._act) and self._is_below_minimum():
+            yield "gang", f"by tier {self._reason.tier + 1}, in which gang keeps its minimum"
+        if action == "reclaim" and self._is_starting(self._act.pod):
+            yield "starting", "before it ran"
+        if action == "reclaim" and (queue_rule := self._queue_rule()):
+            yield queue_rule
+        if self._victim.pods == 1 and not any(self._policy.plugin(name) for name in _LATER):
+            yield from self._better_victims()
+
+    def _rank(self, work: Work) -> int:
+        return self._ranks.get(work.priority, 0)
+
+    def _outranks(self) -> bool:
+        """Whether priority protects what is not lower."""
+        plugin = self._policy.plugin("priority")
+        return plugin is not None and plugin.enabled("enablePreemptable") and self._victim is not self._preemptor
+
+    def _is_gangs_tier(self, act: Act) -> bool:
+        """Whether gang has a vote in the tier that permitted an eviction."""
+        tiers, reason = self._policy.tiers, act.reason
+        tier = tiers[reason.tier] if reason is not None and reason.tier < len(tiers) else ()
+        return any(option.name == "gang" and option.enabled(_ENABLES[self._reason.action]) for option in tier)
+
+    def _is_below_minimum(self) -> bool:
+        """Whether the job loses more pods at once, by tiers with gang, than it has above its minimum."""
+        moment, job = self._moment, self._victim
+        held = sum(held.job is job and pod not in moment.leaving for pod, held in moment.held.items())
+        lost = [act for act in moment.acts_of(Happened.EVICTED) if act.job == job.name and self._is_gangs_tier(act)]
+        return len(lost) > max(held - job.minimum, 0)
+
+    def _is_starting(self, pod: str) -> bool:
+        return self._moment.at - self._moment.held[pod].since < START_DELAY - _EPSILON
+
+    def _queue_rule(self) -> tuple[str, str] | None:
+        """Return the rule of flat queues with deserved amounts that the eviction breaks."""
+        plugin, moment = self._policy.plugin("capacity"), self._moment
+        if plugin is None or plugin.enabled("enableHierarchy"):
+            return None
+        taker, giver = moment.queues.get(self._preemptor.queue), moment.queues.get(self._victim.queue)
+        if taker is None or giver is None:
+            return None
+        if plugin.enabled("enablePreemptive") and not self._is_entitled(taker):
+            return "deserved", f"for queue {taker.name}, which would hold more than it deserves"
+        if plugin.enabled("enableReclaimable") and not self._lends(giver):
+            return "deserved", f"from queue {giver.name}, which holds no more than it deserves"
+        return None
+
+    def _is_entitled(self, taker: Queue) -> bool:
+        """Whether the taker, with what it holds at least, may have a pod more in any dimension."""
+        held, asks = self._moment.least_held(taker.name), dict(self._preemptor.requests)
+        deserved = _larger(taker.deserved, taker.guarantee)
+        return any(held.get(name, 0) + amount <= deserved.get(name, 0) for name, amount in asks.items())
+
+    def _lends(self, giver: Queue) -> bool:
+        """Whether the giver, with what it holds at most, is above what it deserves at least in any dimension."""
+        moment, gives = self._moment, dict(self._victim.requests)
+        deserved = dict(giver.deserved)
+        if any(not deserved.get(name) for name in gives) or any(queue.guarantee for queue in moment.queues.values()):
+            return True
+        least = {name: min(amount, dict(giver.capability).get(name, amount)) for name, amount in deserved.items()}
+        total, held = moment.total, moment.most_held(giver.name, self._jobs)
+        return any(held.get(name, 0) > min(least[name], total.get(name, 0)) for name in gives)
+
+    def _better_victims(self) -> Iterator[tuple[str, str]]:
+        """Yield an equal pod on the same node that had to be evicted before."""
+        moment, mine = self._moment, self._moment.held[self._act.pod]
+        gone = {act.pod for act in moment.acts_of(Happened.EVICTED)} | moment.leaving
+        for pod, held in moment.held.items():
+            work = held.job
+            is_equal = _shape(work) == _shape(self._victim) and held.node == mine.node and work is not self._preemptor
+            if not is_equal or pod in gone or self._is_starting(pod) or self._is_starting(self._act.pod):
+                continue
+            if self._rank(work) < self._rank(self._victim):
+                yield "order", f"although {pod} has a lower priority"
+            elif (
+                self._rank(work) == self._rank(self._victim) and self._steps[work.name] > self._steps[self._victim.name]
+            ):
+                yield "order", f"although {pod} is younger"
+
+
+def _shape(work: Work) -> tuple[str, int, Amounts, bool]:
+    return work.queue, work.pods, work.requests, work.preemptable
+
+
+def _larger(one: Amounts, other: Amounts) -> Sums:
+    found = dict(one)
+    for name, amount in other:
+        found[name] = max(found.get(name, 0), amount)
+    return found

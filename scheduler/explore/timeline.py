@@ -1,0 +1,128 @@
+"""Replay the acts of a play: what nodes, queues and jobs held right before each moment.
+
+The one rule: everything is summed from the case and the acts, so that a promise never rests on the scheduler's sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from ..incident.case import Amounts, Case, Change, Close, Join, Leave, Queue, Submit, Use, Work
+from ..incident.play import Act, Happened, Story, policy_of
+from ..policy.model import Policy
+
+Sums = dict[str, int]
+
+
+class Breach(NamedTuple):
+    """A rule that an act breaks."""
+
+    rule: str
+    text: str
+    job: str
+    """The job that should have been treated otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A pod that holds room."""
+
+    job: Work
+    node: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An instant with its acts, and the cluster right before them."""
+
+    at: float
+    step: int
+    policy: Policy
+    queues: Mapping[str, Queue]
+    nodes: Mapping[str, Amounts]
+    held: Mapping[str, Held]
+    """The pods that hold room, by name."""
+    leaving: frozenset[str]
+    """Those of them that were evicted in an earlier moment."""
+    acts: tuple[Act, ...]
+
+    @property
+    def total(self) -> Sums:
+        """What all nodes have."""
+        return sum_of(self.nodes.values())
+
+    def acts_of(self, what: Happened) -> Iterator[Act]:
+        """Yield the acts of one kind."""
+        return (act for act in self.acts if act.what is what)
+
+    def least_held(self, queue: str) -> Sums:
+        """Return what a queue holds at least during the moment: without all that leaves, is evicted, or comes."""
+        gone = {act.pod for act in self.acts if act.what in (Happened.EVICTED, Happened.RELEASED)} | self.leaving
+        kept = (held.job for pod, held in self.held.items() if pod not in gone)
+        return sum_of(work.requests for work in kept if work.queue == queue)
+
+    def most_held(self, queue: str, jobs: Mapping[str, Work]) -> Sums:
+        """Return what a queue holds at most during the moment: with all that comes, and before anything leaves."""
+        kept = [held.job for pod, held in self.held.items() if pod not in self.leaving]
+        kept += [jobs[act.job] for act in self.acts_of(Happened.PLACED) if act.job in jobs]
+        return sum_of(work.requests for work in kept if work.queue == queue)
+
+
+def moments(case: Case, story: Story) -> Iterator[Moment]:
+    """Yield the moments of a play in order."""
+    jobs = {work.name: work for work in case.jobs}
+    held: dict[str, Held] = {}
+    leaving: set[str] = set()
+    for (step, at), acts in groupby(story.acts, key=lambda act: (act.step, act.at)):
+        happened = tuple(acts)
+        steps = case.steps[:step]
+        policy = policy_of([case.policy, *(one.text for one in steps if isinstance(one, Use))][-1])
+        queues, nodes = queues_at(case, step), nodes_at(case, step)
+        yield Moment(at, step, policy, queues, nodes, dict(held), frozenset(leaving), happened)
+        for act in happened:
+            if act.what is Happened.PLACED and act.job in jobs:
+                held[act.pod] = Held(jobs[act.job], act.node, at)
+            elif act.what is Happened.RELEASED:
+                held.pop(act.pod, None)
+                leaving.discard(act.pod)
+            elif act.what is Happened.EVICTED:
+                leaving.add(act.pod)
+
+
+def queues_at(case: Case, step: int) -> dict[str, Queue]:
+    """Return the queues during a step, by name."""
+    found = {"default": Queue("default"), **{queue.name: queue for queue in case.queues}}
+    return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, Change)}
+
+
+def closed_at(case: Case, step: int) -> set[str]:
+    """Return the queues that are closed during a step."""
+    return {one.queue for one in case.steps[:step] if isinstance(one, Close)}
+
+
+def nodes_at(case: Case, step: int) -> dict[str, Amounts]:
+    """Return what the nodes have during a step, by name."""
+    joined = (node for one in case.steps[:step] if isinstance(one, Join) for node in one.nodes)
+    left = {one.node for one in case.steps[:step] if isinstance(one, Leave)}
+    return {node.name: node.has for node in (*case.nodes, *joined) if node.name not in left}
+
+
+def steps_of(case: Case) -> dict[str, int]:
+    """Return the number of the step that submits each job; 0 for work that exists at the beginning."""
+    found = {work.name: 0 for work in case.work}
+    for number, step in enumerate(case.steps, 1):
+        found |= {work.name: number for work in step.work} if isinstance(step, Submit) else {}
+    return found
+
+
+def sum_of(given: Iterable[Amounts]) -> Sums:
+    """Return the sum of amounts."""
+    total: Sums = {}
+    for amount in given:
+        for name, value in amount:
+            total[name] = total.get(name, 0) + value
+    return total

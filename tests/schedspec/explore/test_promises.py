@@ -1,0 +1,160 @@
+"""Promises about acts: each is broken by one change of a play that breaks none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from schedspec.incident.written import known_policies
+from scheduler.explore import made, permitted, served
+from scheduler.incident import play
+from scheduler.incident.case import Case, Join, Node, PriorityClass, Queue, Submit, Work, amounts
+from scheduler.incident.play import Act, Happened, Rest, Story
+from scheduler.reasons import VictimReason
+
+POLICIES = known_policies()
+ONE, TWO = (amounts([("cpu", cpus * 1000)]) for cpus in (1, 2))
+CLASSES = (PriorityClass("high", 100),)
+OLD, YOUNG = Work("old", "lender", requests=ONE), Work("young", "lender", requests=ONE)
+CLAIM = Work("claim", "owner", requests=ONE)
+LENT = Case(
+    POLICIES["capacity"],
+    (Node("n1", TWO),),
+    (Queue("lender", deserved=ONE), Queue("owner", deserved=ONE)),
+    CLASSES,
+    steps=(Submit((OLD,)), Submit((YOUNG,)), Submit((CLAIM,))),
+)
+RIVAL = replace(CLAIM, queue="lender", priority="high")
+PREEMPTED = replace(LENT, policy=POLICIES["preempt"], steps=(*LENT.steps[:2], Submit((RIVAL,))))
+
+
+def placed(job: str, step: int, at: float = 0.0) -> Act:
+    return Act(Happened.PLACED, at or step * 30.0, step, job, f"{job}-task-0", "n1")
+
+
+def evicted(job: str, action: str = "reclaim", step: int = 3, **reason: object) -> Act:
+    why = VictimReason(action, "case/claim", "case/claim-task-0", "", "", **{"tier": 1, **reason})  # type: ignore[arg-type]
+    return Act(Happened.EVICTED, 90.0, step, job, f"{job}-task-0", "n1", why)
+
+
+def rules(case: Case, *acts: Act) -> set[str]:
+    return {breach.rule for breach in permitted.forbidden_evictions(case, Story(acts=[*acts]))}
+
+
+BEFORE = placed("old", 1), placed("young", 2)
+ALL = Queue("lender", deserved=TWO)
+"""It deserves all that it holds."""
+
+
+def with_queues(lender: Queue, owner: Queue) -> Case:
+    return replace(LENT, queues=(lender, owner))
+
+
+@pytest.mark.parametrize(
+    ("case", "acts", "broken"),
+    [
+        (LENT, (*BEFORE, evicted("young")), set()),
+        (LENT, (*BEFORE, evicted("old")), {"order"}),
+        (LENT, (*BEFORE, evicted("young", tier=0, whole_gang=True)), {"gang"}),
+        (LENT, (BEFORE[0], placed("young", 3, 90.0), evicted("young")), set()),
+        (LENT, (BEFORE[0], placed("young", 3, 89.99), evicted("young")), {"starting"}),
+        (with_queues(ALL, Queue("owner", deserved=ONE)), (*BEFORE, evicted("young")), {"deserved"}),
+        (with_queues(Queue("lender", deserved=ONE), Queue("owner")), (*BEFORE, evicted("young")), {"deserved"}),
+        (replace(LENT, policy=POLICIES["without-reclaim"]), (*BEFORE, evicted("young")), {"action"}),
+        (PREEMPTED, (*BEFORE, evicted("young", "preempt", tier=0)), set()),
+        (PREEMPTED, (*BEFORE, evicted("old", "preempt", tier=0)), {"order"}),
+        (replace(PREEMPTED, classes=()), (*BEFORE, evicted("young", "preempt", tier=0)), {"priority"}),
+        (replace(PREEMPTED, steps=LENT.steps), (*BEFORE, evicted("young", "preempt", tier=0)), {"queue", "priority"}),
+    ],
+    ids=[
+        "the youngest",
+        "an older pod",
+        "a gang by the tier of gang",
+        "bound in the same moment",
+        "before it runs",
+        "of a queue at its deserved amount",
+        "for a queue that deserves nothing",
+        "without the action",
+        "by a higher priority",
+        "an older pod, by priority",
+        "by an equal priority",
+        "in another queue",
+    ],
+)  # fmt: skip
+def test_an_eviction_is_one_that_the_policy_permits(case: Case, acts: Sequence[Act], broken: set[str]) -> None:
+    assert rules(case, *acts) == broken
+
+
+def test_our_scheduler_evicts_the_youngest() -> None:
+    story = play(LENT)
+    assert [eviction.job for eviction in story.evictions] == ["young"]
+    assert list(permitted.forbidden_evictions(LENT, story)) == []
+
+
+@pytest.mark.parametrize(("policy", "broken"), [("without-backfill", True), ("default", False)])
+def test_only_backfill_places_work_without_requests(policy: str, *, broken: bool) -> None:
+    case = replace(LENT, policy=POLICIES[policy], steps=(Submit((replace(OLD, requests=()),)),))
+    assert bool([*permitted.unasked_backfills(case, Story(acts=[placed("old", 1)]))]) == broken
+    assert list(permitted.unasked_backfills(case, play(case))) == []
+
+
+FIRST, SECOND = Work("b", "lender", requests=TWO), Work("a", "lender", requests=TWO)
+LATER = replace(LENT, steps=(Submit((FIRST,)), Submit((SECOND,)), Join((Node("n2", TWO),))), nodes=())
+TOGETHER = replace(LENT, steps=(Submit((replace(FIRST, priority="high"), SECOND)),))
+OWN_QUEUES = replace(
+    LENT, queues=(Queue("lender", priority=1), Queue("owner")), steps=(Submit((FIRST, replace(SECOND, queue="owner"))),)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("job", ["a", "b"])
+@pytest.mark.parametrize(("case", "rule"), [(LATER, "job"), (TOGETHER, "job"), (OWN_QUEUES, "queue")])
+def test_of_two_equal_jobs_the_one_that_is_served_first_starts_first(case: Case, rule: str, job: str) -> None:
+    step = len(case.steps)
+    rests = [Rest({}, {}) for _ in range(step)]
+    story = Story(acts=[placed(job, step)], rests=[*rests, Rest({job: {f"{job}-task-0": "n2"}}, {})])
+    assert [(it.rule, it.job) for it in served.out_of_order(case, story)] == ([(rule, "b")] if job == "a" else [])
+    assert list(served.out_of_order(case, play(case))) == []
+
+
+@pytest.mark.parametrize(("most", "broken"), [(ONE, ["limit"]), (TWO, []), ((), [])])
+def test_a_job_whose_minimum_exceeds_the_limit_of_its_queue_is_not_admitted(most: object, broken: list[str]) -> None:
+    case = replace(LENT, queues=(Queue("lender", capability=most),), steps=(Submit((FIRST,)),))  # type: ignore[arg-type]
+    story = Story(acts=[Act(Happened.ADMITTED, 30.0, 1, "b")])
+    assert [it.rule for it in served.admitted_above_limits(case, story)] == broken
+    assert list(served.admitted_above_limits(case, play(case))) == []
+
+
+@pytest.mark.parametrize(("kept", "broken"), [(ONE, ["guarantee"]), ((), [])])
+def test_a_queue_does_not_hold_what_another_one_is_guaranteed(kept: object, broken: list[str]) -> None:
+    owner = Queue("owner", deserved=ONE, guarantee=kept)  # type: ignore[arg-type]
+    case = replace(with_queues(LENT.queues[0], owner), steps=LENT.steps[:2])
+    assert [it.rule for it in served.lent_guarantees(case, Story(acts=[*BEFORE]))] == broken
+    assert list(served.lent_guarantees(case, play(case))) == []
+
+
+HELD = {"old": {"old-task-0": "n1"}, "young": {"young-task-0": "n1"}}
+BY_WEIGHT = replace(LENT, policy=POLICIES["proportion"], queues=(Queue("lender"), Queue("owner", weight=2)))
+IDLE = Work("idle", "lender")
+
+
+@pytest.mark.parametrize(
+    ("case", "rule"),
+    [
+        (LENT, "reclaim"),
+        (PREEMPTED, "preempt"),
+        (BY_WEIGHT, "reclaim"),
+        (replace(LENT, steps=(*LENT.steps[:2], Submit((IDLE,)))), "backfill"),
+        (with_queues(ALL, Queue("owner", deserved=ONE)), ""),
+        (with_queues(Queue("lender", deserved=ONE, reclaimable=False), Queue("owner", deserved=ONE)), ""),
+        (replace(PREEMPTED, classes=()), ""),
+        (replace(LENT, policy=POLICIES["without-reclaim"]), ""),
+        (replace(LENT, policy=POLICIES["without-backfill"], steps=(*LENT.steps[:2], Submit((IDLE,)))), ""),
+    ],
+)
+def test_a_job_does_not_wait_for_an_eviction_that_the_policy_makes(case: Case, rule: str) -> None:
+    """The same rests break nothing where a rule forbids the eviction."""
+    found = made.jobs_without_room(case, Story(rests=[Rest(HELD, {})]))
+    assert [it.rule for it in found] == ([rule] if rule else [])
+    assert list(made.jobs_without_room(case, play(case))) == []
