@@ -64,10 +64,11 @@ def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None,
         found = _reduce(state, because, _text_of(state, policy), live, minutes=minutes, folder=Path(folder))
     monitor = because.split()[1] if because.split(maxsplit=1)[0] == "monitor" else ""
     comments = [f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"]
+    comments += written.names_of_the_state(found)
     thens: tuple[str, ...] = ()
     if monitor and live is None:
         last = next(finding for finding in found_by_monitors(found.case) if finding.name == found.signature.name)
-        comments, thens = [*comments, f"It breaks: {last.text}"], last.thens
+        comments, thens = [*comments, f"It fails because of this finding: {last.text}"], last.thens
     lines = written.write(out, found, comments, thens, scheduler=site.scheduler, is_played=live is None)
     click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
     for note in found.notes + ([f"more than {written.MOST_LINES} lines"] if lines > written.MOST_LINES else []):

@@ -15,7 +15,7 @@ from ..api.kinds import GPU
 _WORDS = {GPU: "gpus"}
 _NODE = {"cpu": "64", "memory": "256Gi"}
 """The amount that a node has of a dimension that does not matter."""
-_MOST_TEXT = 100
+_MOST_TEXT = 112
 
 
 @dataclass(frozen=True, slots=True)

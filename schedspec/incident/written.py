@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ..schedulers import find
 from .confirm import OWN
 from .feature import Text, write_feature
 
+_NAME = re.compile(r"([a-z0-9.-]+/)?[a-z0-9.-]+")
 MOST_LINES = 30
 """Maximum lines of a short feature; a longer one states its length in a comment."""
 _SIMPLEST = ("capacity", "proportion", "gangs", "preempt", "hierarchy", "default")
@@ -109,4 +111,12 @@ def thens_of_monitor(rule: str, job: str, case: Any) -> list[str]:
 
 def own_version() -> str:
     """Return the version of schedspec for a comment."""
-    return distribution.version() or "of a checkout"
+    return distribution.version() or "(no release)"
+
+
+def names_of_the_state(found: Any) -> list[str]:
+    """Return comments on what jobs and queues stand for, without names that no object of a cluster can have."""
+    pairs = {new: old for new, old in found.stands_for.items() if new != old and _NAME.fullmatch(old)}
+    jobs = ", ".join(f"{new} is {old}" for new, old in pairs.items() if "/" in old)
+    queues = ", ".join(f"{new} is {old}" for new, old in pairs.items() if "/" not in old)
+    return [f"{what} here: {texts}" for what, texts in (("Jobs", jobs), ("Queues", queues)) if texts]

@@ -1,4 +1,4 @@
-"""Monitor: no victim is protected by its queue, its annotation or, with the plugin conformance, as a system pod."""
+"""Monitor: no pod is evicted that its queue, its annotation or (a system pod) the plugin conformance protects."""
 
 from __future__ import annotations
 

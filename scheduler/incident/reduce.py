@@ -25,7 +25,7 @@ from .of_state import check_queues, make_case
 from .play import play
 from .shrink import OutOfBudgetError, Tester, remove_objects
 from .signature import Broken, Differs, Evicted, Signature, Waits, of_difference, of_eviction, of_wait, shows
-from .simplify import renamed, simplify_amounts, simplify_fields, simplify_names, simplify_policy
+from .simplify import old_names, renamed, simplify_amounts, simplify_fields, simplify_names, simplify_policy
 from .thens import describe, title_of
 
 EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
@@ -56,6 +56,8 @@ class Reduced:
     """Parts of the state that no sentence can express."""
     tried: int = 0
     notes: list[str] = field(default_factory=list)
+    stands_for: dict[str, str] = field(default_factory=dict)
+    """The jobs and queues of the case, each with that of the state: `namespace/name` of a job, name of a queue."""
 
     @property
     def title(self) -> str:
@@ -157,7 +159,7 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
-    found.left_out = left_out
+    found.left_out, found.stands_for = left_out, _of_the_state(found.stands_for, state, of_pod)
     if isinstance(wanted, Differs):
         found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
     return found
@@ -175,8 +177,14 @@ def _reduce_live(state: State, because: str, policy: str, known: Known) -> Reduc
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = Waits(frozenset()) if kind == WAITS else Evicted("", within_queue=False, whole_gang=False)
     found = reduce_case(case, wanted, known)
-    found.left_out = left_out
+    found.left_out, found.stands_for = left_out, _of_the_state(found.stands_for, state, of_pod)
     return found
+
+
+def _of_the_state(stands_for: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of the state for the jobs, which the reader of the state has numbered, and for the queues."""
+    jobs = {of_pod[pod.metadata.key]: key for key, pods in state.of_job().items() for pod in pods}
+    return {new: jobs.get(old, old) for new, old in stands_for.items()}
 
 
 def _parse(because: str) -> tuple[str, str]:
@@ -263,6 +271,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
     """Reduce a case that shows an incident. Raises IncidentError if no sentences show it."""
     found = Reduced(case, wanted, case.size)
     tester = Tester(lambda candidate: known.shows(candidate, wanted), case, known.is_over)
+    named = case
     try:
         if case.work:
             if not known.is_live:
@@ -277,6 +286,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
             merge_steps(tester)
         _shrink(tester, known.policies)
         merge_steps(tester)
+        named = tester.best
         simplify_names(tester)
     except OutOfBudgetError:
         if tester.best.work:
@@ -285,8 +295,10 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
                 "  do next: give more time with --minutes"
             ) from None
         found.notes.append("the budget was used up: this may not be the smallest case")
-        tester.best = renamed(tester.best)  # names of the state reach no sentence
+        named = tester.best
+        tester.best = renamed(named)  # names of the state reach no sentence
     found.case, found.tried = tester.best, tester.tried
+    found.stands_for = old_names(named, found.case)
     found.policy_name = next((name for name, text in known.policies.items() if text == found.case.policy), "")
     return found
 

@@ -242,8 +242,20 @@ def renamed(case: Case) -> Case:
     return rename(case, jobs, _of_queues(case), _numbered(node.name for node in case.all_nodes), _of_classes(case))
 
 
+def old_names(before: Case, after: Case) -> dict[str, str]:
+    """Return the jobs and queues of a renamed case, each with its name before; names keep their order."""
+    found: dict[str, str] = {}
+    for names_of in (lambda case: {job.name for job in case.jobs}, _named_queues):
+        found |= dict(zip(sorted(names_of(after)), sorted(names_of(before)), strict=True))
+    return found
+
+
+def _named_queues(case: Case) -> set[str]:
+    return {queue.name for queue in case.queues if queue.name not in ("root", "default")}
+
+
 def _of_queues(case: Case) -> dict[str, str]:
-    names = sorted(queue.name for queue in case.queues if queue.name not in ("root", "default"))
+    names = sorted(_named_queues(case))
     if len(names) > len(QUEUES):
         return _numbered(names, "queue-")
     return dict(zip(names, QUEUES[-len(names) :] if len(names) > 5 else QUEUES[5 : 5 + len(names)], strict=True))

@@ -17,7 +17,7 @@ _WAITS = {
     "not-entitled": "its queue may not reclaim",
     "pods-missing": "pods of it are missing",
     "queue-closed": "its queue is closed",
-    "queue-limit": "its queue may hold no more",
+    "queue-limit": "its queue is at its limit",
 }
 """Why a job waits, by the type of the reason."""
 

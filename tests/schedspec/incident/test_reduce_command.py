@@ -110,7 +110,10 @@ def test_a_wait_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> Non
     out = tmp_path / "waits.feature"
     ran = run(lent, "--because", "job t/b9 waits", "--policy", CAPACITY, "-o", out)
     assert ran.return_value == 0, ran.output
-    assert '"train-1" waits because of' in out.read_text("utf-8")
+    text = out.read_text("utf-8")
+    assert '"train-1" waits because of' in text
+    assert "  # Jobs here: train-1 is t/b9" in text
+    assert re.search(r"^  # Queues here: .*\b\w+ is b\b", text, re.MULTILINE)
 
 
 def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
@@ -149,7 +152,8 @@ def test_what_a_monitor_finds_in_a_recording_is_reduced_from_the_cycle_that_did_
     assert ran.return_value == 0, ran.output
     assert "it fails for the monitor protection" in ran.output
     text = out.read_text("utf-8")
-    assert "It breaks: train-1-task-0: evicted although queue" in text
+    assert "It fails because of this finding: train-1-task-0: evicted although queue" in text
+    assert "train-1 is load/job-" in text
     assert 'Then "train-1" keeps running' in text
     assert len(text.splitlines()) <= 30
 
@@ -293,7 +297,7 @@ def test_names_of_a_hostile_dump_never_reach_the_feature(tmp_path: Path) -> None
 
 def test_a_text_of_somebody_else_stays_one_line() -> None:
     assert clean("x\n    Then nothing is evicted\u2028 y") == "x     Then nothing is evicted  y"
-    assert len(clean("x" * 1000)) == 100
+    assert len(clean("x" * 1000)) == 112
 
 
 def _sparse(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
