@@ -17,6 +17,7 @@ from ..model.cluster import Cluster
 from ..reasons import Refusal
 from .entries import Memory, Waiting
 from .lines import Lines
+from .quotas import JobsByQuota
 
 Amounts = tuple[tuple[str, int], ...]
 K = TypeVar("K")
@@ -60,9 +61,9 @@ class Backlog(ChangeListener):
         """When jobs without a rest have to be tried because of time alone → how many; most share few times."""
         self.lines = Lines()
         self._by_topic: dict[str, set[str]] = {}
-        """The jobs that wait for each topic; of each line only the first job, as in `_by_least` and `with_quotas`."""
+        """The jobs that wait for each topic; of each line only the first job, as in `_by_least` and `by_quota`."""
         self._by_least: dict[Amounts, set[str]] = {}
-        self.with_quotas: set[str] = set()
+        self.by_quota = JobsByQuota()
         """The jobs that wait for room in a quota."""
 
     @property
@@ -136,15 +137,14 @@ class Backlog(ChangeListener):
             self._by_topic.setdefault(topic, set()).add(key)
         if entry.least is not None:
             self._by_least.setdefault(_amounts(entry), set()).add(key)
-        if entry.quotas:
-            self.with_quotas.add(key)
+        self.by_quota.add(key, entry.quotas)
 
     def _stop_waiting(self, key: str, entry: Waiting) -> None:
         for topic in entry.topics:
             _discard(self._by_topic, topic, key)
         if entry.least is not None:
             _discard(self._by_least, _amounts(entry), key)
-        self.with_quotas.discard(key)
+        self.by_quota.remove(key, entry.quotas)
 
     # ---------------------------------------------------------------------------------------------------------- cycles
 

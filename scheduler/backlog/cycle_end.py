@@ -17,7 +17,7 @@ from ..model.job import Job
 from ..model.nodes import Nodes
 from ..model.task import TaskStatus
 from ..placement import Placement
-from ..reasons import Refusal, UnschedulableReason
+from ..reasons import GangShort, QueueLimit, Refusal, UnschedulableReason
 from .entries import HoldingsBound, Memory, Waiting
 from .hints import ANY, ROOM, fits_nowhere, hints_of, least_of
 from .reservations import Reservations
@@ -233,12 +233,15 @@ class CycleEnd:
 
     def _hints(self, job: Job, refusal: Refusal) -> tuple[set[str], set[HoldingsBound]]:
         """Return the topics whose changes could help a job, and the bounds of quotas that it waits for."""
-        others, quotas = [], set[HoldingsBound]()
+        others, quotas, is_full = [], set[HoldingsBound](), False
         for why in refusal.items:
             bounds = self._outcome.quota_bounds(job, why)
             quotas.update(bounds)
+            is_full = is_full or (bool(bounds) and isinstance(why, QueueLimit))
             if not bounds:
                 others.append(why)
+        if is_full and all(isinstance(why, GangShort) for why in others):
+            others.clear()  # the quota has cut the gang short: room on nodes is no help without room in the quota
         return hints_of(job, others), quotas
 
 

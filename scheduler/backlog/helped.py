@@ -11,7 +11,6 @@ from ..model.cluster import Cluster
 from ..model.nodes import Nodes
 from ..model.resources import Resource
 from .backlog import backlog_of
-from .entries import HoldingsBound
 from .reservations import LAPSED
 
 
@@ -37,16 +36,16 @@ def helped_by_quota(cluster: Cluster, released: Mapping[str, Resource]) -> set[s
         cluster: The state.
         released: Queue → what it holds less than the state shows.
     """
-    backlog, by_queue = backlog_of(cluster), cluster.sums().by_queue
+    by_queue = cluster.sums().by_queue
 
-    def may_fit(bound: HoldingsBound) -> bool:
-        sums = by_queue.get(bound.queue)
-        if not bound.dimension or sums is None:
-            return not bound.dimension or bound.most >= 0
-        held = (sums.needed if bound.needed else sums.held).get(bound.dimension, 0)
-        return held - released.get(bound.queue, {}).get(bound.dimension, 0) <= bound.most
+    def held(queue: str, dimension: str, needed: bool) -> int:
+        sums = by_queue.get(queue)
+        if sums is None:
+            return 0
+        amounts = sums.needed if needed else sums.held
+        return amounts.get(dimension, 0) - released.get(queue, {}).get(dimension, 0)
 
-    return {key for key in backlog.with_quotas if any(may_fit(bound) for bound in backlog.entries[key].quotas)}
+    return backlog_of(cluster).by_quota.within(held)
 
 
 def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:

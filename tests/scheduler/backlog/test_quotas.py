@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.backlog.backlog import backlog_of
+from scheduler.reasons import GangShort, QueueLimit
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
 from tests.support.core.stories import run_story, settle, tried
@@ -80,6 +81,32 @@ def test_a_higher_quota_wakes_all_of_them(kind: str) -> None:
     world = full_queue(actions, phase, **shares)
     happen(world, {"change": {"Queue q": {"spec": {"capability": {"cpu": "60"}}}}})
     assert len(tried(world)) == len(SIZES)
+
+
+def test_a_gang_cut_short_by_its_quota_waits_for_room_in_that_quota_alone() -> None:
+    world = World(policy_of(POLICY.format(actions="allocate")))
+    row = {"min": 1, "phase": "Running"}
+    world.load(
+        {
+            "nodes": [{"name": "n", "has": "80 cpu"}],
+            "queues": [{"name": "q", "capability": "8 cpu"}, {"name": "other"}],
+            "jobs": [
+                {**row, "name": "a", "queue": "q", "tasks": "1 x 1 cpu running on n"},
+                {**row, "name": "b", "queue": "q", "tasks": "1 x 3 cpu running on n"},
+                {**row, "name": "c", "queue": "other", "tasks": "1 x 6 cpu running on n"},
+                {"name": "gang", "queue": "q", "min": 3, "tasks": "3 x 2 cpu", "phase": "Inqueue"},
+            ],
+        }
+    )
+    settle(world)
+    kinds = [type(why) for why in backlog_of(world.cluster).refusals["t/gang"].items]
+    assert kinds == [QueueLimit, GangShort]
+    happen(world, {"finish": "c"})
+    assert tried(world) == [], "a pod of another queue has ended"
+    happen(world, {"finish": "a"})
+    assert tried(world) == [], "the quota has room for two pods of three"
+    happen(world, {"finish": "b"})
+    assert tried(world) == ["gang"]
 
 
 @example(seed=2488, victims="leave")  # sla lets a gang keep room for a part of its tasks
