@@ -353,7 +353,13 @@ class Cluster(AuxiliaryObjects):
             self._rank_jobs()
 
     def _rank_jobs(self) -> None:
+        """Set the priority of each job anew. Only a class that gives a job another priority concerns waiting jobs."""
+        is_other = False
         for job in self.jobs.values():
             if job.group is not None:
-                job.priority = self.priority_of(job.group.spec.priority_class_name)
-        self._changed()
+                before, job.priority = job.priority, self.priority_of(job.group.spec.priority_class_name)
+                is_other = is_other or job.priority != before
+        if is_other:
+            self._changed()
+        else:
+            self.version += 1

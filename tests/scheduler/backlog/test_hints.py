@@ -132,6 +132,20 @@ def test_after_an_event_those_are_tried_whom_it_could_help_and_no_others(
     assert decide_again(world) & set(WAITS) == tried
 
 
+def test_a_priority_class_wakes_jobs_only_if_it_gives_a_job_another_priority() -> None:
+    world = World(policy_of(POLICY))
+    world.load({"nodes": [{"name": "n1", "has": "1 cpu"}], "queues": [{"name": "q"}]})
+    row = {"queue": "q", "priority": 3, "phase": "Inqueue"}
+    world.load({"jobs": [{"name": name, "tasks": f"1 x {size} cpu", **row} for name, size in (("a", 2), ("b", 3))]})
+    assert decide_again(world) == {"a", "b"}
+    world.put("PriorityClass", {"metadata": {"name": "unused"}, "value": 5})
+    assert decide_again(world) == set()
+    world.put("PriorityClass", {"metadata": {"name": "default"}, "value": 5, "globalDefault": True})
+    assert decide_again(world) == set()
+    world.put("PriorityClass", {**world.objects["PriorityClass", "p3"], "value": 4})
+    assert decide_again(world) == {"a", "b"}
+
+
 def decide_again(world: World) -> set[str]:
     """Return the jobs that a cycle tries."""
     attempts: set[str] = set()
