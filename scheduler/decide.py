@@ -34,6 +34,8 @@ class LastCycle:
     policy: Policy
     now: float
     decisions: Decisions
+    considered: Set[str]
+    """The jobs whose refusal may differ from that of the cycle before; other jobs have the same object, or are gone."""
 
     def covers(self, version: int, policy: Policy, now: float) -> bool:
         """Whether a new cycle would give the same decisions. A cycle that ran out of budget is continued instead."""
@@ -71,13 +73,12 @@ def decide(
     decisions, woken = session.decisions, set[str]()
     while not decisions.cut and (helped := _helped(session)):
         woken |= helped
-        session = Session(cluster, policy, now, PLUGINS, step, budget=budget, woken=woken, spent=decisions.steps)
-        again = _run(session).decisions
-        if again.cut:  # the leaving victims wake these jobs for the next cycle
-            decisions.steps = again.steps
+        more = _run(Session(cluster, policy, now, PLUGINS, step, budget=budget, woken=woken, spent=decisions.steps))
+        if more.decisions.cut:  # the leaving victims wake these jobs for the next cycle
+            decisions.steps = more.decisions.steps
             break
-        decisions = again
-    cluster.last_cycle = LastCycle(cluster.version, policy, now, decisions)
+        session, decisions = more, more.decisions
+    cluster.last_cycle = LastCycle(cluster.version, policy, now, decisions, session.considered)
     return decisions
 
 

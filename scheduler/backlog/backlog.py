@@ -40,11 +40,15 @@ class Backlog(ChangeListener):
     """
 
     def __init__(self) -> None:
+        self.entries: dict[str, Waiting] = {}
+        self.unlisted: set[str] = set()
+        """The jobs without an entry for which an action may have work, and jobs whose entry was removed."""
         self.clear()
 
     def clear(self) -> None:
-        """Remove everything."""
-        self.entries: dict[str, Waiting] = {}
+        """Remove all entries and what belongs to them."""
+        self.unlisted.update(self.entries)
+        self.entries = {}
         self.due: set[str] = set()
         self.freed: set[str] = set()
         self.quotas_moved = False
@@ -91,6 +95,13 @@ class Backlog(ChangeListener):
         if key in self.entries:
             self.due.add(key)
 
+    def report_undecided(self, key: str, is_undecided: bool) -> None:
+        """Report whether an action may have work for a job that has changed."""
+        if is_undecided and key not in self.entries:
+            self.unlisted.add(key)
+        else:
+            self.unlisted.discard(key)
+
     def report_task(self, key: str) -> None:
         """Report a change of a task, which may have had capacity being freed."""
         if key in self.claims:
@@ -106,12 +117,14 @@ class Backlog(ChangeListener):
         self.lapses.pop(key, None)
         if next_in_line := self._take_out(key):
             self.due.add(next_in_line)
+        self.unlisted.discard(key)
 
     def _take_out(self, key: str) -> str:
         """Remove the entry of a job; return the job that is the first of the line for it, if any."""
         entry = self.entries.pop(key, None)
         if entry is None:
             return ""
+        self.unlisted.add(key)
         if key not in self.rest:
             self._retries[entry.retry_at] -= 1
             if not self._retries[entry.retry_at]:
@@ -213,6 +226,7 @@ class Backlog(ChangeListener):
         """Keep an entry; return the job that is the first of the line that the job has left, if any."""
         follower = self._take_out(key)
         self.entries[key] = entry
+        self.unlisted.discard(key)
         if entry.refusal.items:
             self.refusals[key] = entry.refusal
         for some, belongs in ((self.late, entry.late), (self.tried, entry.tried), (self.rest, entry.not_before > 0)):
@@ -233,7 +247,9 @@ class Backlog(ChangeListener):
 def backlog_of(cluster: Cluster) -> Backlog:
     """Return the backlog that listens to a state; from the first call on it learns of every change."""
     if not isinstance(cluster.listener, Backlog):
-        cluster.listener = Backlog()
+        made = Backlog()
+        made.unlisted.update(cluster.sums().undecided)
+        cluster.listener = made
     return cluster.listener
 
 

@@ -57,6 +57,7 @@ class BacklogView:
         counts = backlog.policy == self.policy
         self.known = known = backlog if counts else Backlog()
         self.entries: Mapping[str, Waiting] = known.entries
+        self._unlisted = backlog.unlisted if counts else None
         grown = dict.fromkeys(backlog.freed, Resource())
         helped = helped_by_room(cluster, grown) if counts else set[str]()
         if counts and known.quotas_moved:
@@ -110,6 +111,11 @@ class BacklogView:
         """Return what jobs keep (task → node) that only wait for capacity being freed since earlier, cut cycles."""
         tried = ((key, self.entries[key]) for key in sorted(self.known.tried))
         return [(key, entry.places) for key, entry in tried if entry.places and self.rests(key, entry)]
+
+    def to_decide(self, undecided: Set[str]) -> set[str]:
+        """Return the jobs that are not passed over, of those for which an action may have work."""
+        without_entry = undecided if self._unlisted is None else self._unlisted & undecided
+        return {*without_entry, *(self.awake & undecided)}
 
     def passed_over(self, undecided: Set[str]) -> dict[str, Refusal]:
         """Return the refusals of the jobs that this cycle does not try."""

@@ -31,7 +31,7 @@ class Cycle(Protocol):
     cluster: Cluster
     nodes: Nodes
     queues: dict[str, Queue]
-    jobs: dict[str, Job]
+    jobs: Mapping[str, Job]
     hooks: Hooks
     placement: Placement
     decisions: Decisions

@@ -81,7 +81,7 @@ class Session:
         self.total: Resource = self.nodes.total()
         self.queues: dict[str, Queue] = dict(sorted(cluster.queues.items()))
         self.sums = cluster.sums()
-        self.jobs: dict[str, Job] = dict(cluster.jobs_in_order())
+        self.jobs: Mapping[str, Job] = cluster.jobs
         self.not_served: list[Job] = []
         """Jobs whose queue exists and does not accept them."""
         self.uncovered: list[Job] = []
@@ -108,10 +108,11 @@ class Session:
         jobs, queues, backlog, undecided = self.jobs, self.queues, self.backlog, self.sums.undecided
         self.decisions.refusals = refusals = backlog.passed_over(undecided)
         named = any(queue.namespaces is not None for queue in queues.values())
-        for key in sorted(undecided.difference(backlog.entries) | (undecided & backlog.awake)):
+        left_out: set[str] = set()
+        for key in sorted(backlog.to_decide(undecided)):
             job = jobs[key]
             if job.group is None:
-                del jobs[key]
+                left_out.add(key)
                 if job.by_status.get(TaskStatus.PENDING):
                     refusals[key] = Refusal((NoGroup(key),))
                 continue
@@ -123,16 +124,24 @@ class Session:
             if not problem:
                 self.undecided.append(job)
                 continue
-            del jobs[key]
+            left_out.add(key)
             if job.is_pending or job.by_status.get(TaskStatus.PENDING):
                 refusals[key] = Refusal((QueueBroken(job.queue, problem),))
         if not self.sums.by_queue.keys() <= queues.keys():  # some jobs still run whose queue was deleted
-            self.jobs = {key: job for key, job in jobs.items() if job.queue in queues}
+            self.jobs = {key: job for key, job in jobs.items() if job.queue in queues and key not in left_out}
+        elif left_out:
+            self.jobs = {key: job for key, job in jobs.items() if key not in left_out}
+        self._left_out = left_out
         self.uncovered = self._served(self.sums.uncovered)
         self.reservations = Reservations(self.uncovered, self.backlog.lapses, self.now)
 
     def _served(self, keys: Iterable[str]) -> list[Job]:
         return [self.jobs[key] for key in sorted(keys) if key in self.jobs]
+
+    @property
+    def considered(self) -> set[str]:
+        """Return the jobs whose refusal may differ from that of the last cycle; other jobs keep the same object."""
+        return {job.key for job in self.undecided} | self._left_out | self.backlog.awake | self.backlog.due
 
     @property
     def reserving(self) -> list[Job]:

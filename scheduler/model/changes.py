@@ -44,6 +44,9 @@ class ChangeListener:
     def report_job(self, key: str) -> None:
         """Report a change of this very job."""
 
+    def report_undecided(self, key: str, is_undecided: bool) -> None:
+        """Report whether an action may have work for a job that has changed (`scheduler.model.sums`)."""
+
     def report_task(self, key: str) -> None:
         """Report a change of this very task."""
 

@@ -46,7 +46,6 @@ class Cluster(AuxiliaryObjects):
         self.tasks: dict[str, Task] = {}
         self.nominated: set[str] = set()
         self.jobs: dict[str, Job] = {}
-        self._are_in_order = True
         self._sums = Sums()
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, objects.PriorityClass] = {}
@@ -262,20 +261,14 @@ class Cluster(AuxiliaryObjects):
         job = self.jobs.get(key)
         if job is None:
             job = self.jobs[key] = Job(key)
-            self._are_in_order = False
         return job
-
-    def jobs_in_order(self) -> dict[str, Job]:
-        """Return the jobs by key in the order of keys. Sorts only after a job was added."""
-        if not self._are_in_order:
-            self.jobs = dict(sorted(self.jobs.items()))
-            self._are_in_order = True
-        return self.jobs
 
     def sums(self) -> Sums:
         """Return what the jobs of queues hold and request. Call only between cycles: a running cycle moves tasks."""
-        self._sums.refresh(self.jobs)
-        return self._sums
+        sums = self._sums
+        for key in sums.refresh(self.jobs):
+            self.listener.report_undecided(key, key in sums.undecided)
+        return sums
 
     @names_the_object
     def set_podgroup(self, group: objects.PodGroup) -> None:

@@ -101,15 +101,16 @@ class Sums:
         """Record that a job was added, deleted or changed."""
         self._changed.add(key)
 
-    def refresh(self, jobs: Mapping[str, Job]) -> None:
-        """Apply the recorded changes."""
-        if not self._changed:
-            return
-        for key in self._changed:
-            self._drop(key)
-            if (job := jobs.get(key)) is not None:
-                self._put(job)
-        self._changed.clear()
+    def refresh(self, jobs: Mapping[str, Job]) -> set[str]:
+        """Apply the recorded changes; return the keys of the jobs that changed."""
+        changed = self._changed
+        if changed:
+            for key in changed:
+                self._drop(key)
+                if (job := jobs.get(key)) is not None:
+                    self._put(job)
+            self._changed = set()
+        return changed
 
     def _put(self, job: Job) -> None:
         if job.group is None or not job.needs_nothing:

@@ -6,7 +6,7 @@ that a recording of the inputs replays the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from ..backlog.helped import has_due
 from ..decide import decide
@@ -39,6 +39,8 @@ class Cycles:
         self.cluster, self.policy, self.budget = cluster, policy, budget
         self.number = 0
         """The number of cycles."""
+        self.considered: Set[str] = frozenset()
+        """The jobs whose refusal may differ from that of the cycle before."""
         self._on_input = on_input
         self._version = -1
         self._continues = False
@@ -71,6 +73,7 @@ class Cycles:
         self.number += 1
         decisions = decide(self.cluster, self.policy, now, budget=self.budget)
         self.apply(Decided(self.number, now, decisions, self.budget))
+        self.considered = self.cluster.last_cycle.considered
         self._version, wake_at = self.cluster.version, decisions.wake_at
         self._wake_at = None if wake_at is None or wake_at - now > NEVER / 2 else wake_at
         for bind in decisions.binds:

@@ -199,11 +199,15 @@ class Simulation:
     def _emit_reasons(self, decisions: Decisions) -> None:
         """Emit the changed reasons of waiting jobs."""
         known, refusals = self._refusals, decisions.refusals
-        for job in () if known.keys() <= refusals.keys() else [job for job in known if job not in refusals]:
-            self._emit(outcomes.Waits(self.now, job, None))
-            del known[job]
-        for job, refusal in refusals.items():
-            if known.get(job) is not refusal:
-                if known.get(job) != refusal:
-                    self._emit(outcomes.Waits(self.now, job, refusal))
+        for job in sorted(self.cycles.considered):
+            before, refusal = known.get(job), refusals.get(job)
+            if refusal is None:
+                known.pop(job, None)
+            else:
                 known[job] = refusal
+            if before is not refusal and before != refusal:
+                self._emit(outcomes.Waits(self.now, job, refusal))
+        if len(known) > len(refusals):  # a job that waited was deleted
+            for job in sorted(known.keys() - refusals.keys()):
+                self._emit(outcomes.Waits(self.now, job, None))
+                del known[job]

@@ -88,9 +88,10 @@ class World:
 
     def cycle(self) -> Decisions:
         """Decide on the current state, and check the invariants of every cycle."""
-        before = snapshot(self.cluster)
+        before, last = snapshot(self.cluster), self.cluster.last_cycle
         decisions = decide(self.cluster, self.policy, self.now)
         assert snapshot(self.cluster) == before, "deciding changed the state"
+        self._check_what_changed(decisions, last.decisions.refusals if last is not None else {})
         anew = self.fresh(sorted(self.objects, reverse=True))
         known, new = backlog_of(self.cluster), backlog_of(anew)
         new.policy, new.lapses = known.policy, dict(known.lapses)
@@ -102,6 +103,13 @@ class World:
         backlog_of(self.cluster).apply(decisions.memory, decisions.pipelined)
         check_cycle(self.cluster, self.policy, decisions)
         return decisions
+
+    def _check_what_changed(self, decisions: Decisions, before: dict[str, Refusal]) -> None:
+        """Check what is kept so that a cycle need not look at all waiting jobs."""
+        backlog, undecided = backlog_of(self.cluster), self.cluster.sums().undecided
+        assert backlog.unlisted & undecided == undecided - backlog.entries.keys()
+        others = decisions.refusals.keys() - self.cluster.last_cycle.considered
+        assert all(decisions.refusals[key] is before.get(key) for key in others), "a reason changed unnoticed"
 
     def _passed_over(self, decisions: Decisions) -> set[str]:
         """Return the jobs whose reasons may be older than this cycle."""
