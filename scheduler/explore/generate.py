@@ -81,6 +81,8 @@ class _Generator:
         plugin = policy_of(policy).plugin("capacity")
         if random.random() < 0.25:  # equal jobs show the order in which they are served and evicted
             self._shape = random.choice((1, 1, 2)), self.amount(1, 3)
+        elif random.random() < 0.3:
+            return self._contended(policy)
         self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2, 2, 3, 4)) + 1))
         self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
         jobs = [self.work(f"train-{number}") for number in range(1, random.randint(2, 8) + 1)]
@@ -95,6 +97,29 @@ class _Generator:
         for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
             case = _with_change(random, case, self)
         return case
+
+    def _contended(self, policy: str) -> Case:
+        """Draw a case in which jobs of a queue fill the nodes, and later jobs have a claim, by share or by priority."""
+        random, classes = self._random, _CLASSES if self._has_classes else ()
+        self._shape = 1, amounts((name, random.choice((1, 1, 2)) * 1000) for name in self._space)
+        self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2)) + 1))
+        names = sorted(random.sample(_QUEUES, random.choice((1, 2, 2, 3))))
+        total = {name: sum(dict(node.has)[name] for node in self._nodes) // 1000 for name in self._space}
+        share = amounts((name, max(amount // len(names), 1) * 1000) for name, amount in total.items())
+        has_share = random.random() < 0.8
+        self._queues = tuple(
+            Queue(
+                name, "", random.choice((1, 1, 2, 3)), random.choice((0, 0, 0, 1)), deserved=share if has_share else ()
+            )
+            for name in names
+        )
+        lender = random.choice(names)
+        jobs = [replace(self.work(f"train-{number}"), preemptable=True) for number in range(1, random.randint(5, 9))]
+        early = random.randint(2, len(jobs) - 1)
+        steps = [Submit((replace(job, queue=lender),)) for job in jobs[:early]]
+        steps += [Submit((replace(job, priority=job.priority and "high"),)) for job in jobs[early:]]
+        case = Case(policy, self._nodes, self._queues, classes, (), tuple(steps))
+        return _with_change(random, case, self) if random.random() < 0.3 else case
 
     def amount(self, least: int, most: int) -> Amounts:
         return amounts((name, self._random.randint(least, most) * 1000) for name in self._space)

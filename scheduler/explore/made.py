@@ -1,7 +1,7 @@
-"""Promise `made`: where one job waits, and evicting one pod by the policy's actions would let it run, it runs.
+"""Promise `made`: no job waits that would run if the policy's actions evicted one pod.
 
 Only cases are judged in which every rule of the policy permits that one eviction by the case's own amounts: the waiting
-job and the victim have one pod each, and no other job waits.
+job and the victim have one pod each, and the job is admitted, or no other job waits for admission.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from ..incident.case import Case, Fail, Queue, Work
 from ..incident.play import Story, policy_of
-from .owed import HOLD_BACK, End
+from .owed import End
 from .timeline import Breach, closed_at
 
-_OTHER_RULES = (*HOLD_BACK, "drf", "overcommit", "capacity-card", "deviceshare")
+_OTHER_RULES = ("sla", "resourcequota", "nodegroup", "cdp", "pdb", "drf", "overcommit", "capacity-card")
 
 
 def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
@@ -32,8 +32,11 @@ def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
     bare = [work.name for work in waiting if not any(amount for _, amount in work.requests)]
     if "backfill" in policy.actions and end.idle:
         yield from (Breach("backfill", f"{name} requests nothing, and waits", name) for name in bare)
-    if len(end.waiting) == len(waiting) == 1 and waiting[0].pods == 1 and not bare:
-        judge, [work] = _Judge(case, end), waiting
+    judge = _Judge(case, end)
+    for work in waiting:
+        is_admitted = story.end.phases.get(work.name) == "Inqueue" or "enqueue" not in policy.actions
+        if work.pods > 1 or work.name in bare or not (is_admitted or len(end.waiting) == 1):
+            continue
         for action in ("reclaim", "preempt"):
             if judge.could(work, action):
                 yield Breach(action, f"{work.name} waits, which could {action} the room of one pod", work.name)
@@ -78,7 +81,9 @@ class _Judge:
     def _may_preempt(self, work: Work, victim: Work) -> bool:
         asks, gives = dict(work.requests), dict(victim.requests)
         is_lower = self._ranks.get(victim.priority, 0) < self._ranks.get(work.priority, 0)
-        is_alone = all(job.queue == work.queue for _, job in self._end.on_nodes)
+        # A queue's share by weight may be less than what it holds, once other queues request something.
+        busy = {job.queue for _, job in self._end.on_nodes} | {job.queue for job in self._end.waiting}
+        is_alone = self._policy.plugin("proportion") is None or busy == {work.queue}
         queue = self._end.queues[work.queue]
         return (
             is_lower

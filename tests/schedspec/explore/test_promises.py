@@ -151,6 +151,7 @@ IDLE = Work("idle", "lender")
         (replace(PREEMPTED, classes=()), ""),
         (replace(LENT, policy=POLICIES["without-reclaim"]), ""),
         (replace(LENT, policy=POLICIES["without-backfill"], steps=(*LENT.steps[:2], Submit((IDLE,)))), ""),
+        (replace(LENT, steps=(*LENT.steps, Submit((replace(CLAIM, name="late"),)))), ""),
     ],
 )
 def test_a_job_does_not_wait_for_an_eviction_that_the_policy_makes(case: Case, rule: str) -> None:

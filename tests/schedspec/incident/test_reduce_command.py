@@ -20,7 +20,7 @@ from scheduler.recording import segments as recorded_segments
 from scheduler.recording.events import Started, write_line
 from scheduler.recording.segments import VERSION
 from scheduler.state import listed
-from tests.schedspec.incident import unprotected
+from tests.schedspec.incident import large_state, unprotected
 
 CAPACITY = distribution.folder("templates") / "policies" / "capacity.yaml"
 BORN = "2026-11-01T00:00:00Z"
@@ -114,6 +114,19 @@ def test_a_wait_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> Non
     assert '"train-1" waits because of' in text
     assert "  # Jobs here: train-1 is t/b9" in text
     assert re.search(r"^  # Queues here: .*\b\w+ is b\b", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "jobs"), [(10, 100), pytest.param(200, 2000, marks=pytest.mark.nightly)], ids=["small", "large"]
+)
+def test_a_wait_in_a_large_state_becomes_a_short_feature(nodes: int, jobs: int, tmp_path: Path) -> None:
+    state = large_state.write_state(tmp_path / "list.json", nodes, jobs)
+    out = tmp_path / "waits.feature"
+    because = f"job {large_state.SUBJECT} waits"
+    ran = run(state, "--because", because, "--policy", CAPACITY, "-o", out, "--minutes", 60)
+    assert ran.return_value == 0, ran.output
+    assert "budget" not in ran.output
+    assert len(out.read_text("utf-8").splitlines()) <= 30
 
 
 def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(

@@ -12,7 +12,7 @@ from scheduler.live.loop import CycleLoop
 from scheduler.model.job import Job
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.plugins.queue.capacity import Capacity
-from scheduler.preemption import eligibility, order, preemptor, request
+from scheduler.preemption import eligibility, order, preemptor
 from scheduler.preemption.eligibility import VictimFilter
 from scheduler.preemption.quota_bound import QuotaBound
 from scheduler.preemption.reprieve import Reprieve
@@ -34,10 +34,13 @@ def _blind_to(ignored: ProtectedBy) -> Callable[[], None]:
 
 
 def _takes_what_does_not_run() -> None:
-    def statuses(_: PreemptionRequest) -> int:
-        return HOLDING
+    known = PreemptionRequest.__post_init__
 
-    instead((request.PreemptionRequest, "statuses", property(statuses)))()
+    def concerns_all_that_hold(self: PreemptionRequest) -> None:
+        known(self)
+        self.statuses = HOLDING
+
+    instead((PreemptionRequest, "__post_init__", concerns_all_that_hold))()
 
 
 def _most_important_first() -> None:
