@@ -128,6 +128,10 @@ class CycleEnd:
         here = {action for action, jobs in self._view.tried.items() if key in jobs} if outcome.cut else self._done
         tried = self._done | here
         has_moved = key in outcome.moved or outcome.stands(key)
+        if entry is not None and key in self._view.kept and not has_moved:
+            refusals[key] = entry.refusal
+            self._due.discard(key)
+            return
         rests = entry is not None and self._view.rests(key, entry)
         only_waits = _holds_room(job)
         if has_moved or (not outcome.cut and (only_waits or (refusal is None and not rests))):

@@ -39,6 +39,8 @@ class BacklogView:
         too_costly: Jobs that exceeded the maximum of one job in this cycle.
         action: The action that runs.
         known: The backlog, or an empty one if it was written under another policy.
+        by_quota_alone: The due jobs that nothing but room in a quota may have helped.
+        kept: Those for which jobs before them left no room: what is remembered of them stands.
 
     Args:
         woken: Waiting jobs that evictions of this cycle may help.
@@ -60,9 +62,10 @@ class BacklogView:
         self._unlisted = backlog.unlisted if counts else None
         grown = dict.fromkeys(backlog.freed, Resource())
         helped = helped_by_room(cluster, grown) if counts else set[str]()
-        if counts and known.quotas_moved:
-            helped |= helped_by_quota(cluster, {})
-        self.due = known.due | helped | woken | helped_by_lapse(cluster, now) if counts else set()
+        by_quota = helped_by_quota(cluster, {}) if counts and known.quotas_moved else set[str]()
+        others = known.due | helped | woken | helped_by_lapse(cluster, now) if counts else set[str]()
+        self.due = others | by_quota
+        self.by_quota_alone = {key for key in by_quota - others if now < known.entries[key].retry_at}
         self.has_lines = has_lines
         if known.turns or cluster.nodes.minding or _has_claims(cluster):
             self.due.update(known.followers())  # equal jobs may fare differently: they are all tried
@@ -77,6 +80,7 @@ class BacklogView:
         self.action = ""
         self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
         """Action → jobs that it has tried."""
+        self.kept: set[str] = set()
         self.reachable: set[str] = set()
         """Jobs that an evicting action did not refuse, because they could start without evictions."""
         self.cost: dict[str, int] = {}

@@ -81,6 +81,10 @@ class Plugin:
         """
         return ()
 
+    def may_hold(self, bound: HoldingsBound) -> bool:  # noqa: ARG002
+        """Whether a bound that the plugin returned may hold at this point of the cycle."""
+        return False
+
     def open(self, session: Session) -> None:
         """Compute, once a cycle, the data for the plugin's answers. Nothing of an earlier cycle may decide them.
 

@@ -36,6 +36,9 @@ from .work import UNLIMITED, Budget, CapReached, Work
 ATTEMPT = 50
 """Steps of every attempt of a job."""
 
+EVICTING = frozenset(("reclaim", "preempt"))
+"""The actions that evict."""
+
 T = TypeVar("T")
 
 
@@ -99,6 +102,7 @@ class Session:
         self.placement = Placement(cluster, self.hooks, self.work.spend)
         self.nominations = Nominations(self)
         self._own: dict[object, object] = {}
+        self._evicts = not EVICTING.isdisjoint(policy.actions)
         for name, plugin in self.plugins.items():
             with step("plugin", name):
                 plugin.open(self)
@@ -191,6 +195,21 @@ class Session:
     def to_try(self) -> list[Job]:
         """Return the jobs that this action may have work for and has not tried in an earlier, cut cycle."""
         return self.backlog.not_tried(self.undecided)
+
+    def is_still_short(self, job: Job) -> bool:
+        """Whether other jobs got the room in a quota that alone has woken the job; its refusal stands then.
+
+        Under a policy that evicts, the job is tried: its refusal is that of several actions.
+        """
+        backlog, key = self.backlog, job.key
+        if key not in backlog.by_quota_alone or self._evicts:
+            return False
+        entry = backlog.entries[key]
+        if any(plugin.may_hold(bound) for plugin in self.plugins.values() for bound in entry.quotas):
+            return False
+        backlog.kept.add(key)
+        self.decisions.refusals[key] = entry.refusal
+        return True
 
     def next_in_line(self, job: Job) -> Job | None:
         """Return the equal job behind one that was admitted or got room, now that it may get some too."""

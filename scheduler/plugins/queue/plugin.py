@@ -176,6 +176,13 @@ class QueuePlugin(
         wanted = why.requested if is_admission else tasks * self._least(job).get(why.dimension, 0)
         return (HoldingsBound(why.queue, why.dimension, why.amount - wanted, needed=is_admission),)
 
+    def may_hold(self, bound: HoldingsBound) -> bool:
+        """Whether the queue holds no more than the bound, what jobs got in this cycle included."""
+        attributes = self.queue_attributes.by_name.get(bound.queue)
+        if attributes is None or not bound.dimension or bound.needed:
+            return True
+        return attributes.allocated.get(bound.dimension, 0) <= bound.most
+
     # -------------------------------------------------------------------------------------------------------- helpers
 
     def _least(self, job: Job) -> Resource:

@@ -109,6 +109,42 @@ def test_a_gang_cut_short_by_its_quota_waits_for_room_in_that_quota_alone() -> N
     assert tried(world) == ["gang"]
 
 
+def test_jobs_for_which_the_first_leaves_no_room_in_the_quota_are_not_tried() -> None:
+    world = World(policy_of(POLICY.format(actions="allocate")))
+    running = {"queue": "q", "min": 1, "phase": "Running", "tasks": "1 x 3 cpu running on n"}
+    waiting = {"queue": "q", "min": 1, "phase": "Inqueue"}
+    world.load(
+        {
+            "nodes": [{"name": "n", "has": "80 cpu"}],
+            "queues": [{"name": "q", "capability": "6 cpu"}],
+            "jobs": [
+                *({"name": name, **running} for name in ("a", "b")),
+                *({"name": f"w{at}", "priority": 9 - at, "tasks": "1 x 2 cpu", **waiting} for at in range(4)),
+                {"name": "z", "priority": 1, "tasks": "1 x 1 cpu", **waiting},
+            ],
+        }
+    )
+    settle(world)
+    why = backlog_of(world.cluster).refusals["t/w1"]
+    happen(world, {"finish": "a"})
+    assert tried(world) == ["w0", "z"], "there is room for 3 cpu"
+    assert backlog_of(world.cluster).refusals["t/w1"] is why
+    happen(world, {"finish": "b"})
+    assert tried(world) == ["w1"]
+
+
+def test_a_gang_that_room_in_its_quota_has_woken_gets_its_spare_pods_too() -> None:
+    world = World(policy_of(POLICY.format(actions="allocate")))
+    running = {"name": "a", "min": 1, "phase": "Running", "tasks": "1 x 6 cpu running on n"}
+    gang = {"name": "gang", "min": 2, "phase": "Inqueue", "tasks": "3 x 2 cpu"}
+    queues = [{"name": "q", "capability": "6 cpu"}]
+    jobs = [{**row, "queue": "q"} for row in (running, gang)]
+    world.load({"nodes": [{"name": "n", "has": "80 cpu"}], "queues": queues, "jobs": jobs})
+    settle(world)
+    happen(world, {"finish": "a"})
+    assert [bind.job for bind in world.cycle().binds] == ["t/gang"] * 3
+
+
 @example(seed=2488, victims="leave")  # sla lets a gang keep room for a part of its tasks
 @example(seed=2076, victims="leave")  # gang does not vote on a part of its tasks
 @example(seed=452, victims="return")  # capacity that a job waits for goes to another one, and leaves some for a third
