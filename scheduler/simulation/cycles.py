@@ -88,7 +88,8 @@ class Cycles:
     def _admitted_late(self, decisions: Decisions) -> bool:
         """Whether the policy admits work after its other actions: these see it in the next cycle."""
         actions = self.policy.actions
-        return "enqueue" in actions[1:] and PodGroupPhase.INQUEUE in decisions.phases.values()
+        admits = "enqueue" if "enqueue" in actions else "allocate"  # allocate, where a policy has no enqueue
+        return admits in actions[1:] and PodGroupPhase.INQUEUE in decisions.phases.values()
 
     def confirm(self, now: float) -> None:
         """Note that only the cycle's own decisions changed the state: another cycle is needed only if a job is due."""

@@ -163,6 +163,15 @@ def test_work_that_is_admitted_after_all_other_actions_starts_in_the_next_cycle(
     assert play(case).end.placed == {"a": {"a-task-0": "n1"}}
 
 
+def test_work_that_allocate_admits_after_reclaim_reclaims_in_the_next_cycle() -> None:
+    """Found by exploration (seed 1000270): a policy without enqueue has allocate admit work."""
+    policy = POLICIES["capacity"].replace('"enqueue, allocate, backfill, reclaim"', '"reclaim, allocate, backfill"')
+    queues = Queue("borrows"), Queue("owed", deserved=gpus(1))
+    lent, late = (Submit((Work(name, of, requests=gpus(1)),)) for name, of in (("lent", "borrows"), ("late", "owed")))
+    case = Case(policy, (Node("n1", gpus(1)),), queues, steps=(lent, late))
+    assert play(case).end.placed == {"late": {"late-task-0": "n1"}}
+
+
 def test_a_pod_that_fails_leaves_its_room_and_is_not_made_again() -> None:
     gang, waits = Work("gang", pods=2, minimum=2, requests=gpus(1)), Work("waits", requests=gpus(1))
     steps = (Submit((gang,)), Submit((waits,)), Fail("gang", 1))
