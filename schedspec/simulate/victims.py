@@ -121,7 +121,8 @@ class Victims:
 
     def over(self, name: str) -> None:
         """Process that a job ended or that its gang is broken: no more pods are bound for it in this attempt."""
-        self._divide()
+        if all(victim != name for victim, _ in self._new):  # else the rest of the gang is still to be evicted
+            self._divide()
         self._decide_later(name)
         self._judge_sums(name)
 

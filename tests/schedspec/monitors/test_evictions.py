@@ -197,7 +197,7 @@ class TestSecondEviction:
         assert history.finish()
 
     @pytest.mark.parametrize("change", ["node", "pod", "queue", "job"])
-    def test_has_a_new_cause_where_the_preemptor_lost_its_room_with_a_change_from_outside(self, change: str) -> None:
+    def test_a_preemptor_that_lost_its_room_to_a_change_from_outside_is_a_new_cause(self, change: str) -> None:
         """Found by exploration (seed 1000393): the preemptor's node left."""
         history = _RoomInTurn()
         history.serve()
