@@ -64,7 +64,7 @@ def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None,
         found = _reduce(state, because, _text_of(state, policy), live, minutes=minutes, folder=Path(folder))
     monitor = because.split()[1] if because.split(maxsplit=1)[0] == "monitor" else ""
     comments = [f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"]
-    comments += written.names_of_the_state(found)
+    comments += [f"Run it: schedspec test {out.name} {site.shown}", *written.names_of_the_state(found)]
     thens: tuple[str, ...] = ()
     if monitor and live is None:
         last = next(finding for finding in found_by_monitors(found.case) if finding.name == found.signature.name)

@@ -113,6 +113,7 @@ def test_a_wait_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> Non
     text = out.read_text("utf-8")
     assert '"train-1" waits because of' in text
     assert "  # Jobs here: train-1 is t/b9" in text
+    assert "  # Run it: schedspec test waits.feature --cluster simulated" in text
     assert re.search(r"^  # Queues here: .*\b\w+ is b\b", text, re.MULTILINE)
 
 
