@@ -18,10 +18,9 @@ Cause = tuple[str, str]
 
 @dataclass(slots=True)
 class Loss:
-    """What a job lost to a preemptor."""
+    """The pods that a job lost to one preemptor."""
 
     pods: set[str]
-    """The pods that were evicted."""
     changes: int
     """How many jobs had come or gone, and how many pods had lost their nodes, by then."""
     passed_on: bool = False

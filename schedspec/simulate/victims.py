@@ -32,12 +32,10 @@ class _Unit:
 
     job: Job
     cause: Cause
-    pods: int
+    pods: tuple[str, ...]
     moment: tuple[float, int]
     """Time and cycle of the eviction."""
     reason: str
-    names: tuple[str, ...] = ()
-    """The names of the pods."""
     undecided: int = 0
     """Nodes on which the unit could not be judged yet."""
     needed: bool = False
@@ -147,16 +145,16 @@ class Victims:
         for (_, cause), (job, pods, moment, reason) in self._new.items():
             whole = self._rules.is_enabled("gang", SWITCHES.get(cause[1], "enableReclaimable"))
             for unit in [pods] if whole and not job.left else [[pod] for pod in pods]:
-                self._watch(_Unit(job, cause, len(unit), moment, reason), unit)
+                self._watch(_Unit(job, cause, tuple(unit), moment, reason))
             broken = whole and job.left < job.minimum
             self._add(job, cause, [len(pods)] if broken else [1] * len(pods), (job.name, moment, reason))
         self._new.clear()
 
-    def _watch(self, unit: _Unit, pods: list[str]) -> None:
+    def _watch(self, unit: _Unit) -> None:
         by_node: dict[str, list[str]] = {}
-        for pod in pods:
+        for pod in unit.pods:
             by_node.setdefault(unit.job.placed[pod], []).append(pod)
-        unit.names, unit.undecided = tuple(pods), len(by_node)
+        unit.undecided = len(by_node)
         for name in self._books.lineage(unit.job.queue):
             if self._books.limits(name):
                 self._limited.setdefault(name, []).append(unit)
@@ -184,11 +182,11 @@ class Victims:
         for name in self._books.lineage(queue):
             units = [unit for unit in self._limited.get(name, ()) if unit.undecided and not unit.needed]
             for unit in units:
-                again = sum(pod in unit.job.placed and pod not in unit.job.victims for pod in unit.names)
-                more = times(unit.job.requests, unit.pods - again)
+                away = sum(pod not in unit.job.placed or pod in unit.job.victims for pod in unit.pods)
+                more = times(unit.job.requests, away)
                 held = amounts.total((self._books.below.get(name, {}), more))
                 unit.needed = not needless.is_within(held, self._books.limits(name))
-            if units:
+            if name in self._limited:
                 self._limited[name] = units
 
     def _end(self, stay: _Stay) -> None:

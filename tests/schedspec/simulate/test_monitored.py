@@ -52,13 +52,13 @@ class Story:
         for index in range(first, first + pods):
             self._take(outcomes.Released(self._cycle, job, f"{job}-{index}", ""))
 
-    def give_room(self, preemptor: str) -> None:
-        """Evict the job `victim`, and bind the first pod of the preemptor on n0 once the victim is gone."""
+    def give_room(self, preemptor: str, *nodes: str, action: str = "reclaim") -> None:
+        """Evict the job `victim`, and bind pods of the preemptor on nodes (one on n0) once the victim is gone."""
         self.cycle()
-        self.evict("victim", preemptor)
+        self.evict("victim", preemptor, action=action)
         self.gone("victim")
         self.cycle()
-        self.bind(preemptor, "n0")
+        self.bind(preemptor, *(nodes or ("n0",)))
 
     def end(self, job: str) -> None:
         self._take(outcomes.Ended(self._cycle, job, "completed", 1))
@@ -112,11 +112,7 @@ def needed_by_the_queue() -> Story:
     it.cycle()
     it.bind("victim", "n0")
     it.job("urgent", "tight", cpu=1)
-    it.cycle()
-    it.evict("victim", "urgent", action="preempt")
-    it.gone("victim")
-    it.cycle()
-    it.bind("urgent", "n0")
+    it.give_room("urgent", action="preempt")
     return it
 
 
@@ -225,11 +221,7 @@ def needed_by_the_guarantee_of_another_queue() -> Story:
     it.bind("victim", "n0")
     it.bind("other", "n1")
     it.job("urgent", cpu=1)
-    it.cycle()
-    it.evict("victim", "urgent", action="preempt")
-    it.gone("victim")
-    it.cycle()
-    it.bind("urgent", "n0")
+    it.give_room("urgent", action="preempt")
     return it
 
 
@@ -242,11 +234,7 @@ def needed_by_the_queue_for_a_pod_on_another_node() -> Story:
     it.bind("victim", "n0")
     it.bind("other", "n1")
     it.job("urgent", "tight", pods=2, cpu=1)
-    it.cycle()
-    it.evict("victim", "urgent", action="preempt")
-    it.gone("victim")
-    it.cycle()
-    it.bind("urgent", "n0", "n1")
+    it.give_room("urgent", "n0", "n1", action="preempt")
     it.cycle()
     it.gone("other")
     return it
