@@ -139,6 +139,11 @@ class Ledger:
         return next((view.queue_named_by(group) for group in found if group is not None), "")
 
 
+def generation_of(obj: Object) -> int:
+    """Return how often the spec of an object was changed; 0 where the object does not count that."""
+    return int(obj["metadata"].get("generation") or 0)
+
+
 def _name(obj: Object) -> str:
     metadata = obj["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])

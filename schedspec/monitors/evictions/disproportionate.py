@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from ...api.kinds import Kind
 from ..amounts import NONE, Amounts, Object, above, of_pod, total
 from ..gangs import SWITCHES
-from ..ledger import Act, Ledger, Violation, group_of, is_leaving, taken
+from ..ledger import Act, Ledger, Violation, generation_of, group_of, is_leaving, taken
 from ..rules import Rules
 
 NAME = "disproportionate-eviction"
@@ -48,7 +48,7 @@ def _changes(ledger: Ledger) -> list[int]:
     for position, seen in enumerate(ledger.versions):
         if seen.ref.kind in (Kind.NODE, Kind.QUEUE):
             key = (seen.ref.kind, seen.ref.name)
-            generation = int(seen.object["metadata"].get("generation") or 0)
+            generation = generation_of(seen.object)
             if seen.change == "gone" or generation != generations.setdefault(key, generation):
                 found.append(position)
             generations[key] = generation

@@ -114,9 +114,9 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
         others = usage.held_below(ledger, position, name, rules, lambda pod: pod["metadata"]["name"] not in names)
         held = amounts.total((others, gone))
         found = ledger.at(position, Kind.QUEUE, name) or {}
-        own = usage.capability(found), usage.card_quota(found) if found else {}
-        limits = usage.lowest(usage.unguaranteed(ledger, position, name, rules), *own)
+        quota = usage.card_quota(found) if found else {}
+        limits = usage.lowest(usage.unguaranteed(ledger, position, name, rules), usage.capability(found), quota)
         cards = sum((v for n, v in held.items() if "/" in n), NONE)
-        if not is_within(held, limits) or any(cards > v for v in usage.card_quota(found or {"metadata": {}}).values()):
+        if not is_within(held, limits) or any(cards > v for v in quota.values()):
             return True
     return False

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from ...observe.view import QUEUED
-from ..amounts import Object
-from ..ledger import Act, Ledger, Violation, group_of, is_over
+from ..ledger import Act, Ledger, Violation, generation_of, group_of, is_over
 from ..rules import Rules
 
 NAME = "repeated-eviction"
@@ -67,9 +66,5 @@ def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[
     if seen.ref.kind in QUEUED:
         return name not in own and (before is None or is_gone)
     if seen.ref.kind in (Kind.NODE, Kind.QUEUE):
-        return before is None or is_gone or _generation(before) != _generation(seen.object)
+        return before is None or is_gone or generation_of(before) != generation_of(seen.object)
     return False
-
-
-def _generation(given: Object) -> int:
-    return int(given["metadata"].get("generation") or 0)
