@@ -210,8 +210,8 @@ def _cover(own: Amounts, children: list[Queue], field: str) -> Amounts:
 def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
     """Insert a change of the cluster after one of the steps."""
     at = random.randint(1, len(case.steps))
-    over = {step.job for step in case.steps if isinstance(step, Complete)}
     submitted = (work for step in case.steps[:at] if isinstance(step, Submit) for work in step.work)
+    over = case.completed
     before = [work for work in submitted if work.name not in over]
     parents = {queue.parent for queue in case.queues}
     closed = {step.queue for step in case.steps if isinstance(step, Close)}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..incident.case import Case, Fail, Queue, Work
+from ..incident.case import Case, Queue, Work
 from ..incident.play import Story, policy_of
+from ..policy.schema import EVICTING
 from .owed import End
 from .timeline import Breach, closed_at
 
@@ -19,11 +20,10 @@ _OTHER_RULES = ("sla", "resourcequota", "nodegroup", "cdp", "pdb", "drf", "overc
 def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
     """Yield the job that waits although an action of the policy could let it run."""
     policy = policy_of(case.policies[-1])
-    failed = {step.job for step in case.steps if isinstance(step, Fail)}
     end = End(case, story, policy)
     if any(policy.plugin(name) is not None for name in _OTHER_RULES) or policy.plugin("gang") is None:
         return
-    closed = closed_at(case, len(case.steps))
+    closed, failed = closed_at(case, len(case.steps)), case.failed
     waiting = [
         work
         for work in end.waiting
@@ -37,7 +37,7 @@ def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
         is_admitted = story.end.phases.get(work.name) == "Inqueue" or "enqueue" not in policy.actions
         if work.pods > 1 or work.name in bare or not (is_admitted or len(end.waiting) == 1):
             continue
-        for action in ("reclaim", "preempt"):
+        for action in EVICTING:
             if judge.could(work, action):
                 yield Breach(action, f"{work.name} waits, which could {action} the room of one pod", work.name)
 
@@ -47,7 +47,7 @@ class _Judge:
 
     def __init__(self, case: Case, end: End) -> None:
         self._end, self._policy = end, end.policy
-        self._ranks = {found.name: found.value for found in case.classes}
+        self._ranks = case.priorities
 
     def could(self, work: Work, action: str) -> bool:
         """Whether the action may evict one pod, in whose place the job fits."""
@@ -67,7 +67,7 @@ class _Judge:
 
     def _has_tier(self, action: str) -> bool:
         """Whether a tier may permit to evict a whole gang, as every job of one pod is."""
-        switch = "enableReclaimable" if action == "reclaim" else "enablePreemptable"
+        switch = EVICTING[action]
         voters = ("capacity", "proportion") if action == "reclaim" else ("priority",)
         starving = [self._policy.plugin(name) for name in ("gang", "priority")]
         if not any(plugin is not None and plugin.enabled("enableJobStarving") for plugin in starving):

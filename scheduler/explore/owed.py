@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..incident.case import Amounts, Case, Complete, Fail, Queue, Work, ancestors
+from ..incident.case import Amounts, Case, Queue, Work, ancestors
 from ..incident.play import Story, policy_of
 from ..policy.model import Policy
 from .timeline import Sums, closed_at, nodes_at, queues_at, sum_of
@@ -22,8 +22,7 @@ def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
     if "allocate" not in policy.actions or any(policy.plugin(plugin) is not None for plugin in HOLD_BACK):
         return
     end = End(case, story, policy)
-    failed = {step.job for step in case.steps if isinstance(step, Fail)}
-    closed = closed_at(case, len(case.steps))
+    closed, failed = closed_at(case, len(case.steps)), case.failed
     for work in end.waiting:
         if work.name not in failed and work.queue not in closed and end.fits(work) and end.is_owed(work):
             yield work
@@ -34,9 +33,9 @@ class End:
 
     def __init__(self, case: Case, story: Story, policy: Policy) -> None:
         self.policy, self._placed = policy, story.end.placed
-        over = {step.job for step in case.steps if isinstance(step, Complete)}
         self.queues = queues_at(case, len(case.steps))
         self._case = case
+        over = case.completed
         self._jobs = {job.name: job for job in case.jobs if job.name not in over}
         self.waiting = [job for name, job in self._jobs.items() if self._missing(job) and job.queue in self.queues]
         nodes = nodes_at(case, len(case.steps))

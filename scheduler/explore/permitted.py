@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from ..incident.case import Amounts, Case, Queue, Work
 from ..incident.play import START_DELAY, Act, Happened, Story
+from ..policy.schema import EVICTING
 from .timeline import Breach, Moment, Sums, moments, steps_of
 
 _EPSILON = 1e-6
-_ENABLES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
 _LATER = ("cdp", "pdb", "drf")
 """Plugins that may protect one of two victims that are equal in the case."""
 
@@ -21,7 +21,7 @@ _LATER = ("cdp", "pdb", "drf")
 def forbidden_evictions(case: Case, story: Story) -> Iterator[Breach]:
     """Yield the rules that evictions break."""
     jobs = {work.name: work for work in case.jobs}
-    ranks = {found.name: found.value for found in case.classes}
+    ranks = case.priorities
     steps = steps_of(case)
     for moment in moments(case, story):
         for act in moment.acts_of(Happened.EVICTED):
@@ -92,7 +92,7 @@ class _Eviction:
         """Whether gang has a vote in the tier that permitted an eviction."""
         tiers, reason = self._policy.tiers, act.reason
         tier = tiers[reason.tier] if reason is not None and reason.tier < len(tiers) else ()
-        return any(option.name == "gang" and option.enabled(_ENABLES[self._reason.action]) for option in tier)
+        return any(option.name == "gang" and option.enabled(EVICTING[self._reason.action]) for option in tier)
 
     def _is_below_minimum(self) -> bool:
         """Whether the job loses more pods at once, by tiers with gang, than it has above its minimum."""

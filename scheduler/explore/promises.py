@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ..incident.case import Case, Complete, Fail, Node, Submit, Work
+from ..incident.case import Case, Node, Submit, Work
 from ..incident.play import Story, play
 from ..incident.signature import reason_type
 from ..incident.simplify import rename
@@ -104,7 +104,7 @@ def _without_reason(case: Case, story: Story) -> Iterator[Promise]:
     alive = alive_jobs(case)
     for work in alive:
         placed = story.end.placed.get(work.name, {})
-        if len(placed) < work.pods and work.name not in story.end.waits and work.name not in _failed(case):
+        if len(placed) < work.pods and work.name not in story.end.waits and work.name not in case.failed:
             yield Promise(
                 "told: no reason", f"{work.name} waits without a reason", case, (f'"{work.name}" runs or is refused',)
             )
@@ -119,13 +119,9 @@ def _without_pods(case: Case, story: Story) -> Iterator[Promise]:
             yield Promise("told: phase", text, case, (f'the PodGroup of "{work.name}" stays Pending',))
 
 
-def _failed(case: Case) -> set[str]:
-    return {step.job for step in case.steps if isinstance(step, Fail)}
-
-
 def alive_jobs(case: Case) -> list[Work]:
     """Return the jobs that have not completed at the end."""
-    done = {step.job for step in case.steps if isinstance(step, Complete)}
+    done = case.completed
     return [job for job in case.jobs if job.name not in done]
 
 
@@ -141,7 +137,7 @@ def _node_more(case: Case, story: Story) -> Iterator[Promise]:
 
 
 def _names(case: Case, story: Story) -> Iterator[Promise]:
-    ended = {step.job for step in case.steps if isinstance(step, Complete | Fail)}
+    ended = case.completed | case.failed
     for work in (step.work for step in case.steps if isinstance(step, Submit)):
         if not _are_equal(work) or (len(work) > 1 and not ended.isdisjoint(job.name for job in work)):
             return  # a job that ends is another job under its other name

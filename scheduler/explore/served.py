@@ -10,20 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..incident.case import Amounts, Case, Complete, Fail, Queue, Work
+from ..incident.case import Amounts, Case, Queue, Work
 from ..incident.play import Happened, Story
 from ..policy.model import Policy
 from .timeline import Breach, Moment, Sums, closed_at, moments, steps_of, sum_of
 
+_QUEUE_PLUGINS = ("capacity", "proportion")
 _OTHER_ORDERS = ("sla", "resourcequota", "nodegroup", "network-topology-aware", "cdp")
 """Plugins for which equal jobs may differ."""
 
 
 def out_of_order(case: Case, story: Story) -> Iterator[Breach]:
     """Yield jobs that start before one that is served first."""
-    ended = {step.job for step in case.steps if isinstance(step, Complete | Fail)}
+    ended = case.completed | case.failed
     jobs = {work.name: work for work in case.jobs}
-    ranks = {found.name: found.value for found in case.classes}
+    ranks = case.priorities
     steps, known = steps_of(case), set[str]()
     for moment in moments(case, story):
         placed = {act.job for act in moment.acts_of(Happened.PLACED)}
@@ -116,9 +117,6 @@ def lent_guarantees(case: Case, story: Story) -> Iterator[Breach]:
             if over:
                 text = f"queue {queue.name} holds {', '.join(over)} that other queues are guaranteed"
                 yield Breach("guarantee", text, next(work.name for work in placed if work.queue == queue.name))
-
-
-_QUEUE_PLUGINS = ("capacity", "proportion")
 
 
 def _limits_hold(policy: Policy, switch: str) -> bool:

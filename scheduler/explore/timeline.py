@@ -1,6 +1,6 @@
 """Replay the acts of a play: what nodes, queues and jobs held right before each moment.
 
-The one rule: everything is summed from the case and the acts, so that a promise never rests on the scheduler's sums.
+Everything is summed from the case and the acts, so that a promise never rests on the scheduler's sums.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Moment:
 
     @property
     def total(self) -> Sums:
-        """What all nodes have."""
+        """The sum of what the nodes have."""
         return sum_of(self.nodes.values())
 
     def acts_of(self, what: Happened) -> Iterator[Act]:

@@ -24,6 +24,7 @@ from ..model.sums import Part, QueueSums
 from ..model.task import HOLDING, Task, TaskStatus
 from ..placement import Placement, unsupported
 from ..policy.model import Policy
+from ..policy.schema import EVICTING
 from ..reasons import NoGroup, QueueBroken, Refusal, TooCostly, UnschedulableReason, Unsupported
 from .change_log import ChangeLog
 from .decisions import Decisions
@@ -35,9 +36,6 @@ from .work import UNLIMITED, Budget, CapReached, Work
 
 ATTEMPT = 50
 """Steps of every attempt of a job."""
-
-EVICTING = frozenset(("reclaim", "preempt"))
-"""The actions that evict."""
 
 T = TypeVar("T")
 
@@ -102,7 +100,7 @@ class Session:
         self.placement = Placement(cluster, self.hooks, self.work.spend)
         self.nominations = Nominations(self)
         self._own: dict[object, object] = {}
-        self._evicts = not EVICTING.isdisjoint(policy.actions)
+        self._evicts = not EVICTING.keys().isdisjoint(policy.actions)
         for name, plugin in self.plugins.items():
             with step("plugin", name):
                 plugin.open(self)

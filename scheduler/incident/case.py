@@ -178,6 +178,21 @@ class Case:
         return self.nodes + tuple(node for step in self.steps if isinstance(step, Join) for node in step.nodes)
 
     @property
+    def priorities(self) -> dict[str, int]:
+        """The values of the priority classes, by name."""
+        return {priority_class.name: priority_class.value for priority_class in self.classes}
+
+    @property
+    def completed(self) -> set[str]:
+        """The names of the jobs that complete in a step."""
+        return {step.job for step in self.steps if isinstance(step, Complete)}
+
+    @property
+    def failed(self) -> set[str]:
+        """The names of the jobs of which a pod fails in a step."""
+        return {step.job for step in self.steps if isinstance(step, Fail)}
+
+    @property
     def size(self) -> int:
         """The number of objects: nodes, queues, classes and jobs."""
         return len(self.all_nodes) + len(self.queues) + len(self.classes) + len(self.jobs)

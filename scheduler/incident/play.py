@@ -59,7 +59,7 @@ class Eviction:
 
 
 class Happened(enum.Enum):
-    """What an act is."""
+    """The kinds of acts."""
 
     ADMITTED = enum.auto()
     PLACED = enum.auto()
@@ -69,7 +69,7 @@ class Happened(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What happened to a job or to one of its pods."""
+    """An event of a job or of one of its pods."""
 
     what: Happened
     at: float
@@ -150,7 +150,7 @@ class _Play:
         self._closed: set[str] = set()
         self._cycles = 0
         self._stopped = False
-        self._values = {priority_class.name: priority_class.value for priority_class in case.classes}
+        self._values = case.priorities
         self._simulation = Simulation(
             policy_of(case.policy),
             emit=self._take,
@@ -205,11 +205,12 @@ class _Play:
                 return [ObjectSeen("Node", node(joining.name, quantities(joining.has))) for joining in step.nodes]
             case Leave():
                 return [RemoveNode(step.node)]
-            case Change() | Close():
-                name = step.queue if isinstance(step, Close) else step.queue.name
-                self._queues[name] = self._queues.get(name, Queue(name)) if isinstance(step, Close) else step.queue
-                self._closed |= {name} if isinstance(step, Close) else set()
-                return [ObjectSeen("Queue", queue_object(self._queues[name], is_open=name not in self._closed))]
+            case Change():
+                self._queues[step.queue.name] = step.queue
+                return [self._queue_seen(step.queue.name)]
+            case Close():
+                self._closed.add(step.queue)
+                return [self._queue_seen(step.queue)]
             case Complete():
                 return [EndWork(f"{NAMESPACE}/{step.job}")]
             case Fail():
@@ -249,6 +250,11 @@ class _Play:
                 )
             )
         return Adopted(group, tuple(pods), math.inf, requests=asks, on_eviction=OnEviction.REPLACE)
+
+    def _queue_seen(self, name: str) -> ObjectSeen:
+        """Return the input that shows a queue as it is now."""
+        given = self._queues.get(name, Queue(name))
+        return ObjectSeen("Queue", queue_object(given, is_open=name not in self._closed))
 
     def _report_input(self, given: Input) -> None:
         if isinstance(given, ObjectSeen) and isinstance(given.object, objects.PodGroup):

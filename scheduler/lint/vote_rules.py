@@ -9,13 +9,11 @@ from collections.abc import Iterator
 
 from ..policy.loader import Document
 from ..policy.model import PluginOption, Policy
-from ..policy.schema import PLUGINS
+from ..policy.schema import EVICTING, PLUGINS
 
 Found = Iterator[tuple[str, str, str]]
 """Field, text, remedy."""
 
-EVICTING = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
-"""The actions that evict, with the switch for votes on their victims."""
 UNIT_HOOKS = {"reclaim": "reclaim_unit", "preempt": "preempt_unit"}
 """The hooks that count in any tier: their protections hold whichever tier decides."""
 

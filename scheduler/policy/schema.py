@@ -23,6 +23,10 @@ RULES: Kind = "list of mappings"
 """Mappings of texts to texts."""
 
 
+EVICTING = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
+"""The actions that evict, with the switch for votes on their victims."""
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """The type of one argument, its smallest value, and whether it has an effect here."""
