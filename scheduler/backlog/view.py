@@ -116,10 +116,10 @@ class BacklogView:
         tried = ((key, self.entries[key]) for key in sorted(self.known.tried))
         return [(key, entry.places) for key, entry in tried if entry.places and self.rests(key, entry)]
 
-    def to_decide(self, undecided: Set[str]) -> set[str]:
+    def to_decide(self, undecided: Set[str]) -> Set[str]:
         """Return the jobs that are not passed over, of those for which an action may have work."""
         without_entry = undecided if self._unlisted is None else self._unlisted & undecided
-        return {*without_entry, *(self.awake & undecided)}
+        return without_entry | (self.awake & undecided)
 
     def passed_over(self, undecided: Set[str]) -> dict[str, Refusal]:
         """Return the refusals of the jobs that this cycle does not try."""

@@ -103,13 +103,11 @@ class Sums:
 
     def refresh(self, jobs: Mapping[str, Job]) -> set[str]:
         """Apply the recorded changes; return the keys of the jobs that changed."""
-        changed = self._changed
-        if changed:
-            for key in changed:
-                self._drop(key)
-                if (job := jobs.get(key)) is not None:
-                    self._put(job)
-            self._changed = set()
+        changed, self._changed = self._changed, set()
+        for key in changed:
+            self._drop(key)
+            if (job := jobs.get(key)) is not None:
+                self._put(job)
         return changed
 
     def _put(self, job: Job) -> None:

@@ -36,7 +36,7 @@ class QuotaBound:
         self._limits: dict[tuple[str, str], QueueLimit] = {}
         """Queue, dimension → the limit that a task of the request exceeds, with what was held before any eviction."""
         self._amounts: dict[tuple[bytes, str], int] = {}
-        """What one task requests, by shape and dimension."""
+        """The amount that one task requests, by shape and dimension."""
         self.excess: QueueExcess | OutOfProportion | None = None
         """Why the request was refused, once it was."""
 
@@ -118,15 +118,15 @@ class QuotaBound:
     def _amount(self, tasks: Sequence[Task], dimension: str) -> int:
         """Return what tasks request of a dimension; of a model of cards, all the cards that they request."""
         if len(tasks) > 1:
-            return _amount(tasks, dimension)
+            return _sum(tasks, dimension)
         key = (tasks[0].shape, dimension)
         known = self._amounts.get(key)
         if known is None:  # computed for every victim; most have one of a few shapes
-            known = self._amounts[key] = _amount(tasks, dimension)
+            known = self._amounts[key] = _sum(tasks, dimension)
         return known
 
 
-def _amount(tasks: Sequence[Task], dimension: str) -> int:
+def _sum(tasks: Sequence[Task], dimension: str) -> int:
     names = {name for task in tasks for name in task.request} - {CPU, MEMORY, PODS}
     if any(dimension in task.request for task in tasks) or dimension in (CPU, MEMORY):
         names = {dimension}

@@ -211,7 +211,7 @@ class QueuePlugin(
         return [(one, one.limit) for one in attributes.ancestors]
 
     def amount(self, unit: Sequence[Task]) -> Resource:
-        """Return what a unit counts in its queue; nobody changes it, since tasks share it."""
+        """Return what a unit counts in its queue. Do not change the result: tasks of one shape share it."""
         if len(unit) == 1:  # the usual case among thousands of candidates
             return self.queue_attributes.amount(unit[0])
         total: Resource = {}

@@ -37,7 +37,7 @@ class LendingPlugin(QueuePlugin):
         self._denials_at = -1
         self._preemptor: Task | None = None
         self._gang: Resource = {}
-        """What the preemptor's job still needs to start."""
+        """The amounts that the preemptor's job still needs to start."""
         self._denials_of_preemptor: dict[Hashable, Protection | None] = {}
         super().open(session)
 

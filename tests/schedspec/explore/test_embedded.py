@@ -1,4 +1,4 @@
-"""A few scenarios that nobody wrote, on an embedded cluster with our scheduler: each is played and judged."""
+"""Explore a handful of scenarios on an embedded cluster with our scheduler."""
 
 from __future__ import annotations
 
