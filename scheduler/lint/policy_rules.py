@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..policy.loader import Document
-from ..policy.model import Policy
+from ..policy.model import PluginOption, Policy
 from ..policy.schema import ACTIONS, PLUGINS
 from .findings import Finding
 from .vote_rules import Found, evicting, tiers, voters
@@ -65,9 +65,12 @@ def _admission(document: Document) -> Found:
 
 
 def _endless(document: Document) -> Found:
-    """Report preempt without an order of the jobs that evict each other: two of them would do so forever."""
+    """Report evictions without an order of the jobs or queues that evict each other: two would do so forever."""
     policy = document.policy
     priority = policy.plugin("priority")
+    if "reclaim" in policy.actions and not _queue_plugins(policy):
+        text = "without capacity, proportion or capacity-card reclaim never ends: queues evict from each other in turn"
+        yield "actions", text, "add one of them, or remove reclaim"
     if "preempt" not in policy.actions:
         return
     if priority is None:
@@ -84,16 +87,14 @@ def _shares_decide(policy: Policy) -> bool:
     return any(option.name == "drf" for _, option in votes) and len({tier for tier, _ in votes}) == 1
 
 
+def _queue_plugins(policy: Policy) -> list[PluginOption]:
+    return [option for tier in policy.tiers for option in tier if PLUGINS[option.name].decides_queues]
+
+
 def _missing(document: Document) -> Found:
     """Report actions without the plugins that they need."""
     policy = document.policy
-    queues = [option for tier in policy.tiers for option in tier if PLUGINS[option.name].decides_queues]
-    if "reclaim" in policy.actions and not queues:
-        text = (
-            "without capacity, proportion or capacity-card queues deserve nothing, and reclaim evicts from every queue"
-        )
-        yield "actions", text, "add one of them, or remove reclaim"
-    for option in queues:
+    for option in _queue_plugins(policy):
         if "reclaim" in policy.actions and not option.enabled("enableReclaimable"):
             field = f"{document.places[option.name]}.enableReclaimable"
             text = f"without this hook of {option.name}, reclaim evicts from queues that hold less than they deserve"
