@@ -34,7 +34,17 @@ _EVERY = 60.0
 """Seconds between two lines of progress."""
 
 
-@click.command("explore")
+class _ListsNames(click.Command):
+    """Command whose help ends with the names that `--without` accepts."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        for title, names in (("Monitors", tuple(MONITORS)), ("Promises", _promises())):
+            with formatter.section(title):
+                formatter.write_text(", ".join(names))
+
+
+@click.command("explore", cls=_ListsNames)
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help=f"How many scenarios; default: {_USUAL_SEEDS}.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), metavar="M", help="How long, instead of --seeds.")
 @click.option("--first-seed", default=1, show_default=True, metavar="N", help="The first seed; the next ones follow.")
@@ -84,10 +94,9 @@ def explore_command(
 ) -> int:
     """Draw random scenarios, play them with a scheduler, and look for one that breaks a rule.
 
-    Each scenario has 1 to 4 nodes, 1 to 5 queues, 2 to 8 jobs, and changes while they run. Monitors judge it, and the
-    promises error, rest, told, owed, node-more and names. What breaks is reduced and written as a feature, once for
-    each monitor or promise and type of reason. The exit status is 0 if nothing broke, 1 if something did, 2 on bad
-    input.
+    Each scenario has 1 to 4 nodes, 1 to 5 queues, 2 to 8 jobs, and changes while they run. The monitors and promises
+    below judge it. What breaks is reduced and written as a feature, once for each monitor or promise and type of
+    reason. The exit status is 0 if nothing broke, 1 if something did, 2 on bad input.
 
     Our scheduler plays in virtual time. Another one, or ours with --cluster embedded, plays on a cluster: its monitors
     judge, and the promises told and owed. A scenario takes seconds there.
@@ -165,10 +174,16 @@ class _Progress:
         sys.stderr.write(f"{so_far.seeds} scenarios, {found}, {speed:.1f} scenarios a second\n")
 
 
+def _promises() -> tuple[str, ...]:
+    """Return the names of the general promises."""
+    names: tuple[str, ...] = distribution.load("scheduler.explore").PROMISES
+    return names
+
+
 def _check(seeds: int | None, minutes: float | None, without: tuple[str, ...]) -> None:
     if seeds is not None and minutes is not None:
         raise HarnessError("--seeds and --minutes contradict each other\n  do next: leave out one of the two")
-    known = {*MONITORS, *distribution.load("scheduler.explore").PROMISES}
+    known = {*MONITORS, *_promises()}
     for name in without:
         if name not in known:
             names = ", ".join(sorted(known))

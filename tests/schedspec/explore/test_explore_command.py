@@ -16,7 +16,7 @@ from schedspec.explore.judge import judge
 from schedspec.incident import confirm
 from schedspec.incident.versions import Recorder
 from schedspec.incident.written import known_policies
-from schedspec.monitors import Ledger
+from schedspec.monitors import MONITORS, Ledger
 from scheduler.explore import PROMISES, Draw, generate
 from scheduler.explore.owed import owed_jobs
 from scheduler.incident import play
@@ -102,6 +102,11 @@ def test_the_page_has_a_row_for_each_promise() -> None:
     page = (Path(__file__).parents[3] / "docs" / "explore.md").read_text("utf-8")
     page = page.partition("## What judges")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(PROMISES)
+
+
+def test_the_help_names_each_monitor_and_each_promise() -> None:
+    words = run("--help").output.partition("Monitors:")[2].replace("Promises:", ",").replace("\n", " ").split(",")
+    assert [word.strip() for word in words] == [*MONITORS, *PROMISES]
 
 
 def test_a_play_is_a_history_that_monitors_can_judge() -> None:
