@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from schedspec.incident.written import known_policies
-from scheduler.explore import made, permitted, served
+from scheduler.explore import Worlds, break_promises, made, permitted, served
 from scheduler.incident import play
 from scheduler.incident.case import Case, Join, Node, PriorityClass, Queue, Submit, Work, amounts
 from scheduler.incident.play import Act, Happened, Rest, Story
-from scheduler.reasons import VictimReason
+from scheduler.reasons import Refusal, VictimReason
 
 POLICIES = known_policies()
 ONE, TWO = (amounts([("cpu", cpus * 1000)]) for cpus in (1, 2))
@@ -159,3 +159,31 @@ def test_a_job_does_not_wait_for_an_eviction_that_the_policy_makes(case: Case, r
     found = made.jobs_without_room(case, Story(rests=[Rest(HELD, {})]))
     assert [it.rule for it in found] == ([rule] if rule else [])
     assert list(made.jobs_without_room(case, play(case))) == []
+
+
+ALONE = replace(LENT, queues=LENT.queues[:1], steps=(Submit((FIRST,)),))
+ON_NODE = {"b": {"b-task-0": "n1"}}
+
+
+@pytest.mark.parametrize(
+    ("placed", "phase", "broken"),
+    [({}, "Running", ["told: phase"]), ({}, "Pending", []), ({}, "Inqueue", []), (ON_NODE, "Running", [])],
+    ids=["no pod has a node", "it waits", "it is admitted", "its pod runs"],
+)
+def test_a_pod_group_is_running_only_if_a_pod_has_a_node(
+    placed: dict[str, dict[str, str]], phase: str, broken: list[str]
+) -> None:
+    """A job that waits gives its reason, so that only its phase may be wrong."""
+    waits = {} if placed else {"b": Refusal()}
+    story = Story(rests=[Rest({}, {}), Rest(placed, waits, {"b": phase})])
+    found = break_promises(ALONE, story, Worlds(node_more=False, names=False))
+    assert [it.name for it in found if it.name.startswith("told")] == broken
+
+
+def test_our_scheduler_says_running_only_of_what_has_a_node() -> None:
+    """One job runs and the other one waits; both phases are the scheduler's own."""
+    case = replace(ALONE, steps=(Submit((FIRST,)), Submit((SECOND,))))
+    story = play(case)
+    assert story.end.phases["b"] == "Running"
+    assert story.end.phases["a"] != "Running"
+    assert [it.name for it in break_promises(case, story, Worlds())] == []
