@@ -105,11 +105,16 @@ def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Act]:
 
 
 def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
-    """Whether the queue, not the node, needed the capacity: with the unit it would be above its quota at a bind."""
+    """Whether the queue, not the node, needed the capacity: with the unit it would be above its quota at a bind.
+
+    Binds for which other pods were evicted by then count too: the room of those pods is not free.
+    """
     queue, names = ledger.queue_of(act.position, act.pod), {member.name for member in unit}
     gone = taken([member.pod for member in unit])
     since = [bind for bind in ledger.binds() if act.position < bind.position <= end]
-    binds = [bind.position for bind in (*since, *_still_to_come(ledger, act, end))]
+    causes = {other.cause: other for other in ledger.evictions() if other.position <= end} | {act.cause: act}
+    later = [bind for other in causes.values() for bind in _still_to_come(ledger, other, end)]
+    binds = [bind.position for bind in (*since, *later)]
     for position, name in ((at, name) for at in binds for name in usage.lineage(ledger, at, queue, rules)):
         others = usage.held_below(ledger, position, name, rules, lambda pod: pod["metadata"]["name"] not in names)
         held = amounts.total((others, gone))

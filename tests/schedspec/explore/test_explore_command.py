@@ -152,6 +152,23 @@ def test_a_queue_at_its_share_by_weight_preempts_beside_idle_room() -> None:
     assert judge(case).findings == []
 
 
+def test_room_of_a_victim_is_not_free_while_another_job_waits_for_it() -> None:
+    """Found by exploration (seed 1012852): the limit of the queue needs both evictions, each for another job."""
+
+    def work(name: str, priority: str, pods: int, minimum: int) -> Work:
+        return Work(name, "research", priority, pods, minimum, amounts([("cpu", 1000)]))
+
+    nodes = tuple(Node(f"n{it}", amounts([("cpu", cpus * 1000)])) for it, cpus in enumerate((1, 3), 1))
+    queue = Queue("research", capability=amounts([("cpu", 3000)]), deserved=amounts([("cpu", 1000)]))
+    steps = (
+        Submit((work("train-1", "", 2, 2),)),
+        Submit((work("train-2", "high", 2, 1), work("train-3", "high", 1, 1))),
+    )
+    case = Case(known_policies()["hierarchy-cce"], nodes, (queue,), (PriorityClass("high", 10),), steps=steps)
+    assert sorted(it.pod for it in play(case).evictions) == ["train-1-task-0", "train-1-task-1"]
+    assert judge(case).findings == []
+
+
 def test_names_do_not_judge_equal_jobs_of_which_one_fails() -> None:
     """Found by exploration (seed 3001445): the pod that fails runs under one name, and waits under the other."""
     jobs = tuple(Work(f"train-{it}", "research", pods=2, minimum=2, requests=amounts([("cpu", 1000)])) for it in (1, 2))
