@@ -27,11 +27,18 @@ class LazyPriorityQueue(Generic[T]):
     def push(self, subject: T) -> None:
         heapq.heappush(self._heap, (self._key(subject), subject))
 
+    def first(self) -> T:
+        """Return the subject with the currently smallest key, which stays in the queue."""
+        heap = self._heap
+        while len(heap) > 1:
+            key, subject = heap[0]
+            now = self._key(subject)
+            if now <= key:
+                break
+            heapq.heapreplace(heap, (now, subject))
+        return heap[0][1]
+
     def pop(self) -> T:
         """Remove and return the subject with the currently smallest key."""
-        while True:
-            key, subject = self._heap[0]
-            now = self._key(subject)
-            if now <= key or len(self._heap) == 1:
-                return heapq.heappop(self._heap)[1]
-            heapq.heapreplace(self._heap, (now, subject))
+        self.first()
+        return heapq.heappop(self._heap)[1]

@@ -44,9 +44,10 @@ class ServingOrder:
             if not self._queues:
                 late, self._late = self._late, []
                 self._open({job.queue: [other for other in late if other.queue == job.queue] for job in late})
-            queue = self._queues.pop()
+            queue = self._queues.first()
             jobs = self._jobs[queue.name]
             if not jobs:
+                self._queues.pop()
                 continue
             if not work.may_go_on():
                 return
@@ -57,7 +58,6 @@ class ServingOrder:
                 backlog.count_useless(queue.name, job.namespace, work.spent - spent)
             if (follower := self._session.next_in_line(job)) is not None:
                 jobs.push(follower)
-            self._queues.push(queue)
 
     def again(self, job: Job) -> None:
         """Serve the job once more, at its position."""

@@ -192,10 +192,11 @@ class Placement:
             used: what is used on the nodes, the task included; [..., dimensions].
             allocatable: what the nodes have; [..., dimensions].
         """
-        total = np.zeros(used.shape[:-1])
-        for entry in self._hooks.usage_score.entries:
-            total += entry.fn(task, used, allocatable)
-        return total
+        total: Vector | None = None
+        for score in self._hooks.usage_score.functions:
+            part = score(task, used, allocatable)
+            total = part if total is None else total + part
+        return np.zeros(used.shape[:-1]) if total is None else total
 
     def _pod_score(self, task: Task) -> Vector | None:
         """Return the part of the score that follows from pods on the nodes; None if the task has no such preference."""

@@ -15,6 +15,7 @@ from ..model.task import Task
 
 ALL = slice(None)
 MANY = 2**31
+LEAST = np.iinfo(np.int64).min
 
 
 def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Amounts, Amounts]:
@@ -54,6 +55,5 @@ def times(nodes: Nodes, task: Task, available: Amounts) -> Rows:
 
 def within(needed: Amounts, available: Amounts) -> Mask:
     """Return the rows of `available` with at least `needed` in every requested dimension."""
-    needs_any = needed > 0
-    mask: Mask = np.logical_and.reduce(available[:, needs_any] >= needed[needs_any], axis=1)
+    mask: Mask = np.logical_and.reduce(available >= np.where(needed > 0, needed, LEAST), axis=1)
     return mask

@@ -71,11 +71,11 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
 
     def usage_score(self, _task: Task, used: Amounts, allocatable: Amounts) -> Vector:
         columns = [self._nodes.dimensions[name] for name in (CPU, MEMORY) if name in self._nodes.dimensions]
-        fractions = [_fraction(used[..., column], allocatable[..., column]) for column in columns]
         total = np.zeros(used.shape[:-1])
-        weights = self._weights
-        if not fractions:
+        if not columns:
             return total
+        fractions = _fractions(used, allocatable, columns)
+        weights = self._weights
         if weight := weights["leastrequested"]:
             total += weight * 100.0 / len(fractions) * sum(1.0 - fraction for fraction in fractions)
         if weight := weights["mostrequested"]:
@@ -116,8 +116,16 @@ def _added(total: Vector | None, part: Vector | None, weight: float) -> Vector |
     return weight * part if total is None else total + weight * part
 
 
+def _fractions(used: Amounts, allocatable: Amounts, columns: list[int]) -> list[Vector]:
+    """Return the used fraction of each column, at most 1; 1 where there is no capacity."""
+    first, last = columns[0], columns[-1]
+    if last - first == len(columns) - 1:  # the usual case: one division, and views instead of copies
+        parts = _fraction(used[..., first : last + 1], allocatable[..., first : last + 1])
+        return [parts[..., i] for i in range(len(columns))]
+    return [_fraction(used[..., column], allocatable[..., column]) for column in columns]
+
+
 def _fraction(used: Amounts, allocatable: Amounts) -> Vector:
-    """Return the used fraction, at most 1; 1 where there is no capacity."""
     some = allocatable > 0
     if some.all():  # the usual case, and half the cost
         part: Vector = used / allocatable

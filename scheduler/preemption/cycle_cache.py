@@ -30,6 +30,7 @@ from .units import members_that_stay
 from .victim import Victim
 from .victim_room import VictimRoom
 
+_EVICTABLE = TaskStatus.RUNNING | TaskStatus.BOUND
 Kind = tuple[object, ...]
 Place = tuple[bytes, Domain | None]
 """A task's shape, and the domain in which room is made for the task."""
@@ -107,9 +108,7 @@ class CycleCache:
     def candidate_rows(self, request: PreemptionRequest) -> set[int]:
         """Return the rows of the nodes on which candidates of a request run."""
         if self._rows is None:  # before the first eviction of the cycle
-            self._rows = {}
-            for job in self._session.jobs.values():
-                self._rows.setdefault(job.queue, set()).update(self._rows_of(job))
+            self._rows = self._rows_by_queue()
         if request.within_job:
             return self._rows_of(request.job)
         name = request.queue.name
@@ -128,10 +127,18 @@ class CycleCache:
             self._victim_rooms[kind] = VictimRoom(request, preemptor, self.candidate_rows(request))
         return self._victim_rooms[kind]
 
+    def _rows_by_queue(self) -> dict[str, set[int]]:
+        jobs = self._session.jobs
+        found: dict[str, set[int]] = {}
+        for node in self._session.nodes.rows:
+            evictable = (task.job for task in node.tasks.values() if task.status & _EVICTABLE)
+            for queue in {jobs[key].queue for key in evictable if key in jobs}:
+                found.setdefault(queue, set()).add(node.row)
+        return found
+
     def _rows_of(self, job: Job) -> set[int]:
         by_name = self._session.nodes.by_name
-        tasks = (job.by_status.get(status, {}).values() for status in (TaskStatus.RUNNING, TaskStatus.BOUND))
-        return {by_name[task.node].row for some in tasks for task in some if task.node in by_name}
+        return {by_name[task.node].row for task in job.having(_EVICTABLE) if task.node in by_name}
 
     def forget(self) -> None:
         """Discard votes and costs: the state may have changed while they were computed."""
@@ -161,8 +168,9 @@ class CycleCache:
             self._victims.clear()  # tasks bound since then may depend on these evictions (room, quota, neighbours)
             self._bound = bound
         self._victims += victims
-        for key in {victim.option.job for victim in victims}:
-            self.domain_costs.forget(self._rows_of(self._session.jobs[key]))
+        if self.domain_costs:
+            for key in {victim.option.job for victim in victims}:
+                self.domain_costs.forget(self._rows_of(self._session.jobs[key]))
         self._reprieve.absorb(reprieve)
 
     def reprieve_unneeded(self) -> None:

@@ -21,6 +21,10 @@ class DomainCosts:
         self._seen = len(nodes.touched)
         self._costs: dict[tuple[object, ...], dict[Domain, Cost]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether any cost is known: most cycles search no domain."""
+        return bool(self._costs)
+
     def known(self, kind: tuple[object, ...] | None, domain: Domain | None) -> Cost | None:
         """Return the cost of victims in a domain, or None if it has to be found."""
         if kind is None or domain is None or kind not in self._costs:

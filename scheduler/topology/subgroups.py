@@ -84,9 +84,11 @@ class SubGroups:
     def missing(self, job: Job, statuses: Statuses) -> list[tuple[str, int, int]]:
         """Return the policies that lack complete subgroups, with their names, existing and required numbers."""
         policies = job.group.spec.sub_group_policy if job.group is not None else None
+        if not policies:
+            return []
         found = self.of(job)
         lacking = []
-        for number, policy in enumerate(policies or ()):
+        for number, policy in enumerate(policies):
             least = policy.min_sub_groups or 0
             if least:
                 groups = (group for place, group in found.items() if place[0] == number)

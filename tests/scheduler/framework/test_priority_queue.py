@@ -1,0 +1,30 @@
+"""Tests of a queue whose subjects' keys grow while they wait."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from scheduler.framework.priority_queue import LazyPriorityQueue
+
+KEY = some.integers(0, 5)
+GROWTH = some.lists(some.tuples(some.integers(0, 7), KEY), max_size=3)
+
+
+@given(some.lists(KEY, min_size=1, max_size=8), some.lists(some.tuples(GROWTH, some.booleans()), max_size=12))
+def test_the_first_subject_has_the_smallest_key_also_after_keys_grew(
+    keys: list[int], turns: list[tuple[list[tuple[int, int]], bool]]
+) -> None:
+    key, left = dict(enumerate(keys)), set(range(len(keys)))
+    queue = LazyPriorityQueue(lambda subject: (key[subject], subject), sorted(left))
+    for growth, is_taken in turns:
+        for subject, more in growth:
+            key[subject] = key.get(subject, 0) + more
+        if not left:
+            break
+        smallest = min(left, key=lambda subject: (key[subject], subject))
+        assert queue.first() == smallest
+        if is_taken:
+            assert queue.pop() == smallest
+            left.remove(smallest)
+    assert len(queue) == len(left)
