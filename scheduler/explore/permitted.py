@@ -95,9 +95,13 @@ class _Eviction:
         return any(option.name == "gang" and option.enabled(EVICTING[self._reason.action]) for option in tier)
 
     def _is_below_minimum(self) -> bool:
-        """Whether the job loses more pods at once, by tiers with gang, than it has above its minimum."""
+        """Whether the job loses more pods at once, by tiers with gang, than it has above its minimum.
+
+        A pod that starts in the same cycle may take the place of one that leaves.
+        """
         moment, job = self._moment, self._victim
         held = sum(held.job is job and pod not in moment.leaving for pod, held in moment.held.items())
+        held += sum(act.job == job.name for act in moment.acts_of(Happened.PLACED))
         lost = [act for act in moment.acts_of(Happened.EVICTED) if act.job == job.name and self._is_gangs_tier(act)]
         return len(lost) > max(held - job.minimum, 0)
 

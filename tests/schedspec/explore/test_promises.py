@@ -26,6 +26,7 @@ LENT = Case(
     CLASSES,
     steps=(Submit((OLD,)), Submit((YOUNG,)), Submit((CLAIM,))),
 )
+PAIR = replace(LENT, steps=(LENT.steps[0], Submit((replace(YOUNG, pods=2),)), LENT.steps[2]))
 RIVAL = replace(CLAIM, queue="lender", priority="high")
 PREEMPTED = replace(LENT, policy=POLICIES["preempt"], steps=(*LENT.steps[:2], Submit((RIVAL,))))
 
@@ -58,6 +59,8 @@ def with_queues(lender: Queue, owner: Queue) -> Case:
         (LENT, (*BEFORE, evicted("young")), set()),
         (LENT, (*BEFORE, evicted("old")), {"order"}),
         (LENT, (*BEFORE, evicted("young", tier=0, whole_gang=True)), {"gang"}),
+        (PAIR, (*BEFORE, evicted("young", tier=0)), {"gang"}),
+        (PAIR, (*BEFORE, replace(placed("young", 3), pod="young-task-1"), evicted("young", tier=0)), set()),
         (LENT, (BEFORE[0], placed("young", 3, 90.0), evicted("young")), set()),
         (LENT, (BEFORE[0], placed("young", 3, 89.99), evicted("young")), {"starting"}),
         (with_queues(ALL, Queue("owner", deserved=ONE)), (*BEFORE, evicted("young")), {"deserved"}),
@@ -72,6 +75,8 @@ def with_queues(lender: Queue, owner: Queue) -> Case:
         "the youngest",
         "an older pod",
         "a gang by the tier of gang",
+        "the only pod of a job, by the tier of gang",
+        "whose place a pod takes in the same moment",
         "bound in the same moment",
         "before it runs",
         "of a queue at its deserved amount",
