@@ -75,7 +75,10 @@ class _ListsNames(click.Command):
     help="The budget of each reduction on a cluster.",
 )
 @click.option(
-    "--without", multiple=True, metavar="NAME", help="A monitor or promise that does not judge. Repeat for several."
+    "--without",
+    multiple=True,
+    metavar="NAME",
+    help="A monitor or promise that does not judge, or a signature of it ('guarantee: bind'). Repeat for several.",
 )
 @explains_errors
 @refuses_bad_input
@@ -106,7 +109,7 @@ def explore_command(
       schedspec explore --seeds 5000
       schedspec explore --minutes 60 --out out/explore --first-seed 100000
       schedspec explore --scheduler kueue --profile core --minutes 10
-      schedspec explore --scheduler volcano --minutes 60 --without guarantee --shown 1/3
+      schedspec explore --scheduler volcano --minutes 60 --without 'guarantee: bind' --shown 1/3
     """
     _check(seeds, minutes, without)
     left = _budget(seeds, minutes)
@@ -185,7 +188,7 @@ def _check(seeds: int | None, minutes: float | None, without: tuple[str, ...]) -
         raise HarnessError("--seeds and --minutes contradict each other\n  do next: leave out one of the two")
     known = {*MONITORS, *_promises()}
     for name in without:
-        if name not in known:
+        if name.partition(":")[0] not in known:
             names = ", ".join(sorted(known))
             raise HarnessError(f"--without {name}: no monitor and no promise\n  do next: name one of {names}")
 

@@ -101,7 +101,7 @@ def explore(first: int, player: Player, budget: Callable[[Explored], int], witho
         first: The first seed.
         player: Plays the cases; it is closed at the end.
         budget: Returns, before each round, how many seeds it may have; 0 ends the run.
-        without: Monitors and promises that do not judge.
+        without: Monitors, promises and signatures that do not count.
     """
     found = Explored()
     parents: list[Any] = []
@@ -127,7 +127,7 @@ def _merge(found: Explored, seed: int, judged: Judged, without: frozenset[str]) 
     if judged.unjudged:
         found.unjudged[judged.unjudged] = found.unjudged.get(judged.unjudged, 0) + 1
     for finding in judged.findings:
-        if finding.name.partition(":")[0] not in without:
+        if without.isdisjoint((finding.name, finding.name.partition(":")[0])):
             found.broken.setdefault(finding.name, Broken(seed, finding))
             found.times[finding.name] = found.times.get(finding.name, 0) + 1
 

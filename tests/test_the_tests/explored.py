@@ -19,7 +19,7 @@ from scheduler.live import loop
 from scheduler.simulation import cycles
 from tests.test_the_tests.faults import FAULTS
 
-KNOWN = frozenset({"guarantee"})
+KNOWN = frozenset({"guarantee: bind"})
 GOAL = 0.9
 """The part of the faults that should be found."""
 

@@ -25,7 +25,7 @@ from scheduler.incident.play import Rest, Story
 from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
 
-KNOWN = ("--without", "guarantee")
+KNOWN = ("--without", "guarantee: bind")
 """The known finding of our scheduler: docs/explore.md."""
 OTHERS = tuple(it for name in ("guarantee", *PROMISES) for it in ("--without", name))
 """All but the monitors."""
@@ -76,7 +76,9 @@ def test_a_sound_scheduler_breaks_nothing() -> None:
 
 def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
     found = [
-        rounds.explore(7, rounds.Processes(known_policies(), jobs), lambda it: 24 - it.seeds, frozenset({"guarantee"}))
+        rounds.explore(
+            7, rounds.Processes(known_policies(), jobs), lambda it: 24 - it.seeds, frozenset({"guarantee: bind"})
+        )
         for jobs in (1, 2)
     ]
     assert found[0] == found[1]
