@@ -103,23 +103,48 @@ class _Generator:
         random, classes = self._random, _CLASSES if self._has_classes else ()
         self._shape = 1, amounts((name, random.choice((1, 1, 2)) * 1000) for name in self._space)
         self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2)) + 1))
-        names = sorted(random.sample(_QUEUES, random.choice((1, 2, 2, 3))))
+        names = sorted(random.sample(_QUEUES, random.choice((1, 2, 2, 3, 4))))
         total = {name: sum(dict(node.has)[name] for node in self._nodes) // 1000 for name in self._space}
         share = amounts((name, max(amount // len(names), 1) * 1000) for name, amount in total.items())
-        has_share = random.random() < 0.8
-        self._queues = tuple(
-            Queue(
-                name, "", random.choice((1, 1, 2, 3)), random.choice((0, 0, 0, 1)), deserved=share if has_share else ()
-            )
-            for name in names
-        )
-        lender = random.choice(names)
+        plugin = policy_of(policy).plugin("capacity")
+        is_tree = len(names) > 2 and plugin is not None and plugin.enabled("enableHierarchy") and random.random() < 0.7
+        queues = [self._contender(name, share if random.random() < 0.8 else ()) for name in names]
+        if is_tree:  # two siblings, and cousins
+            queues[1:3] = [replace(queue, parent=names[0]) for queue in queues[1:3]]
+        self._queues = tuple(_within_parents(queues))
+        leaves = names[1:] if is_tree else names
+        lenders = random.sample(leaves, min(random.choice((1, 1, 2)), len(leaves)))
         jobs = [replace(self.work(f"train-{number}"), preemptable=True) for number in range(1, random.randint(5, 9))]
-        early = random.randint(2, len(jobs) - 1)
-        steps = [Submit((replace(job, queue=lender),)) for job in jobs[:early]]
-        steps += [Submit((replace(job, priority=job.priority and "high"),)) for job in jobs[early:]]
+        jobs = [replace(job, queue=random.choice(leaves)) if is_tree else job for job in jobs]
+        if random.random() < 0.4:
+            jobs = [self._with_spare_pods(job) for job in jobs]
+        early, together = random.randint(2, len(jobs) - 1), random.choice((1, 1, 2, 3))
+        late = [self._larger(replace(job, priority=job.priority and "high")) for job in jobs[early:]]
+        steps = [Submit((replace(job, queue=random.choice(lenders)),)) for job in jobs[:early]]
+        steps += [Submit(tuple(late[at : at + together])) for at in range(0, len(late), together)]
         case = Case(policy, self._nodes, self._queues, classes, (), tuple(steps))
-        return _with_change(random, case, self) if random.random() < 0.3 else case
+        return _with_change(random, case, self) if random.random() < 0.4 else case
+
+    def _contender(self, name: str, share: Amounts) -> Queue:
+        random, one = self._random, amounts((name, 1000) for name, _ in share)
+        return Queue(
+            name,
+            weight=random.choice((1, 1, 2, 3)),
+            priority=random.choice((0, 0, 0, 1)),
+            capability=amounts((name, amount + 1000) for name, amount in share) if random.random() < 0.1 else (),
+            deserved=share,
+            guarantee=one if random.random() < 0.1 else (),
+            reclaimable=random.random() < 0.9,
+        )
+
+    def _with_spare_pods(self, job: Work) -> Work:
+        pods = self._random.choice((1, 2, 3))
+        return replace(job, pods=pods, minimum=self._random.randint(1, pods))
+
+    def _larger(self, job: Work) -> Work:
+        """Return the job, or one of larger pods: they need the room of several others."""
+        times = self._random.choice((1, 1, 1, 2))
+        return replace(job, requests=amounts((name, amount * times) for name, amount in job.requests))
 
     def amount(self, least: int, most: int) -> Amounts:
         return amounts((name, self._random.randint(least, most) * 1000) for name in self._space)

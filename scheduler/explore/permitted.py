@@ -7,6 +7,7 @@ inherited shares), the promise is silent.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ..incident.case import Amounts, Case, Queue, Work
 from ..incident.play import START_DELAY, Act, Happened, Story
@@ -79,6 +80,8 @@ class _Eviction:
             yield queue_rule
         if self._victim.pods == 1 and not any(self._policy.plugin(name) for name in _LATER):
             yield from self._better_victims()
+            if action == "reclaim" and self._preemptor.pods == 1:
+                yield from self._nearer_victims()
 
     def _rank(self, work: Work) -> int:
         return self._ranks.get(work.priority, 0)
@@ -153,6 +156,48 @@ class _Eviction:
                 self._rank(work) == self._rank(self._victim) and self._steps[work.name] > self._steps[self._victim.name]
             ):
                 yield "order", f"although {pod} is younger"
+
+    def _nearer_victims(self) -> Iterator[tuple[str, str]]:
+        """Yield an equal pod on the same node, of a queue that lends and is a nearer relative in a tree."""
+        moment, mine, plugin = self._moment, self._moment.held[self._act.pod], self._policy.plugin("capacity")
+        if plugin is None or not plugin.enabled("enableHierarchy") or not self._is_own_share():
+            return
+        gone = {act.pod for act in moment.acts_of(Happened.EVICTED)} | moment.leaving
+        near = self._common(self._victim.queue)
+        for pod, held in moment.held.items():
+            work = held.job
+            is_equal = replace(work, name="", queue="") == replace(self._victim, name="", queue="")
+            is_free = pod not in gone and not self._is_starting(pod) and work.queue != self._preemptor.queue
+            is_near = held.node == mine.node and self._common(work.queue) > near
+            if is_equal and is_free and is_near and self._has_surplus(work):
+                yield "near", f"from queue {self._victim.queue}, although {work.queue} is nearer and lends {pod}"
+
+    def _is_own_share(self) -> bool:
+        """Whether the taker's queue itself deserves what the preemptor requests, and nothing is guaranteed."""
+        moment, taker = self._moment, self._preemptor.queue
+        if taker not in moment.queues or any(queue.guarantee for queue in moment.queues.values()):
+            return False
+        held, deserved = moment.most_held(taker, self._jobs), dict(moment.queues[taker].deserved)
+        return all(held.get(name, 0) <= deserved.get(name, 0) for name, _ in self._preemptor.requests)
+
+    def _has_surplus(self, work: Work) -> bool:
+        """Whether a leaf queue keeps, without the job, what it deserves in each dimension that the job holds."""
+        queue = self._moment.queues.get(work.queue)
+        if queue is None or not queue.reclaimable or not work.preemptable or not queue.deserved:
+            return False
+        held, deserved = self._moment.least_held(queue.name), dict(queue.deserved)
+        return all(held.get(name, 0) - amount >= deserved.get(name, 0) for name, amount in work.requests)
+
+    def _common(self, queue: str) -> int:
+        """Return how many queues of the tree contain both a queue and the preemptor's."""
+        return len(self._line(queue) & self._line(self._preemptor.queue))
+
+    def _line(self, name: str) -> set[str]:
+        queues, line = self._moment.queues, set[str]()
+        while name in queues and name not in line:
+            line.add(name)
+            name = queues[name].parent
+        return line
 
 
 def _shape(work: Work) -> tuple[str, int, Amounts, bool]:

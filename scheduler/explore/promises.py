@@ -6,6 +6,7 @@
 * `owed`: no job waits that fits on idle capacity to which its queue is entitled.
 * `made`: no job waits that the policy's actions could let run by one eviction (`made`).
 * `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
+* `lasting`: an evicted pod does not return to its node at once (`lasting`).
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
 * `node-more`: one more node does not delay the first job.
 * `names`: reversed names of jobs change only which of several equal jobs runs.
@@ -23,13 +24,14 @@ from ..incident.case import Case, Node, Submit, Work
 from ..incident.play import Story, play
 from ..incident.signature import reason_type
 from ..incident.simplify import rename
-from . import made, permitted, served
+from . import lasting, made, permitted, served
 from .owed import owed_jobs
 from .timeline import Breach
 
 _RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], str]] = {
     "made": ((made.jobs_without_room,), '"{}" runs'),
     "permitted": ((permitted.forbidden_evictions, permitted.unasked_backfills), '"{}" keeps running'),
+    "lasting": ((lasting.evictions_that_do_not_last,), '"{}" keeps running'),
     "order": ((served.out_of_order,), '"{}" runs'),
     "admitted": ((served.admitted_above_limits, served.served_in_closed_queues), 'the PodGroup of "{}" stays Pending'),
     "lent": ((served.lent_guarantees,), '"{}" stays pending'),

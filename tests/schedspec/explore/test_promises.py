@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from schedspec.incident.written import known_policies
-from scheduler.explore import Worlds, break_promises, made, permitted, served
+from scheduler.explore import Worlds, break_promises, lasting, made, permitted, served
 from scheduler.incident import play
-from scheduler.incident.case import Case, Join, Node, PriorityClass, Queue, Submit, Work, amounts
-from scheduler.incident.play import Act, Happened, Rest, Story
+from scheduler.incident.case import Case, Change, Fail, Join, Node, PriorityClass, Queue, Submit, Work, amounts
+from scheduler.incident.play import Act, Eviction, Happened, Rest, Story
 from scheduler.reasons import Refusal, VictimReason
 
 POLICIES = known_policies()
-ONE, TWO = (amounts([("cpu", cpus * 1000)]) for cpus in (1, 2))
+ZERO, ONE, TWO = (amounts([("cpu", cpus * 1000)]) for cpus in range(3))
 CLASSES = (PriorityClass("high", 100),)
 OLD, YOUNG = Work("old", "lender", requests=ONE), Work("young", "lender", requests=ONE)
 CLAIM = Work("claim", "owner", requests=ONE)
@@ -192,3 +192,68 @@ def test_our_scheduler_says_running_only_of_what_has_a_node() -> None:
     assert story.end.phases["b"] == "Running"
     assert story.end.phases["a"] != "Running"
     assert [it.name for it in break_promises(case, story, Worlds())] == []
+
+
+def test_a_pod_that_is_bound_in_the_same_moment_counts_for_the_minimum_of_its_gang() -> None:
+    """Found by exploration (seed 1018892): the job gets a second pod, and loses one above its minimum."""
+    pair = Work("train-1", "speech", pods=2, minimum=1, requests=TWO)
+    steps = (
+        Submit((pair, replace(pair, name="train-2", queue="research"))),
+        Submit((Work("train-3", "speech", requests=ONE),)),
+        Change(Queue("research", priority=1, deserved=ONE)),
+        Fail("train-1", 1),
+    )
+    nodes = tuple(Node(name, TWO) for name in ("n1", "n2", "n3"))
+    queues = Queue("research"), Queue("speech", deserved=amounts([("cpu", 3000)]))
+    case = Case(POLICIES["capacity"], nodes, queues, steps=steps)
+    story = play(case)
+    assert [eviction.pod for eviction in story.evictions] == ["train-2-task-0"]
+    assert list(permitted.forbidden_evictions(case, story)) == []
+
+
+BACK = replace(placed("young", 3), at=90.1)
+LOST = [Eviction("young", "young-task-0", VictimReason("reclaim", "case/claim", "case/claim-task-0", "", ""), 3, 90.0)]
+
+
+@pytest.mark.parametrize(
+    ("acts", "minimum", "broken"),
+    [
+        ((evicted("young"), BACK), 1, ["returns"]),
+        ((evicted("young"), replace(BACK, node="n2")), 1, []),
+        ((evicted("young"), BACK), 2, []),
+        ((evicted("young"), replace(BACK, step=4)), 1, []),
+        ((evicted("young"), BACK, evicted("claim")), 1, ["returns"]),
+    ],
+    ids=["to its node", "to another node", "without its gang", "after a change", "beside a pod that holds nothing"],
+)
+def test_an_evicted_pod_does_not_return_to_its_node(acts: Sequence[Act], minimum: int, broken: list[str]) -> None:
+    case = replace(LENT, steps=(LENT.steps[0], Submit((replace(YOUNG, minimum=minimum),)), LENT.steps[2]))
+    assert [
+        it.rule for it in lasting.evictions_that_do_not_last(case, Story(acts=[*BEFORE, *acts], evictions=LOST))
+    ] == broken
+    assert list(lasting.evictions_that_do_not_last(case, play(case))) == []
+
+
+TREE = replace(
+    LENT,
+    policy=POLICIES["hierarchy"],
+    queues=(
+        Queue("above", deserved=TWO),
+        Queue("cousin", deserved=ZERO),
+        Queue("owner", "above", deserved=ONE),
+        Queue("sibling", "above", deserved=ZERO),
+    ),
+    steps=(
+        Submit((replace(OLD, queue="sibling"),)),
+        Submit((replace(YOUNG, queue="cousin"),)),
+        Submit((CLAIM,)),
+    ),
+)
+
+
+@pytest.mark.parametrize(("victim", "broken"), [("old", set()), ("young", {"near"})])
+def test_a_queue_of_a_tree_reclaims_from_its_nearest_relative(victim: str, broken: set[str]) -> None:
+    assert rules(TREE, *BEFORE, evicted(victim, tier=1)) == broken
+    story = play(TREE)
+    assert [eviction.job for eviction in story.evictions] == ["old"]
+    assert list(permitted.forbidden_evictions(TREE, story)) == []

@@ -1,0 +1,54 @@
+"""Promise `lasting`: evicted pods do not return to their nodes before something changes from outside.
+
+An eviction whose victim returns has served nobody. Of a gang, enough pods have to return to their own nodes for the
+gang to run: pods of a gang may leave only because another pod of it has to. The promise is silent where the job evicts
+others for its return, and where the work that it was evicted for loses its room again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..incident.case import Case
+from ..incident.play import Happened, Story
+from .timeline import Breach, moments
+
+
+@dataclass(slots=True)
+class _Loss:
+    """What a job lost in a step."""
+
+    nodes: Counter[str] = field(default_factory=Counter)
+    pods: set[str] = field(default_factory=set)
+    causes: set[str] = field(default_factory=set)
+    kept: int = 0
+    """Its pods that hold room after the last eviction."""
+    back: Counter[str] = field(default_factory=Counter)
+    """The nodes on which its pods were placed afterwards."""
+
+
+def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
+    """Yield the jobs whose evicted pods return to the nodes that they were evicted from."""
+    lost: dict[tuple[int, str], _Loss] = {}
+    for moment in moments(case, story) if story.evictions else ():
+        for act in moment.acts:
+            loss = lost.get((act.step, act.job))
+            if act.what is Happened.EVICTED and act.reason is not None and act.pod in moment.held:
+                loss = lost.setdefault((act.step, act.job), _Loss())
+                loss.pods.add(act.pod)
+                loss.nodes[moment.held[act.pod].node] += 1
+                loss.causes.add(act.reason.preemptor.rpartition("/")[2])
+                own = {pod for pod, held in moment.held.items() if held.job.name == act.job}
+                loss.kept = len(own - loss.pods - moment.leaving)
+            elif act.what is Happened.PLACED and loss is not None:
+                loss.back[act.node] += 1
+    jobs = {work.name: work for work in case.jobs}
+    for (step, name), loss in lost.items():
+        back = (loss.nodes & loss.back).total()
+        took = {cause for (at, _), other in lost.items() if at == step for cause in other.causes}
+        is_settled = name not in took and not any((step, cause) in lost for cause in loss.causes)
+        if back and back + loss.kept >= jobs[name].minimum and is_settled:
+            causes = ", ".join(sorted(loss.causes))
+            yield Breach("returns", f"{back} pods of {name} were evicted for {causes}, and return to their nodes", name)
