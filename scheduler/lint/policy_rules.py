@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..policy.loader import Document
-from ..policy.model import PluginOption, Policy
+from ..policy.model import Policy
 from ..policy.schema import ACTIONS, PLUGINS
 from .findings import Finding
 from .vote_rules import Found, evicting, tiers, voters
@@ -68,9 +68,7 @@ def _endless(document: Document) -> Found:
     """Report evictions without an order of the jobs or queues that evict each other: two would do so forever."""
     policy = document.policy
     priority = policy.plugin("priority")
-    if "reclaim" in policy.actions and not _queue_plugins(policy):
-        text = "without capacity, proportion or capacity-card reclaim never ends: queues evict from each other in turn"
-        yield "actions", text, "add one of them, or remove reclaim"
+    yield from _endless_reclaim(document)
     if "preempt" not in policy.actions:
         return
     if priority is None:
@@ -81,24 +79,33 @@ def _endless(document: Document) -> Found:
         yield f"{document.places['priority']}.enablePreemptable", text, "leave it on, or remove preempt"
 
 
+def _endless_reclaim(document: Document) -> Found:
+    policy = document.policy
+    if "reclaim" not in policy.actions:
+        return
+    queues = [option for tier in policy.tiers for option in tier if PLUGINS[option.name].decides_queues]
+    if not queues:
+        text = "without capacity, proportion or capacity-card reclaim never ends: queues evict from each other in turn"
+        yield "actions", text, "add one of them, or remove reclaim"
+    for option in queues:
+        if not option.enabled("enableReclaimable"):
+            field = f"{document.places[option.name]}.enableReclaimable"
+            text = (
+                f"without this hook of {option.name}, reclaim evicts from queues that hold less than they deserve, and "
+                "may never end"
+            )
+            yield field, text, "leave it on"
+
+
 def _shares_decide(policy: Policy) -> bool:
     """Whether drf limits all evictions of preempt. A tier without drf would decide where drf permits nothing."""
     votes = voters(policy, "preempt")
     return any(option.name == "drf" for _, option in votes) and len({tier for tier, _ in votes}) == 1
 
 
-def _queue_plugins(policy: Policy) -> list[PluginOption]:
-    return [option for tier in policy.tiers for option in tier if PLUGINS[option.name].decides_queues]
-
-
 def _missing(document: Document) -> Found:
     """Report actions without the plugins that they need."""
     policy = document.policy
-    for option in _queue_plugins(policy):
-        if "reclaim" in policy.actions and not option.enabled("enableReclaimable"):
-            field = f"{document.places[option.name]}.enableReclaimable"
-            text = f"without this hook of {option.name}, reclaim evicts from queues that hold less than they deserve"
-            yield field, text, "leave it on"
     priority = policy.plugin("priority")
     off = priority is not None and not priority.enabled("enablePreemptable")
     if "preempt" in policy.actions and off and _shares_decide(policy):  # else `_endless` reports it
@@ -281,4 +288,4 @@ RULES: tuple[Rule, ...] = (
     _arguments,
 )
 ERRORS = frozenset({_endless})
-"""Rules whose findings are errors: the scheduler loads such a policy, but never settles under it."""
+"""Rules whose findings are errors: the scheduler loads such a policy, but may never settle under it."""
