@@ -13,8 +13,10 @@ from ..incident import written
 from ..incident.versions import Recorder
 from ..monitors import Ledger, Rules, Violation, judge_ledger
 
-_AT_SHARE = "needless-eviction: preempt"
-"""Not judged under proportion: a queue at its share by weight, which no object shows, preempts beside idle capacity."""
+_BY_SHARE = {"needless-eviction: preempt", "needless-eviction: reclaim"}
+"""Not judged under proportion, whose shares no object shows: a queue at its share preempts beside idle capacity. Shares
+follow from requests, so that a queue deserves less until its evicted pods are created again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
         rules = _rules(policy)
         for violation in judge_ledger(ledger, rules):
             name = _signature(violation, recorder)
-            if name == _AT_SHARE and rules.queue_plugin == "proportion":
+            if name in _BY_SHARE and rules.queue_plugin == "proportion":
                 continue
             is_bind = name.endswith(": bind")
             is_given = violation.time == begins and _job(violation) in given and is_bind  # the pod ran before

@@ -2,7 +2,8 @@
 
 An eviction whose victim returns has served nobody. Of a gang, enough pods have to return to their own nodes for the
 gang to run: pods of a gang may leave only because another pod of it has to. The promise is silent where the job evicts
-others for its return, and where the work that it was evicted for loses its room again.
+others for its return, and where the work that it was evicted for loses its room again. It is also silent about reclaim
+under proportion: shares follow from requests, so that a queue deserves less until its evicted pods are created again.
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
     """Yield the jobs whose evicted pods return to the nodes that they were evicted from."""
     lost: dict[tuple[int, str], _Loss] = {}
     for moment in moments(case, story) if story.evictions else ():
+        by_share = moment.policy.plugin("proportion") is not None
         for act in moment.acts:
             loss = lost.get((act.step, act.job))
             if act.what is Happened.EVICTED and act.reason is not None and act.pod in moment.held:
+                if by_share and act.reason.action == "reclaim":
+                    continue
                 loss = lost.setdefault((act.step, act.job), _Loss())
                 loss.pods.add(act.pod)
                 loss.nodes[moment.held[act.pod].node] += 1
