@@ -271,11 +271,13 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
     """Reduce a case that shows an incident. Raises IncidentError if no sentences show it."""
     found = Reduced(case, wanted, case.size)
     tester = Tester(lambda candidate: known.shows(candidate, wanted), case, known.is_over)
-    named = case
+    named, policies = case, known.policies
+    if known.is_live and (name := next((name for name, text in policies.items() if text == case.policy), "")):
+        policies = {name: case.policy}  # other policies cost a run each, and a sentence can name this one
     try:
         if case.work:
             if not known.is_live:
-                _shrink(tester, known.policies)
+                _shrink(tester, policies)
             steps = _submitted(tester, wanted, known)
             if steps is None:
                 raise IncidentError(
@@ -284,7 +286,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
                 )
             tester.best = steps
             merge_steps(tester)
-        _shrink(tester, known.policies)
+        _shrink(tester, policies)
         merge_steps(tester)
         named = tester.best
         simplify_names(tester)

@@ -221,6 +221,20 @@ def test_a_case_that_another_scheduler_judges_is_submitted_at_once() -> None:
     assert {work.name for work in found.case.jobs} == {"train-1", "train-2"}
 
 
+def test_on_a_cluster_a_policy_with_a_name_is_kept() -> None:
+    """A run costs seconds, and another policy makes no feature shorter."""
+    case = replace(noise(reclaimed(), 3), policy=[*POLICIES.values()][-1])
+    judged: set[str] = set()
+
+    def keeps_jobs(candidate: Case, _: object) -> bool:
+        judged.add(candidate.policy)
+        return len(candidate.jobs) > 1
+
+    found = reduce_case(case, Waits(frozenset()), replace(KNOWN, shows=keeps_jobs))
+    assert judged == {case.policy}
+    assert found.policy_name == [*POLICIES][-1]
+
+
 def test_no_name_of_the_state_is_left_where_the_budget_is_used_up() -> None:
     case = replace(noise(reclaimed(), 3), subject="kept-6")
     allowed = iter([False] * 2)
