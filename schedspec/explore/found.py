@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,18 @@ def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Any,
     """Reduce in virtual time; return what was reduced, and the finding in it."""
     incident, signature = distribution.load("scheduler.incident"), distribution.load("scheduler.incident.signature")
     name = broken.finding.name
-    wanted = signature.Broken(name, lambda case: {finding.name for finding in judge(case, _worlds(name)).findings})
+    wanted = signature.Broken(name, partial(broken_by, broken.finding))
     reduced = incident.reduce_case(broken.finding.drawn, wanted, incident.Known(how.policies, is_over))
     last = next(finding for finding in judge(reduced.case, _worlds(name)).findings if finding.name == name)
     reduced.case = last.case
     return reduced, last, ""
+
+
+def broken_by(finding: Finding, case: Any) -> set[str]:
+    """Return what a candidate breaks; nothing under a policy that lint refuses, where it has another cause."""
+    if any(map(distribution.load("scheduler.explore").is_refused, {*case.policies} - {*finding.drawn.policies})):
+        return set()
+    return {found.name for found in judge(case, _worlds(finding.name)).findings}
 
 
 def _reduce_live(broken: Broken, how: How) -> tuple[Any, Finding, str]:

@@ -8,6 +8,7 @@
 
 from .generate import Draw, generate
 from .owed import owed_jobs
+from .policies import is_refused
 from .promises import PROMISES, Promise, Worlds, alive_jobs, break_promises, error_of
 from .reach import SPACE, reach_of
 from .vocabulary import EVERYTHING, Vocabulary
@@ -24,6 +25,7 @@ __all__ = [
     "break_promises",
     "error_of",
     "generate",
+    "is_refused",
     "owed_jobs",
     "reach_of",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
-from ..ledger import Act, Ledger, Violation
+from ..ledger import Act, Ledger, Violation, group_of
 from ..rules import Rules
 from . import usage
 
@@ -52,13 +52,25 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
 
 
 def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
+    """Check each queue above the victim. One that holds the preemptor as well gets the capacity back."""
+    receives = _receiving(ledger, act, rules)
     for name in usage.lineage(ledger, act.position, queue, rules):
+        if name in receives:
+            continue
         held = usage.held_below(ledger, act.position, name, rules)
         cut = [_cut(usage.guarantee(v), held, act.pod) for v in ledger.lately(act.position, Kind.QUEUE, name)]
         if cut and all(cut):
             yield Violation(
                 NAME, act.time, act.name, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}"
             )
+
+
+def _receiving(ledger: Ledger, act: Act, rules: Rules) -> set[str]:
+    """Return the queue of the preemptor and all queues above it; nothing if the scheduler does not name it."""
+    words = act.cause.split()
+    pods = (pod for pod in ledger.all_at(act.position, Kind.POD) if group_of(pod) in words)
+    queues = {ledger.queue_of(act.position, pod) for pod in pods} - {""}
+    return {name for queue in queues for name in usage.lineage(ledger, act.position, queue, rules)}
 
 
 def _cut(guaranteed: Amounts, held: Amounts, pod: Object) -> list[str]:

@@ -12,13 +12,13 @@ from click.testing import CliRunner, Result
 
 from schedspec.cli.check import check_command
 from schedspec.cli.explore import explore_command
-from schedspec.explore import rounds
+from schedspec.explore import found, rounds
 from schedspec.explore.judge import judge
 from schedspec.incident import confirm
 from schedspec.incident.versions import Recorder
 from schedspec.incident.written import known_policies
 from schedspec.monitors import MONITORS, Ledger
-from scheduler.explore import PROMISES, Draw, generate
+from scheduler.explore import PROMISES, Draw, generate, is_refused
 from scheduler.explore.owed import owed_jobs
 from scheduler.incident import play
 from scheduler.incident.case import Case, Complete, Fail, Node, PriorityClass, Queue, Submit, Work, amounts
@@ -192,6 +192,34 @@ def test_evictions_by_reclaim_under_proportion_are_not_judged_by_need() -> None:
     policy = known_policies()["proportion-without-enqueue"]
     case = Case(policy, nodes, (Queue("default"), queue), classes, (runs,), steps)
     assert len(play(case).evictions) == 3
+    assert judge(case).findings == []
+
+
+def test_a_reduction_keeps_to_policies_that_lint_accepts() -> None:
+    """Found by exploration (seed 1076233): without a queue plugin queues evict from each other for ever."""
+    refused = "actions: allocate, reclaim\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: conformance\n"
+    assert is_refused(refused)
+    assert not any(map(is_refused, known_policies().values()))
+    one, other = (Work(name, name, requests=amounts([("cpu", 1000)])) for name in ("research", "speech"))
+    queues = Queue("research"), Queue("speech")
+    case = Case(refused, (Node("n1", amounts([("cpu", 1000)])),), queues, steps=(Submit((one, other)),))
+    finding = next(it for it in judge(case).findings if it.name == "rest: reclaim")
+    drawn = replace(case, policy=known_policies()["capacity"])
+    assert found.broken_by(replace(finding, drawn=drawn), case) == set()
+    assert "rest: reclaim" in found.broken_by(finding, case)
+
+
+def test_a_common_ancestor_keeps_its_guarantee_while_one_of_its_queues_reclaims_from_another() -> None:
+    """Found by exploration: the capacity goes to another queue below the queue with the guarantee."""
+
+    def queue(name: str, cpus: int, parent: str = "chat", **more: Any) -> Queue:
+        return Queue(name, parent, deserved=amounts([("cpu", cpus * 1000)]), **more)
+
+    two = amounts([("cpu", 2000)])
+    queues = queue("chat", 2, "", guarantee=two), queue("imaging", 2), queue("research", 0)
+    old, new = (Work(name, of, requests=two) for name, of in (("old", "research"), ("new", "imaging")))
+    case = Case(known_policies()["hierarchy"], (Node("n1", two),), queues, steps=(Submit((old,)), Submit((new,))))
+    assert [it.pod for it in play(case).evictions] == ["old-task-0"]
     assert judge(case).findings == []
 
 
