@@ -70,10 +70,10 @@ class Ran:
         return any(finding.monitor == monitor for record in self.records for finding in record.findings)
 
 
-def run(features: Sequence[Path], site: Site = Site(), *, scale: float = 1.0) -> Ran:
-    """Run features once in a process of its own, with all waits multiplied by `scale`."""
+def run(features: Sequence[Path], site: Site = Site()) -> Ran:
+    """Run features once in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        options = [*site.options(), "--out", folder, "-q", "-p", "no:cacheprovider", "--timeout-scale", f"{scale:g}"]
+        options = [*site.options(), "--out", folder, "-q", "-p", "no:cacheprovider"]
         files = [str(feature.resolve()) for feature in features]
         command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *files, *options]
         try:

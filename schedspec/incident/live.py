@@ -19,8 +19,6 @@ from .feature import Text, write_feature
 
 OWED, TOLD = "owed", "told"
 """The general promises that are asked of a scheduler on a cluster."""
-_SCALE = 0.5
-"""Factor of the waits of a candidate that a monitor judges: its sentence only gives the scheduler time to act."""
 Finds = Callable[[Any, Ran], set[str]]
 """Returns the signatures that a case and a run of it show."""
 
@@ -45,7 +43,7 @@ class Live:
         monitor = wanted.name.partition(":")[0] if type(wanted).__name__ == "Broken" else ""
 
         def once() -> bool:
-            ran = run([feature], self._site, scale=_SCALE if monitor and self._finds is None else 1.0)
+            ran = run([feature], self._site)
             if self._finds is not None:
                 return wanted.name in self._finds(case, ran)
             return ran.finds(monitor) if monitor else not ran.problem
