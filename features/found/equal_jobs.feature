@@ -1,0 +1,25 @@
+@extended
+Feature: A waiting job is told why it waits
+  # Found by exploration of Kueue: a job that equals one that was refused got no reason.
+
+  Scenario: Each of two equal jobs is told why it waits
+    Given the policy "capacity"
+    And these nodes:
+      | node | cpu | memory |
+      | n1   | 4   | 16Gi   |
+    And these queues:
+      | queue | deserved | capability |
+      | team  | cpu 2    | cpu 2      |
+    And these jobs run:
+      | job   | queue | cpu |
+      | first | team  | 2   |
+    When these jobs are submitted:
+      | job    | queue | cpu |
+      | second | team  | 2   |
+    Then "second" runs or is refused
+    When these jobs are submitted:
+      | job   | queue | cpu |
+      | third | team  | 2   |
+    Then "third" runs or is refused
+    And "second" stays pending
+    And "third" stays pending
