@@ -12,6 +12,7 @@ from .. import distribution
 from ..incident import written
 from ..incident.versions import Recorder
 from ..monitors import Ledger, Rules, Violation, judge_ledger
+from ..monitors.evictions.repeated import NAME as REPEATED
 
 _BY_SHARE = {"needless-eviction: preempt", "needless-eviction: reclaim"}
 """Not judged under proportion, whose shares no object shows: a queue at its share preempts beside idle capacity. Shares
@@ -89,9 +90,19 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
                 continue
             is_bind = name.endswith(": bind")
             is_given = violation.time == begins and _job(violation) in given and is_bind  # the pod ran before
+            if violation.monitor == REPEATED and not _was_evicted_since(ledger, violation, since):
+                continue
             if since <= violation.time < until and not is_given:
                 thens = written.thens_of_monitor(name, _job(violation), case)
                 yield Finding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
+
+
+def _was_evicted_since(ledger: Ledger, second: Violation, since: float) -> bool:
+    """Whether the pod was evicted before, under the policy that has been in force since then.
+
+    A new policy is a new cause: it may let the preemptor claim room for more of its pods.
+    """
+    return any(act.name == second.about and since <= act.time < second.time for act in ledger.evictions())
 
 
 @lru_cache(4096)

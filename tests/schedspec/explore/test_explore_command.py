@@ -21,7 +21,7 @@ from schedspec.monitors import MONITORS, Ledger
 from scheduler.explore import PROMISES, Draw, generate, is_refused
 from scheduler.explore.owed import owed_jobs
 from scheduler.incident import play
-from scheduler.incident.case import Case, Complete, Fail, Node, PriorityClass, Queue, Submit, Work, amounts
+from scheduler.incident.case import Case, Complete, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
 from scheduler.incident.play import Rest, Story
 from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
@@ -220,6 +220,24 @@ def test_a_common_ancestor_keeps_its_guarantee_while_one_of_its_queues_reclaims_
     old, new = (Work(name, of, requests=two) for name, of in (("old", "research"), ("new", "imaging")))
     case = Case(known_policies()["hierarchy"], (Node("n1", two),), queues, steps=(Submit((old,)), Submit((new,))))
     assert [it.pod for it in play(case).evictions] == ["old-task-0"]
+    assert judge(case).findings == []
+
+
+def test_a_new_policy_is_a_new_cause_of_an_eviction() -> None:
+    """Found by exploration (seed 1086623): the new policy lets the second pod of the job claim room too."""
+
+    def work(name: str, **more: Any) -> Work:
+        return Work(name, "research", requests=amounts([("cpu", 1000)]), **more)
+
+    runs = (work("train-1", nodes=("n1",)), work("train-2", nodes=("n1",), preemptable=False))
+    steps = (
+        Submit((work("train-3", priority="high", pods=2),)),
+        Fail("train-2"),
+        Use("hierarchy-cce", known_policies()["hierarchy-cce"]),
+    )
+    nodes, classes = (Node("n1", amounts([("cpu", 2000)])),), (PriorityClass("high", 100),)
+    case = Case(known_policies()["gangs"], nodes, (Queue("research"),), classes, runs, steps)
+    assert [it.pod for it in play(case).evictions] == ["train-1-task-0", "train-1-task-0"]
     assert judge(case).findings == []
 
 
