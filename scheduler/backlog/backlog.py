@@ -136,7 +136,7 @@ class Backlog(ChangeListener):
             self._stop_waiting(key, entry)
             return ""
         was_first = self.lines.first(entry.line) == key
-        self.lines.leave(entry.line, (entry.created, key))
+        self.lines.leave(entry.line, entry.place(key))
         if not was_first:
             return ""
         self._stop_waiting(key, entry)
@@ -178,7 +178,7 @@ class Backlog(ChangeListener):
         firsts.update([self._put(key, entry) for key, entry in memory.waiting.items()])
         self.lapses = dict(memory.lapses)
         self.due = {key for key in memory.due if key in self.entries}
-        for key in firsts - memory.waiting.keys():
+        for key in firsts.difference(memory.waiting, memory.kept):
             if key in self.entries and self.is_first(key):
                 self.due.add(key)  # nobody has tried it since it stands there
         self.freed.clear()
@@ -236,7 +236,7 @@ class Backlog(ChangeListener):
             self._retries[entry.retry_at] += 1
         first = self.lines.first(entry.line)
         if entry.line:
-            self.lines.join(entry.line, (entry.created, key))
+            self.lines.join(entry.line, entry.place(key))
         if self.is_first(key):
             if first:
                 self._stop_waiting(first, self.entries[first])

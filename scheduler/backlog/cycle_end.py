@@ -17,11 +17,11 @@ from ..model.job import Job
 from ..model.nodes import Nodes
 from ..model.task import TaskStatus
 from ..placement import Placement
-from ..reasons import GangShort, QueueLimit, Refusal, UnschedulableReason
+from ..reasons import ClusterLimit, GangShort, NoNode, QueueLimit, Refusal, UnschedulableReason
 from .entries import HoldingsBound, Memory, Waiting
 from .hints import ANY, ROOM, fits_nowhere, hints_of, least_of
 from .reservations import Reservations
-from .view import BacklogView, line_of
+from .view import BacklogView
 
 ROUNDS = 6
 """Cycles in which all jobs are tried again for which only time has passed, whenever each of them was refused."""
@@ -30,6 +30,8 @@ DOUBLED = 4
 
 Jobs that fit nowhere begin with the longest interval: the changes that can help them are few and known for certain.
 """
+_OF_ROOM = (QueueLimit, ClusterLimit, NoNode, GangShort)
+"""The reasons against a job that hold against an equal job of lower priority too, whenever that was created."""
 CHEAP = 1 / 16
 """The part of a cycle's budget that a failed attempt may cost without consequences."""
 REST = 5.0
@@ -131,6 +133,8 @@ class CycleEnd:
         if entry is not None and key in self._view.kept and not has_moved:
             refusals[key] = entry.refusal
             self._due.discard(key)
+            if self._view.is_called(key):
+                memory.kept.append(key)
             return
         rests = entry is not None and self._view.rests(key, entry)
         only_waits = _holds_room(job)
@@ -211,13 +215,19 @@ class CycleEnd:
             costly=costly,
             late=late,
             retries=retries,
-            line=self._line(job) if is_known and not costly and self._actions_done(tried) else "",
+            line=self._line(job, refusal) if is_known and not costly and self._actions_done(tried) else "",
             created=job.creation,
+            rank=self._view.lines.rank_of(job),
         )
 
-    def _line(self, job: Job) -> str:
+    def _line(self, job: Job, refusal: Refusal) -> str:
         """Return the line in which a refused job waits; empty if it waits alone."""
-        return "" if not self._view.has_lines or self._outcome.reservations.is_uncovered(job) else line_of(job)
+        rule = self._view.lines
+        if self._outcome.reservations.is_uncovered(job):
+            return ""
+        if rule.joins_priorities and any(type(why) not in _OF_ROOM for why in refusal.items):
+            return ""  # a queue that drains refuses the jobs that were created last
+        return rule.line_of(job)
 
     def _actions_done(self, tried: set[str]) -> bool:
         return set(self._view.actions) <= tried

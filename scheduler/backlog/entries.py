@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..reasons import Refusal
+from .lines import Place
 
 
 class HoldingsBound(msgspec.Struct, frozen=True, order=True):
@@ -41,6 +42,7 @@ class Waiting(msgspec.Struct, frozen=True):
         retries: How many times in a row the job was tried again because of time alone and got the same refusal.
         line: What equal waiting jobs share, of which only the first waits for changes; empty if the job waits alone.
         created: When the job was created.
+        rank: The place of the job's priority in the order of its line, if jobs of all priorities share it.
     """
 
     refusal: Refusal
@@ -56,6 +58,11 @@ class Waiting(msgspec.Struct, frozen=True):
     retries: int = 0
     line: str = ""
     created: float = 0.0
+    rank: int = 0
+
+    def place(self, key: str) -> Place:
+        """Return the place of the job in its line."""
+        return (self.rank, self.created, key)
 
 
 class Memory(msgspec.Struct):
@@ -67,6 +74,8 @@ class Memory(msgspec.Struct):
     policy: str = ""
     waiting: dict[str, Waiting] = {}
     forgotten: list[str] = []
+    kept: list[str] = []
+    """Jobs that came next in their lines and were left no room in their quota: each waits on, also as the first."""
     due: list[str] = []
     turns: dict[str, dict[str, int]] = {}
     lapses: dict[str, float] = {}

@@ -2,14 +2,46 @@
 
 Of equal jobs, the first of the line is refused before all others. What does not help the first job helps no other job
 of the line, so that only the first waits for changes. A job that becomes the first is due.
+
+Where priority decides the order of service and nothing else, jobs of all priorities share a line.
 """
 
 from __future__ import annotations
 
 import bisect
+from enum import Enum
 
-Place = tuple[float, str]
-"""When a job was created, and its key: the order in which equal jobs are served."""
+from ..model.job import Job
+
+Place = tuple[int, float, str]
+"""Rank, time of creation and key of a job: the order in which equal jobs are served."""
+
+
+class LineRule(Enum):
+    """Which waiting jobs share a line."""
+
+    NONE = "none"
+    ONE_PRIORITY = "one priority"
+    """Equal jobs of equal priority."""
+    BY_PRIORITY = "by priority"
+    """Jobs that are equal but for their priority; higher priorities are served first."""
+    BY_CREATION = "by creation"
+    """Jobs that are equal but for their priority; priority does not matter."""
+
+    @property
+    def joins_priorities(self) -> bool:
+        """Whether jobs of different priority share a line."""
+        return self in (LineRule.BY_PRIORITY, LineRule.BY_CREATION)
+
+    def line_of(self, job: Job) -> str:
+        """Return what the jobs of a line share; empty if the job is in none."""
+        if self.joins_priorities:
+            return job.kind_of_any_priority
+        return f"{job.kind}.{job.priority}" if job.kind and self is not LineRule.NONE else ""
+
+    def rank_of(self, job: Job) -> int:
+        """Return the place of the job's priority in the order of its line."""
+        return -job.priority if self is LineRule.BY_PRIORITY else 0
 
 
 class Lines:
@@ -21,7 +53,7 @@ class Lines:
     def first(self, line: str) -> str:
         """Return the key of the first job of a line; empty if the line is empty."""
         places = self._places.get(line)
-        return places[0][1] if places else ""
+        return places[0][-1] if places else ""
 
     def join(self, line: str, place: Place) -> None:
         """Put a job into a line."""
@@ -38,11 +70,11 @@ class Lines:
         """Return the key of the job behind a place; empty for the last one."""
         places = self._places.get(line, ())
         at = bisect.bisect_right(places, place)
-        return places[at][1] if at < len(places) else ""
+        return places[at][-1] if at < len(places) else ""
 
     def others(self, line: str) -> list[str]:
         """Return the keys of all jobs of a line but the first."""
-        return [key for _, key in self._places.get(line, ())[1:]]
+        return [key for *_, key in self._places.get(line, ())[1:]]
 
     def names(self) -> list[str]:
         """Return the lines with more than one job."""

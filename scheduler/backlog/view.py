@@ -21,6 +21,7 @@ from ..reasons import Refusal
 from .backlog import Backlog, backlog_of
 from .entries import Waiting
 from .helped import helped_by_lapse, helped_by_quota, helped_by_room
+from .lines import LineRule
 
 
 def fingerprint(policy: Policy) -> str:
@@ -39,16 +40,22 @@ class BacklogView:
         too_costly: Jobs that exceeded the maximum of one job in this cycle.
         action: The action that runs.
         known: The backlog, or an empty one if it was written under another policy.
-        by_quota_alone: The due jobs that nothing but room in a quota may have helped.
+        by_quota_alone: The due jobs that wait for nothing but room in a quota, or that nothing else may have helped.
         kept: Those for which jobs before them left no room: what is remembered of them stands.
 
     Args:
         woken: Waiting jobs that evictions of this cycle may help.
-        has_lines: Whether of a line of equal jobs only the first is tried (`scheduler.backlog.lines`).
+        lines: Which jobs share a line, of which only the first is tried (`scheduler.backlog.lines`).
     """
 
     def __init__(
-        self, cluster: Cluster, policy: Policy, now: float, woken: Set[str] = frozenset(), *, has_lines: bool = False
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        now: float,
+        woken: Set[str] = frozenset(),
+        *,
+        lines: LineRule = LineRule.NONE,
     ) -> None:
         self._cluster, self.now = cluster, now
         last = cluster.last_cycle
@@ -66,7 +73,7 @@ class BacklogView:
         others = known.due | helped | woken | helped_by_lapse(cluster, now) if counts else set[str]()
         self.due = others | by_quota
         self.by_quota_alone = {key for key in by_quota - others if now < known.entries[key].retry_at}
-        self.has_lines = has_lines
+        self.lines = lines
         if known.turns or cluster.nodes.minding or _has_claims(cluster):
             self.due.update(known.followers())  # equal jobs may fare differently: they are all tried
         self._strayed = {key for key in self.due if self._is_elsewhere(key)}
@@ -90,6 +97,8 @@ class BacklogView:
         self.spent: dict[str, dict[str, int]] = {}
         self._called: set[str] = set()
         """Jobs of which the next in line was looked for."""
+        self._followers: set[str] = set()
+        """Those that were found."""
         self._skipped_too_early: set[str] = set()
         """Jobs of which the cycle learned too late that an earlier action should have tried them."""
 
@@ -152,8 +161,8 @@ class BacklogView:
         return helped if freed else helped | self._skipped_too_early
 
     def _is_elsewhere(self, key: str) -> bool:
-        line = self.entries[key].line
-        return bool(line) and line_of(self._cluster.jobs[key]) != line
+        entry, job = self.entries[key], self._cluster.jobs[key]
+        return bool(entry.line) and (self.lines.line_of(job) != entry.line or self.lines.rank_of(job) != entry.rank)
 
     def _heir(self, key: str) -> str:
         """Return the first job that a line is left with when the job that was the first has changed."""
@@ -164,7 +173,7 @@ class BacklogView:
     def _behind(self, key: str) -> str:
         """Return the next job of the same line that is still equal to it; empty if there is none."""
         line, at = self.entries[key].line, key
-        while (at := self.known.lines.after(line, (self.entries[at].created, at))) in self._strayed:
+        while (at := self.known.lines.after(line, self.entries[at].place(at))) in self._strayed:
             pass
         return at
 
@@ -183,7 +192,17 @@ class BacklogView:
             self._skipped_too_early.add(follower)  # an action before this one would have tried it as well
             return ""
         self.due.add(follower)
+        self._followers.add(follower)
+        if self._waits_for_quota_alone(self.entries[follower]):
+            self.by_quota_alone.add(follower)
         return follower
+
+    def _waits_for_quota_alone(self, entry: Waiting) -> bool:
+        return bool(entry.quotas) and not entry.topics and entry.least is None and self.now < entry.retry_at
+
+    def is_called(self, key: str) -> bool:
+        """Whether the job that stood before this one in its line has called it."""
+        return key in self._followers
 
     def wake(self, key: str) -> None:
         """Try a job again that cannot keep the capacity for which it waits."""
@@ -233,11 +252,6 @@ class BacklogView:
             return 0
         name = " ".join(who)
         return before.get(name, 0) + self.spent.get(self.action, {}).get(name, 0)
-
-
-def line_of(job: Job) -> str:
-    """Return what the jobs of a line share; empty if the job is in none."""
-    return f"{job.kind}.{job.priority}" if job.kind else ""
 
 
 def _has_claims(cluster: Cluster) -> bool:

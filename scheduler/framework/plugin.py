@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..backlog.entries import HoldingsBound
+from ..backlog.lines import LineRule
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..policy import schema
@@ -50,6 +51,13 @@ class Plugin:
 
     Under a policy of such plugins alone only the first of a line of equal jobs is tried (`scheduler.backlog.lines`).
     """
+    judges_priorities_alike: ClassVar[bool] = False
+    """Whether it also refuses a job that has a lower priority than the equal job, and may have been created before it.
+
+    Under a policy of such plugins alone, without an action that evicts, jobs of all priorities share a line.
+    """
+    serves_by_priority: ClassVar[bool] = False
+    """Whether the plugin orders jobs by priority."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -103,6 +111,18 @@ class OpenedPlugins:
             for option in tier:
                 plugin = self.by_name[option.name] = classes[option.name](option)
                 self.hooks.add(number, option, plugin, plugin.hooks)
+        self.lines = self._line_rule()
+
+    def _line_rule(self) -> LineRule:
+        """Return which waiting jobs share a line under the policy."""
+        plugins = self.by_name.values()
+        if not all(plugin.judges_equals_alike for plugin in plugins):
+            return LineRule.NONE
+        evicts = not schema.EVICTING.keys().isdisjoint(self.policy.actions)
+        if evicts or not all(plugin.judges_priorities_alike for plugin in plugins):
+            return LineRule.ONE_PRIORITY
+        is_ranked = any(self.by_name[entry.plugin].serves_by_priority for entry in self.hooks.job_order.entries)
+        return LineRule.BY_PRIORITY if is_ranked else LineRule.BY_CREATION
 
     @classmethod
     def of(cls, cluster: Cluster, policy: Policy, classes: Mapping[str, type[Plugin]]) -> OpenedPlugins:

@@ -89,8 +89,8 @@ class Session:
         """Jobs that may have a reservation which their pods do not cover, by key."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
-        has_lines = all(plugins[option.name].judges_equals_alike for tier in policy.tiers for option in tier)
-        self.backlog = BacklogView(cluster, policy, now, woken, has_lines=has_lines)
+        self._evicts = not EVICTING.keys().isdisjoint(policy.actions)
+        self.backlog = BacklogView(cluster, policy, now, woken, lines=OpenedPlugins.of(cluster, policy, plugins).lines)
         self.undecided: list[Job] = []
         self._take_jobs()
         self._objections: dict[str, Any] = {}
@@ -100,7 +100,6 @@ class Session:
         self.placement = Placement(cluster, self.hooks, self.work.spend)
         self.nominations = Nominations(self)
         self._own: dict[object, object] = {}
-        self._evicts = not EVICTING.keys().isdisjoint(policy.actions)
         for name, plugin in self.plugins.items():
             with step("plugin", name):
                 plugin.open(self)

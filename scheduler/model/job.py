@@ -50,6 +50,7 @@ class Job:
     __slots__ = (
         "_holding",
         "_kind",
+        "_kind_of_any_priority",
         "_pending_request",
         "_waiting_shapes",
         "allocated",
@@ -91,6 +92,7 @@ class Job:
         self._pending_request: Resource | None = None
         self._waiting_shapes: dict[bytes, Task] | None = None
         self._kind: str | None = None
+        self._kind_of_any_priority: str | None = None
         self.gated = 0
         self.ready = 0
         """Number of tasks that hold capacity or succeeded."""
@@ -100,7 +102,7 @@ class Job:
     def describe(self, group: PodGroup, priority: int, minimum: Resource | None, created: float) -> None:
         """Update the job from its PodGroup; `minimum` (minResources) and `created` are parsed already."""
         self.group = group
-        self._kind = None
+        self._kind = self._kind_of_any_priority = None
         spec = group.spec
         self.queue = spec.queue or "default"
         self.priority = priority
@@ -172,6 +174,13 @@ class Job:
             self._kind = kind_of(self)
         return self._kind
 
+    @property
+    def kind_of_any_priority(self) -> str:
+        """The same as `kind` for jobs that differ also in the priority of their pods; all pods of a job have one."""
+        if self._kind_of_any_priority is None:
+            self._kind_of_any_priority = kind_of(self, any_priority=True)
+        return self._kind_of_any_priority
+
     def _enter(self, task: Task, status: TaskStatus) -> None:
         self.by_status.setdefault(status, {})[task.key] = task
         if status & READY:
@@ -180,7 +189,7 @@ class Job:
                 _count(self.allocated, task.request, 1)
                 self._holding = None
         elif status is TaskStatus.PENDING:
-            self._pending_request = self._waiting_shapes = self._kind = None
+            self._pending_request = self._waiting_shapes = self._kind = self._kind_of_any_priority = None
             self.undemanding += task.best_effort and not task.gated
 
     def _leave(self, task: Task, status: TaskStatus) -> None:
@@ -191,7 +200,7 @@ class Job:
                 _count(self.allocated, task.request, -1)
                 self._holding = None
         elif status is TaskStatus.PENDING:
-            self._pending_request = self._waiting_shapes = self._kind = None
+            self._pending_request = self._waiting_shapes = self._kind = self._kind_of_any_priority = None
             self.undemanding -= task.best_effort and not task.gated
 
     def count(self, statuses: Statuses) -> int:
@@ -248,8 +257,8 @@ class Job:
         return f"<Job {self.key} {self.phase} in {self.queue}>"
 
 
-def kind_of(job: Job) -> str:
-    """Compute what equal waiting jobs share (`Job.kind`)."""
+def kind_of(job: Job, *, any_priority: bool = False) -> str:
+    """Compute what equal waiting jobs share (`Job.kind`, `Job.kind_of_any_priority`)."""
     pending = job.by_status.get(TaskStatus.PENDING, {})
     if job.group is None or not pending or len(pending) < max(len(job.tasks), job.min_available):
         return ""
@@ -263,14 +272,17 @@ def kind_of(job: Job) -> str:
         alike[
             task.shape.hex(),
             task.role,
-            task.priority,
-            pod.spec.priority,
+            None if any_priority else (task.priority, pod.spec.priority),
             task.preemptable,
             task.never_preempts,
             tuple(_telling(pod.metadata.annotations)),
             tuple((owner.kind, owner.controller) for owner in pod.metadata.owner_references or ()),
         ] += 1
     spec = msgspec.structs.replace(job.group.spec, min_resources=None)
+    if any_priority:
+        if len({task.priority for task in pending.values()}) > 1:
+            return ""
+        spec = msgspec.structs.replace(spec, priority_class_name="")
     group = (_telling(job.group.metadata.annotations), sorted((job.min_resources or {}).items()))
     parts = (job.namespace, job.phase, spec, group, sorted(alike.items(), key=repr))
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()

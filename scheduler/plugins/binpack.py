@@ -21,6 +21,7 @@ class Binpack(Plugin, UsageScore):
 
     name = "binpack"
     judges_equals_alike = True
+    judges_priorities_alike = True
     arguments: ClassVar = {
         "binpack.weight": Argument(INT, 0, default=1, means="weight of this score among all"),
         "binpack.cpu": Argument(INT, 0, default=1, means="weight of cpu"),

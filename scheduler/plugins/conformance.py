@@ -18,6 +18,7 @@ class Conformance(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, Pre
 
     name = "conformance"
     judges_equals_alike = True
+    judges_priorities_alike = True
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
         return Protected(ProtectedBy.SYSTEM) if any(map(_is_critical, unit)) else None

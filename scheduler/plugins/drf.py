@@ -26,6 +26,7 @@ class Drf(Plugin, JobOrder, Preemptable, VetoReason):
 
     name = "drf"
     judges_equals_alike = True
+    judges_priorities_alike = True
     refused: ClassVar = {
         "enableHierarchy": (
             "hierarchical drf is not supported",

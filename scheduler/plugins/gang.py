@@ -54,6 +54,7 @@ class Gang(
 
     name = "gang"
     judges_equals_alike = True
+    judges_priorities_alike = True
 
     def open(self, session: Session) -> None:
         self._groups = session.own(SubGroups)

@@ -30,6 +30,7 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
 
     name = "overcommit"
     judges_equals_alike = True
+    judges_priorities_alike = True
     arguments: ClassVar = {
         "overcommit-factor": Argument(FLOAT, 1.0, default=1.2, means="how many times the cluster is admitted in all")
     }

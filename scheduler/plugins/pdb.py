@@ -30,6 +30,7 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
 
     name = "pdb"
     judges_equals_alike = True
+    judges_priorities_alike = True
 
     def open(self, session: Session) -> None:
         self._session = session

@@ -56,6 +56,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
 
     name = "predicates"
     judges_equals_alike = True
+    judges_priorities_alike = True
     arguments: ClassVar = {
         **{
             f"predicate.{name}Enable": Argument(BOOL, default=True, means=f"`false` ignores {means}")

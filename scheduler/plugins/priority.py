@@ -17,6 +17,8 @@ class Priority(Plugin, JobOrder, JobOutranks, TaskOrder, JobStarving, Preemptabl
 
     name = "priority"
     judges_equals_alike = True
+    judges_priorities_alike = True
+    serves_by_priority = True
 
     def open(self, session: Session) -> None:
         self._session = session

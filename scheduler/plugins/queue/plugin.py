@@ -44,6 +44,7 @@ class QueuePlugin(
 
     decides_queues = True
     judges_equals_alike = True
+    judges_priorities_alike = True
     in_requests = True
     limit_name = "capability"
     """The name of a queue's limit in reasons."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -86,6 +87,103 @@ def test_jobs_that_differ_stand_in_lines_of_their_own() -> None:
     settle(world)
     backlog_of(world.cluster).report("claims")
     assert tried(world) == ["j04", "large"]
+
+
+BY_PRIORITY = """
+actions: "{actions}"
+tiers: [{{plugins: [{{name: priority}}, {{name: gang}}, {{name: predicates}}, {{name: capacity}}{more}]}}]
+"""
+
+
+def ranked(actions: str, more: str = "") -> World:
+    """Return a queue whose quota of two cards is in use, and equal jobs that wait; the last one ranks highest."""
+    world = World(policy_of(BY_PRIORITY.format(actions=actions, more=more)))
+    running = {"queue": "q", "min": 1, "phase": "Running", "priority": 99, "tasks": "1 x 1 gpu running on n"}
+    waits = {"queue": "q", "tasks": "1 x 1 gpu", "phase": "" if "enqueue" in actions else "Inqueue"}
+    world.load(
+        {
+            "nodes": [{"name": "n", "has": "16 cpu, 8 gpu"}],
+            "queues": [{"name": "q", "capability": "2 gpu"}],
+            "jobs": [
+                *({"name": name, **running} for name in ("a", "b")),
+                *({"name": f"j{at}", "priority": at, **waits} for at in range(5)),
+            ],
+        }
+    )
+    settle(world)
+    return world
+
+
+def test_jobs_of_all_priorities_stand_in_one_line_where_priority_only_orders_them() -> None:
+    world = ranked("enqueue, allocate")
+    happen(world, {"change": {"Queue q": {"spec": {"weight": 2}}}})
+    settle(world)
+    backlog_of(world.cluster).due = {"t/j4"}
+    assert tried(world) == ["j4"]
+    happen(world, {"finish": "a"})
+    settle(world)
+    assert waiting(backlog_of(world.cluster)) == ["j0", "j1", "j2", "j3"]
+    happen(world, {"delete": {"job": "j3"}})
+    assert tried(world)[0] == "j2", "the next in the order of service is the first now"
+
+
+def test_the_next_in_line_keeps_its_refusal_where_the_first_left_no_room_in_the_quota() -> None:
+    world = ranked("allocate")
+    why = backlog_of(world.cluster).refusals["t/j3"]
+    happen(world, {"finish": "a"})
+    assert tried(world) == ["j4"]
+    assert backlog_of(world.cluster).refusals["t/j3"] is why
+    assert tried(world) == []
+    happen(world, {"finish": "b"})
+    assert tried(world) == ["j3"], "it waits for room as the first of its line now"
+
+
+@pytest.mark.parametrize(
+    ("actions", "more"),
+    [("enqueue, allocate, preempt", ""), ("enqueue, allocate", ", {name: sla, arguments: {sla-waiting-time: 9h}}")],
+    ids=["a policy that evicts", "a plugin that judges by age"],
+)
+def test_priorities_stand_in_lines_of_their_own_where_they_may_decide(actions: str, more: str) -> None:
+    entries = backlog_of(ranked(actions, more).cluster).entries
+    assert len({entry.line for entry in entries.values()}) == len(entries)
+
+
+def test_a_job_whose_priority_changes_moves_in_its_line() -> None:
+    world = ranked("enqueue, allocate")
+    world.load({"jobs": [{"name": "other", "queue": "q", "priority": 9, "tasks": "2 x 1 gpu"}]})
+    happen(world, {"change": {"PodGroup j0": {"spec": {"priorityClassName": "p9"}}}})
+    settle(world)
+    happen(world, {"finish": "a"})
+    assert [bind.job for bind in world.cycle().binds] == ["t/j0"]
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_line_of_all_priorities_changes_no_decision(seed: int) -> None:
+    """`World.cycle` decides each cycle a second time, on a state without lines."""
+    rng = random.Random(seed)
+    table = crowd(rng)
+    for job in table["jobs"]:
+        job["priority"] = rng.randrange(6)
+    actions, order = rng.choice(("enqueue, allocate", "allocate")), rng.choice(("true", "false"))
+    more = rng.choice(("", ", {name: nodeorder}", ", {name: drf}, {name: overcommit}, {name: nodeorder}"))
+    table["policy"] = BY_PRIORITY.format(actions=f"{actions}, backfill", more=more).replace(
+        "name: priority", f"name: priority, enableJobOrder: {order}"
+    )
+    run_story(rng, table, event_of_ranked, victims="leave", cycles=10)
+
+
+def event_of_ranked(rng: random.Random, table: dict[str, Any], number: int) -> dict[str, Any]:
+    job = rng.choice(table["jobs"])
+    match rng.randrange(6):
+        case 0:
+            return {"change": {f"PodGroup {job['name']}": {"spec": {"priorityClassName": f"p{rng.randrange(6)}"}}}}
+        case 1:
+            child = {"name": f"c{number}", "parent": rng.choice(table["queues"])["name"], "weight": 1}
+            return {"add": {"queues": [child]}}
+        case 2:
+            new = {**job, "name": f"k{number}{rng.randrange(10**6)}", "priority": rng.randrange(6)}
+            return {"add": {"jobs": [new]}}
+    return event_of(rng, table, number)
 
 
 @example(seed=223313, victims="leave")  # time alone wakes a job that the one before it calls
