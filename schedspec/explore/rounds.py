@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from .. import distribution
+from ..schedulers.pdeathsig import end_with_parent
 from .judge import Finding, Judged, judge
 
 ROUND = 200
@@ -50,7 +51,7 @@ class Processes:
     def __init__(self, policies: Mapping[str, str], jobs: int, may: Any = None) -> None:
         self._one = partial(_one, policies=policies, may=may)
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(jobs, context, initializer=_ignore_interrupts) if jobs > 1 else None
+        self._pool = ProcessPoolExecutor(jobs, context, initializer=_begin) if jobs > 1 else None
 
     def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
         if self._pool is None:
@@ -132,8 +133,10 @@ def _merge(found: Explored, seed: int, judged: Judged, without: frozenset[str]) 
             found.times[finding.name] = found.times.get(finding.name, 0) + 1
 
 
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run
+def _begin() -> None:
+    """Prepare a process of the pool: the parent ends the run, also where it is killed itself."""
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _one(given: Seed, policies: Mapping[str, str], may: Any) -> tuple[Any, Judged]:

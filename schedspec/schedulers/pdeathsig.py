@@ -1,4 +1,4 @@
-"""Run a command that dies with its parent, even if the parent is killed.
+"""Run a command, or a process of a pool, that dies with its parent, even if the parent is killed.
 
     python -I -S pdeathsig.py PARENT-PID COMMAND…
 
@@ -20,10 +20,16 @@ def main(arguments: list[str]) -> None:
     """Replace this process by the command. Never returns."""
     parent, command = int(arguments[0]), arguments[1:]
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        end_with_parent()
         if os.getppid() != parent:  # the parent died before the request
             sys.exit(1)
     os.execvp(command[0], command)  # noqa: S606 - that is what we are for
+
+
+def end_with_parent(number: int = signal.SIGKILL) -> None:
+    """Ask the kernel to send this process a signal as soon as its parent has died."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 if __name__ == "__main__":

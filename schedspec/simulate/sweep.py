@@ -16,6 +16,7 @@ from typing import Any
 
 from .. import distribution
 from ..api.errors import HarnessError
+from ..schedulers.pdeathsig import end_with_parent
 
 _METRICS = (
     ("wait mean s", ("wait_seconds", "mean")),
@@ -95,6 +96,7 @@ def _run(runs: Sequence[argparse.Namespace]) -> list[int]:
 
 def _one(given: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    end_with_parent(signal.SIGINT)  # the run writes its results so far
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
         status: int = distribution.load("scheduler.simulate").main(given)
     return status
