@@ -12,8 +12,9 @@ becomes a Cohort. One Cohort above all of them holds what the nodes have and no 
 | weight | fairSharing.weight, where the policy shares by `weights`: the nominal quota is then the top Cohort's alone |
 
 Where a policy shares by `flavors`, a queue first uses a flavor of its own, of which it borrows nothing, and then a
-second flavor, whose quota is the top Cohort's alone. Where it shares by `use`, the queues are LocalQueues of one
-ClusterQueue with all that the nodes have, weighted by the cpus that they deserve.
+second flavor, whose quota is the top Cohort's alone; the queue's capability limits what it borrows of that. Where it
+shares by `use`, the queues are LocalQueues of one ClusterQueue with all that the nodes have, weighted by the cpus that
+they deserve.
 
 Where a policy shares by `parts`, the queues split what the nodes have by their weights: a ClusterQueue preempts only
 within its nominal quota.
@@ -112,9 +113,8 @@ def _cluster_queue(
     quotas = [_quota(queue, name) if name in managed else _unlimited(name) for name in resources]
     flavors = [{"name": FLAVOR, "resources": quotas}]
     if policy.shares == "flavors":
-        nothing = [{"name": name, "nominalQuota": "0"} if name in managed else _unlimited(name) for name in resources]
         flavors = [{"name": FLAVOR, "resources": [{**quota, "borrowingLimit": "0"} for quota in quotas]}]
-        flavors.append({"name": IDLE, "resources": nothing})
+        flavors.append({"name": IDLE, "resources": [_borrowed(q) if q["name"] in managed else q for q in quotas]})
     spec: Object = {
         "cohortName": cohort,
         "namespaceSelector": {},
@@ -150,6 +150,11 @@ def _quota(queue: _Queue, name: str) -> Object:
     if name in queue.guarantee:
         found["lendingLimit"] = _shown(max(nominal - queue.guarantee[name], Decimal(0)))
     return found
+
+
+def _borrowed(quota: Object) -> Object:
+    """Return the quota of the second flavor: nothing of the queue's own, and a borrowing limit by its capability."""
+    return {"nominalQuota": "0", **{key: quota[key] for key in ("name", "borrowingLimit") if key in quota}}
 
 
 def _unlimited(name: str) -> Object:

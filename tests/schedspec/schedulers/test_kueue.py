@@ -138,6 +138,13 @@ class TestQuota:
         assert of(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "3"}
         assert {f"ResourceFlavor {quota.FLAVOR}", f"ResourceFlavor {quota.IDLE}"} <= found.keys()
 
+    def test_of_the_second_flavor_a_queue_borrows_up_to_its_capability(self) -> None:
+        team = queue("team", deserved={"cpu": "1"}, capability={"cpu": "3"})
+        found = made([team], [node()], policy.KueuePolicy(shares="flavors"))
+        own, idle = found["ClusterQueue team"]["resourceGroups"][0]["flavors"]
+        assert {"name": "cpu", "nominalQuota": "1", "borrowingLimit": "0"} in own["resources"]
+        assert {"name": "cpu", "nominalQuota": "0", "borrowingLimit": "2"} in idle["resources"]
+
     def test_queues_that_share_by_use_are_local_queues_of_one(self) -> None:
         use = policy.KueuePolicy(shares="use")
         found = made([queue("spare", deserved={"cpu": "0"}), queue("team", deserved={"cpu": "2"})], [node()], use)
