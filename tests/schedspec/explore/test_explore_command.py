@@ -209,7 +209,7 @@ def test_a_reduction_keeps_to_policies_that_lint_accepts() -> None:
     assert "rest: reclaim" in found.broken_by(finding, case)
 
 
-def test_a_common_ancestor_keeps_its_guarantee_while_one_of_its_queues_reclaims_from_another() -> None:
+def test_an_ancestor_keeps_its_guarantee_while_its_queues_reclaim_from_each_other() -> None:
     """Found by exploration: the capacity goes to another queue below the queue with the guarantee."""
 
     def queue(name: str, cpus: int, parent: str = "chat", **more: Any) -> Queue:

@@ -127,7 +127,7 @@ def test_jobs_of_all_priorities_stand_in_one_line_where_priority_only_orders_the
     assert tried(world)[0] == "j2", "the next in the order of service is the first now"
 
 
-def test_the_next_in_line_keeps_its_refusal_where_the_first_left_no_room_in_the_quota() -> None:
+def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -> None:
     world = ranked("allocate")
     why = backlog_of(world.cluster).refusals["t/j3"]
     happen(world, {"finish": "a"})
