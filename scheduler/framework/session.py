@@ -90,12 +90,12 @@ class Session:
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
         self._evicts = not EVICTING.keys().isdisjoint(policy.actions)
-        self.backlog = BacklogView(cluster, policy, now, woken, lines=OpenedPlugins.of(cluster, policy, plugins).lines)
+        opened = OpenedPlugins.of(cluster, policy, plugins)
+        self.backlog = BacklogView(cluster, policy, now, woken, lines=opened.lines)
         self.undecided: list[Job] = []
         self._take_jobs()
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
-        opened = OpenedPlugins.of(cluster, policy, plugins)
         self.hooks, self.plugins = opened.hooks, opened.by_name
         self.placement = Placement(cluster, self.hooks, self.work.spend)
         self.nominations = Nominations(self)
