@@ -98,7 +98,7 @@ class BacklogView:
         self._called: set[str] = set()
         """Jobs of which the next in line was looked for."""
         self._followers: set[str] = set()
-        """Those that were found."""
+        """The jobs that the job before them in their line has called in this cycle."""
         self._skipped_too_early: set[str] = set()
         """Jobs of which the cycle learned too late that an earlier action should have tried them."""
 

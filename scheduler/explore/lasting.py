@@ -1,9 +1,10 @@
 """Promise `lasting`: evicted pods do not return to their nodes before something changes from outside.
 
-An eviction whose victim returns has served nobody. Of a gang, enough pods have to return to their own nodes for the
-gang to run: pods of a gang may leave only because another pod of it has to. The promise is silent where the job evicts
-others for its return, and where the work that it was evicted for loses its room again. It is also silent about reclaim
-under proportion: shares follow from requests, so that a queue deserves less until its evicted pods are created again.
+If a victim returns, its eviction brought nothing. The pods of a gang count only if enough of them return to their own
+nodes for the gang to run: a pod may have left because another pod of its gang had to. The promise is silent where the
+job evicts others for its return, and where the work that it was evicted for loses its room again. It is also silent
+about reclaim under proportion: shares follow from requests, so that a queue deserves less until its evicted pods are
+created again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .timeline import Breach, moments
 
 @dataclass(slots=True)
 class _Loss:
-    """What a job lost in a step."""
+    """The evictions of one job in one step, and the nodes to which its pods returned."""
 
     nodes: Counter[str] = field(default_factory=Counter)
     pods: set[str] = field(default_factory=set)
