@@ -107,7 +107,7 @@ def _run(session: Session) -> Session:
 def _helped(session: Session) -> Set[str]:
     """Return the jobs passed over that the cycle's evictions, or capacity that it took from tasks, may help."""
     decisions = session.decisions
-    placed = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
+    placed = {**decisions.pipelined, **decisions.memory.held, **{bind.task: bind.node for bind in decisions.binds}}
     return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed)
 
 

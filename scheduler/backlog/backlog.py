@@ -35,7 +35,7 @@ class Backlog(ChangeListener):
         freed: Nodes that may have more capacity than at the end of the last cycle.
         quotas_moved: Whether a queue's quota may have more room than at the end of the last cycle.
         turns: Action that was cut → queue, or queue and namespace → useless steps since.
-        claims: Task → node with capacity being freed, from the last cycle.
+        claims: Task → node with capacity that the last cycle kept for it: being freed, or free already.
         policy: Fingerprint of the policy that all of it depends on.
     """
 
@@ -103,7 +103,7 @@ class Backlog(ChangeListener):
             self.unlisted.discard(key)
 
     def report_task(self, key: str) -> None:
-        """Report a change of a task, which may have had capacity being freed."""
+        """Report a change of a task, for which capacity may have been kept."""
         if key in self.claims:
             self.report(CLAIMS)
 
@@ -169,8 +169,13 @@ class Backlog(ChangeListener):
         gone = Counter(self.entries[key].retry_at for key in without if key in self.entries and key not in self.rest)
         return min(self._retries - gone if gone else self._retries, default=math.inf)
 
-    def apply(self, memory: Memory, claims: Mapping[str, str]) -> None:
-        """Apply what a cycle left behind, directly after the cycle."""
+    def apply(self, memory: Memory, pipelined: Mapping[str, str]) -> None:
+        """Apply what a cycle left behind, directly after the cycle.
+
+        Args:
+            memory: What the cycle has to say of the waiting jobs.
+            pipelined: Task → node, for tasks that wait for capacity being freed.
+        """
         if memory.policy != self.policy:
             self.clear()
             self.policy = memory.policy
@@ -184,9 +189,10 @@ class Backlog(ChangeListener):
         self.freed.clear()
         self.quotas_moved = False
         self.turns = dict(memory.turns)
+        claims = {**pipelined, **memory.held}
         if any(claims.get(task) != node for task, node in self.claims.items()):
             self.report(CLAIMS)
-        self.claims = dict(claims)
+        self.claims = claims
 
     def restore(
         self,

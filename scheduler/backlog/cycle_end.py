@@ -7,7 +7,7 @@ again in any case. A job is forgotten if it got something, or if no action had a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import msgspec
@@ -49,6 +49,7 @@ class CycleOutcome:
         refusals: Job → why it waits. The reasons of earlier cycles that still stand are added.
         moved: Jobs that got nodes or another phase.
         bound: Tasks that got nodes.
+        held: Task → node, for tasks without a bind that keep capacity although their jobs cannot start yet.
         cut: Actions that left jobs for the next cycle.
         full_budget: Steps of a full cycle, with which the cost of a job is compared; 0 means no limit.
         retry_after: Seconds after which a job is tried again even if no change could help it.
@@ -60,6 +61,7 @@ class CycleOutcome:
     refusals: dict[str, Refusal]
     moved: Set[str]
     bound: Set[str]
+    held: Mapping[str, str]
     cut: Sequence[str]
     full_budget: int
     retry_after: float
@@ -87,6 +89,7 @@ class CycleEnd:
     def memory(self) -> Memory:
         """Return what the next cycle has to know."""
         self._fill()
+        self._memory.held = dict(self._outcome.held)
         self._memory.lapses = self._outcome.reservations.lapses
         return self._memory
 

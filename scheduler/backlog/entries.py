@@ -78,5 +78,7 @@ class Memory(msgspec.Struct):
     """Jobs that came next in their lines and were left no room in their quota: each waits on, also as the first."""
     due: list[str] = []
     turns: dict[str, dict[str, int]] = {}
+    held: dict[str, str] = {}
+    """Task → node, for tasks whose jobs keep capacity although they cannot start yet (as `sla` permits)."""
     lapses: dict[str, float] = {}
     """Job → when its reservation lapses, of jobs without pods for it (`scheduler.backlog.reservations`)."""

@@ -142,7 +142,7 @@ class BacklogView:
 
         Args:
             victims: The tasks that the cycle evicts.
-            placed: Task → node, for tasks that the cycle bound or that wait for capacity being freed.
+            placed: Task → node, for tasks that the cycle bound or for which it keeps capacity.
         """
         if not self.entries:
             return frozenset()

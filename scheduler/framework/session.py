@@ -225,11 +225,17 @@ class Session:
         """Complete the decisions by what the next cycle has to know."""
         decisions, work = self.decisions, self.work
         decisions.steps, decisions.cut = work.spent, work.cut
+        bound = {bind.task for bind in decisions.binds}
         outcome = CycleOutcome(
             undecided=self.undecided,
             refusals=decisions.refusals,
             moved={*(bind.job for bind in decisions.binds), *decisions.phases},
-            bound={bind.task for bind in decisions.binds},
+            bound=bound,
+            held={
+                task.key: task.node
+                for task, *_ in self.changes.entries
+                if task.status is TaskStatus.ALLOCATED and task.key not in bound
+            },
             cut=work.cut,
             full_budget=work.budget.full or work.budget.cycle,
             retry_after=work.budget.retry_after,

@@ -20,7 +20,7 @@ BUDGETS = "budgets"
 QUOTAS = "quotas"
 """A ResourceQuota of a namespace."""
 CLAIMS = "claims"
-"""A job that was to get capacity being freed gets other capacity, or none."""
+"""A job for which capacity was kept, free or being freed, gets other capacity, or none."""
 TOPICS = (FREED, PLACED, RUNNING, GROUPS, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
 """All topics except the rest (nodes, queues, classes, namespaces), which concerns every waiting job."""
 QUOTA_TOPICS = frozenset((FREED, PLACED, GROUPS, CLAIMS))

@@ -187,6 +187,7 @@ def event_of_ranked(rng: random.Random, table: dict[str, Any], number: int) -> d
 
 
 @example(seed=223313, victims="leave")  # time alone wakes a job that the one before it calls
+@example(seed=16630371, victims="return after 2")  # a job leaves that kept free room without starting, as sla permits
 @given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
 def test_lines_change_no_decision(seed: int, victims: str) -> None:
     """`World.cycle` decides each cycle a second time, on a state without lines."""
