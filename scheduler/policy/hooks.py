@@ -197,6 +197,13 @@ class Preemptive(Protocol):
         """Return the reason why the queue may not reclaim for this task, or None (PreemptiveFn)."""
 
 
+@_hook("enablePreemptive")
+class PreemptiveGang(Protocol):
+    @abstractmethod
+    def preemptive_gang(self, queue: Queue, tasks: Sequence[Task]) -> UnschedulableReason | None:
+        """Return why the queue may not reclaim for all these tasks of a job, whatever is evicted; None if it may."""
+
+
 # ------------------------------------------------------------------------------------------------------------- victims
 
 

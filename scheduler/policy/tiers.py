@@ -236,6 +236,7 @@ class Hooks:
     overused = Lazy(lambda: OneIsEnough(hooks.Overused.overused))
     allocatable = Lazy(lambda: AllAgree(hooks.Allocatable.allocatable))
     preemptive = Lazy(lambda: FirstReason(hooks.Preemptive.preemptive))
+    preemptive_gang = Lazy(lambda: FirstReason(hooks.PreemptiveGang.preemptive_gang))
     reclaimable = Lazy(lambda: Permitted(hooks.Reclaimable.reclaimable))
     preemptable = Lazy(lambda: Permitted(hooks.Preemptable.preemptable))
     reclaim_unit = Lazy(lambda: Protections(hooks.ReclaimUnit.reclaim_unit))

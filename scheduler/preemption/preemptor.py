@@ -181,6 +181,8 @@ def _place(
 ) -> tuple[bool, tuple[UnschedulableReason, ...]]:
     """Place tasks while the job starves; return whether it can start, and why tasks were not placed."""
     hooks, job = request.session.hooks, request.job
+    if (whole := _why_gang_not_entitled(request, tasks)) is not None:
+        return False, (whole,)
     refusals: dict[UnschedulableReason, None] = {}
     hopeless: set[tuple[bytes, Domain | None]] = set()
     for position, task in enumerate(tasks):
@@ -192,19 +194,7 @@ def _place(
             continue  # a task without requests needs no entitlement; backfill places it
         why, kind_of_place = _why_not_entitled(request, task), (task.shape, request.where(task))
         if why is None and kind_of_place not in hopeless:
-            kind = (
-                (*preemptor_kind, task.shape, task.priority, job.lacking, tuple(job.pending_request.items()))
-                if preemptor_kind is not None and not solver.placed
-                else None
-            )
-            known = cache.known(kind)
-            if known is not None:
-                why, solver.sought = known[0], True  # by the equal task
-                if isinstance(why, NoVictims):
-                    why = msgspec.structs.replace(why, task=task.key)
-            elif not _placed(request, solver, task):
-                why = solver.excess or _no_victims(request, task, solver)
-                cache.remember(kind, (why,))
+            why = _why_not_placed(request, solver, task, cache, preemptor_kind)
             if why is not None:
                 hopeless.add(kind_of_place)
         if why is not None:
@@ -215,6 +205,27 @@ def _place(
     if not solver.is_in_proportion() and solver.excess is not None:
         return False, (*refusals, solver.excess)
     return True, tuple(refusals)
+
+
+def _why_not_placed(
+    request: PreemptionRequest, solver: Solver, task: Task, cache: CycleCache, preemptor_kind: Kind | None
+) -> UnschedulableReason | None:
+    """Place a task; return why it was not placed, or None."""
+    job = request.job
+    kind = (
+        (*preemptor_kind, task.shape, task.priority, job.lacking, tuple(job.pending_request.items()))
+        if preemptor_kind is not None and not solver.placed
+        else None
+    )
+    known = cache.known(kind)
+    if known is not None:
+        solver.sought = True  # by the equal task
+        return msgspec.structs.replace(known[0], task=task.key) if isinstance(known[0], NoVictims) else known[0]
+    if _placed(request, solver, task):
+        return None
+    why = solver.excess or _no_victims(request, task, solver)
+    cache.remember(kind, (why,))
+    return why
 
 
 def _splits_a_subgroup(request: PreemptionRequest, solver: Solver) -> bool:
@@ -301,6 +312,21 @@ def _why_not_entitled(request: PreemptionRequest, task: Task) -> UnschedulableRe
     if request.action == RECLAIM:
         return request.session.hooks.preemptive(request.queue, task)
     return None
+
+
+def _why_gang_not_entitled(request: PreemptionRequest, tasks: Sequence[Task]) -> UnschedulableReason | None:
+    """Return why a gang may not request all tasks that it lacks, before victims are sought for the first of them.
+
+    None if it may, if it may not even request the first one, or if it could choose among tasks that differ.
+    """
+    lacking = min(request.job.lacking, len(tasks))
+    if request.action != RECLAIM or lacking < 2 or _why_not_entitled(request, tasks[0]) is not None:
+        return None
+    waiting = [task for task in tasks if not task.best_effort]
+    needed = waiting[:lacking]
+    if len(needed) < len(waiting) and any(task.shape != needed[0].shape for task in waiting):
+        return None
+    return request.session.hooks.preemptive_gang(request.queue, needed)
 
 
 def _no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVictims:

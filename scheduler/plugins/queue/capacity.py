@@ -91,6 +91,10 @@ class Capacity(LendingPlugin, VictimQueueOrder):
             return None
         return not_entitled(attributes, amount)
 
+    def never_entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
+        """Return no reason where ancestors count: what victims below an ancestor held is room for the queue again."""
+        return None if any(True for _ in self._near(attributes)) else self.entitled(attributes, amount)
+
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
         if not isinstance(why, NotEntitled):
             return super().quota_bounds(job, why)

@@ -14,6 +14,7 @@ from ...model import resources
 from ...model.queue import Queue
 from ...model.resources import Resource
 from ...model.task import Task
+from ...policy.hooks import PreemptiveGang
 from ...reasons import (
     NotEntitled,
     OfNoUse,
@@ -28,7 +29,7 @@ from .attributes import QueueAttributes
 from .plugin import QueuePlugin
 
 
-class LendingPlugin(QueuePlugin):
+class LendingPlugin(QueuePlugin, PreemptiveGang):
     """Base of the plugins whose queues have a deserved share."""
 
     def open(self, session: Session) -> None:
@@ -44,6 +45,10 @@ class LendingPlugin(QueuePlugin):
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
         """Return None if the queue may reclaim `amount` more from other queues, else why not."""
         raise NotImplementedError
+
+    def never_entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
+        """Return why the queue may not reclaim `amount`, whatever other queues lose for it; None if it may."""
+        return self.entitled(attributes, amount)
 
     def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:  # noqa: ARG002
         """Whether room from the queue `giver` cannot help the queue `taker`."""
@@ -66,6 +71,9 @@ class LendingPlugin(QueuePlugin):
     def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
         attributes = self.queue_attributes.by_name[queue.name]
         return self.closed(attributes) or self.entitled(attributes, self.queue_attributes.amount(task))
+
+    def preemptive_gang(self, queue: Queue, tasks: Sequence[Task]) -> UnschedulableReason | None:
+        return self.never_entitled(self.queue_attributes.by_name[queue.name], self.amount(tasks))
 
     def denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
