@@ -14,12 +14,15 @@ class HoldingsBound(msgspec.Struct, frozen=True, order=True):
     Attributes:
         dimension: Empty if any change of what the queue and the queues below it hold could help.
         needed: What counts is the part of the holdings that the queue's jobs need to start (as at admission).
+        of_deserved: `most` is the difference to what the queue deserves, which follows from the requests of all queues.
+            Only the queue plugin knows it, in each cycle anew.
     """
 
     queue: str
     dimension: str = ""
     most: int = 0
     needed: bool = False
+    of_deserved: bool = False
 
 
 class Waiting(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 
 import numpy as np
@@ -32,6 +33,8 @@ def helped_by_lapse(cluster: Cluster, now: float) -> Set[str]:
 def helped_by_quota(cluster: Cluster, released: Mapping[str, Resource]) -> set[str]:
     """Return the jobs that wait for room in a quota of which one may have enough.
 
+    What queues deserve is not known here: jobs that wait for room in a deserved share count if `released` names it.
+
     Args:
         cluster: The state.
         released: Queue → what it holds less than the state shows.
@@ -45,7 +48,9 @@ def helped_by_quota(cluster: Cluster, released: Mapping[str, Resource]) -> set[s
         amounts = sums.needed if needed else sums.held
         return amounts.get(dimension, 0) - released.get(queue, {}).get(dimension, 0)
 
-    return backlog_of(cluster).by_quota.within(held)
+    by_quota = backlog_of(cluster).by_quota
+    fewer = by_quota.within_deserved(lambda queue, *_: -math.inf if queue in released else math.inf)
+    return by_quota.within(held) | fewer
 
 
 def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from .entries import HoldingsBound
 
-Held = Callable[[str, str, bool], int]
+Held = Callable[[str, str, bool], float]
 """Returns what a queue holds of a dimension; with True, only the part that its jobs need to start."""
 
 
@@ -20,30 +20,43 @@ class JobsByQuota:
     """Jobs and the bounds that they wait for. A bound holds if its queue holds at most the amount that it names."""
 
     def __init__(self) -> None:
-        self._by_what: dict[tuple[str, str, bool], list[tuple[float, str]]] = {}
-        """Queue, dimension and kind of holdings → the bounds with their jobs, by amount."""
+        self._by_what: dict[bool, dict[tuple[str, str, bool], list[tuple[float, str]]]] = {False: {}, True: {}}
+        """Whether it is relative to what the queue deserves → queue, dimension and kind of holdings → the bounds with
+        their jobs, by amount.
+        """
 
     def add(self, key: str, bounds: Iterable[HoldingsBound]) -> None:
         """Add a job, to be found as soon as one of the bounds may hold."""
         for bound in bounds:
-            what = bound.queue, bound.dimension, bound.needed
-            bisect.insort(self._by_what.setdefault(what, []), (_most(bound), key))
+            by_what, what = self._by_what[bound.of_deserved], (bound.queue, bound.dimension, bound.needed)
+            bisect.insort(by_what.setdefault(what, []), (_most(bound), key))
 
     def remove(self, key: str, bounds: Iterable[HoldingsBound]) -> None:
         """Remove a job that was added with these bounds."""
         for bound in bounds:
-            what = bound.queue, bound.dimension, bound.needed
-            jobs = self._by_what[what]
+            by_what, what = self._by_what[bound.of_deserved], (bound.queue, bound.dimension, bound.needed)
+            jobs = by_what[what]
             del jobs[bisect.bisect_left(jobs, (_most(bound), key))]
             if not jobs:
-                del self._by_what[what]
+                del by_what[what]
 
     def within(self, held: Held) -> set[str]:
-        """Return the jobs of which one bound holds."""
-        found: set[str] = set()
-        for what, jobs in self._by_what.items():
-            found.update(key for _, key in jobs[bisect.bisect_left(jobs, (held(*what), "")) :])
-        return found
+        """Return the jobs of which one bound holds, bounds relative to deserved amounts left aside."""
+        return _within(self._by_what[False], held)
+
+    def within_deserved(self, excess: Held) -> set[str]:
+        """Return the jobs of which one bound holds that is relative to a deserved amount.
+
+        `excess` returns what a queue holds beyond what it deserves.
+        """
+        return _within(self._by_what[True], excess)
+
+
+def _within(by_what: Mapping[tuple[str, str, bool], list[tuple[float, str]]], held: Held) -> set[str]:
+    found: set[str] = set()
+    for what, jobs in by_what.items():
+        found.update(key for _, key in jobs[bisect.bisect_left(jobs, (held(*what), "")) :])
+    return found
 
 
 def _most(bound: HoldingsBound) -> float:

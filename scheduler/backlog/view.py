@@ -15,13 +15,13 @@ from ..model.changes import CLAIMS, FREED
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.resources import Resource
-from ..model.task import TaskStatus
 from ..policy.model import Policy
 from ..reasons import Refusal
 from .backlog import Backlog, backlog_of
 from .entries import Waiting
 from .helped import helped_by_lapse, helped_by_quota, helped_by_room
 from .lines import LineRule
+from .quotas import Held
 
 
 def fingerprint(policy: Policy) -> str:
@@ -74,7 +74,7 @@ class BacklogView:
         self.due = others | by_quota
         self.by_quota_alone = {key for key in by_quota - others if now < known.entries[key].retry_at}
         self.lines = lines
-        if known.turns or cluster.nodes.minding or _has_claims(cluster):
+        if known.turns or cluster.nodes.minding:
             self.due.update(known.followers())  # equal jobs may fare differently: they are all tried
         self._strayed = {key for key in self.due if self._is_elsewhere(key)}
         """Jobs that have changed, and are no longer equal to the jobs of the line in which they wait."""
@@ -137,6 +137,20 @@ class BacklogView:
             refusals.pop(key, None)
         return refusals
 
+    def wake_by_shares(self, excess: Held) -> set[str]:
+        """Try the jobs again whose queues may be entitled to enough now; return those that the cycle did not try yet.
+
+        `excess` returns what a queue holds beyond what it deserves.
+        """
+        if not self.known.quotas_moved:
+            return set()
+        helped = self.known.by_quota.within_deserved(excess) - self.due
+        self.due |= helped
+        woken = {key for key in helped - self.awake if not self.rests(key, self.entries[key])}
+        self.by_quota_alone |= {key for key in woken if self.now < self.entries[key].retry_at}
+        self.awake |= woken
+        return woken
+
     def helped_by(self, victims: Iterable[str], placed: Mapping[str, str]) -> Set[str]:
         """Return the jobs passed over that this cycle may have helped. The state is that before the cycle.
 
@@ -153,7 +167,7 @@ class BacklogView:
             resources.add_to(released.setdefault(cluster.jobs[task.job].queue, {}), task.request)
         helped = set[str]()
         if any(placed.get(task) != node for task, node in self.known.claims.items()):
-            helped |= self.known.waiting_for(CLAIMS) | helped_by_quota(cluster, released)
+            helped |= self.known.waiting_for(CLAIMS) | helped_by_quota(cluster, released) | set(self.known.followers())
         if freed:
             helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed) | set(self.known.followers())
             helped |= helped_by_quota(cluster, released)
@@ -252,8 +266,3 @@ class BacklogView:
             return 0
         name = " ".join(who)
         return before.get(name, 0) + self.spent.get(self.action, {}).get(name, 0)
-
-
-def _has_claims(cluster: Cluster) -> bool:
-    """Whether room is kept for tasks, which may give it up in the course of a cycle."""
-    return any(cluster.tasks[key].status is TaskStatus.PENDING for key in cluster.nominated)

@@ -5,6 +5,7 @@ The class declares its name, hooks, switches and arguments; importing its module
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -88,6 +89,10 @@ class Plugin:
         Empty if this is not such a refusal, or if its limit depends on more than queues and nodes.
         """
         return ()
+
+    def excess(self, queue: str, dimension: str) -> float:  # noqa: ARG002
+        """Return what a queue holds beyond what it deserves, for bounds that are relative to it."""
+        return math.inf
 
     def may_hold(self, bound: HoldingsBound) -> bool:  # noqa: ARG002
         """Whether a bound that the plugin returned may hold at this point of the cycle."""

@@ -103,6 +103,7 @@ class Session:
         for name, plugin in self.plugins.items():
             with step("plugin", name):
                 plugin.open(self)
+        self._wake_by_shares()
 
     def _take_jobs(self) -> None:
         """Leave out jobs without a group or without a queue that accepts them; select the undecided ones."""
@@ -135,6 +136,17 @@ class Session:
         self._left_out = left_out
         self.uncovered = self._served(self.sums.uncovered)
         self.reservations = Reservations(self.uncovered, self.backlog.lapses, self.now)
+
+    def _wake_by_shares(self) -> None:
+        """Add the waiting jobs whose queues may deserve enough for them now, as the plugins have computed it."""
+        plugins = self.plugins.values()
+        woken = self.backlog.wake_by_shares(
+            lambda queue, name, _: min(plugin.excess(queue, name) for plugin in plugins)
+        )
+        for key in woken:
+            self.decisions.refusals.pop(key, None)
+            if key in self.sums.undecided and key in self.jobs:
+                bisect.insort(self.undecided, self.jobs[key], key=lambda other: other.key)
 
     def _served(self, keys: Iterable[str]) -> list[Job]:
         return [self.jobs[key] for key in sorted(keys) if key in self.jobs]

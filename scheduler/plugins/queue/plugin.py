@@ -171,11 +171,15 @@ class QueuePlugin(
             return ()
         if self.queue_attributes.by_name[why.queue].children:
             return (HoldingsBound(why.queue),)
+        wanted = why.requested if is_admission else self.least_wanted(job, why.dimension)
+        return (HoldingsBound(why.queue, why.dimension, why.amount - wanted, needed=is_admission),)
+
+    def least_wanted(self, job: Job, dimension: str) -> int:
+        """Return how much of a dimension the job needs at least before a cycle can do anything for it."""
         hooks = self.session.hooks
         keeps_part = hooks.job_ready(job) or hooks.job_pipelined(job)  # a part of its tasks has effects already
         tasks = 1 if keeps_part else max(job.lacking, 1)
-        wanted = why.requested if is_admission else tasks * self._least(job).get(why.dimension, 0)
-        return (HoldingsBound(why.queue, why.dimension, why.amount - wanted, needed=is_admission),)
+        return tasks * self._least(job).get(dimension, 0)
 
     def may_hold(self, bound: HoldingsBound) -> bool:
         """Whether the queue holds no more than the bound, what jobs got in this cycle included."""

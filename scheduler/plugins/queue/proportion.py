@@ -8,13 +8,16 @@ fairness).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from ...backlog.entries import HoldingsBound
 from ...model import resources
+from ...model.job import Job
 from ...model.queue import Queue
 from ...model.resources import Resource
 from ...policy.hooks import Overused
-from ...reasons import NotEntitled, QueueWithinDeserved
+from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved, UnschedulableReason
 from . import hierarchy
 from .attributes import QueueAttributes, without_pods
 from .plugin import over_limit
@@ -66,6 +69,23 @@ class Proportion(LendingPlugin, Overused):
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | None:
         broken = next(over_limit(attributes, amount, attributes.deserved, "deserved"), None)
         return None if broken is None else not_entitled(attributes, amount, broken.dimension)
+
+    def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
+        if not isinstance(why, QueueLimit | NotEntitled) or self.session.is_pending(job):
+            return super().quota_bounds(job, why)
+        wanted = self.least_wanted(job, why.dimension)
+        return (HoldingsBound(why.queue, why.dimension, -wanted, of_deserved=True),)
+
+    def may_hold(self, bound: HoldingsBound) -> bool:
+        if bound.of_deserved:
+            return self.excess(bound.queue, bound.dimension) <= bound.most
+        return super().may_hold(bound)
+
+    def excess(self, queue: str, dimension: str) -> float:
+        attributes = self.queue_attributes.by_name.get(queue)
+        if attributes is None:
+            return -math.inf
+        return attributes.allocated.get(dimension, 0) - attributes.deserved.get(dimension, 0)
 
     def kept(
         self,
