@@ -19,6 +19,8 @@ from .entries import Memory, Waiting
 from .lines import Lines
 from .quotas import JobsByQuota
 
+EVERY = ""
+"""Stands for every queue where queues are named whose quota has moved."""
 Amounts = tuple[tuple[str, int], ...]
 K = TypeVar("K")
 
@@ -33,7 +35,7 @@ class Backlog(ChangeListener):
     Attributes:
         due: Jobs to try again.
         freed: Nodes that may have more capacity than at the end of the last cycle.
-        quotas_moved: Whether a queue's quota may have more room than at the end of the last cycle.
+        moved: The queues whose quota may have more room than at the end of the last cycle; `EVERY` stands for all.
         turns: Action that was cut → queue, or queue and namespace → useless steps since.
         claims: Task → node with capacity that the last cycle kept for it: being freed, or free already.
         policy: Fingerprint of the policy that all of it depends on.
@@ -51,7 +53,7 @@ class Backlog(ChangeListener):
         self.entries = {}
         self.due: set[str] = set()
         self.freed: set[str] = set()
-        self.quotas_moved = False
+        self.moved: set[str] = set()
         self.turns: dict[str, dict[str, int]] = {}
         self.claims: dict[str, str] = {}
         self.lapses: dict[str, float] = {}
@@ -77,9 +79,12 @@ class Backlog(ChangeListener):
 
     # --------------------------------------------------------------------------------------------------------- events
 
-    def report(self, topic: str) -> None:
-        """Report a change of this topic."""
-        self.quotas_moved = self.quotas_moved or topic in QUOTA_TOPICS
+    def report(self, topic: str, queue: str = EVERY) -> None:
+        """Report a change of this topic; `queue`: the only queue whose quota it concerns, if that is known."""
+        if topic == CLAIMS and not self.claims:
+            return
+        if topic in QUOTA_TOPICS:
+            self.moved.add(queue)
         self.due.update(self._by_topic.get(topic, ()))
 
     def waiting_for(self, topic: str) -> Set[str]:
@@ -187,7 +192,7 @@ class Backlog(ChangeListener):
             if key in self.entries and self.is_first(key):
                 self.due.add(key)  # nobody has tried it since it stands there
         self.freed.clear()
-        self.quotas_moved = False
+        self.moved.clear()
         self.turns = dict(memory.turns)
         claims = {**pipelined, **memory.held}
         if any(claims.get(task) != node for task, node in self.claims.items()):
@@ -201,7 +206,7 @@ class Backlog(ChangeListener):
         *,
         due: Iterable[str],
         freed: Iterable[str],
-        quotas_moved: bool,
+        moved: Iterable[str],
         turns: dict[str, dict[str, int]],
         claims: dict[str, str],
         lapses: dict[str, float],
@@ -212,11 +217,11 @@ class Backlog(ChangeListener):
         for key, entry in entries.items():
             self._put(key, entry)
         self.due, self.freed, self.turns, self.claims = set(due), set(freed), turns, claims
-        self.lapses, self.quotas_moved = lapses, quotas_moved
+        self.lapses, self.moved = lapses, set(moved)
 
-    def followers(self) -> Iterable[str]:
-        """Yield the jobs that wait behind the first of their line."""
-        for line in self.lines.names():
+    def followers(self, jobs: Iterable[str]) -> Iterable[str]:
+        """Yield the jobs that wait behind the first of the lines in which these jobs wait."""
+        for line in {self.entries[key].line for key in jobs}:
             yield from self.lines.others(line)
 
     def with_least(self) -> Iterable[tuple[Amounts, set[str]]]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from types import MappingProxyType
 
 import numpy as np
 
 from ..model.changes import FREED
 from ..model.cluster import Cluster
 from ..model.nodes import Nodes
+from ..model.queue import Queue
 from ..model.resources import Resource
-from .backlog import backlog_of
+from .backlog import EVERY, backlog_of
 from .reservations import LAPSED
 
 
 def has_due(cluster: Cluster, now: float) -> bool:
     """Whether a waiting job has to be tried again at once, although the state is as the last cycle left it."""
     backlog = backlog_of(cluster)
-    due = backlog.due | helped_by_quota(cluster, {}) if backlog.quotas_moved else backlog.due
+    due = backlog.due | helped_by_quota(cluster, backlog.moved)
     return any(backlog.entries[key].not_before <= now for key in due)
 
 
@@ -26,22 +28,30 @@ def helped_by_lapse(cluster: Cluster, now: float) -> Set[str]:
     """Return the jobs that wait for quota, if a reservation has lapsed since the last cycle."""
     backlog = backlog_of(cluster)
     if any(LAPSED < at <= now for at in backlog.lapses.values()):
-        return backlog.waiting_for(FREED) | helped_by_quota(cluster, {})
+        return backlog.waiting_for(FREED) | helped_by_quota(cluster, {EVERY})
     return set()
 
 
-def helped_by_quota(cluster: Cluster, released: Mapping[str, Resource]) -> set[str]:
+def helped_by_quota(
+    cluster: Cluster, moved: Set[str], released: Mapping[str, Resource] = MappingProxyType({})
+) -> set[str]:
     """Return the jobs that wait for room in a quota of which one may have enough.
 
     What queues deserve is not known here: jobs that wait for room in a deserved share count if `released` names it.
 
     Args:
         cluster: The state.
+        moved: The queues whose quota may have more room; `EVERY` stands for all.
         released: Queue → what it holds less than the state shows.
     """
-    by_queue = cluster.sums().by_queue
+    if not moved:
+        return set()
+    by_queue, queues = cluster.sums().by_queue, cluster.queues
+    concerned = {name for queue in moved for name in _with_ancestors(queue, queues)}
 
-    def held(queue: str, dimension: str, needed: bool) -> int:
+    def held(queue: str, dimension: str, needed: bool) -> int | None:
+        if queue not in concerned and EVERY not in moved:
+            return None
         sums = by_queue.get(queue)
         if sums is None:
             return 0
@@ -49,8 +59,17 @@ def helped_by_quota(cluster: Cluster, released: Mapping[str, Resource]) -> set[s
         return amounts.get(dimension, 0) - released.get(queue, {}).get(dimension, 0)
 
     by_quota = backlog_of(cluster).by_quota
-    fewer = by_quota.within_deserved(lambda queue, *_: -math.inf if queue in released else math.inf)
+    fewer = by_quota.within_deserved(lambda queue, *_: -math.inf if queue in released else None)
     return by_quota.within(held) | fewer
+
+
+def _with_ancestors(queue: str, queues: Mapping[str, Queue]) -> Iterator[str]:
+    """Yield the names of a queue and of the queues above it; a tree that is broken ends."""
+    seen: set[str] = set()
+    while queue and queue not in seen:
+        seen.add(queue)
+        yield queue
+        queue = queues[queue].parent if queue in queues else ""
 
 
 def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from .entries import HoldingsBound
 
-Held = Callable[[str, str, bool], float]
-"""Returns what a queue holds of a dimension; with True, only the part that its jobs need to start."""
+Held = Callable[[str, str, bool], float | None]
+"""Returns what a queue holds of a dimension, or None to leave the queue aside; with True, only the part that its jobs
+need to start.
+"""
 
 
 class JobsByQuota:
@@ -55,7 +57,8 @@ class JobsByQuota:
 def _within(by_what: Mapping[tuple[str, str, bool], list[tuple[float, str]]], held: Held) -> set[str]:
     found: set[str] = set()
     for what, jobs in by_what.items():
-        found.update(key for _, key in jobs[bisect.bisect_left(jobs, (held(*what), "")) :])
+        if (amount := held(*what)) is not None:
+            found.update(key for _, key in jobs[bisect.bisect_left(jobs, (amount, "")) :])
     return found
 
 

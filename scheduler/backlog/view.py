@@ -17,7 +17,7 @@ from ..model.job import Job
 from ..model.resources import Resource
 from ..policy.model import Policy
 from ..reasons import Refusal
-from .backlog import Backlog, backlog_of
+from .backlog import EVERY, Backlog, backlog_of
 from .entries import Waiting
 from .helped import helped_by_lapse, helped_by_quota, helped_by_room
 from .lines import LineRule
@@ -69,13 +69,13 @@ class BacklogView:
         self._unlisted = backlog.unlisted if counts else None
         grown = dict.fromkeys(backlog.freed, Resource())
         helped = helped_by_room(cluster, grown) if counts else set[str]()
-        by_quota = helped_by_quota(cluster, {}) if counts and known.quotas_moved else set[str]()
+        by_quota = helped_by_quota(cluster, known.moved) if counts else set[str]()
         others = known.due | helped | woken | helped_by_lapse(cluster, now) if counts else set[str]()
         self.due = others | by_quota
         self.by_quota_alone = {key for key in by_quota - others if now < known.entries[key].retry_at}
         self.lines = lines
         if known.turns or cluster.nodes.minding:
-            self.due.update(known.followers())  # equal jobs may fare differently: they are all tried
+            self.due.update(known.followers(self.entries))  # equal jobs may fare differently: they are all tried
         self._strayed = {key for key in self.due if self._is_elsewhere(key)}
         """Jobs that have changed, and are no longer equal to the jobs of the line in which they wait."""
         self.due.update([other for key in self._strayed if (other := self._heir(key))])
@@ -142,7 +142,7 @@ class BacklogView:
 
         `excess` returns what a queue holds beyond what it deserves.
         """
-        if not self.known.quotas_moved:
+        if not self.known.moved:
             return set()
         helped = self.known.by_quota.within_deserved(excess) - self.due
         self.due |= helped
@@ -167,10 +167,12 @@ class BacklogView:
             resources.add_to(released.setdefault(cluster.jobs[task.job].queue, {}), task.request)
         helped = set[str]()
         if any(placed.get(task) != node for task, node in self.known.claims.items()):
-            helped |= self.known.waiting_for(CLAIMS) | helped_by_quota(cluster, released) | set(self.known.followers())
+            helped |= self.known.waiting_for(CLAIMS) | helped_by_quota(cluster, {EVERY}, released)
         if freed:
-            helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed) | set(self.known.followers())
-            helped |= helped_by_quota(cluster, released)
+            helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed)
+            helped |= helped_by_quota(cluster, released.keys(), released)
+        if helped or freed:  # a first job may have been tried before the room came, and its followers would be after it
+            helped.update(self.known.followers(helped | self.awake))
         helped = {key for key in helped - self.awake if self.entries[key].not_before <= self.now}
         return helped if freed else helped | self._skipped_too_early
 

@@ -35,8 +35,8 @@ class ChangeListener:
         """Whether reports about pods matter now; preparing them costs time."""
         return False
 
-    def report(self, topic: str) -> None:
-        """Report a change of this topic."""
+    def report(self, topic: str, queue: str = "") -> None:
+        """Report a change of this topic; `queue`: the only queue whose quota it concerns, if that is known."""
 
     def report_all(self) -> None:
         """Report a change that could alter any decision."""

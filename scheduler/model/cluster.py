@@ -286,17 +286,24 @@ class Cluster(AuxiliaryObjects):
             self.costly.add(job.key)
         before, phase = job.group, job.phase
         job.describe(group, self.priority_of(group.spec.priority_class_name), minimum, created)
-        goes_on = before is not None and before.spec == group.spec and reserves_as_before(job, phase)
-        self._regrouped(job.key, helps=before is not None and not goes_on)
+        is_same = before is not None and before.spec == group.spec
+        goes_on = is_same and reserves_as_before(job, phase)
+        self._regrouped(job.key, job.queue if is_same else "", helps=before is not None and not goes_on)
 
-    def _regrouped(self, key: str, *, helps: bool = True) -> None:
-        """Report a PodGroup that was added, deleted or changed; `helps`: it may request less, or be served later."""
+    def _regrouped(self, key: str, queue: str = "", *, helps: bool = True) -> None:
+        """Report a PodGroup that was added, deleted or changed.
+
+        Args:
+            key: Its job.
+            queue: The only queue that it concerns; empty if it may concern others.
+            helps: It may request less, or be served later.
+        """
         self.version += 1
         self._sums.changed(key)
         self.listener.report_job(key)
         if helps:
-            self.listener.report(GROUPS)
-            self.listener.report(CLAIMS)
+            self.listener.report(GROUPS, queue)
+            self.listener.report(CLAIMS, queue)
 
     def _end(self, job: Job) -> None:
         del self.jobs[job.key]
@@ -306,9 +313,9 @@ class Cluster(AuxiliaryObjects):
     def delete_podgroup(self, key: str) -> None:
         job = self.jobs.get(key)
         if job is not None and job.group is not None:
-            job.group = None
-            self._regrouped(key)
-            self.listener.report(FREED)
+            queue, job.group = job.queue, None
+            self._regrouped(key, queue)
+            self.listener.report(FREED, queue)
             if not job.tasks:
                 self._end(job)
 

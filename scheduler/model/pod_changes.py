@@ -59,20 +59,20 @@ def report_pod(
         listener.report_job(key)
     listener.report_task(task.key)
     if before is not None and (is_other or (now != before and (now is None or not before.goes_on(now)))):
-        _report_freed(listener, before, now)
+        _report_freed(listener, before, now, "" if job is None or before.job != job.key else job.queue)
     if now is None:
         return
     if now.holds and (is_other or before is None or before.node != now.node):
-        listener.report(PLACED)
+        listener.report(PLACED, "" if job is None else job.queue)
         if job is not None:
             listener.report(f"{PLACED}:{job.queue}")
     if now.status is TaskStatus.RUNNING:
         listener.report(RUNNING)
 
 
-def _report_freed(listener: ChangeListener, before: PodState, now: PodState | None) -> None:
-    """Report what a pod held or requested and does no longer."""
+def _report_freed(listener: ChangeListener, before: PodState, now: PodState | None, queue: str) -> None:
+    """Report what a pod of a queue held or requested and does no longer."""
     listener.report_capacity(before.node)
     listener.report_capacity(before.nominated)
     if before.holds or now is None or now.is_done:
-        listener.report(FREED)
+        listener.report(FREED, queue)

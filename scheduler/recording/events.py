@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..backlog.backlog import backlog_of
+from ..backlog.backlog import EVERY, backlog_of
 from ..backlog.entries import Waiting
 from ..framework.decisions import Decisions
 from ..framework.work import UNLIMITED, Budget
@@ -96,6 +96,8 @@ class Remembered(msgspec.Struct, tag="remembered"):
     claims: dict[str, str]
     lapses: dict[str, float] = {}
     quotas_moved: bool = False
+    """Whether any quota moved, in recordings that do not say which."""
+    moved: list[str] = []
 
 
 class Started(msgspec.Struct, tag="started"):
@@ -165,7 +167,7 @@ def apply_input(cluster: Cluster, given: Input) -> None:
                 turns=given.turns,
                 claims=given.claims,
                 lapses=given.lapses,
-                quotas_moved=given.quotas_moved,
+                moved=[*given.moved, *([EVERY] if given.quotas_moved else ())],
             )
 
 

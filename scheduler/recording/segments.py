@@ -149,7 +149,7 @@ def remembered(backlog: Backlog) -> Remembered:
         backlog.turns,
         backlog.claims,
         backlog.lapses,
-        backlog.quotas_moved,
+        moved=sorted(backlog.moved),
     )
 
 
