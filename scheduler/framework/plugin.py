@@ -59,6 +59,8 @@ class Plugin:
     """
     serves_by_priority: ClassVar[bool] = False
     """Whether the plugin orders jobs by priority."""
+    orders_by_job_alone: ClassVar[bool] = False
+    """Whether `job_order` returns the same for a job until the job itself changes."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -117,6 +119,8 @@ class OpenedPlugins:
                 plugin = self.by_name[option.name] = classes[option.name](option)
                 self.hooks.add(number, option, plugin, plugin.hooks)
         self.lines = self._line_rule()
+        orders = (self.by_name[entry.plugin] for entry in self.hooks.job_order.entries)
+        self.orders_by_job_alone = all(plugin.orders_by_job_alone for plugin in orders)
 
     def _line_rule(self) -> LineRule:
         """Return which waiting jobs share a line under the policy."""

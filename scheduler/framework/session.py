@@ -97,6 +97,7 @@ class Session:
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
         self.hooks, self.plugins = opened.hooks, opened.by_name
+        self._orders_by_job_alone = opened.orders_by_job_alone
         self.placement = Placement(cluster, self.hooks, self.work.spend)
         self.nominations = Nominations(self)
         self._own: dict[object, object] = {}
@@ -160,6 +161,11 @@ class Session:
     def reserving(self) -> list[Job]:
         """Return the jobs that may have a reservation for capacity that they do not hold, by key."""
         return self._served(self.sums.reserving)
+
+    @property
+    def is_order_of_state(self) -> bool:
+        """Whether jobs are served now in an order that holds in later cycles too, until one of them changes."""
+        return self._orders_by_job_alone and not self.changes.entries and self.jobs is self.cluster.jobs
 
     def by_queue(self) -> dict[str, QueueSums]:
         """Return the sums of what the jobs of each queue hold, request and reserve."""

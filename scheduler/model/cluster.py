@@ -358,7 +358,9 @@ class Cluster(AuxiliaryObjects):
         for job in self.jobs.values():
             if job.group is not None:
                 before, job.priority = job.priority, self.priority_of(job.group.spec.priority_class_name)
-                is_other = is_other or job.priority != before
+                if job.priority != before:
+                    is_other = True
+                    self._sums.changed(job.key)  # it is ranked anew among the reservations
         if is_other:
             self._changed()
         else:

@@ -55,6 +55,7 @@ class Gang(
     name = "gang"
     judges_equals_alike = True
     judges_priorities_alike = True
+    orders_by_job_alone = True
 
     def open(self, session: Session) -> None:
         self._groups = session.own(SubGroups)

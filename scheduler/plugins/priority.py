@@ -18,6 +18,7 @@ class Priority(Plugin, JobOrder, JobOutranks, TaskOrder, JobStarving, Preemptabl
     name = "priority"
     judges_equals_alike = True
     judges_priorities_alike = True
+    orders_by_job_alone = True
     serves_by_priority = True
 
     def open(self, session: Session) -> None:

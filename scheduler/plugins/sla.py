@@ -25,6 +25,7 @@ class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
 
     name = "sla"
     judges_equals_alike = True
+    orders_by_job_alone = True
     arguments: ClassVar = {
         WAITING_TIME: Argument(
             DURATION,

@@ -14,14 +14,15 @@ from ...model.job import Job, PodGroupPhase
 from ...model.resources import UNLIMITED, Limit, Limits
 from ...policy.hooks import Vote
 from ...reasons import QueueLimit
-from .admission_backlog import Uncovered, WaitingReservations
+from .admission_backlog import Ranked, Uncovered, WaitingReservations
 from .attributes import Counting, QueueAttributes, QueueAttributesTable
 
 
 class Admission:
     """Reservations of one cycle, and the votes on waiting jobs.
 
-    `factor` multiplies the limits (capacity-card's `overCommitFactor`); `limit_name` is the limits' name in reasons.
+    `ranks` keeps the ranks of waiting jobs for later cycles. `factor` multiplies the limits (capacity-card's
+    `overCommitFactor`); `limit_name` is the limits' name in reasons.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Admission:
         session: Session,
         queue_attributes: QueueAttributesTable,
         counting: Counting,
+        ranks: dict[str, Ranked],
         *,
         factor: float = 1.0,
         limit_name: str,
@@ -47,7 +49,7 @@ class Admission:
             for attributes in queue_attributes
         }
         self._limit_name = limit_name
-        self._waiting = WaitingReservations(session, session.sums.waiting if counting.in_requests else {})
+        self._waiting = WaitingReservations(session, session.sums.waiting if counting.in_requests else {}, ranks)
         self._uncovered = Uncovered(
             session, lambda queue: [one.name for one in queue_attributes.by_name[queue].ancestors]
         )

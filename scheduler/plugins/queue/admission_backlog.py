@@ -1,13 +1,15 @@
 """Reservations of admitted jobs that wait, in serving order and by namespace.
 
-Jobs are ranked once a cycle, when the first result is computed; admission does not change their order.
+Jobs are ranked once a cycle, when the first result is computed; admission does not change their order. A queue whose
+waiting jobs are those of an earlier cycle, unchanged, keeps its ranks.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from operator import is_, itemgetter
 from typing import Any
 
 from ...backlog.reservations import requested
@@ -18,18 +20,46 @@ from ...model.reserving import Measure
 from ...model.resources import Resource
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The waiting jobs of a queue, in serving order.
+
+    Attributes:
+        basis: The reservations as the state has them. A job that changes gets another one, even if it is equal.
+        keys: The positions of the jobs.
+        reserved: Their reservations.
+        sums: The sums of the last 0, 1, 2 … of these, as far as any was asked for.
+    """
+
+    basis: list[Resource]
+    keys: list[Any]
+    reserved: list[Resource]
+    sums: list[Resource]
+
+    def rests_on(self, known: Collection[Resource]) -> bool:
+        """Whether the state has the same reservations, of jobs that have not changed."""
+        return len(known) == len(self.basis) and all(map(is_, known, self.basis))
+
+
 class WaitingReservations:
     """The admitted jobs of each queue that wait for room, and the reservation of each.
 
-    `known` are those that the sums of the state contain (`Sums.waiting`).
+    Args:
+        session: The session.
+        known: Those that the sums of the state contain (`Sums.waiting`).
+        ranks: The ranks by queue, if they are kept for later cycles.
     """
 
-    def __init__(self, session: Session, known: Mapping[str, Mapping[str, Resource]]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        known: Mapping[str, Mapping[str, Resource]],
+        ranks: dict[str, Ranked] | None = None,
+    ) -> None:
         self._session, self._hooks = session, session.hooks
-        self._known = known
+        self._known, self._ranks = known, ranks
         self._more: dict[str, list[tuple[Job, Resource]]] = {}
-        self._ranked: dict[str, tuple[list[Any], list[Resource], list[Resource]]] = {}
-        """Queue → keys and reservations in serving order, and the sums of the last 0, 1, 2 … reservations."""
+        self._ranked: dict[str, Ranked] = {}
 
     def add(self, job: Job, reserved: Resource) -> None:
         """Add the reservation of a waiting job. All must be added before the first call of `behind`."""
@@ -38,20 +68,29 @@ class WaitingReservations:
     def behind(self, job: Job) -> Resource:
         """Return the sum of reservations of jobs of the same queue that are served after `job`."""
         if job.queue not in self._ranked:
-            self._ranked[job.queue] = self._rank(job.queue)
-        keys, reserved, sums = self._ranked[job.queue]
+            self._ranked[job.queue] = self._ranks_of(job.queue)
+        ranked = self._ranked[job.queue]
+        keys, sums = ranked.keys, ranked.sums
         number = len(keys) - bisect.bisect_right(keys, self._hooks.job_key(job))
         while len(sums) <= number:
-            sums.append(resources.plus(sums[-1], reserved[-len(sums)]))
+            sums.append(resources.plus(sums[-1], ranked.reserved[-len(sums)]))
         return sums[number]
 
-    def _rank(self, queue: str) -> tuple[list[Any], list[Resource], list[Resource]]:
+    def _ranks_of(self, queue: str) -> Ranked:
+        if self._ranks is None or queue in self._more or not self._session.is_order_of_state:
+            return self._rank(queue)
+        known = self._ranks.get(queue)
+        if known is None or not known.rests_on(self._known.get(queue, {}).values()):
+            known = self._ranks[queue] = self._rank(queue)
+        return known
+
+    def _rank(self, queue: str) -> Ranked:
         jobs, known = self._session.jobs, self._known.get(queue, {})
         waiting = [(jobs[key], reserved) for key, reserved in known.items() if key in jobs]
         waiting += self._more.get(queue, ())
         keys = self._hooks.job_keys([job for job, _ in waiting])
         ranked = sorted(zip(keys, [reserved for _, reserved in waiting], strict=True), key=itemgetter(0))
-        return [key for key, _ in ranked], [reserved for _, reserved in ranked], [{}]
+        return Ranked(list(known.values()), [key for key, _ in ranked], [reserved for _, reserved in ranked], [{}])
 
 
 class Uncovered:

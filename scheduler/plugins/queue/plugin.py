@@ -31,6 +31,7 @@ from ...policy.hooks import (
 )
 from ...reasons import Protected, ProtectedBy, Protection, QueueBroken, QueueClosed, QueueLimit, UnschedulableReason
 from .admission import Admission
+from .admission_backlog import Ranked
 from .attributes import QueueAttributes, QueueAttributesTable, without_pods
 
 
@@ -55,6 +56,8 @@ class QueuePlugin(
     """Whether the limits of queues follow from queues and nodes alone; those at admission always do."""
     _table: QueueAttributesTable | None = None
     queue_attributes: QueueAttributesTable
+    _ranks: dict[str, Ranked]
+    """The waiting jobs of each queue as they were ranked last."""
 
     def open(self, session: Session) -> None:
         """Fill the attributes of all queues; those of the last cycle are kept where they rest on the same."""
@@ -62,10 +65,16 @@ class QueuePlugin(
         if self._table is None or not self._table.rests_on(session):
             self._table = self.queue_attributes = QueueAttributesTable(session, self)
             self.arrange()
+            self._ranks = {}
         self.queue_attributes.open(session)
         self.divide()
         self.admission = Admission(
-            session, self.queue_attributes, self, factor=self.admission_factor, limit_name=self.admission_name
+            session,
+            self.queue_attributes,
+            self,
+            self._ranks,
+            factor=self.admission_factor,
+            limit_name=self.admission_name,
         )
         self.publish()
 
