@@ -14,7 +14,7 @@ POLICY = """
 actions: "enqueue, allocate"
 tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]}]
 """
-NOWHERE = {"pod": {"spec": {"nodeSelector": {"zone": "none"}}}}
+NOWHERE = {"spec": {"nodeSelector": {"zone": "none"}}}
 
 
 def full_queue() -> World:
