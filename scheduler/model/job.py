@@ -150,8 +150,7 @@ class Job:
                 alike.setdefault(task.shape, []).append(task)
             known = {}
             for tasks in alike.values():
-                for name, amount in tasks[0].request.items():
-                    known[name] = known.get(name, 0) + amount * len(tasks)
+                _count(known, tasks[0].request, len(tasks))
             self._pending_request = known
         return known
 
@@ -189,7 +188,7 @@ class Job:
                 _count(self.allocated, task.request, 1)
                 self._holding = None
         elif status is TaskStatus.PENDING:
-            self._pending_request = self._waiting_shapes = self._kind = self._kind_of_any_priority = None
+            self._forget_waiting(task, 1)
             self.undemanding += task.best_effort and not task.gated
 
     def _leave(self, task: Task, status: TaskStatus) -> None:
@@ -200,8 +199,15 @@ class Job:
                 _count(self.allocated, task.request, -1)
                 self._holding = None
         elif status is TaskStatus.PENDING:
-            self._pending_request = self._waiting_shapes = self._kind = self._kind_of_any_priority = None
+            self._forget_waiting(task, -1)
             self.undemanding -= task.best_effort and not task.gated
+
+    def _forget_waiting(self, task: Task, sign: int) -> None:
+        """Forget what rests on the pending tasks, of which one came or went; their sum is brought up to date."""
+        self._waiting_shapes = self._kind = self._kind_of_any_priority = None
+        if self._pending_request is not None:
+            self._pending_request = dict(self._pending_request)  # others may have the one that was
+            _count(self._pending_request, task.request, sign)
 
     def count(self, statuses: Statuses) -> int:
         """Return the number of tasks with one of `statuses` (a union of flags)."""

@@ -84,10 +84,15 @@ class Pricing:
 
     def lacking(self, task: Task, rows: Sequence[int]) -> Iterator[tuple[Amounts, list[int]]]:
         """Yield what each node lacks for the task after all releasing tasks have left, and in which dimensions."""
-        nodes = self._nodes
-        left = nodes.idle[rows] + nodes.releasing[rows] - nodes.pipelined[rows]
-        needed = nodes.needed(task)
-        for lacking in np.where(needed, needed - left, 0).tolist():
+        nodes, needed = self._nodes, self._nodes.needed(task)
+        if len(rows) == 1:  # at every eviction: a third of the cost of the same with arrays
+            row = rows[0]
+            left = (nodes.idle[row] + nodes.releasing[row] - nodes.pipelined[row]).tolist()
+            found = [[need and need - have for need, have in zip(needed.tolist(), left, strict=True)]]
+        else:
+            lefts = nodes.idle[rows] + nodes.releasing[rows] - nodes.pipelined[rows]
+            found = np.where(needed, needed - lefts, 0).tolist()
+        for lacking in found:
             columns = [column for column, amount in enumerate(lacking) if amount > 0]
             yield tuple([lacking[column] for column in columns]), columns
 

@@ -16,6 +16,8 @@ from ..framework.session import Session
 from ..model.task import Task
 
 Cost = tuple[Any, ...]
+FEW = 4
+"""Up to so many nodes are priced at once: most of them are asked for."""
 BOUND, FLOOR = -1, -2
 """What an entry of a heap holds instead of an exact price, which holds the number of changes at which it was exact."""
 
@@ -44,7 +46,7 @@ class NodeCostQueue:
         self._seen = len(self._touched)
 
     def refresh(self, prices: Prices, *, again: bool) -> None:
-        """Take in the floors of nodes that have changed; with `again`, also of the nodes that were dropped."""
+        """Take in the nodes that have changed, many of them by their floors; with `again`, also those dropped."""
         self._prices = prices
         changed = self._unseen | (self._rows & set(self._touched[self._seen :]))
         if again:
@@ -53,10 +55,11 @@ class NodeCostQueue:
         self._unseen = set()
         self.in_step()
         rows = sorted(changed)
-        for row, floor in zip(rows, prices.floors(self._task, rows), strict=True):
+        given, state = (prices.bounds, BOUND) if len(rows) <= FEW else (prices.floors, FLOOR)
+        for row, price in zip(rows, given(self._task, rows), strict=True):
             self._version[row] += 1
-            if floor is not None:
-                self._push(floor, row, FLOOR)
+            if price is not None:
+                self._push(price, row, state)
 
     def drop(self, row: int) -> None:
         """Drop a node that cannot make room for this request until something changes on it."""

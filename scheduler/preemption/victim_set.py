@@ -9,7 +9,7 @@ Pure arithmetic on options that are all permitted; this module knows no votes, q
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -150,7 +150,7 @@ class VictimSet:
     def __init__(self, lacking: Amounts, options: Iterable[VictimOption] = ()) -> None:
         self._lacking = lacking
         self._freed = [0] * len(lacking)
-        self._taken: Counter[Any] = Counter()
+        self._taken: defaultdict[Any, int] = defaultdict(int)
         self.options: list[VictimOption] = []
         for option in options:
             self._count(option, 1)

@@ -39,6 +39,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         self._preemptor: Task | None = None
         self._gang: Resource = {}
         """The amounts that the preemptor's job still needs to start."""
+        self._gang_basis: tuple[Task | None, int, Resource] = (None, 0, {})
         self._denials_of_preemptor: dict[Hashable, Protection | None] = {}
         super().open(session)
 
@@ -84,7 +85,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
             self._denials_at, self._preemptor = self.queue_attributes.version, None
         if self._preemptor is not preemptor:
             self._preemptor = preemptor
-            self._gang = self._gang_of(preemptor)
+            self._gang = self._gang_of(preemptor, self._gang)
             key_of_preemptor = (taker.name, preemptor.shape, tuple(self._gang.items()), preemptor.preemptable)
             self._denials_of_preemptor = self._denials.setdefault(key_of_preemptor, {})
         key: Hashable = (giver.name, unit[0].shape)
@@ -115,13 +116,19 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
             return None
         return OfNoUse()
 
-    def _gang_of(self, preemptor: Task) -> Resource:
-        """Return what the preemptor's job still needs to start: as many such tasks, at most what its pods request."""
-        job, amount = self.session.jobs[preemptor.job], self.queue_attributes.amount(preemptor)
-        count = max(job.lacking, 1)
+    def _gang_of(self, preemptor: Task, known: Resource) -> Resource:
+        """Return what the preemptor's job still needs to start: as many such tasks, at most what its pods request.
+
+        Each eviction asks for it; `known` is the last answer, which holds as long as nothing of the job moves.
+        """
+        job, before = self.session.jobs[preemptor.job], self._gang_basis
+        count, waiting = max(job.lacking, 1), job.pending_request
+        self._gang_basis = (preemptor, count, waiting)
+        if preemptor is before[0] and count == before[1] and waiting is before[2]:
+            return known
+        amount = self.queue_attributes.amount(preemptor)
         if count == 1 or not self.in_requests:
             return {name: value * count for name, value in amount.items()}
-        waiting = job.pending_request
         return {name: max(min(value * count, waiting.get(name, 0)), value) for name, value in amount.items()}
 
     def _ping_pong(
