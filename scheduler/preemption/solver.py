@@ -65,16 +65,16 @@ class Solver:
         is_allocatable = self._allocatable(task)
         if not is_allocatable:
             self._quota_bound.read_limits(task)
-        if is_allocatable or (self._has_room(task) and self._free_quota(task)):
-            node = self._session.placement.best(task, future=True)
+        node = self._session.placement.best(task, future=True)
+        if node is not None and (is_allocatable or self._free_quota(task)):
+            # A node that has room without the victims of the quota: none of them has to leave for room.
+            if not self._admits(task, node):
+                node = self._session.placement.best(task, future=True)
             if node is not None:
                 self._settle(task, node, before)
                 return True
         self._rollback(savepoint, before)
         return self._make_room(task)
-
-    def _has_room(self, task: Task) -> bool:
-        return self._session.placement.best(task, future=True) is not None
 
     def _allocatable(self, task: Task) -> bool:
         return self._session.hooks.allocatable(self._request.queue, task)

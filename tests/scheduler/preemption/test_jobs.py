@@ -54,3 +54,26 @@ def test_a_job_that_waits_for_the_reason_of_an_equal_one_is_told_of_its_own_task
     refusals = world.cycle().refusals
     named = {job: [why.task for why in refusals[job].items if isinstance(why, NoVictims)] for job in refusals}
     assert named == {"t/one": ["t/one-0"], "t/two": ["t/two-0"]}
+
+
+def test_a_job_that_lacks_only_quota_gets_a_node_that_has_room_already() -> None:
+    """The victim of lower priority frees too little quota; its room is not needed either."""
+    policy = """
+actions: "allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: predicates}, {name: capacity}, {name: binpack}]
+"""
+    world = World(policy_of(policy))
+    world.load(
+        {
+            "nodes": [{"name": "n1", "has": "5 cpu"}, {"name": "n2", "has": "5 cpu"}],
+            "queues": [{"name": "team", "capability": "6 cpu"}],
+            "jobs": [
+                {"name": "base", "queue": "team", "priority": 9, "tasks": "1 x 3 cpu running on n1"},
+                {"name": "small", "queue": "team", "priority": 1, "tasks": "1 x 1 cpu running on n1"},
+                {"name": "large", "queue": "team", "priority": 2, "tasks": "1 x 2 cpu running on n2"},
+                {"name": "fixes", "queue": "team", "priority": 9, "tasks": "1 x 2 cpu", "phase": "Inqueue"},
+            ],
+        }
+    )
+    assert [eviction.task for eviction in world.cycle().evictions] == ["t/large-0"]
