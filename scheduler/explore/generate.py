@@ -32,13 +32,14 @@ from ..incident.case import (
     map_work,
 )
 from ..incident.play import policy_of
-from .policies import draw_policy
+from .contention import QUEUES, contended
+from .policies import draw_evicting, draw_policy
+from .quotas import at_least, at_most, within_parents
 from .vocabulary import EVERYTHING, Vocabulary, limited
 
 GPU = "nvidia.com/gpu"
 _SPACES: tuple[tuple[str, ...], ...] = (("cpu",), ("cpu",), (GPU,), (GPU,), ("cpu", GPU))
 _CLASSES = (PriorityClass("low", 10), PriorityClass("high", 100))
-_QUEUES = ("chat", "imaging", "research", "speech", "training")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,8 @@ class _Generator:
         plugin = policy_of(policy).plugin("capacity")
         if random.random() < 0.25:  # equal jobs show the order in which they are served and evicted
             self._shape = random.choice((1, 1, 2)), self.amount(1, 3)
-        elif random.random() < 0.3:
-            return self._contended(policy)
+        elif random.random() < 0.5:
+            return self._contended()
         self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2, 2, 3, 4)) + 1))
         self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
         jobs = [self.work(f"train-{number}") for number in range(1, random.randint(2, 8) + 1)]
@@ -98,53 +99,12 @@ class _Generator:
             case = _with_change(random, case, self)
         return case
 
-    def _contended(self, policy: str) -> Case:
-        """Draw a case in which jobs of a queue fill the nodes, and later jobs have a claim, by share or by priority."""
-        random, classes = self._random, _CLASSES if self._has_classes else ()
-        self._shape = 1, amounts((name, random.choice((1, 1, 2)) * 1000) for name in self._space)
-        self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2)) + 1))
-        names = sorted(random.sample(_QUEUES, random.choice((1, 2, 2, 3, 4))))
-        total = {name: sum(dict(node.has)[name] for node in self._nodes) // 1000 for name in self._space}
-        share = amounts((name, max(amount // len(names), 1) * 1000) for name, amount in total.items())
-        plugin = policy_of(policy).plugin("capacity")
-        is_tree = len(names) > 2 and plugin is not None and plugin.enabled("enableHierarchy") and random.random() < 0.7
-        queues = [self._contender(name, share if random.random() < 0.8 else ()) for name in names]
-        if is_tree:  # two siblings, and cousins
-            queues[1:3] = [replace(queue, parent=names[0]) for queue in queues[1:3]]
-        self._queues = tuple(_within_parents(queues))
-        leaves = names[1:] if is_tree else names
-        lenders = random.sample(leaves, min(random.choice((1, 1, 2)), len(leaves)))
-        jobs = [replace(self.work(f"train-{number}"), preemptable=True) for number in range(1, random.randint(5, 9))]
-        jobs = [replace(job, queue=random.choice(leaves)) if is_tree else job for job in jobs]
-        if random.random() < 0.4:
-            jobs = [self._with_spare_pods(job) for job in jobs]
-        early, together = random.randint(2, len(jobs) - 1), random.choice((1, 1, 2, 3))
-        late = [self._larger(replace(job, priority=job.priority and "high")) for job in jobs[early:]]
-        steps = [Submit((replace(job, queue=random.choice(lenders)),)) for job in jobs[:early]]
-        steps += [Submit(tuple(late[at : at + together])) for at in range(0, len(late), together)]
-        case = Case(policy, self._nodes, self._queues, classes, (), tuple(steps))
+    def _contended(self) -> Case:
+        random = self._random
+        policy = draw_evicting(random, self._policies, may_change=self._may.has_policy_files)
+        case = contended(random, policy, self._space, _CLASSES if self._has_classes else ())
+        self._nodes, self._queues = case.nodes, case.queues
         return _with_change(random, case, self) if random.random() < 0.4 else case
-
-    def _contender(self, name: str, share: Amounts) -> Queue:
-        random, one = self._random, amounts((name, 1000) for name, _ in share)
-        return Queue(
-            name,
-            weight=random.choice((1, 1, 2, 3)),
-            priority=random.choice((0, 0, 0, 1)),
-            capability=amounts((name, amount + 1000) for name, amount in share) if random.random() < 0.1 else (),
-            deserved=share,
-            guarantee=one if random.random() < 0.1 else (),
-            reclaimable=random.random() < 0.9,
-        )
-
-    def _with_spare_pods(self, job: Work) -> Work:
-        pods = self._random.choice((1, 2, 3))
-        return replace(job, pods=pods, minimum=self._random.randint(1, pods))
-
-    def _larger(self, job: Work) -> Work:
-        """Return the job, or one of larger pods: they need the room of several others."""
-        times = self._random.choice((1, 1, 1, 2))
-        return replace(job, requests=amounts((name, amount * times) for name, amount in job.requests))
 
     def amount(self, least: int, most: int) -> Amounts:
         return amounts((name, self._random.randint(least, most) * 1000) for name in self._space)
@@ -175,11 +135,11 @@ class _Generator:
     def _drawn_queues(self, *, is_tree: bool) -> tuple[Queue, ...]:
         """Draw queues in the order of a walk: a parent comes before its children."""
         found: list[Queue] = []
-        for name in sorted(self._random.sample(_QUEUES, self._random.choice((1, 1, 2, 2, 3, 4, 5)))):
+        for name in sorted(self._random.sample(QUEUES, self._random.choice((1, 1, 2, 2, 3, 4, 5)))):
             above = [queue.name for queue in found if not queue.parent]
             parent = self._random.choice(above) if is_tree and above and self._random.random() < 0.6 else ""
             found.append(self.queue(name, parent))
-        return tuple(_within_parents(found))
+        return tuple(within_parents(found))
 
     def queue(self, name: str, parent: str) -> Queue:
         random = self._random
@@ -190,43 +150,11 @@ class _Generator:
             parent,
             random.choice((1, 1, 1, 2, 3)),
             random.choice((0, 0, 0, 1)),
-            capability=_at_least(self.amount(1, most), deserved) if random.random() < 0.3 else (),
+            capability=at_least(self.amount(1, most), deserved) if random.random() < 0.3 else (),
             deserved=deserved,
-            guarantee=_at_most(self.amount(0, max(most // 3, 1)), deserved) if random.random() < 0.2 else (),
+            guarantee=at_most(self.amount(0, max(most // 3, 1)), deserved) if random.random() < 0.2 else (),
             reclaimable=random.random() < 0.85,
         )
-
-
-def _at_least(given: Amounts, other: Amounts) -> Amounts:
-    least = dict(other)
-    return amounts((name, max(amount, least.get(name, 0))) for name, amount in given)
-
-
-def _at_most(given: Amounts, other: Amounts) -> Amounts:
-    most = dict(other)
-    return amounts((name, min(amount, most.get(name, amount))) for name, amount in given)
-
-
-def _within_parents(queues: list[Queue]) -> list[Queue]:
-    """Raise each parent's amounts to the sums of its children's: the scheduler refuses other trees."""
-    return [_covering(queue, [child for child in queues if child.parent == queue.name]) for queue in queues]
-
-
-def _covering(queue: Queue, children: list[Queue]) -> Queue:
-    deserved, guarantee = (_cover(getattr(queue, field), children, field) for field in ("deserved", "guarantee"))
-    if guarantee and deserved:
-        deserved = _at_least(deserved, guarantee)
-    capability = queue.capability
-    for least in (deserved, guarantee, *(child.capability for child in children)) if capability else ():
-        capability = _at_least(capability, least)
-    return replace(queue, deserved=deserved, guarantee=guarantee, capability=capability)
-
-
-def _cover(own: Amounts, children: list[Queue], field: str) -> Amounts:
-    promised: dict[str, int] = {}
-    for name, amount in (pair for child in children for pair in getattr(child, field)):
-        promised[name] = promised.get(name, 0) + amount
-    return _at_least(own or amounts((name, 0) for name in promised), amounts(promised.items()))
 
 
 # ------------------------------------------------------------------------------------------------------------ changes
@@ -266,7 +194,7 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
 
 def _in_order(queue: Queue, case: Case) -> Queue:
     """Return the queue such that a tree of the case keeps its order."""
-    return _within_parents([queue, *(other for other in case.queues if other.name != queue.name)])[0]
+    return within_parents([queue, *(other for other in case.queues if other.name != queue.name)])[0]
 
 
 def _changed(random: Random, parent: Case, given: Draw) -> Case:
@@ -291,5 +219,5 @@ def _changed(random: Random, parent: Case, given: Draw) -> Case:
             case 4 if case.queues:
                 queue = random.choice(case.queues)
                 case = map_queues(case, {queue.name: draw.queue(queue.name, queue.parent)})
-                case = replace(case, queues=tuple(_within_parents(list(case.queues))))
+                case = replace(case, queues=tuple(within_parents(list(case.queues))))
     return case

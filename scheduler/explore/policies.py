@@ -10,9 +10,11 @@ from typing import Any
 import yaml
 
 from .. import plugins as _plugins  # noqa: F401 - importing them declares their switches
+from ..incident.play import policy_of
 from ..lint.policy_rules import policy_findings
 from ..policy import schema
 from ..policy.loader import WRAPPER, PolicyError, read_document
+from ..policy.schema import EVICTING
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
 _KEPT = {"EnabledClusterOrder", "enabledAllocatable", "gang.enableJobPipelined", "priority.enableJobOrder"}
@@ -20,7 +22,32 @@ _KEPT = {"EnabledClusterOrder", "enabledAllocatable", "gang.enableJobPipelined",
 without which the policy itself wastes room or evictions (lint warns of them)."""
 _CHANGES = 200
 """Changes of each policy. Reading a policy costs as much as a scenario, so that scenarios share them."""
+_QUEUE_PLUGINS = ("capacity", "proportion")
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
+
+
+def draw_evicting(random: Random, policies: Mapping[str, str], *, may_change: bool) -> str:
+    """Return the text of a policy that evicts by amounts, weights or priorities, if there is one.
+
+    Policies that differ in actions and in the plugins of queues are drawn equally often, however many of each exist.
+    """
+    kinds: dict[tuple[object, ...], list[str]] = {}
+    for name, text in sorted(policies.items()):
+        if EVICTING.keys() & set(policy_of(text).actions) and policy_of(text).plugin("capacity-card") is None:
+            kinds.setdefault(_kind_of(text), []).append(name)
+    if not kinds:
+        return draw_policy(random, policies, may_change=may_change)
+    text = policies[random.choice(random.choice(list(kinds.values())))]
+    return text if random.random() < 0.7 or not may_change else _changed(text, random.randrange(_CHANGES))
+
+
+@lru_cache(4096)
+def _kind_of(text: str) -> tuple[object, ...]:
+    """Return what a policy decides by: its actions, its plugins of queues, and whether these form a tree."""
+    policy = policy_of(text)
+    plugins = [(name, policy.plugin(name)) for name in _QUEUE_PLUGINS]
+    found = [(name, plugin.enabled("enableHierarchy")) for name, plugin in plugins if plugin is not None]
+    return (policy.actions, *found)
 
 
 def draw_policy(random: Random, policies: Mapping[str, str], *, may_change: bool) -> str:
@@ -68,5 +95,7 @@ def _change(random: Random, document: dict[str, Any]) -> None:
         case 3:
             actions = [action.strip() for action in document["actions"].split(",")]
             action = random.choice(_ACTIONS)
-            kept = [other for other in actions if other != action] if action in actions else [*actions, action]
+            kept = [other for other in actions if other != action]
+            if action not in actions or random.random() < 0.5:  # added, or moved
+                kept.insert(random.randint(0, len(kept)), action)
             document["actions"] = ", ".join(kept if "allocate" in kept else actions)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ..incident.case import Case, Node, Submit, Work
-from ..incident.play import Story, play
+from ..incident.play import PAUSE, START, Story, play
 from ..incident.signature import reason_type
 from ..incident.simplify import rename
 from . import lasting, made, permitted, served
@@ -132,9 +132,9 @@ def _node_more(case: Case, story: Story) -> Iterator[Promise]:
     at, job = story.starts[0]
     most = max(case.nodes, key=lambda node: node.has)
     larger = replace(case, nodes=(*case.nodes, Node(_LAST, most.has)))
-    other = play(larger)
+    other = play(replace(larger, steps=case.steps[: int((at - START) // PAUSE)]))
     if not other.starts or other.starts[0][0] > at + 1e-6:
-        later = f"{other.starts[0][0] - at:g} s later" if other.starts else "never"
+        later = f"{other.starts[0][0] - at:g} s later" if other.starts else "in a later step"
         yield Promise("node-more", f"with a node more the first job starts {later}", larger, (f'"{job}" runs',))
 
 

@@ -1,0 +1,130 @@
+"""Draw a case in which work competes: early jobs fill the nodes, and later jobs have a claim, by share or by priority.
+
+1. Queues get shares of what the nodes have. In a tree, two siblings have a parent, and the others are their cousins.
+2. Early jobs of one or two queues, the lenders, fill the nodes. They may have more pods than their minimum.
+3. Later jobs claim room: those of other queues by share, or those of the same queues by their priority.
+
+In half of the cases all pods are equal, so that order alone decides who is served and who is evicted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from ..incident.case import Amounts, Case, Node, PriorityClass, Queue, Submit, Work, amounts
+from ..incident.play import policy_of
+from .quotas import within_parents
+
+QUEUES = ("chat", "imaging", "research", "speech", "training")
+_UNIT = 1000
+_MOST_EARLY, _MOST_LATE = 6, 4
+
+
+def contended(random: Random, policy: str, space: tuple[str, ...], classes: tuple[PriorityClass, ...]) -> Case:
+    """Draw a case under a policy that evicts.
+
+    Args:
+        random: The source of the draw.
+        policy: The text of the policy.
+        space: The dimensions that nodes have and pods request.
+        classes: The priority classes, or none.
+    """
+    actions, plugin = policy_of(policy).actions, policy_of(policy).plugin("capacity")
+    by_priority = "preempt" in actions and bool(classes) and ("reclaim" not in actions or random.random() < 0.5)
+    draw = _Contention(random, space, tuple(one.name for one in classes), by_priority=by_priority)
+    nodes = draw.nodes()
+    queues = draw.queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy") and random.random() < 0.8)
+    early, late = draw.early(), draw.late()
+    together = random.choice((1, 1, 2, 3))
+    steps = [Submit((job,)) for job in early]
+    steps += [Submit(tuple(late[at : at + together])) for at in range(0, len(late), together)]
+    return Case(policy, nodes, queues, classes, (), tuple(steps))
+
+
+class _Contention:
+    def __init__(self, random: Random, space: tuple[str, ...], classes: tuple[str, ...], *, by_priority: bool) -> None:
+        self._random, self._space, self._classes, self._by_priority = random, space, classes, by_priority
+        self._size = 1 if random.random() < 0.5 else random.choice((2, 2, 3))
+        """Units of an early pod. Where it is one, all pods are equal; else a later pod may need the room of several."""
+        self._has_spare_pods = random.random() < (0.4 if self._size == 1 else 0.8)
+        self._lenders: list[str] = []
+        self._claimants: list[str] = []
+        self._number = 0
+        self._room = 0
+        """Units that the nodes have, in the scarcest dimension."""
+
+    def nodes(self) -> tuple[Node, ...]:
+        sizes = [self._random.randint(self._size, 6) for _ in range(self._random.choice((1, 1, 2, 2, 3)))]
+        self._room = sum(sizes)
+        more = self._random.choice((0, 0, 1))
+        return tuple(
+            Node(f"n{number}", self._amounts([size, *[size + more] * (len(self._space) - 1)]))
+            for number, size in enumerate(sizes, 1)
+        )
+
+    def queues(self, *, is_tree: bool) -> tuple[Queue, ...]:
+        random = self._random
+        names = sorted(random.sample(QUEUES, random.choice((3, 4, 4, 5)) if is_tree else random.choice((1, 2, 2, 3))))
+        leaves = names[1:] if is_tree else names
+        self._lenders = random.sample(leaves, min(random.choice((1, 1, 2)), max(len(leaves) - 1, 1)))
+        if is_tree and len(leaves) > 2 and random.random() < 0.5:  # one sibling has a claim; the other one lends
+            self._lenders = random.sample((leaves[0], random.choice(leaves[2:])), 2)
+        self._claimants = [name for name in leaves if name not in self._lenders] or leaves
+        part = max(self._room // len(leaves), 1)
+        is_even = random.random() < 0.4
+        shares = {name: part if is_even else self._share(name, part) for name in names}
+        queues = [self._queue(name, share) for name, share in shares.items()]
+        if is_tree:  # two siblings, and cousins
+            queues[1:3] = [replace(queue, parent=names[0]) for queue in queues[1:3]]
+        return tuple(within_parents(queues))
+
+    def _share(self, name: str, part: int) -> int:
+        """Return the share of a queue in units: claimants deserve at least an equal part, and lenders any amount."""
+        return self._random.randint(0 if name in self._lenders else part, self._room)
+
+    def _queue(self, name: str, share: int) -> Queue:
+        random = self._random
+        return Queue(
+            name,
+            weight=random.choice((1, 1, 2, 3)),
+            priority=random.choice((0, 0, 0, 1)),
+            capability=self._amounts([share + 1] * len(self._space)) if random.random() < 0.1 else (),
+            deserved=self._amounts([share] * len(self._space)) if random.random() < 0.9 else (),
+            guarantee=self._amounts([min(share, 1)] * len(self._space)) if random.random() < 0.1 else (),
+            reclaimable=random.random() < 0.95,
+        )
+
+    def early(self) -> list[Work]:
+        """Draw jobs until they fill the nodes, or nearly so."""
+        jobs: list[Work] = []
+        held = self._random.choice((0, 0, self._size))
+        while held < self._room and len(jobs) < _MOST_EARLY:
+            jobs.append(self._job(self._lenders, ("low", "low", "", "high"), self._size))
+            held += jobs[-1].pods * jobs[-1].requests[0][1] // _UNIT
+        return jobs
+
+    def late(self) -> list[Work]:
+        random, jobs = self._random, list[Work]()
+        for _ in range(random.randint(1, _MOST_LATE)):
+            is_same = random.random() < (0.8 if self._by_priority else 0.2)
+            most = self._size if self._size == 1 or random.random() < 0.3 else 2 * self._size
+            size = random.randint(self._size, most)
+            jobs.append(self._job(self._lenders if is_same else self._claimants, ("high", "high", ""), size))
+        return jobs
+
+    def _job(self, queues: list[str], classes: tuple[str, ...], size: int) -> Work:
+        random = self._random
+        self._number += 1
+        pods = random.choice((1, 2, 3, 4)) if self._has_spare_pods else random.choice((1, 1, 1, 2))
+        return Work(
+            f"train-{self._number}",
+            random.choice(queues),
+            random.choice(classes) if self._classes else "",
+            pods,
+            random.randint(1, pods) if self._has_spare_pods else pods,
+            self._amounts([size] * len(self._space)),
+        )
+
+    def _amounts(self, units: list[int]) -> Amounts:
+        return amounts((name, number * _UNIT) for name, number in zip(self._space, units, strict=True))

@@ -1,0 +1,41 @@
+"""Make the amounts of queues consistent: a tree's parents cover their children."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..incident.case import Amounts, Queue, amounts
+
+
+def at_least(given: Amounts, other: Amounts) -> Amounts:
+    """Return amounts, none of which is less than the other's."""
+    least = dict(other)
+    return amounts((name, max(amount, least.get(name, 0))) for name, amount in given)
+
+
+def at_most(given: Amounts, other: Amounts) -> Amounts:
+    """Return amounts, none of which exceeds the other's where that has one."""
+    most = dict(other)
+    return amounts((name, min(amount, most.get(name, amount))) for name, amount in given)
+
+
+def within_parents(queues: list[Queue]) -> list[Queue]:
+    """Raise each parent's amounts to the sums of its children's: the scheduler refuses other trees."""
+    return [_covering(queue, [child for child in queues if child.parent == queue.name]) for queue in queues]
+
+
+def _covering(queue: Queue, children: list[Queue]) -> Queue:
+    deserved, guarantee = (_cover(getattr(queue, field), children, field) for field in ("deserved", "guarantee"))
+    if guarantee and deserved:
+        deserved = at_least(deserved, guarantee)
+    capability = queue.capability
+    for least in (deserved, guarantee, *(child.capability for child in children)) if capability else ():
+        capability = at_least(capability, least)
+    return replace(queue, deserved=deserved, guarantee=guarantee, capability=capability)
+
+
+def _cover(own: Amounts, children: list[Queue], field: str) -> Amounts:
+    promised: dict[str, int] = {}
+    for name, amount in (pair for child in children for pair in getattr(child, field)):
+        promised[name] = promised.get(name, 0) + amount
+    return at_least(own or amounts((name, 0) for name in promised), amounts(promised.items()))
