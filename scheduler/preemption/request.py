@@ -98,7 +98,7 @@ class PreemptionRequest:
 
 
 def starving_jobs(session: Session) -> list[Job]:
-    """Return admitted, valid jobs with waiting tasks that the plugins call starving."""
+    """Return admitted, schedulable jobs with waiting tasks that the plugins call starving."""
     hooks = session.hooks
     return [
         job
@@ -106,5 +106,5 @@ def starving_jobs(session: Session) -> list[Job]:
         if job.by_status.get(TaskStatus.PENDING)
         and not session.is_pending(job)
         and hooks.job_starving(job)
-        and hooks.job_valid(job) is None
+        and session.is_schedulable(job)
     ]
