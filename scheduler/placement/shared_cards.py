@@ -119,11 +119,11 @@ class SharedCards:
         if sign < 0 or task.cards is None or node is None or task.assigned or task.pod.spec.node_name:
             return
         question, future = self._ask(task), task.status is TaskStatus.PIPELINED
-        where, former = self._chosen.get(task.uid, ("", ()))
+        where, former = self._chosen.pop(task.uid, ("", ()))  # the task itself, on its node already, must not count
         named = {share.card for part in former for share in part} if where == task.node else set[str]()
         found = self.find(question, node, future=future, among=named)[0] if named else None
         if found is None:
-            found = self.find(question, node, future=future)[0]
+            found = self.find(question, node, future=future)[0] or (former if named else None)
         if found is not None:
             self._chosen[task.uid] = task.node, found
 
