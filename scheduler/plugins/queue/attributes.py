@@ -6,7 +6,7 @@ has to sum up changes itself. `pods` is no quota and is in no amount here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ...backlog.reservations import requested
@@ -158,11 +158,13 @@ class QueueAttributesTable:
         """Return what the task counts in its queue."""
         if self._counted and (counted := self._counted.get(task.key)) is not None:
             return counted
-        known = self._amounts.get(task.shape)
+        # A pod may be on a node that it would not get now: it was placed under another policy.
+        key: Hashable = task.shape if self._counting.in_requests else (task.shape, task.node)
+        known = self._amounts.get(key)
         if known is None:
             known = self._counting.measure(task)
             if not self._counting.varies(task):
-                self._amounts[task.shape] = known
+                self._amounts[key] = known
         return known
 
     def held(self, job: Job) -> Resource:
@@ -176,7 +178,7 @@ class QueueAttributesTable:
     def open(self, session: Session) -> None:
         """Add what jobs hold, request and have reserved, and follow the session's changes from now on."""
         self.session = session
-        self._amounts: dict[bytes, Resource] = {}
+        self._amounts: dict[Hashable, Resource] = {}
         self._counted: dict[str, Resource] = {}
         """The amounts by which placed tasks were counted, for tasks that count by their node."""
         by_queue = self._in_requests() if self._counting.in_requests else self._measured()
