@@ -5,9 +5,10 @@ The cards of a pod are those of its annotations at the time of its bind, as the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..api.kinds import Kind
+from ..observe.history import Object
 from ..observe.shared_cards import Card, Part, cards_of, cards_requested, parts_of
 from .ledger import Act, Ledger, Violation
 from .rules import Rules
@@ -37,6 +38,14 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         for name in sorted(named & cards.keys()):
             for over in _beyond(cards[name], held[name]):
                 yield Violation(NAME, act.time, act.name, f"card {name} of {act.node} then has {over}")
+
+
+def exceeded(node: Object, pods: Iterable[Object]) -> bool:
+    """Whether pods hold more of a card of their node than it has."""
+    cards, held = cards_of(node), dict[str, list[Part]]()
+    for part in (part for pod in pods if cards_requested(pod) for part in parts_of(pod)):
+        held.setdefault(part.card, []).append(part)
+    return any(any(_beyond(cards[name], parts)) for name, parts in held.items() if name in cards)
 
 
 def _held(ledger: Ledger, act: Act, cards: dict[str, Card]) -> dict[str, list[Part]]:

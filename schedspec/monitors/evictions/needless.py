@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...api.kinds import Kind
-from .. import amounts
+from .. import amounts, shared_cards
 from ..amounts import NONE, Amounts
 from ..gangs import SWITCHES
 from ..ledger import Act, Ledger, Violation, group_of, is_leaving, taken
@@ -78,9 +78,11 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
         and pod["metadata"]["name"] not in pod_names
     ]
     later = [bind.pod for bind in _still_to_come(ledger, act, end) if bind.node == act.node]
-    with_it = taken([*there, *later, *(member.pod for member in here)])
+    together = [*there, *later, *(member.pod for member in here)]
     has = amounts.parse(node.get("status", {}).get("allocatable"))
-    return is_within(with_it, has) and not _above_quota(ledger, act, end, unit, rules)
+    if not is_within(taken(together), has) or shared_cards.exceeded(node, together):
+        return False
+    return not _above_quota(ledger, act, end, unit, rules)
 
 
 def is_within(held: Amounts, limits: Amounts) -> bool:

@@ -56,14 +56,15 @@ def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Violation]:
             model = _model(ledger, act.position, pod)
             count = sum((v for n, v in amounts.of_pod(pod).items() if "/" in n), NONE)
             held[model] = held.get(model, NONE) + count
-    over = [amounts.above(held, usage.card_quota(v), held) for v in ledger.lately(act.position, Kind.QUEUE, queue)]
+    own = {_model(ledger, act.position, act.pod): NONE}  # a quota of another model may have been lowered
+    over = [amounts.above(held, usage.card_quota(v), own) for v in ledger.lately(act.position, Kind.QUEUE, queue)]
     if over and all(over):
         yield Violation(NAME, act.time, act.name, f"lifts queue {queue} to {', '.join(over[0])} of its quota of cards")
 
 
 def _model(ledger: Ledger, position: int, pod: Object) -> str:
-    """Return the model of the cards that a pod got: the model of its node."""
+    """Return the model of the cards that a pod got: the model of its node, whatever it asked for."""
     wanted = _card(pod).split("|")
     node = ledger.at(position, Kind.NODE, str(pod["spec"]["nodeName"])) or {"metadata": {}}
     has = {v for k, v in (node["metadata"].get("labels") or {}).items() if k.endswith(".product")}
-    return next((name for name in wanted if name in has), wanted[0])
+    return next((name for name in wanted if name in has), min(has, default=wanted[0]))
