@@ -109,7 +109,8 @@ def _reduce_live(broken: Broken, how: How) -> tuple[Any, Finding, str]:
 def _worlds(name: str) -> Any:
     """Return only the worlds that the promise needs: a reduction tries hundreds of cases."""
     promise = name.partition(":")[0]
-    return distribution.load("scheduler.explore").Worlds(promise == "node-more", promise == "names")
+    needed = (promise in ("error", name) for name in ("node-more", "names"))
+    return distribution.load("scheduler.explore").Worlds(*needed)
 
 
 def _unconfirmed(path: Path, found: Finding, site: confirm.Site) -> str:

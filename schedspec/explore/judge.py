@@ -58,12 +58,11 @@ def judge(case: Any, worlds: Any = None) -> Judged:
     recorder = Recorder()
     try:
         story = incident.play(case, listen=recorder.record)
+        promises = [*explore.break_promises(case, story, worlds or explore.Worlds())]  # it plays other worlds
     except distribution.load("scheduler.model.errors").BadInputError:  # a reduction cut the policy down too far
         raise
     except Exception as problem:  # noqa: BLE001 - whatever it is, the explored scheduler raised it
         story, promises = incident.NOT_PLAYED, [explore.error_of(case, problem)]
-    else:
-        promises = [*explore.break_promises(case, story, worlds or explore.Worlds())]
     findings = [*_monitored(case, recorder, incident.PAUSE)]
     findings += (Finding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
     return Judged(_once(findings), explore.reach_of(case, story))

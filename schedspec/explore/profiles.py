@@ -41,6 +41,9 @@ def vocabulary(adapter: Adapter, level: Level | None) -> Any:
         has_policy_changes=Capability.POLICY_REFUSAL in knows and level is Level.DIALECT,
         has_failures=False,
         has_closing=Capability.COMMANDS in knows and level is Level.DIALECT,
+        has_card_quotas=Capability.CARDS in knows and level is Level.DIALECT,
+        has_shared_cards=Capability.SHARED_CARDS in knows and level is Level.DIALECT,
+        has_racks={Capability.TOPOLOGY, Capability.PREFERRED_TOPOLOGY} <= knows and level is Level.DIALECT,
     )
 
 

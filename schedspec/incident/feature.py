@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import distribution
-from ..api.kinds import GPU
+from ..api.kinds import GPU, GPU_MEMORY, GPU_NUMBER
 
 _WORDS = {GPU: "gpus"}
 _NODE = {"cpu": "64", "memory": "256Gi"}
@@ -63,6 +63,7 @@ def _is_plain(queue: Any) -> bool:
 def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
     """Yield the sentences of the steps: givens as long as possible, the last step as the When."""
     when_begun = False
+    services = {job.name for job in case.jobs if job.is_service}
     for number, step in enumerate(case.steps):
         last = number == len(case.steps) - 1
         kind = type(step).__name__
@@ -76,8 +77,10 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
                     yield "    And a second has passed"
                 rest = story.rests[number + 1] if number + 1 < len(story.rests) else None
                 lead = "When" if when_begun else "And"
-                done = "are submitted" if when_begun else _what_became(step, rest)
-                yield from _table(f"{lead} these {work} {done}:", [_job(job) for job in step.work])
+                for kind_of_work, part in _by_kind(step.work, work):
+                    done = "are submitted" if when_begun else _what_became(part, rest)
+                    yield from _table(f"{lead} these {kind_of_work} {done}:", [_job(job) for job in part])
+                    lead = "And"
                 if when_begun and not last:
                     yield from (f'    Then "{job.name}" runs or is refused' for job in step.work)
             case "Join":
@@ -90,26 +93,38 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
             case "Close":
                 yield f'    When queue "{step.queue}" is closed'
             case "Complete":
-                yield (
-                    f'    When "{step.job}" completes'
-                    if story.rests
-                    else f'    When whichever of "{step.job}" runs completes'
-                )
+                yield f"    When {_ends(step.job, services, story)}"
             case "Fail":
                 yield f'    When pod "{step.pod}" fails with exit code 1'
             case "Use":
                 yield f'    When the policy "{step.name}" is given'
 
 
-def _what_became(step: Any, rest: Any) -> str:
-    placed = [len((rest.placed if rest else {}).get(job.name, ())) for job in step.work]
-    if all(number == job.pods for number, job in zip(placed, step.work, strict=True)):
+def _ends(job: str, services: set[str], story: Any) -> str:
+    if job in services:
+        return f'"{job}" is deleted'
+    return f'"{job}" completes' if story.rests else f'whichever of "{job}" runs completes'
+
+
+def _by_kind(work: Sequence[Any], jobs: str) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the jobs and the services of a step, each after the word for them."""
+    for word, is_service in ((jobs, False), ("services", True)):
+        if part := [job for job in work if job.is_service == is_service]:
+            yield word, part
+
+
+def _what_became(work: Sequence[Any], rest: Any) -> str:
+    placed = [len((rest.placed if rest else {}).get(job.name, ())) for job in work]
+    if all(number == job.pods for number, job in zip(placed, work, strict=True)):
         return "run"
     return "wait" if not any(placed) else "are submitted"
 
 
 def _node(node: Any) -> dict[str, str]:
-    return {"node": node.name, **_NODE, **_columns(node.has)}
+    has = _columns(node.has)
+    if number := int(has.pop(GPU_NUMBER, "0")):
+        has |= {"shared gpus": str(number), "card memory": f"{int(has.pop(GPU_MEMORY, '0')) // number}Mi"}
+    return {"node": node.name, **_NODE, **_with_model(has, node.card), **({"rack": node.rack} if node.rack else {})}
 
 
 def _queue(queue: Any) -> dict[str, str]:
@@ -120,22 +135,37 @@ def _queue(queue: Any) -> dict[str, str]:
     for name in ("capability", "deserved", "guarantee"):
         if amounts := _columns(getattr(queue, name)):
             row[name] = ", ".join(f"{resource} {amount}" for resource, amount in amounts.items())
+    if queue.cards:
+        row["card quota"] = ", ".join(f"{model} {amount // 1000}" for model, amount in queue.cards)
     return row if queue.reclaimable else {**row, "reclaimable": "no"}
 
 
 def _job(work: Any) -> dict[str, str]:
-    row = {"job": work.name}
+    row = {"service" if work.is_service else "job": work.name}
     row |= {"queue": work.queue} if work.queue != "default" else {}
     row |= {"priority": work.priority} if work.priority else {}
     row |= {"replicas": str(work.pods)} if work.pods > 1 else {}
-    row |= {"min available": str(work.minimum)} if work.minimum < work.pods else {}
-    row |= _columns(work.requests)
+    row |= {"min available": str(work.minimum)} if work.minimum < work.pods and not work.is_service else {}
+    asks = _with_model(_columns(work.requests), work.card)
+    row |= {"gpu memory": f"{asks.pop(GPU_MEMORY)}Mi"} if GPU_MEMORY in asks else {}
+    row |= asks
+    row |= {work.rack: "rack"} if work.rack else {}
     row |= {"stop after": work.stop_after} if work.stop_after else {}
     return row if work.preemptable else {**row, "preemptable": "false"}
 
 
+def _with_model(amounts: dict[str, str], card: str) -> dict[str, str]:
+    """Return the amounts with the GPUs as cards of a model; a row without GPUs has no cards."""
+    if not card or "gpus" not in amounts:
+        return amounts
+    return {name: amount for name, amount in amounts.items() if name != "gpus"} | {
+        "cards": amounts["gpus"],
+        "card": card,
+    }
+
+
 def _columns(amounts: Any) -> dict[str, str]:
-    parsed = distribution.load("scheduler.incident.play").quantities(amounts)
+    parsed = distribution.load("scheduler.incident.as_objects").quantities(amounts)
     return {_WORDS.get(name, name): amount for name, amount in parsed.items()}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from ..incident.case import (
+    GPU,
     Amounts,
     Case,
     Change,
@@ -33,11 +34,11 @@ from ..incident.case import (
 )
 from ..incident.play import policy_of
 from .contention import QUEUES, contended
+from .hardware import PLAIN, draw_kind, fit_node, fit_queue, fit_work, kind_of, policies_for, settled, space_of, unit_of
 from .policies import draw_evicting, draw_policy
 from .quotas import at_least, at_most, within_parents
 from .vocabulary import EVERYTHING, Vocabulary, limited
 
-GPU = "nvidia.com/gpu"
 _SPACES: tuple[tuple[str, ...], ...] = (("cpu",), ("cpu",), (GPU,), (GPU,), ("cpu", GPU))
 _CLASSES = (PriorityClass("low", 10), PriorityClass("high", 100))
 
@@ -62,14 +63,15 @@ def generate(draw: Draw) -> Case:
     """Return the case of a draw."""
     random = Random(draw.seed)
     if draw.parent is not None and random.random() < 0.5:
-        return limited(_changed(random, draw.parent, draw), draw.may)
-    return limited(_Generator(random, draw).case(), draw.may)
+        return limited(settled(_changed(random, draw.parent, draw)), draw.may)
+    kind = draw_kind(random, draw.policies, draw.may)
+    return limited(settled(_Generator(random, draw, kind).case()), draw.may)
 
 
 class _Generator:
-    def __init__(self, random: Random, draw: Draw) -> None:
-        self._random, self._policies, self._may = random, draw.policies, draw.may
-        self._space: tuple[str, ...] = random.choice(_SPACES)
+    def __init__(self, random: Random, draw: Draw, kind: str) -> None:
+        self._random, self._policies, self._may, self._kind = random, draw.policies, draw.may, kind
+        self._space: tuple[str, ...] = random.choice(_SPACES) if kind == PLAIN else space_of(kind)
         self._has_classes = random.random() < 0.6
         self._shape: tuple[int, Amounts] | None = None
         """The pods and requests of all jobs, where they are equal."""
@@ -78,17 +80,18 @@ class _Generator:
 
     def case(self) -> Case:
         random = self._random
-        policy = draw_policy(random, self._policies, may_change=self._may.has_policy_files)
+        known = policies_for(self._policies, self._kind)
+        policy = draw_policy(random, known, may_change=self._may.has_policy_files)
         plugin = policy_of(policy).plugin("capacity")
         if random.random() < 0.25:  # equal jobs show the order in which they are served and evicted
             self._shape = random.choice((1, 1, 2)), self.amount(1, 3)
-        elif random.random() < 0.5:
+        elif self._kind == PLAIN and random.random() < 0.5:
             return self._contended()
         self._nodes = tuple(self.node(f"n{number}") for number in range(1, random.choice((1, 1, 2, 2, 3, 4)) + 1))
         self._queues = self._drawn_queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy"))
         jobs = [self.work(f"train-{number}") for number in range(1, random.randint(2, 8) + 1)]
         if random.random() < 0.5:  # later work has a higher priority, so that it has to evict
-            jobs.sort(key=lambda job: job.priority == "high")
+            jobs.sort(key=lambda job: (job.is_service, job.priority == "high"))
         steps: list[Step] = []
         while jobs:
             together = random.choice((1, 1, 1, 2, 3))
@@ -107,10 +110,10 @@ class _Generator:
         return _with_change(random, case, self) if random.random() < 0.4 else case
 
     def amount(self, least: int, most: int) -> Amounts:
-        return amounts((name, self._random.randint(least, most) * 1000) for name in self._space)
+        return amounts((name, self._random.randint(least, most) * unit_of(name)) for name in self._space)
 
     def node(self, name: str) -> Node:
-        return Node(name, self.amount(1, 6))
+        return fit_node(self._random, self._kind, Node(name, self.amount(1, 6)))
 
     def work(self, name: str) -> Work:
         random = self._random
@@ -122,7 +125,7 @@ class _Generator:
             minimum = pods
         parents = {queue.parent for queue in self._queues}
         leaves = [queue.name for queue in self._queues if queue.name not in parents] or ["default"]
-        return Work(
+        work = Work(
             name,
             random.choice(leaves) if random.random() < 0.95 else "default",
             random.choice(("low", "high", "")) if self._has_classes else "",
@@ -131,6 +134,7 @@ class _Generator:
             requests,
             preemptable=random.random() < 0.9,
         )
+        return fit_work(random, self._kind, work, self._nodes)
 
     def _drawn_queues(self, *, is_tree: bool) -> tuple[Queue, ...]:
         """Draw queues in the order of a walk: a parent comes before its children."""
@@ -143,9 +147,10 @@ class _Generator:
 
     def queue(self, name: str, parent: str) -> Queue:
         random = self._random
-        most = max(sum(dict(node.has)[dimension] for node in self._nodes) // 1000 for dimension in self._space)
+        sums = {name: sum(dict(node.has)[name] for node in self._nodes) for name in self._space}
+        most = max(total // unit_of(name) for name, total in sums.items())
         deserved = self.amount(0, max(most * 2 // 3, 1)) if random.random() < 0.7 else ()
-        return Queue(
+        queue = Queue(
             name,
             parent,
             random.choice((1, 1, 1, 2, 3)),
@@ -155,6 +160,7 @@ class _Generator:
             guarantee=at_most(self.amount(0, max(most // 3, 1)), deserved) if random.random() < 0.2 else (),
             reclaimable=random.random() < 0.85,
         )
+        return fit_queue(random, self._kind, queue, self._nodes)
 
 
 # ------------------------------------------------------------------------------------------------------------ changes
@@ -180,7 +186,8 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
             step = Change(_in_order(replace(draw.queue(old.name, old.parent), reclaimable=old.reclaimable), case))
         case 4 | 5 if before:
             job = random.choice(before)
-            step = Complete(job.name) if random.random() < 0.6 else Fail(job.name, random.randrange(job.pods))
+            is_over = job.is_service or random.random() < 0.6
+            step = Complete(job.name) if is_over else Fail(job.name, random.randrange(job.pods))
         case 6:
             name = random.choice(sorted(draw._policies))
             step = Use(name, draw._policies[name])
@@ -199,8 +206,8 @@ def _in_order(queue: Queue, case: Case) -> Queue:
 
 def _changed(random: Random, parent: Case, given: Draw) -> Case:
     """Return a case that differs from its parent in one to three things."""
-    draw = _Generator(random, given)
-    draw._space = tuple(name for name, _ in parent.all_nodes[0].has)
+    draw = _Generator(random, given, kind_of(parent))
+    draw._space = space_of(draw._kind) if draw._kind != PLAIN else tuple(name for name, _ in parent.all_nodes[0].has)
     draw._nodes, draw._queues, draw._has_classes = parent.nodes, parent.queues, bool(parent.classes)
     case = parent
     for _ in range(random.randint(1, 3)):

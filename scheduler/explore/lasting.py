@@ -2,7 +2,8 @@
 
 If a victim returns, its eviction brought nothing. The pods of a gang count only if enough of them return to their own
 nodes for the gang to run: a pod may have left because another pod of its gang had to. The promise is silent where the
-job evicts others for its return, and where the work that it was evicted for loses its room again. It is also silent
+job evicts others for its return, where the work that it was evicted for loses its room again, and where pods share
+cards: a pod may return to its node on another card. It is also silent
 about reclaim under proportion: shares follow from requests, so that a queue deserves less until its evicted pods are
 created again.
 """
@@ -13,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..incident.case import Case
+from ..incident.case import CARD_MEMORY, Case
 from ..incident.play import Happened, Story
 from .timeline import Breach, moments
 
@@ -28,7 +29,7 @@ class _Loss:
     kept: int = 0
     """Its pods that hold room after the last eviction."""
     back: Counter[str] = field(default_factory=Counter)
-    """The nodes on which its pods were placed afterwards."""
+    """The nodes on which its pods were placed after they had been evicted from there."""
 
 
 def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
@@ -47,13 +48,15 @@ def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
                 loss.causes.add(act.reason.preemptor.rpartition("/")[2])
                 own = {pod for pod, held in moment.held.items() if held.job.name == act.job}
                 loss.kept = len(own - loss.pods - moment.leaving)
-            elif act.what is Happened.PLACED and loss is not None:
+            elif act.what is Happened.PLACED and loss is not None and loss.back[act.node] < loss.nodes[act.node]:
                 loss.back[act.node] += 1
     jobs = {work.name: work for work in case.jobs}
     for (step, name), loss in lost.items():
-        back = (loss.nodes & loss.back).total()
+        back = loss.back.total()
         took = {cause for (at, _), other in lost.items() if at == step for cause in other.causes}
         is_settled = name not in took and not any((step, cause) in lost for cause in loss.causes)
+        if CARD_MEMORY in dict(jobs[name].requests):
+            continue
         if back and back + loss.kept >= jobs[name].minimum and is_settled:
             causes = ", ".join(sorted(loss.causes))
             yield Breach("returns", f"{back} pods of {name} were evicted for {causes}, and return to their nodes", name)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..incident.case import Case, Queue, Work
 from ..incident.play import Story, policy_of
 from ..policy.schema import EVICTING
-from .owed import End
+from .owed import End, needs_one_place
 from .timeline import Breach, closed_at
 
 _OTHER_RULES = ("sla", "resourcequota", "nodegroup", "cdp", "pdb", "drf", "overcommit", "capacity-card")
@@ -27,7 +27,10 @@ def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
     waiting = [
         work
         for work in end.waiting
-        if work.name not in failed and work.queue not in closed and not end.is_parent(work.queue)
+        if work.name not in failed
+        and work.queue not in closed
+        and not end.is_parent(work.queue)
+        and not needs_one_place(work)
     ]
     bare = [work.name for work in waiting if not any(amount for _, amount in work.requests)]
     if "backfill" in policy.actions and end.idle:

@@ -1,14 +1,15 @@
 """Find waiting jobs that fit on idle capacity to which their queues are entitled, by the case's own numbers.
 
 The judgement is a lower bound. Where another rule of the policy may hold a job back (a guarantee of another queue, a
-waiting-time promise, an admission that counts other waiting jobs), the job is not called owed.
+waiting-time promise, an admission that counts other waiting jobs), the job is not called owed. Neither is a job that
+needs room in one place: on one card, or in one rack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..incident.case import Amounts, Case, Queue, Work, ancestors
+from ..incident.case import CARD_MEMORY, Amounts, Case, Queue, Work, ancestors
 from ..incident.play import Story, policy_of
 from ..policy.model import Policy
 from .timeline import Sums, closed_at, nodes_at, queues_at, sum_of
@@ -24,8 +25,14 @@ def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
     end = End(case, story, policy)
     closed, failed = closed_at(case, len(case.steps)), case.failed
     for work in end.waiting:
-        if work.name not in failed and work.queue not in closed and end.fits(work) and end.is_owed(work):
+        is_free = work.name not in failed and work.queue not in closed and not needs_one_place(work)
+        if is_free and end.fits(work) and end.is_owed(work):
             yield work
+
+
+def needs_one_place(work: Work) -> bool:
+    """Whether the sums of nodes do not show where the job has room: it shares cards, or names a rack."""
+    return bool(work.rack) or CARD_MEMORY in dict(work.requests)
 
 
 class End:

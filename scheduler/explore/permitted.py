@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ..incident.case import Amounts, Case, Queue, Work
+from ..incident.case import CARD_MEMORY, Amounts, Case, Queue, Work
 from ..incident.play import START_DELAY, Act, Happened, Story
+from ..policy.model import PluginOption
 from ..policy.schema import EVICTING
 from .timeline import Breach, Moment, Sums, moments, steps_of
 
@@ -78,7 +79,10 @@ class _Eviction:
             yield "starting", "before it ran"
         if action == "reclaim" and (queue_rule := self._queue_rule()):
             yield queue_rule
-        if self._victim.pods == 1 and not any(self._policy.plugin(name) for name in _LATER):
+        if action == "reclaim" and (plugin := self._policy.plugin("capacity-card")) is not None:
+            yield from self._service_rules(plugin)
+        is_by_card = CARD_MEMORY in dict(self._victim.requests)  # an equal pod may be on another card of the node
+        if self._victim.pods == 1 and not is_by_card and not any(self._policy.plugin(name) for name in _LATER):
             yield from self._better_victims()
             if action == "reclaim" and self._preemptor.pods == 1:
                 yield from self._nearer_victims()
@@ -124,6 +128,22 @@ class _Eviction:
         if plugin.enabled("enableReclaimable") and not self._lends(giver):
             return "deserved", f"from queue {giver.name}, which holds no more than it deserves"
         return None
+
+    def _service_rules(self, plugin: PluginOption) -> Iterator[tuple[str, str]]:
+        """Yield the rules of quotas of cards that the eviction breaks: services reclaim from jobs of lower priority."""
+        if plugin.enabled("enablePreemptive") and not self._preemptor.is_service:
+            yield "service", f"for {self._preemptor.name}, which is no service"
+        if not self._is_voter(plugin) or not plugin.enabled("enableReclaimable"):
+            return
+        if self._victim.is_service:
+            yield "service", f"from {self._victim.name}, which is a service"
+        if self._rank(self._victim) >= self._rank(self._preemptor):
+            yield "priority", f"for {self._preemptor.name}, whose priority is not higher"
+
+    def _is_voter(self, plugin: PluginOption) -> bool:
+        """Whether a plugin is in the tier that permitted the eviction."""
+        tiers, number = self._policy.tiers, self._reason.tier
+        return number < len(tiers) and plugin in tiers[number]
 
     def _is_entitled(self, taker: Queue) -> bool:
         """Whether the taker, with what it holds at least, may have a pod more in any dimension."""
@@ -200,8 +220,8 @@ class _Eviction:
         return line
 
 
-def _shape(work: Work) -> tuple[str, int, Amounts, bool]:
-    return work.queue, work.pods, work.requests, work.preemptable
+def _shape(work: Work) -> Work:
+    return replace(work, name="", priority="", minimum=1)
 
 
 def _larger(one: Amounts, other: Amounts) -> Sums:

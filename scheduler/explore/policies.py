@@ -17,7 +17,10 @@ from ..policy.loader import WRAPPER, PolicyError, read_document
 from ..policy.schema import EVICTING
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
-_KEPT = {"EnabledClusterOrder", "enabledAllocatable", "gang.enableJobPipelined", "priority.enableJobOrder"}
+_KEPT = {
+    *("EnabledClusterOrder", "enabledAllocatable", "deviceshare.enablePredicate"),
+    *("gang.enableJobPipelined", "priority.enableJobOrder"),
+}
 """Switches that are never changed: an order that only Volcano has, limits that monitors check in every policy, and two
 without which the policy itself wastes room or evictions (lint warns of them)."""
 _CHANGES = 200

@@ -8,6 +8,7 @@
 * `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
 * `lasting`: an evicted pod does not return to its node at once (`lasting`).
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
+* `close`: a gang that prefers a rack is in one rack, if a rack had room for all of its pods (`close`).
 * `node-more`: one more node does not delay the first job.
 * `names`: reversed names of jobs change only which of several equal jobs runs.
 
@@ -20,11 +21,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ..incident.case import Case, Node, Submit, Work
+from ..incident.case import Case, Submit, Work
 from ..incident.play import PAUSE, START, Story, play
 from ..incident.signature import reason_type
 from ..incident.simplify import rename
-from . import lasting, made, permitted, served
+from . import close, lasting, made, permitted, served
 from .owed import owed_jobs
 from .timeline import Breach
 
@@ -35,6 +36,7 @@ _RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], s
     "order": ((served.out_of_order,), '"{}" runs'),
     "admitted": ((served.admitted_above_limits, served.served_in_closed_queues), 'the PodGroup of "{}" stays Pending'),
     "lent": ((served.lent_guarantees,), '"{}" stays pending'),
+    "close": ((close.spread_gangs,), 'every pod of "{}" is in one rack'),
 }
 """The promises that acts break: who finds that, and the sentence that would hold of the job."""
 PROMISES = ("error", "rest", "told", "owed", *_RULES, "node-more", "names")
@@ -131,7 +133,7 @@ def _node_more(case: Case, story: Story) -> Iterator[Promise]:
     """Compare the first start. If work waits after the first step, another node may make another job the first."""
     at, job = story.starts[0]
     most = max(case.nodes, key=lambda node: node.has)
-    larger = replace(case, nodes=(*case.nodes, Node(_LAST, most.has)))
+    larger = replace(case, nodes=(*case.nodes, replace(most, name=_LAST)))
     other = play(replace(larger, steps=case.steps[: int((at - START) // PAUSE)]))
     if not other.starts or other.starts[0][0] > at + 1e-6:
         later = f"{other.starts[0][0] - at:g} s later" if other.starts else "in a later step"

@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from ..incident.case import Amounts, Case, Queue, Work
+from ..incident.case import Case, Queue, Work
 from ..incident.play import Happened, Story
 from ..policy.model import Policy
 from .timeline import Breach, Moment, Sums, closed_at, moments, steps_of, sum_of
@@ -56,8 +57,8 @@ def out_of_order(case: Case, story: Story) -> Iterator[Breach]:
         known |= placed
 
 
-def _shape(work: Work) -> tuple[int, int, Amounts]:
-    return work.pods, work.minimum, work.requests
+def _shape(work: Work) -> Work:
+    return replace(work, name="", queue="", priority="", preemptable=True)
 
 
 def _is_later_queue(moment: Moment, first: Work, late: Work, waiting: list[Work], story: Story) -> bool:

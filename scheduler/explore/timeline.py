@@ -111,6 +111,12 @@ def nodes_at(case: Case, step: int) -> dict[str, Amounts]:
     return {node.name: node.has for node in (*case.nodes, *joined) if node.name not in left}
 
 
+def racks_at(case: Case, step: int) -> dict[str, str]:
+    """Return the rack of each node during a step, by the node's name; empty for a node that is in none."""
+    there = nodes_at(case, step)
+    return {node.name: node.rack for node in case.all_nodes if node.name in there}
+
+
 def steps_of(case: Case) -> dict[str, int]:
     """Return the number of the step that submits each job; 0 for work that exists at the beginning."""
     found = {work.name: 0 for work in case.work}

@@ -23,6 +23,9 @@ class Vocabulary:
         has_policy_changes: Whether another policy may come into force.
         has_failures: Whether a pod may fail.
         has_closing: Whether a queue may be closed.
+        has_card_quotas: Whether there are services, and queues with quotas of cards by model.
+        has_shared_cards: Whether pods may share cards by memory.
+        has_racks: Whether nodes are in racks, of which jobs may require or prefer one.
     """
 
     columns: frozenset[str] | None = None
@@ -33,6 +36,9 @@ class Vocabulary:
     has_policy_changes: bool = True
     has_failures: bool = True
     has_closing: bool = True
+    has_card_quotas: bool = True
+    has_shared_cards: bool = True
+    has_racks: bool = True
 
 
 EVERYTHING = Vocabulary()

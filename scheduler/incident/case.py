@@ -29,6 +29,10 @@ class Node:
 
     name: str
     has: Amounts
+    card: str = ""
+    """The model of its GPUs."""
+    rack: str = ""
+    """The rack that it is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ class Queue:
     deserved: Amounts = ()
     guarantee: Amounts = ()
     reclaimable: bool = True
+    cards: Amounts = ()
+    """Its quota of cards by model, in the units of GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,12 @@ class Work:
     """Creation time, in seconds after that of the oldest work."""
     stop_after: str = ""
     """How long its pods terminate, such as `500ms`. In virtual time all pods terminate equally long."""
+    is_service: bool = False
+    """Whether it is a service, whose minimum is one pod."""
+    card: str = ""
+    """The model of the GPUs that it requests."""
+    rack: str = ""
+    """Whether one rack for all of its pods is `required` or `preferred`; empty if neither is."""
 
     @property
     def key(self) -> str:
@@ -78,6 +90,10 @@ class Work:
 
 
 NAMESPACE = "case"
+GPU = "nvidia.com/gpu"
+CARDS, CARD_MEMORY = "volcano.sh/gpu-number", "volcano.sh/gpu-memory"
+"""The cards that pods of a node share, and the sum of their memory."""
+REQUIRED, PREFERRED = "required", "preferred"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +212,16 @@ class Case:
     def size(self) -> int:
         """The number of objects: nodes, queues, classes and jobs."""
         return len(self.all_nodes) + len(self.queues) + len(self.classes) + len(self.jobs)
+
+
+def missing_models(case: Case) -> set[str]:
+    """Return the models of cards that work or queues name, and no node has. Features do not name such models."""
+    named = {job.card for job in case.jobs} | {model for queue in _all_queues(case) for model, _ in queue.cards}
+    return named - {"", *(node.card for node in case.all_nodes)}
+
+
+def _all_queues(case: Case) -> Iterable[Queue]:
+    return (*case.queues, *(step.queue for step in case.steps if isinstance(step, Change)))
 
 
 def ancestors(case: Case, queue: str) -> set[str]:

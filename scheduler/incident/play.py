@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ..model import names, objects, resources
+from ..model import objects, resources
 from ..model.cluster import Cluster
 from ..model.queue import ALWAYS_THERE
 from ..model.times import timestamp
@@ -20,7 +20,6 @@ from ..policy.loader import load_policy
 from ..policy.model import Policy
 from ..reasons import Refusal, VictimReason
 from ..recording.events import Input, ObjectSeen
-from ..simulate.present import opened
 from ..simulation import (
     Adopted,
     Arrival,
@@ -32,10 +31,10 @@ from ..simulation import (
     Simulation,
     SimulationError,
     UsePolicy,
-    node,
 )
 from ..simulation import outcomes as happened
-from .case import NAMESPACE, Amounts, Case, Change, Close, Complete, Fail, Join, Leave, Queue, Step, Submit, Use, Work
+from .as_objects import hyper_nodes, node_object, pod_meta, quantities, queue_object, topology_of
+from .case import NAMESPACE, Case, Change, Close, Complete, Fail, Join, Leave, Queue, Step, Submit, Use, Work
 
 START = 1_790_000_000.0
 PAUSE = 30.0
@@ -148,6 +147,8 @@ class _Play:
         self._phases: dict[str, str] = {}
         self._queues = {queue.name: queue for queue in (*_ALWAYS_THERE, *case.queues)}
         self._closed: set[str] = set()
+        self._nodes = case.nodes
+        """All nodes so far; a rack may name a node that has left."""
         self._cycles = 0
         self._stopped = False
         self._values = case.priorities
@@ -170,7 +171,9 @@ class _Play:
         for queue in self._queues.values():
             simulation.see("Queue", queue_object(queue))
         for given in case.nodes:
-            simulation.see("Node", node(given.name, quantities(given.has)))
+            simulation.see("Node", node_object(given))
+        for rack in hyper_nodes(case.nodes):
+            simulation.see("HyperNode", rack)
         for work in sorted(case.work, key=lambda job: (job.created, job.name)):
             simulation.take(self._adopted(work, START - 1e6 + work.created))
         for number in range(len(case.steps) + 1):
@@ -202,7 +205,9 @@ class _Play:
             case Submit():
                 return [self._adopted(job, now) for job in step.work]
             case Join():
-                return [ObjectSeen("Node", node(joining.name, quantities(joining.has))) for joining in step.nodes]
+                self._nodes += step.nodes
+                joined = [ObjectSeen("Node", node_object(joining)) for joining in step.nodes]
+                return [*joined, *(ObjectSeen("HyperNode", rack) for rack in hyper_nodes(self._nodes))]
             case Leave():
                 return [RemoveNode(step.node)]
             case Change():
@@ -227,19 +232,16 @@ class _Play:
             queue=work.queue,
             priority_class_name=work.priority,
             min_resources={**resources.quantities(least)},
+            network_topology=topology_of(work),
         )
         phase = "Running" if len(work.nodes) >= work.minimum else "Pending"
         group = objects.PodGroup(meta, spec, objects.PodGroupStatus(phase))
-        marks = {names.GROUP_NAME: work.name, **({} if work.preemptable else {names.PREEMPTABLE: "false"})}
         pods = []
         for index in range(work.pods):
-            name = f"{work.name}-task-{index}"
             on = work.nodes[index] if index < len(work.nodes) else ""
             pods.append(
                 objects.Pod(
-                    objects.ObjectMeta(
-                        name=name, namespace=NAMESPACE, uid=name, creation_timestamp=moment, annotations=marks
-                    ),
+                    pod_meta(work, index, NAMESPACE, moment),
                     objects.PodSpec(
                         containers=[objects.Container(name="w", resources=objects.pods.Resources(requests={**asks}))],
                         priority=self._values.get(work.priority, 0),
@@ -305,23 +307,3 @@ def _name(key: str) -> str:
 def policy_of(text: str) -> Policy:
     """Return the policy of a text. Cases of one run share their policies. Raises PolicyError."""
     return load_policy(text, "policy")
-
-
-def quantities(given: Amounts) -> dict[str, str]:
-    """Return amounts as the API's quantities."""
-    return {name: str(quantity) for name, quantity in resources.quantities(dict(given)).items()}
-
-
-def queue_object(given: Queue, *, is_open: bool = True) -> objects.Queue:
-    """Return a queue as the API shows it."""
-    spec = objects.QueueSpec(
-        weight=given.weight,
-        priority=given.priority,
-        parent=given.parent,
-        reclaimable=given.reclaimable,
-        capability={**quantities(given.capability)} or None,
-        deserved={**quantities(given.deserved)} or None,
-        guarantee=objects.queueing.Guarantee({**quantities(given.guarantee)}) if given.guarantee else None,
-    )
-    status = objects.QueueStatus("" if is_open else "Closing")
-    return opened(objects.Queue(objects.ObjectMeta(name=given.name), spec, status))

@@ -12,7 +12,21 @@ from dataclasses import replace
 from typing import Any
 
 from ..policy.loader import PolicyError
-from .case import Case, Node, Queue, Step, Work, ancestors, map_nodes, map_queues, map_work, minus
+from .case import (
+    CARD_MEMORY,
+    CARDS,
+    Case,
+    Node,
+    Queue,
+    Step,
+    Work,
+    ancestors,
+    map_nodes,
+    map_queues,
+    map_work,
+    minus,
+    missing_models,
+)
 
 Test = Callable[[Case], bool]
 Removal = Callable[[Case, Sequence[Any]], Case]
@@ -52,8 +66,14 @@ class Tester:
 
 
 def _is_empty(candidate: Case, before: Case) -> bool:
-    """Whether nothing could run any more: the last node is gone, or a queue's capability has become zero."""
-    if before.all_nodes and not candidate.all_nodes:
+    """Whether nothing could run any more: no node is left, cards have no memory, or a capability has become zero.
+
+    A case in which no node has a model of cards that it names counts as empty too.
+    """
+    if (before.all_nodes and not candidate.all_nodes) or missing_models(candidate) - missing_models(before):
+        return True
+    shares = (dict(node.has) for node in candidate.all_nodes)
+    if any(has.get(CARDS) and has.get(CARD_MEMORY, 0) < has[CARDS] for has in shares):
         return True
     allowed = {(queue.name, name) for queue in before.queues for name, amount in queue.capability if amount}
     return any(

@@ -33,7 +33,7 @@ from .case import (
 )
 from .shrink import Tester, fewer_pods, remove_parts
 
-_QUEUE_AMOUNTS = ("capability", "deserved", "guarantee")
+_QUEUE_AMOUNTS = ("capability", "deserved", "guarantee", "cards")
 _PLAIN: dict[str, Any] = {
     "parent": "",
     "weight": 1,
@@ -55,6 +55,8 @@ def simplify_fields(tester: Tester) -> None:
         for field, value in _PLAIN.items():
             now = next(current for current in tester.best.queues if current.name == queue.name)
             tester.take(map_queues(tester.best, {queue.name: replace(now, **{field: value})}))
+    for node in tester.best.all_nodes:
+        tester.take(map_nodes(tester.best, {node.name: replace(node, card="", rack="")}))
     for dimension in sorted({name for site in _sites(tester.best) for name, _ in site}):
         tester.take(_map_amounts(tester.best, partial(_less, dimension)))
 
@@ -69,12 +71,15 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
         if pods < now().pods:
             yield from fewer_pods(tester.best, now(), pods)
     for simple in (
-        {"minimum": now().pods},
+        {"minimum": 1 if now().is_service else now().pods},
         {"minimum": 1},
         {"priority": ""},
         {"preemptable": True},
         {"created": 0},
         {"stop_after": ""},
+        {"is_service": False},
+        {"card": ""},
+        {"rack": ""},
     ):
         yield map_work(tester.best, {name: replace(now(), **simple)})
 

@@ -13,7 +13,7 @@ from schedspec.monitors import Ledger, Rules, judge_ledger
 from schedspec.simulate.monitored import Monitors
 from scheduler.incident import play
 from scheduler.incident.case import Case, Complete, Submit
-from scheduler.incident.play import quantities, queue_object
+from scheduler.incident.as_objects import quantities, queue_object
 from scheduler.simulation import node
 
 SEEDS = 40
