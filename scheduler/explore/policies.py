@@ -18,7 +18,7 @@ from ..policy.schema import EVICTING
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
 _KEPT = {
-    *("EnabledClusterOrder", "enabledAllocatable", "deviceshare.enablePredicate"),
+    *("EnabledClusterOrder", "enabledAllocatable", "deviceshare.enablePredicate", "capacity-card.enablePredicate"),
     *("gang.enableJobPipelined", "priority.enableJobOrder"),
 }
 """Switches that are never changed: an order that only Volcano has, limits that monitors check in every policy, and two

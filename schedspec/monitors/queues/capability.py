@@ -31,8 +31,16 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             if not counts(act.pod):
                 continue
             requested = {n: v for n, v in requested.items() if n in ("cpu", "memory")}  # cards have quotas
+        # One decision evicts and binds: its evictions have freed quota, even if a bind is written first.
+        going = {evicted.uid for evicted in ledger.evictions() if evicted.time == act.time}
         for name in usage.lineage(ledger, act.position, queue, rules):
-            held = usage.held_below(ledger, act.position, name, rules, counts)
+            held = usage.held_below(
+                ledger,
+                act.position,
+                name,
+                rules,
+                lambda pod, going=going: counts(pod) and pod["metadata"]["uid"] not in going,  # type: ignore[misc]
+            )
             over = [
                 amounts.above(held, usage.capability(v), requested)
                 for v in ledger.lately(act.position, Kind.QUEUE, name)

@@ -22,7 +22,7 @@ from scheduler.explore import PROMISES, Draw, generate, is_refused
 from scheduler.explore.owed import owed_jobs
 from scheduler.incident import play
 from scheduler.incident.case import Case, Complete, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
-from scheduler.incident.play import Rest, Story
+from scheduler.incident.play import Happened, Rest, Story
 from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
 
@@ -207,6 +207,24 @@ def test_a_reduction_keeps_to_policies_that_lint_accepts() -> None:
     drawn = replace(case, policy=known_policies()["capacity"])
     assert found.broken_by(replace(finding, drawn=drawn), case) == set()
     assert "rest: reclaim" in found.broken_by(finding, case)
+
+
+def test_an_eviction_frees_the_quota_of_a_bind_of_the_same_decision() -> None:
+    """Found by exploration: preempt comes before allocate, and the bind is written before the eviction."""
+    policy = (
+        "actions: preempt, allocate\ntiers:\n- plugins:\n  - name: priority\n- plugins:\n  - name: predicates\n"
+        "  - name: capacity\n"
+    )
+    low, high = (Work(it, "chat", it, requests=amounts([("cpu", cpu)])) for it, cpu in (("low", 2000), ("high", 1000)))
+    queue = Queue("chat", capability=amounts([("cpu", 2000)]))
+    classes = PriorityClass("low", 10), PriorityClass("high", 100)
+    nodes = (Node("n1", amounts([("cpu", 6000)])),)
+    beside = replace(high, name="beside", priority="low")
+    case = Case(policy, nodes, (queue,), classes, steps=(Submit((low,)), Submit((high, beside))))
+    acts = play(case).acts
+    [evicted] = (act for act in acts if act.what is Happened.EVICTED)
+    assert [act.at for act in acts if act.what is Happened.PLACED and act.job == "beside"] == [evicted.at]
+    assert judge(case).findings == []
 
 
 def test_an_ancestor_keeps_its_guarantee_while_its_queues_reclaim_from_each_other() -> None:
