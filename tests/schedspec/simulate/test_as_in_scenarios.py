@@ -12,8 +12,8 @@ from schedspec.incident.written import known_policies
 from schedspec.monitors import Ledger, Rules, judge_ledger
 from schedspec.simulate.monitored import Monitors
 from scheduler.incident import play
-from scheduler.incident.case import Case, Complete, Submit
 from scheduler.incident.as_objects import quantities, queue_object
+from scheduler.incident.case import Case, Complete, Submit
 from scheduler.simulation import node
 
 SEEDS = 40
