@@ -95,11 +95,14 @@ class NodeCostQueue:
         return False
 
     def _price(self, heap: list[tuple[Cost, int, int, int]]) -> None:
-        """Replace the floor at the top of a heap by the price of its node."""
-        _, row, *_ = heapq.heappop(heap)
-        (bound,) = self._prices.bounds(self._task, [row])
-        if bound is not None:
-            self._push(bound, row, BOUND)
+        """Replace the lowest floor of a heap by the prices of all nodes with that floor: none of them costs less."""
+        floor, rows = heap[0][0], list[int]()
+        while heap and heap[0][-1] == FLOOR and heap[0][0] == floor:
+            _, row, version, _ = heapq.heappop(heap)
+            rows += [row] if version == self._version[row] else []
+        for row, bound in zip(rows, self._prices.bounds(self._task, rows), strict=True):
+            if bound is not None:
+                self._push(bound, row, BOUND)
 
     def _heads(self) -> list[list[tuple[Cost, int, int, int]]]:
         """Return the heaps that are not empty, after removing replaced entries from their tops."""

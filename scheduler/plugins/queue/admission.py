@@ -14,7 +14,7 @@ from ...model.job import Job, PodGroupPhase
 from ...model.resources import UNLIMITED, Limit, Limits
 from ...policy.hooks import Vote
 from ...reasons import QueueLimit
-from .admission_backlog import Ranked, Uncovered, WaitingReservations
+from .admission_backlog import KeptRanks, Uncovered, WaitingReservations
 from .attributes import Counting, QueueAttributes, QueueAttributesTable
 
 
@@ -30,7 +30,7 @@ class Admission:
         session: Session,
         queue_attributes: QueueAttributesTable,
         counting: Counting,
-        ranks: dict[str, Ranked],
+        ranks: dict[str, KeptRanks],
         *,
         factor: float = 1.0,
         limit_name: str,

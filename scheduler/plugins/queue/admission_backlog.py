@@ -1,15 +1,15 @@
 """Reservations of admitted jobs that wait, in serving order and by namespace.
 
-Jobs are ranked once a cycle, when the first result is computed; admission does not change their order. A queue whose
-waiting jobs are those of an earlier cycle, unchanged, keeps its ranks.
+Jobs are ranked once a cycle, when the first result is computed; admission does not change their order. Between cycles
+the ranks are kept, and only the jobs that have changed are ranked anew.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from operator import is_, itemgetter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from ...backlog.reservations import requested
@@ -18,6 +18,7 @@ from ...model import resources
 from ...model.job import Job
 from ...model.reserving import Measure
 from ...model.resources import Resource
+from ...policy.tiers import Hooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +26,37 @@ class Ranked:
     """The waiting jobs of a queue, in serving order.
 
     Attributes:
-        basis: The reservations as the state has them. A job that changes gets another one, even if it is equal.
         keys: The positions of the jobs.
         reserved: Their reservations.
         sums: The sums of the last 0, 1, 2 … of these, as far as any was asked for.
     """
 
-    basis: list[Resource]
     keys: list[Any]
     reserved: list[Resource]
-    sums: list[Resource]
+    sums: list[Resource] = field(default_factory=lambda: [{}])
 
-    def rests_on(self, known: Collection[Resource]) -> bool:
-        """Whether the state has the same reservations, of jobs that have not changed."""
-        return len(known) == len(self.basis) and all(map(is_, known, self.basis))
+
+class KeptRanks:
+    """The ranks of a queue's waiting jobs, from one cycle to the next."""
+
+    def __init__(self) -> None:
+        self._reserved: Mapping[str, Resource] = {}
+        """The reservations as the state had them. A job that changes gets another one, even if it is equal."""
+        self._key_of: dict[str, tuple[Any, ...]] = {}
+        self._keys: list[tuple[Any, ...]] = []
+
+    def ranked(self, reserved: Mapping[str, Resource], jobs: Mapping[str, Job], hooks: Hooks) -> Ranked:
+        """Return the ranks of the jobs that have these reservations now."""
+        before, key_of, keys = self._reserved, self._key_of, self._keys
+        changed = [key for key, amount in reserved.items() if before.get(key) is not amount]
+        for key in (*changed, *(before.keys() - reserved.keys())):
+            if key in before:
+                del keys[bisect.bisect_left(keys, key_of.pop(key))]
+        key_of.update(zip(changed, hooks.job_keys([jobs[key] for key in changed]), strict=True))
+        keys += [key_of[key] for key in changed]
+        keys.sort()  # nearly sorted: linear
+        self._reserved = dict(reserved)
+        return Ranked(list(keys), [reserved[key[-1]] for key in keys])
 
 
 class WaitingReservations:
@@ -47,14 +65,14 @@ class WaitingReservations:
     Args:
         session: The session.
         known: Those that the sums of the state contain (`Sums.waiting`).
-        ranks: The ranks by queue, if they are kept for later cycles.
+        ranks: Queue → ranks, if they are kept for later cycles.
     """
 
     def __init__(
         self,
         session: Session,
         known: Mapping[str, Mapping[str, Resource]],
-        ranks: dict[str, Ranked] | None = None,
+        ranks: dict[str, KeptRanks] | None = None,
     ) -> None:
         self._session, self._hooks = session, session.hooks
         self._known, self._ranks = known, ranks
@@ -79,10 +97,8 @@ class WaitingReservations:
     def _ranks_of(self, queue: str) -> Ranked:
         if self._ranks is None or queue in self._more or not self._session.is_order_of_state:
             return self._rank(queue)
-        known = self._ranks.get(queue)
-        if known is None or not known.rests_on(self._known.get(queue, {}).values()):
-            known = self._ranks[queue] = self._rank(queue)
-        return known
+        kept = self._ranks.setdefault(queue, KeptRanks())
+        return kept.ranked(self._known.get(queue, {}), self._session.jobs, self._hooks)
 
     def _rank(self, queue: str) -> Ranked:
         jobs, known = self._session.jobs, self._known.get(queue, {})
@@ -90,7 +106,7 @@ class WaitingReservations:
         waiting += self._more.get(queue, ())
         keys = self._hooks.job_keys([job for job, _ in waiting])
         ranked = sorted(zip(keys, [reserved for _, reserved in waiting], strict=True), key=itemgetter(0))
-        return Ranked(list(known.values()), [key for key, _ in ranked], [reserved for _, reserved in ranked], [{}])
+        return Ranked([key for key, _ in ranked], [reserved for _, reserved in ranked])
 
 
 class Uncovered:

@@ -31,7 +31,7 @@ from ...policy.hooks import (
 )
 from ...reasons import Protected, ProtectedBy, Protection, QueueBroken, QueueClosed, QueueLimit, UnschedulableReason
 from .admission import Admission
-from .admission_backlog import Ranked
+from .admission_backlog import KeptRanks
 from .attributes import QueueAttributes, QueueAttributesTable, without_pods
 
 
@@ -56,8 +56,8 @@ class QueuePlugin(
     """Whether the limits of queues follow from queues and nodes alone; those at admission always do."""
     _table: QueueAttributesTable | None = None
     queue_attributes: QueueAttributesTable
-    _ranks: dict[str, Ranked]
-    """The waiting jobs of each queue as they were ranked last."""
+    _ranks: dict[str, KeptRanks]
+    """Queue → its waiting jobs as they were ranked last."""
 
     def open(self, session: Session) -> None:
         """Fill the attributes of all queues; those of the last cycle are kept where they rest on the same."""

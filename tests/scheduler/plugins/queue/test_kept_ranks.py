@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import random
+from typing import Any, cast
 
-from scheduler.decide import decide
-from scheduler.plugins.queue.admission_backlog import WaitingReservations
-from scheduler.reasons import QueueLimit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.model.job import Job
+from scheduler.plugins.queue.admission_backlog import KeptRanks
+from scheduler.policy.tiers import Hooks
 from tests.support.core.events import happen, policy_of
 from tests.support.core.world import World
 
@@ -48,9 +52,30 @@ def test_a_reservation_falls_behind_when_its_priority_class_does() -> None:
     assert "t/waits" in world.cycle().phases
 
 
-def test_a_queue_whose_waiting_jobs_are_the_same_is_not_ranked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = full_queue()
-    world.carry_out(world.cycle())
-    world.load({"jobs": [{"name": "new", "queue": "q", "priority": 3, "phase": "Pending", "tasks": "2 x 1 gpu"}]})
-    monkeypatch.setattr(WaitingReservations, "_rank", lambda *_: pytest.fail("it was ranked again"))
-    assert isinstance(decide(world.cluster, world.policy, world.now).refusals["t/new"].items[0], QueueLimit)
+class RecordedHooks:
+    """Rank jobs by priority, and record which ones were ranked."""
+
+    def __init__(self) -> None:
+        self.ranked: list[str] = []
+
+    def job_keys(self, jobs: list[Job]) -> list[tuple[Any, ...]]:
+        self.ranked += [job.key for job in jobs]
+        return [(-job.priority, job.key) for job in jobs]
+
+
+@given(rng=st.randoms(use_true_random=False))
+def test_only_jobs_that_changed_are_ranked_again_and_the_order_is_that_of_all(rng: random.Random) -> None:
+    ranks, jobs, reserved, hooks = KeptRanks(), dict[str, Job](), dict[str, dict[str, int]](), RecordedHooks()
+    for _ in range(12):
+        changed = {f"j{rng.randrange(9)}" for _ in range(rng.randrange(4))}
+        gone = {key for key in changed & reserved.keys() if rng.random() < 0.5}
+        for key in sorted(changed):
+            reserved.pop(key, None)
+            if key not in gone:
+                jobs[key] = Job(key)
+                jobs[key].priority, reserved[key] = rng.randrange(3), {"cpu": rng.randrange(3)}
+        hooks.ranked.clear()
+        found = ranks.ranked(reserved, jobs, cast("Hooks", hooks))
+        assert set(hooks.ranked) == changed - gone
+        assert found.keys == sorted((-jobs[key].priority, key) for key in reserved)
+        assert [id(amount) for amount in found.reserved] == [id(reserved[key]) for _, key in found.keys]
