@@ -22,7 +22,7 @@ _MOST_EARLY, _MOST_LATE = 6, 4
 
 
 def contended(random: Random, policy: str, space: tuple[str, ...], classes: tuple[PriorityClass, ...]) -> Case:
-    """Draw a case under a policy that evicts.
+    """Draw a case under a policy under which waiting jobs claim room.
 
     Args:
         random: The source of the draw.

@@ -35,7 +35,7 @@ from ..incident.case import (
 from ..incident.play import policy_of
 from .contention import QUEUES, contended
 from .hardware import PLAIN, draw_kind, fit_node, fit_queue, fit_work, kind_of, policies_for, settled, space_of, unit_of
-from .policies import draw_evicting, draw_policy
+from .policies import draw_contested, draw_policy
 from .quotas import at_least, at_most, within_parents
 from .vocabulary import EVERYTHING, Vocabulary, limited
 
@@ -104,7 +104,7 @@ class _Generator:
 
     def _contended(self) -> Case:
         random = self._random
-        policy = draw_evicting(random, self._policies, may_change=self._may.has_policy_files)
+        policy = draw_contested(random, self._policies, may_change=self._may.has_policy_files)
         case = contended(random, policy, self._space, _CLASSES if self._has_classes else ())
         self._nodes, self._queues = case.nodes, case.queues
         return _with_change(random, case, self) if random.random() < 0.4 else case

@@ -14,6 +14,7 @@ from ..incident.play import policy_of
 from ..lint.policy_rules import policy_findings
 from ..policy import schema
 from ..policy.loader import WRAPPER, PolicyError, read_document
+from ..policy.model import Policy
 from ..policy.schema import EVICTING
 
 _ADDED = ("binpack", "conformance", "drf", "nodeorder", "overcommit", "priority", "gang")
@@ -29,19 +30,24 @@ _QUEUE_PLUGINS = ("capacity", "proportion")
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
 
 
-def draw_evicting(random: Random, policies: Mapping[str, str], *, may_change: bool) -> str:
-    """Return the text of a policy that evicts by amounts, weights or priorities, if there is one.
+def draw_contested(random: Random, policies: Mapping[str, str], *, may_change: bool) -> str:
+    """Return the text of a policy under which waiting jobs claim room: by eviction, or by how long they waited.
 
     Policies that differ in actions and in the plugins of queues are drawn equally often, however many of each exist.
     """
     kinds: dict[tuple[object, ...], list[str]] = {}
     for name, text in sorted(policies.items()):
-        if EVICTING.keys() & set(policy_of(text).actions) and policy_of(text).plugin("capacity-card") is None:
+        if _is_contested(policy_of(text)):
             kinds.setdefault(_kind_of(text), []).append(name)
     if not kinds:
         return draw_policy(random, policies, may_change=may_change)
     text = policies[random.choice(random.choice(list(kinds.values())))]
     return text if random.random() < 0.7 or not may_change else _changed(text, random.randrange(_CHANGES))
+
+
+def _is_contested(policy: Policy) -> bool:
+    evicts = bool(EVICTING.keys() & set(policy.actions)) and policy.plugin("capacity-card") is None
+    return evicts or policy.plugin("sla") is not None
 
 
 @lru_cache(4096)

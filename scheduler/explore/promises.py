@@ -8,6 +8,7 @@
 * `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
 * `lasting`: an evicted pod does not return to its node at once (`lasting`).
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
+* `waited`: a job that has waited its time under `sla` keeps the room that it has found (`waited`).
 * `close`: a gang that prefers a rack is in one rack, if a rack had room for all of its pods (`close`).
 * `node-more`: one more node does not delay the first job.
 * `names`: reversed names of jobs change only which of several equal jobs runs.
@@ -25,7 +26,7 @@ from ..incident.case import Case, Submit, Work
 from ..incident.play import PAUSE, START, Story, play
 from ..incident.signature import reason_type
 from ..incident.simplify import rename
-from . import close, lasting, made, permitted, served
+from . import close, lasting, made, permitted, served, waited
 from .owed import owed_jobs
 from .timeline import Breach
 
@@ -36,6 +37,7 @@ _RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], s
     "order": ((served.out_of_order,), '"{}" runs'),
     "admitted": ((served.admitted_above_limits, served.served_in_closed_queues), 'the PodGroup of "{}" stays Pending'),
     "lent": ((served.lent_guarantees,), '"{}" stays pending'),
+    "waited": ((waited.lost_holds,), '"{}" stays pending'),
     "close": ((close.spread_gangs,), 'every pod of "{}" is in one rack'),
 }
 """The promises that acts break: who finds that, and the sentence that would hold of the job."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from schedspec.incident.written import known_policies
-from scheduler.explore import Worlds, break_promises, lasting, made, permitted, served
+from scheduler.explore import Worlds, break_promises, lasting, made, permitted, served, waited
 from scheduler.incident import play
 from scheduler.incident.case import Case, Change, Fail, Join, Node, PriorityClass, Queue, Submit, Work, amounts
 from scheduler.incident.play import Act, Eviction, Happened, Rest, Story
@@ -257,3 +257,31 @@ def test_a_queue_of_a_tree_reclaims_from_its_nearest_relative(victim: str, broke
     story = play(TREE)
     assert [eviction.job for eviction in story.evictions] == ["old"]
     assert list(permitted.forbidden_evictions(TREE, story)) == []
+
+
+GANG = Work("gang", "lender", pods=2, minimum=2, requests=ONE)
+WAITED = replace(
+    LENT,
+    policy=POLICIES["sla"],
+    queues=(Queue("lender"), Queue("owner")),
+    steps=(Submit((OLD,)), Submit((GANG,)), Submit((YOUNG,)), Submit((replace(CLAIM, name="third", queue="lender"),))),
+)
+OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, queue="owner"),))))
+
+
+@pytest.mark.parametrize(
+    ("case", "broken"),
+    [
+        (WAITED, ["young"]),
+        (replace(WAITED, nodes=(*WAITED.nodes, Node("n2", TWO))), []),
+        (replace(WAITED, policy=POLICIES["default"]), []),
+        (OTHER_QUEUE, []),
+    ],
+    ids=["on the room of a gang", "beside room for all of it", "under a policy without holds", "of another queue"],
+)
+def test_no_later_job_starts_on_room_that_a_gang_holds(case: Case, broken: list[str]) -> None:
+    ran = {"old": {"old-task-0": "n1"}}
+    rests = [Rest({}, {}), Rest(ran, {}), Rest(ran, {})]
+    story = Story(acts=[placed("old", 1), placed("young", 3)], rests=rests)
+    assert [it.job for it in waited.lost_holds(case, story)] == broken
+    assert list(waited.lost_holds(case, play(case))) == []

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler.backlog import cycle_end
+from scheduler.backlog.cycle_end import CycleEnd
+from scheduler.backlog.entries import Memory
 from scheduler.backlog.view import BacklogView
 from scheduler.framework.nominations import Nominations
 from scheduler.live.loop import CycleLoop
@@ -85,6 +87,17 @@ def _judges_gangs_last() -> None:
     instead((Reprieve, "_objected", staticmethod(as_if_last)))()
 
 
+def _forgets_holds() -> None:
+    memory = CycleEnd.memory
+
+    def without_holds(self: CycleEnd) -> Memory:
+        found = memory(self)
+        found.held = {}
+        return found
+
+    instead((cycle_end, "_holds_room", lambda job: job.waiting > 0), (CycleEnd, "memory", without_holds))()
+
+
 def _in_order_of_names(_: Any, job: Job) -> list[Task]:
     return sorted(job.by_status.get(TaskStatus.PENDING, {}).values(), key=lambda task: task.key)
 
@@ -146,7 +159,7 @@ FAULTS = (
     Fault(
         "hold-forgotten",
         "forgets what room a job holds while it waits",
-        instead((cycle_end, "_holds_room", lambda job: job.waiting > 0)),
+        _forgets_holds,
         ("queue_capacity/waiting: A job that waited",),
     ),
     Fault(
