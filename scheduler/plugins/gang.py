@@ -63,10 +63,12 @@ class Gang(
     def job_order(self, job: Job) -> int:
         """Serve gangs first that lost tasks, then the other jobs that are not ready, then the ready ones.
 
+        A job for whose minimum room is being freed, and of which other tasks wait, counts as ready: what it may still
+        get are tasks above its minimum, and another job's minimum comes before them.
         The tasks that a broken gang still has hold their room to no effect. Volcano serves a broken gang as any job
         that is not ready, so that by `drf` a new job comes before it (volcano#5805).
         """
-        if _is_ready(job):
+        if _is_ready(job) or _lacks_spare_tasks_only(job):
             return 2
         return 0 if job.ready and job.count(_PLACED_BEFORE) else 1
 
@@ -119,6 +121,12 @@ class Gang(
         return tuple(limits)
 
     preempt_spare = reclaim_spare
+
+
+def _lacks_spare_tasks_only(job: Job) -> bool:
+    """Whether the minimum is there or waits for room being freed, and more tasks have no room yet."""
+    enough = job.waiting and job.ready + job.waiting + job.undemanding >= job.min_available
+    return bool(enough) and job.count(TaskStatus.PENDING) - job.gated > job.undemanding
 
 
 def _roles_hold(job: Job, statuses: Statuses) -> bool:

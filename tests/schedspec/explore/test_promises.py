@@ -36,7 +36,8 @@ def placed(job: str, step: int, at: float = 0.0) -> Act:
 
 
 def evicted(job: str, action: str = "reclaim", step: int = 3, **reason: object) -> Act:
-    why = VictimReason(action, "case/claim", "case/claim-task-0", "", "", **{"tier": 1, **reason})  # type: ignore[arg-type]
+    preemptor = str(reason.pop("preemptor", "case/claim"))
+    why = VictimReason(action, preemptor, f"{preemptor}-task-0", "", "", **{"tier": 1, **reason})  # type: ignore[arg-type]
     return Act(Happened.EVICTED, 90.0, step, job, f"{job}-task-0", "n1", why)
 
 
@@ -223,8 +224,18 @@ LOST = [Eviction("young", "young-task-0", VictimReason("reclaim", "case/claim", 
         ((evicted("young"), BACK), 2, []),
         ((evicted("young"), replace(BACK, step=4)), 1, []),
         ((evicted("young"), BACK, evicted("claim")), 1, ["returns"]),
+        ((evicted("young"), evicted("old", preemptor="case/late"), BACK), 1, []),
+        ((evicted("young"), evicted("old"), BACK), 1, ["returns"]),
     ],
-    ids=["to its node", "to another node", "without its gang", "after a change", "beside a pod that holds nothing"],
+    ids=[
+        "to its node",
+        "to another node",
+        "without its gang",
+        "after a change",
+        "beside a pod that holds nothing",
+        "to room that another job left later for other work",
+        "to its node, and another job left for the same work",
+    ],
 )
 def test_an_evicted_pod_does_not_return_to_its_node(acts: Sequence[Act], minimum: int, broken: list[str]) -> None:
     case = replace(LENT, steps=(LENT.steps[0], Submit((replace(YOUNG, minimum=minimum),)), LENT.steps[2]))
@@ -285,3 +296,15 @@ def test_no_later_job_starts_on_room_that_a_gang_holds(case: Case, broken: list[
     story = Story(acts=[placed("old", 1), placed("young", 3)], rests=rests)
     assert [it.job for it in waited.lost_holds(case, story)] == broken
     assert list(waited.lost_holds(case, play(case))) == []
+
+
+def test_the_only_pod_of_a_job_comes_before_a_spare_pod_of_another_one() -> None:
+    """Found by exploration (seed 2002373): the spare pod claimed room being freed, and a second gang was evicted."""
+    urgent = Work("urgent", "team", "high", pods=2, minimum=1, requests=ONE)
+    lenders = Work("lender-1", "team", pods=2, minimum=2, requests=ONE), Work("lender-2", "team", "", 3, 2, ONE)
+    steps = Submit(lenders), Submit((urgent, replace(urgent, name="urgent-too", pods=1)))
+    four = amounts([("cpu", 4000)])
+    case = Case(POLICIES["gangs"], (Node("n1", four),), (Queue("team"),), CLASSES, steps=steps)
+    story = play(case)
+    assert [eviction.job for eviction in story.evictions] == ["lender-2", "lender-2"]
+    assert list(lasting.evictions_that_do_not_last(case, story)) == []
