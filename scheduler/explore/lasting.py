@@ -2,10 +2,10 @@
 
 If a victim returns, its eviction brought nothing. The pods of a gang count only if enough of them return to their own
 nodes for the gang to run: a pod may have left because another pod of its gang had to. The promise is silent where the
-job evicts others for its return, where the work that it was evicted for loses its room again, and where pods share
-cards: a pod may return to its node on another card. It is also silent
-about reclaim under proportion: shares follow from requests, so that a queue deserves less until its evicted pods are
-created again.
+job evicts others for its return, where it returns to a node that other jobs left later for other work, where the work
+that it was evicted for loses its room again, and where pods share cards: a pod may return to its node on another card.
+It is also silent about reclaim under proportion: shares follow from requests, so that a queue deserves less until its
+evicted pods are created again.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class _Loss:
     causes: set[str] = field(default_factory=set)
     kept: int = 0
     """Its pods that hold room after the last eviction."""
+    freed: set[str] = field(default_factory=set)
+    """The nodes on which other jobs lost pods later, for other work."""
     back: Counter[str] = field(default_factory=Counter)
     """The nodes on which its pods were placed after they had been evicted from there."""
 
@@ -42,17 +44,22 @@ def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
             if act.what is Happened.EVICTED and act.reason is not None and act.pod in moment.held:
                 if by_share and act.reason.action == "reclaim":
                     continue
+                node = moment.held[act.pod].node
+                cause = act.reason.preemptor.rpartition("/")[2]
                 loss = lost.setdefault((act.step, act.job), _Loss())
+                for (step, name), other in lost.items():
+                    if step == act.step and name != act.job and cause not in other.causes:
+                        other.freed.add(node)
                 loss.pods.add(act.pod)
-                loss.nodes[moment.held[act.pod].node] += 1
-                loss.causes.add(act.reason.preemptor.rpartition("/")[2])
+                loss.nodes[node] += 1
+                loss.causes.add(cause)
                 own = {pod for pod, held in moment.held.items() if held.job.name == act.job}
                 loss.kept = len(own - loss.pods - moment.leaving)
             elif act.what is Happened.PLACED and loss is not None and loss.back[act.node] < loss.nodes[act.node]:
                 loss.back[act.node] += 1
     jobs = {work.name: work for work in case.jobs}
     for (step, name), loss in lost.items():
-        back = loss.back.total()
+        back = sum(count for node, count in loss.back.items() if node not in loss.freed)
         took = {cause for (at, _), other in lost.items() if at == step for cause in other.causes}
         is_settled = name not in took and not any((step, cause) in lost for cause in loss.causes)
         if CARD_MEMORY in dict(jobs[name].requests):

@@ -1,9 +1,10 @@
 """Monitor: no pod is evicted twice for the same cause.
 
 A violation is a re-created pod that starts again and is evicted again for the same preemptor. The second eviction has
-a new cause if the preemptor lost the room to something other than the victim, and if something changed from outside in
-between: a node, a queue, another job, or a pod that ended by itself. The change from outside is required because jobs
-that take the same room from each other in turn would excuse each other.
+a new cause if the preemptor lost the room to something other than the victim, or still has it and claims room for
+another of its pods, and if something changed from outside in between: a node, a queue, another job, or a pod that ended
+by itself. The change from outside is required because jobs that take the same room from each other in turn would excuse
+each other.
 """
 
 from __future__ import annotations
@@ -42,10 +43,15 @@ def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
         return False
     held = {pod["metadata"]["uid"] for pod in ledger.holding(second.position)}
     has_lost = bool(takers) or any(bind.uid not in held for bind in served)
+    preemptors = {group_of(bind.pod) for bind in served}
+    claims_more = any(
+        not pod["spec"].get("nodeName") and group_of(pod) in preemptors
+        for pod in ledger.all_at(second.position, Kind.POD)
+    )
     evicted = {group_of(act.pod) for act in (first, *acts) if act.kind == "evict"}
-    own = {victim, *(group_of(bind.pod) for bind in served)}
+    own = {victim, *preemptors}
     between = range(first.position + 1, second.position)
-    return has_lost and any(_is_from_outside(ledger, position, own, evicted) for position in between)
+    return (has_lost or claims_more) and any(_is_from_outside(ledger, position, own, evicted) for position in between)
 
 
 def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[str]) -> bool:

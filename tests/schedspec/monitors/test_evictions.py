@@ -179,6 +179,16 @@ class TestSecondEviction:
         history.node("n2", cpu="1")
         assert history.finish()
 
+    @pytest.mark.parametrize("changes", [True, False])
+    def test_has_a_new_cause_where_a_change_lets_the_preemptor_claim_more(self, *, changes: bool) -> None:
+        """Found by exploration (seed 2004050)."""
+        history = _RoomInTurn()
+        history.wait("urgent-1", "urgent", "2")
+        history.serve()
+        if changes:
+            history.node("n2", cpu="1")
+        assert bool(history.finish()) != changes
+
     @pytest.mark.parametrize("taker", ["batch", "late"])
     def test_has_a_new_cause_where_a_new_job_took_the_room_of_the_preemptor(self, taker: str) -> None:
         """Found by exploration (seed 1003711)."""
