@@ -75,7 +75,3 @@ class Lines:
     def others(self, line: str) -> list[str]:
         """Return the keys of all jobs of a line but the first."""
         return [key for *_, key in self._places.get(line, ())[1:]]
-
-    def names(self) -> list[str]:
-        """Return the lines with more than one job."""
-        return [line for line, places in self._places.items() if len(places) > 1]
