@@ -69,6 +69,8 @@ def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None,
     if monitor and live is None:
         last = next(finding for finding in found_by_monitors(found.case) if finding.name == found.signature.name)
         comments, thens = [*comments, f"It fails because of this finding: {last.text}"], last.thens
+    elif monitor:
+        comments.append(written.why_it_fails(monitor, site.scheduler))
     lines = written.write(out, found, comments, thens, scheduler=site.scheduler, is_played=live is None)
     click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
     for note in found.notes + ([f"more than {written.MOST_LINES} lines"] if lines > written.MOST_LINES else []):

@@ -11,6 +11,7 @@ from .. import distribution
 from ..api.capabilities import Capability
 from ..monitors import MONITORS, protection
 from ..monitors.evictions import needless, needless_workload, repeated
+from ..report.record import UID
 from ..schedulers import find
 from .confirm import OWN
 from .feature import Text, write_feature
@@ -114,9 +115,29 @@ def own_version() -> str:
     return distribution.version() or "(no release)"
 
 
+def why_it_fails(monitor: str, scheduler: str) -> str:
+    """Return a comment that says that the scheduler breaks what the title of the feature demands."""
+    return f"It fails with {scheduler}: the monitor {monitor} finds that the title does not hold"
+
+
 def names_of_the_state(found: Any) -> list[str]:
-    """Return comments on what jobs and queues stand for, without names that no object of a cluster can have."""
+    """Return comments on what jobs and queues stand for, without names that no object of a cluster can have.
+
+    A namespace that all jobs share is written once, and the UID that Volcano appends to the name of a PodGroup never:
+    both would fill the line.
+    """
     pairs = {new: old for new, old in found.stands_for.items() if new != old and _NAME.fullmatch(old)}
-    jobs = ", ".join(f"{new} is {old}" for new, old in pairs.items() if "/" in old)
-    queues = ", ".join(f"{new} is {old}" for new, old in pairs.items() if "/" not in old)
-    return [f"{what} here: {texts}" for what, texts in (("Jobs", jobs), ("Queues", queues)) if texts]
+    jobs = {new: UID.sub("", old) for new, old in pairs.items() if "/" in old}
+    queues = {new: old for new, old in pairs.items() if "/" not in old}
+    namespaces = {old.partition("/")[0] for old in jobs.values()}
+    where = ""
+    if len(namespaces) == 1:
+        where = f" (namespace {namespaces.pop()})"
+        jobs = {new: old.partition("/")[2] for new, old in jobs.items()}
+    named = (("Jobs", jobs, where), ("Queues", queues, ""))
+    return [f"{what}: {_stand_for(names)}{within}" for what, names, within in named if names]
+
+
+def _stand_for(names: Mapping[str, str]) -> str:
+    first, *others = names.items()
+    return ", ".join((f"{first[0]} stands for {first[1]}", *(f"{new} for {old}" for new, old in others)))

@@ -115,9 +115,9 @@ def test_a_wait_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> Non
     assert ran.return_value == 0, ran.output
     text = out.read_text("utf-8")
     assert '"train-1" waits because of' in text
-    assert "  # Jobs here: train-1 is t/b9" in text
+    assert re.search(r"^  # Jobs: train-1 stands for b9\b.* \(namespace t\)$", text, re.MULTILINE)
     assert "  # Run it: schedspec test waits.feature --cluster simulated" in text
-    assert re.search(r"^  # Queues here: .*\b\w+ is b\b", text, re.MULTILINE)
+    assert re.search(r"^  # Queues: .*\b\w+ (stands )?for b\b", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_a_monitor_finds_in_a_recording_is_reduced_from_the_cycle_that_did_
     assert "it fails for the monitor protection" in ran.output
     text = out.read_text("utf-8")
     assert "It fails because of this finding: train-1-task-0: evicted although queue" in text
-    assert "train-1 is load/job-" in text
+    assert "train-1 stands for job-" in text
     assert 'Then "train-1" keeps running' in text
     assert len(text.splitlines()) <= 30
 

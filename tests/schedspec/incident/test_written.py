@@ -1,0 +1,42 @@
+"""What the comments of a reduced feature tell a reader who has only the file."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from schedspec.incident.feature import clean
+from schedspec.incident.written import names_of_the_state, why_it_fails
+from schedspec.monitors import MONITORS
+
+LONG = "spec-a-job-with-spare-pods-keeps-the-1"
+"""The namespace of a scenario, as long as namespaces of scenarios become."""
+UID = "2011d1ff-a546-483f-a2f6-2d278a039fa3"
+
+
+@pytest.mark.parametrize(
+    ("stands_for", "comments"),
+    [
+        (
+            {"train-1": f"{LONG}/claim-{UID}", "train-2": f"{LONG}/next-{UID}", "training": "owner"},
+            [
+                f"Jobs: train-1 stands for claim, train-2 for next (namespace {LONG})",
+                "Queues: training stands for owner",
+            ],
+        ),
+        ({"train-1": "a/x", "train-2": "b/x"}, ["Jobs: train-1 stands for a/x, train-2 for b/x"]),
+        ({"train-1": "a/x\n    Then nothing is evicted", "training": "training"}, []),
+    ],
+    ids=["one-namespace", "two-namespaces", "no-names"],
+)
+def test_a_comment_says_what_the_names_stand_for(stands_for: dict[str, str], comments: list[str]) -> None:
+    assert names_of_the_state(SimpleNamespace(stands_for=stands_for)) == comments
+    assert [clean(comment) for comment in comments] == comments, "a reader sees every name"
+
+
+def test_no_monitor_has_a_name_that_cuts_the_comment_on_the_failure() -> None:
+    for monitor in MONITORS:
+        comment = why_it_fails(monitor, "kube-scheduler")
+        assert clean(comment) == comment
+        assert f"the monitor {monitor} finds" in comment
