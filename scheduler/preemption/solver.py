@@ -65,7 +65,9 @@ class Solver:
         is_allocatable = self._allocatable(task)
         if not is_allocatable:
             self._quota_bound.read_limits(task)
-        node = self._session.placement.best(task, future=True)
+        node = None if is_allocatable else self._best_without_victims(task)
+        if node is None:
+            node = self._session.placement.best(task, future=True)
         if node is not None and (is_allocatable or self._free_quota(task)):
             # A node that has room without the victims of the quota: none of them has to leave for room.
             if not self._admits(task, node):
@@ -75,6 +77,18 @@ class Solver:
                 return True
         self._rollback(savepoint, before)
         return self._make_room(task)
+
+    def _best_without_victims(self, task: Task) -> NodeInfo | None:
+        """Return the best node that has room if no victim so far leaves: such victims may be needed for quota alone."""
+        if not self.victims:
+            return None
+        savepoint = self.statement.savepoint()
+        for member in (member for victim in self.victims for member in victim.tasks):
+            self.statement.restore(member)
+        try:
+            return self._session.placement.best(task, future=True)
+        finally:
+            self.statement.rollback(savepoint)
 
     def _allocatable(self, task: Task) -> bool:
         return self._session.hooks.allocatable(self._request.queue, task)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scheduler.reasons import NoVictims, render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
@@ -77,3 +79,27 @@ tiers:
         }
     )
     assert [eviction.task for eviction in world.cycle().evictions] == ["t/large-0"]
+
+
+@pytest.mark.parametrize("large", [8, 9], ids=["two cpus free", "three cpus free"])
+def test_a_gang_that_lacks_only_quota_takes_no_room_of_its_first_victim(large: int) -> None:
+    """The small victim goes first and frees too little quota; once the large gang goes, the small one stays."""
+    policy = """
+actions: "allocate, preempt"
+tiers:
+- plugins: [{name: gang}]
+- plugins: [{name: priority}, {name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+    world = World(policy_of(policy))
+    world.load(
+        {
+            "nodes": [{"name": "n1", "has": "4 cpu"}, {"name": "n2", "has": f"{large} cpu"}],
+            "queues": [{"name": "team", "capability": "8 cpu"}],
+            "jobs": [
+                {"name": "small", "queue": "team", "phase": "Running", "tasks": "1 x 1 cpu running on n1"},
+                {"name": "large", "queue": "team", "phase": "Running", "tasks": "2 x 3 cpu running on n2"},
+                {"name": "gang", "queue": "team", "priority": 9, "tasks": "2 x 2 cpu", "phase": "Inqueue"},
+            ],
+        }
+    )
+    assert {eviction.job for eviction in world.cycle().evictions} == {"t/large"}
