@@ -46,17 +46,6 @@ class Pricing:
         self._frugal = smallest_first
         self.cover, self.cost = (reprieved_cover, node_cost) if request.reprieves else (cheapest_cover, cost)
 
-    def floors(self, task: Task, rows: Sequence[int]) -> Iterator[Cost | None]:
-        """Yield what room on each node costs at least, by its least protected candidate; None if it has none."""
-        for row, (_, columns) in zip(rows, self.lacking(task, rows), strict=True):
-            if not columns:
-                yield ()
-            elif candidates := self._victim_filter.candidates(task, self._nodes.rows[row]):
-                level = (0, *self._victim_filter.lowest_level(candidates))
-                yield (() if self._request.reprieves else (level[:2], False), (level,))
-            else:
-                yield None
-
     def bounds(self, task: Task, rows: Sequence[int]) -> Iterator[Cost | None]:
         """Yield a lower bound of the cost of room on each node; None if all its candidates together are too few.
 

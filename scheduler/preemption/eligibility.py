@@ -83,12 +83,6 @@ class VictimFilter:
             levels.setdefault((job.queue, request.priority(job, task)), []).append(task)
         return candidates if len(levels) < 2 else min(levels.values(), key=lambda tasks: self._level(tasks[0]))
 
-    def lowest_level(self, candidates: Sequence[Task]) -> Level:
-        """Return the level of the least protected candidate."""
-        request, jobs = self._request, self._session.jobs
-        held = {((job := jobs[task.job]).queue, request.priority(job, task)): task for task in candidates}
-        return min(map(self._level, held.values()))
-
     def _level(self, task: Task) -> Level:
         job = self._session.jobs[task.job]
         return self._order.level(job, self._request.priority(job, task))

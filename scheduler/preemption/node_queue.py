@@ -1,8 +1,7 @@
 """Priority queue of nodes by eviction cost.
 
 A node's price is a lower bound of what evictions there cost, without the plugins' votes; only the cheapest node is
-examined in full. A node enters with its floor, a bound that costs less to compute, and gets its price when its floor
-is the lowest. There is one heap for each queue of a node's best protected victim: the order among queues changes
+examined in full. There is one heap for each queue of a node's best protected victim: the order among queues changes
 with the state, the order of nodes within a heap does not.
 """
 
@@ -16,16 +15,10 @@ from ..framework.session import Session
 from ..model.task import Task
 
 Cost = tuple[Any, ...]
-FEW = 4
-"""Up to so many nodes are priced at once: most of them are asked for."""
-BOUND, FLOOR = -1, -2
-"""What an entry of a heap holds instead of an exact price, which holds the number of changes at which it was exact."""
 
 
 class Prices(Protocol):
     """Compute eviction costs of nodes."""
-
-    def floors(self, task: Task, rows: Sequence[int]) -> Iterable[Cost | None]: ...
 
     def bounds(self, task: Task, rows: Sequence[int]) -> Iterable[Cost | None]: ...
 
@@ -34,7 +27,6 @@ class NodeCostQueue:
     """The prices of all nodes for one shape."""
 
     def __init__(self, session: Session, task: Task, rows: set[int]) -> None:
-        self._prices: Prices
         self._log, self._touched = session.changes, session.nodes.touched
         is_feasible = session.placement.static(task)
         self._task = task
@@ -46,8 +38,7 @@ class NodeCostQueue:
         self._seen = len(self._touched)
 
     def refresh(self, prices: Prices, *, again: bool) -> None:
-        """Take in the nodes that have changed, many of them by their floors; with `again`, also those dropped."""
-        self._prices = prices
+        """Price the nodes again that have changed; with `again`, also the nodes that were dropped."""
         changed = self._unseen | (self._rows & set(self._touched[self._seen :]))
         if again:
             changed |= self._dropped
@@ -55,11 +46,10 @@ class NodeCostQueue:
         self._unseen = set()
         self.in_step()
         rows = sorted(changed)
-        given, state = (prices.bounds, BOUND) if len(rows) <= FEW else (prices.floors, FLOOR)
-        for row, price in zip(rows, given(self._task, rows), strict=True):
+        for row, price in zip(rows, prices.bounds(self._task, rows), strict=True):
             self._version[row] += 1
             if price is not None:
-                self._push(price, row, state)
+                self.push(price, row, exact=False)
 
     def drop(self, row: int) -> None:
         """Drop a node that cannot make room for this request until something changes on it."""
@@ -71,38 +61,20 @@ class NodeCostQueue:
 
     def push(self, price: Cost, row: int, *, exact: bool) -> None:
         """Add a node. `exact`: the price was computed with votes, and was higher than its lower bound."""
-        self._push(price, row, len(self._log) if exact else BOUND)
-
-    def _push(self, price: Cost, row: int, state: int) -> None:
         heap = self._heaps.setdefault(id(price[1][0][2]) if price else None, [])
-        heapq.heappush(heap, (price, row, self._version[row], state))
+        heapq.heappush(heap, (price, row, self._version[row], len(self._log) if exact else -1))
 
     def pop(self) -> tuple[int, bool] | None:
         """Remove the node with the lowest price; return its row and whether the price is exact, or None if empty."""
-        while heads := self._heads():
-            heap = min(heads, key=lambda heap: heap[0][:2])
-            if heap[0][-1] != FLOOR:
-                _, row, _, state = heapq.heappop(heap)
-                return row, state == len(self._log)
-            self._price(heap)
-        return None
+        heads = self._heads()
+        if not heads:
+            return None
+        heap = min(heads, key=lambda heap: heap[0][:2])
+        _, row, _, state = heapq.heappop(heap)
+        return row, state == len(self._log)
 
     def offers_less_than(self, price: Cost) -> bool:
-        while less := [heap for heap in self._heads() if heap[0][0] < price]:
-            if any(heap[0][-1] != FLOOR for heap in less):
-                return True
-            self._price(less[0])
-        return False
-
-    def _price(self, heap: list[tuple[Cost, int, int, int]]) -> None:
-        """Replace the lowest floor of a heap by the prices of all nodes with that floor: none of them costs less."""
-        floor, rows = heap[0][0], list[int]()
-        while heap and heap[0][-1] == FLOOR and heap[0][0] == floor:
-            _, row, version, _ = heapq.heappop(heap)
-            rows += [row] if version == self._version[row] else []
-        for row, bound in zip(rows, self._prices.bounds(self._task, rows), strict=True):
-            if bound is not None:
-                self._push(bound, row, BOUND)
+        return any(heap[0][0] < price for heap in self._heads())
 
     def _heads(self) -> list[list[tuple[Cost, int, int, int]]]:
         """Return the heaps that are not empty, after removing replaced entries from their tops."""

@@ -43,7 +43,7 @@ def lent(*, waiting: list[str]) -> World:
 
 
 def test_no_node_is_priced_for_a_gang_that_is_entitled_to_a_part_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pricing, "floors", lambda *_: pytest.fail("a node was priced"))
+    monkeypatch.setattr(Pricing, "bounds", lambda *_: pytest.fail("a node was priced"))
     refusal = lent(waiting=["2 x 1 gpu"]).cycle().refusals["t/gang"]
     [why] = [why for why in refusal.items if isinstance(why, NotEntitled)]
     assert (why.allocated, why.requested, why.deserved) == (1000, 2000, 2000)
