@@ -2,7 +2,8 @@
 
 1. Queues get shares of what the nodes have. In a tree, two siblings have a parent, and the others are their cousins.
 2. Early jobs of one or two queues, the lenders, fill the nodes. They may have more pods than their minimum.
-3. Later jobs claim room: those of other queues by share, or those of the same queues by their priority.
+3. Later jobs claim room: those of other queues by share, or those of the same queues by their priority. In some cases
+   a queue may hold little until all of them wait.
 
 In half of the cases all pods are equal, so that order alone decides who is served and who is evicted.
 """
@@ -12,9 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from ..incident.case import Amounts, Case, Node, PriorityClass, Queue, Submit, Work, amounts
+from ..incident.case import Amounts, Case, Change, Node, PriorityClass, Queue, Step, Submit, Work, amounts
 from ..incident.play import policy_of
-from .quotas import within_parents
+from .quotas import at_most, within_parents
 
 QUEUES = ("chat", "imaging", "research", "speech", "training")
 _UNIT = 1000
@@ -37,8 +38,11 @@ def contended(random: Random, policy: str, space: tuple[str, ...], classes: tupl
     queues = draw.queues(is_tree=plugin is not None and plugin.enabled("enableHierarchy") and random.random() < 0.8)
     early, late = draw.early(), draw.late()
     together = random.choice((1, 1, 2, 3))
-    steps = [Submit((job,)) for job in early]
+    steps: list[Step] = [Submit((job,)) for job in early]
     steps += [Submit(tuple(late[at : at + together])) for at in range(0, len(late), together)]
+    if random.random() < 0.2 and (changed := draw.small_at_first(queues)):
+        queues, raised = changed
+        steps.append(raised)
     return Case(policy, nodes, queues, classes, (), tuple(steps))
 
 
@@ -79,9 +83,24 @@ class _Contention:
             queues[1:3] = [replace(queue, parent=names[0]) for queue in queues[1:3]]
         return tuple(within_parents(queues))
 
+    def small_at_first(self, queues: tuple[Queue, ...]) -> tuple[tuple[Queue, ...], Change] | None:
+        """Return the queues such that one claimant may hold little at first, and the change that ends this."""
+        name = self._random.choice(self._claimants)
+        queue = next(queue for queue in queues if queue.name == name)
+        least = self._amounts([1] * len(self._space))
+        if queue.guarantee or not queue.deserved:
+            return None
+        capped = replace(queue, capability=least, deserved=at_most(least, queue.deserved))
+        return tuple(capped if other is queue else other for other in queues), Change(queue)
+
     def _share(self, name: str, part: int) -> int:
-        """Return the share of a queue in units: claimants deserve at least an equal part, and lenders any amount."""
-        return self._random.randint(0 if name in self._lenders else part, self._room)
+        """Return the share of a queue in units: claimants deserve at least an equal part, and lenders any amount.
+
+        In half of the cases lenders deserve most of what the nodes have, so that few of their pods may be evicted.
+        """
+        if name not in self._lenders:
+            return self._random.randint(part, self._room)
+        return self._random.randint(self._room // 2 if self._random.random() < 0.5 else 0, self._room)
 
     def _queue(self, name: str, share: int) -> Queue:
         random = self._random

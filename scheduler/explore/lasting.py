@@ -4,8 +4,8 @@ If a victim returns, its eviction brought nothing. The pods of a gang count only
 nodes for the gang to run: a pod may have left because another pod of its gang had to. The promise is silent where the
 job evicts others for its return, where it returns to a node that other jobs left later for other work, where the work
 that it was evicted for loses its room again, and where pods share cards: a pod may return to its node on another card.
-It is also silent about reclaim under proportion: shares follow from requests, so that a queue deserves less until its
-evicted pods are created again.
+It is also silent under proportion: shares follow from requests, so that a queue deserves less until its evicted pods
+are created again.
 """
 
 from __future__ import annotations
@@ -38,12 +38,11 @@ def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
     """Yield the jobs whose evicted pods return to the nodes that they were evicted from."""
     lost: dict[tuple[int, str], _Loss] = {}
     for moment in moments(case, story) if story.evictions else ():
-        by_share = moment.policy.plugin("proportion") is not None
+        if moment.policy.plugin("proportion") is not None:
+            continue
         for act in moment.acts:
             loss = lost.get((act.step, act.job))
             if act.what is Happened.EVICTED and act.reason is not None and act.pod in moment.held:
-                if by_share and act.reason.action == "reclaim":
-                    continue
                 node = moment.held[act.pod].node
                 cause = act.reason.preemptor.rpartition("/")[2]
                 loss = lost.setdefault((act.step, act.job), _Loss())

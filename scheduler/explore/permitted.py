@@ -6,7 +6,7 @@ inherited shares), the promise is silent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from ..incident.case import CARD_MEMORY, Amounts, Case, Queue, Work
@@ -16,8 +16,8 @@ from ..policy.schema import EVICTING
 from .timeline import Breach, Moment, Sums, moments, steps_of
 
 _EPSILON = 1e-6
-_LATER = ("cdp", "pdb", "drf")
-"""Plugins that may protect one of two victims that are equal in the case."""
+_LATER = {"reclaim": ("cdp", "pdb"), "preempt": ("cdp", "pdb", "drf")}
+"""Plugins that may protect one of two victims that are equal in the case, by action."""
 
 
 def forbidden_evictions(case: Case, story: Story) -> Iterator[Breach]:
@@ -82,7 +82,7 @@ class _Eviction:
         if action == "reclaim" and (plugin := self._policy.plugin("capacity-card")) is not None:
             yield from self._service_rules(plugin)
         is_by_card = CARD_MEMORY in dict(self._victim.requests)  # an equal pod may be on another card of the node
-        if self._victim.pods == 1 and not is_by_card and not any(self._policy.plugin(name) for name in _LATER):
+        if self._victim.pods == 1 and not is_by_card and not any(map(self._policy.plugin, _LATER[action])):
             yield from self._better_victims()
             if action == "reclaim" and self._preemptor.pods == 1:
                 yield from self._nearer_victims()
@@ -178,7 +178,7 @@ class _Eviction:
                 yield "order", f"although {pod} is younger"
 
     def _nearer_victims(self) -> Iterator[tuple[str, str]]:
-        """Yield an equal pod on the same node, of a queue that lends and is a nearer relative in a tree."""
+        """Yield a pod on the same node, no more important, of a queue that lends and is a nearer relative in a tree."""
         moment, mine, plugin = self._moment, self._moment.held[self._act.pod], self._policy.plugin("capacity")
         if plugin is None or not plugin.enabled("enableHierarchy") or not self._is_own_share():
             return
@@ -186,11 +186,16 @@ class _Eviction:
         near = self._common(self._victim.queue)
         for pod, held in moment.held.items():
             work = held.job
-            is_equal = replace(work, name="", queue="") == replace(self._victim, name="", queue="")
+            is_equal = work.requests == self._victim.requests and self._rank(work) <= self._rank(self._victim)
             is_free = pod not in gone and not self._is_starting(pod) and work.queue != self._preemptor.queue
             is_near = held.node == mine.node and self._common(work.queue) > near
-            if is_equal and is_free and is_near and self._has_surplus(work):
+            if is_equal and is_free and is_near and self._can_lose_one(work, gone) and self._has_surplus(work):
                 yield "near", f"from queue {self._victim.queue}, although {work.queue} is nearer and lends {pod}"
+
+    def _can_lose_one(self, work: Work, gone: Collection[str]) -> bool:
+        """Whether a job loses nothing but a pod: it has a single one, or one above its minimum."""
+        held = sum(other.job is work and pod not in gone for pod, other in self._moment.held.items())
+        return work.pods == 1 or held > work.minimum
 
     def _is_own_share(self) -> bool:
         """Whether the taker's queue itself deserves what the preemptor requests, and nothing is guaranteed."""
