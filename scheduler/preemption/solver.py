@@ -62,21 +62,28 @@ class Solver:
     def place(self, task: Task) -> bool:
         """Place a task, with or without victims. If no room is found, nothing changes."""
         savepoint, before = self.statement.savepoint(), len(self.victims)
-        is_allocatable = self._allocatable(task)
-        if not is_allocatable:
-            self._quota_bound.read_limits(task)
-        node = None if is_allocatable else self._best_without_victims(task)
-        if node is None:
-            node = self._session.placement.best(task, future=True)
-        if node is not None and (is_allocatable or self._free_quota(task)):
-            # A node that has room without the victims of the quota: none of them has to leave for room.
-            if not self._admits(task, node):
-                node = self._session.placement.best(task, future=True)
-            if node is not None:
-                self._settle(task, node, before)
-                return True
+        node = self._best(task) if self._allocatable(task) else self._best_within_quota(task)
+        if node is not None:
+            self._settle(task, node, before)
+            return True
         self._rollback(savepoint, before)
         return self._make_room(task)
+
+    def _best(self, task: Task) -> NodeInfo | None:
+        return self._session.placement.best(task, future=True)
+
+    def _best_within_quota(self, task: Task) -> NodeInfo | None:
+        """Free quota for the task and return its node; None if there is no room, or too little quota.
+
+        The node is chosen before the evictions: it has room without their victims, none of which has to leave for room.
+        """
+        self._quota_bound.read_limits(task)
+        node = self._best_without_victims(task)
+        if node is None:
+            node = self._best(task)
+        if node is None or not self._free_quota(task):
+            return None
+        return node if self._admits(task, node) else self._best(task)
 
     def _best_without_victims(self, task: Task) -> NodeInfo | None:
         """Return the best node that has room if no victim so far leaves: such victims may be needed for quota alone."""
@@ -86,7 +93,7 @@ class Solver:
         for member in (member for victim in self.victims for member in victim.tasks):
             self.statement.restore(member)
         try:
-            return self._session.placement.best(task, future=True)
+            return self._best(task)
         finally:
             self.statement.rollback(savepoint)
 
