@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from ..api.kinds import Kind
 from ..observe.history import Object
 from ..observe.shared_cards import Card, Part, cards_of, cards_requested, parts_of
-from .ledger import Act, Ledger, Violation
+from .ledger import Ledger, Violation
 from .rules import Rules
 
 NAME = "shared-cards"
@@ -34,27 +34,23 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             yield Violation(
                 NAME, act.time, act.name, f"asks for {requested} of the cards of {act.node}, and has {seen}"
             )
-        held = _held(ledger, act, cards)
+        held = _held(pod for pod in ledger.holding(act.position) if pod["spec"]["nodeName"] == act.node)
         for name in sorted(named & cards.keys()):
-            for over in _beyond(cards[name], held[name]):
+            for over in _beyond(cards[name], held.get(name, [])):
                 yield Violation(NAME, act.time, act.name, f"card {name} of {act.node} then has {over}")
 
 
 def exceeded(node: Object, pods: Iterable[Object]) -> bool:
     """Whether pods hold more of a card of their node than it has."""
-    cards, held = cards_of(node), dict[str, list[Part]]()
+    cards = cards_of(node)
+    return any(any(_beyond(cards[name], parts)) for name, parts in _held(pods).items() if name in cards)
+
+
+def _held(pods: Iterable[Object]) -> dict[str, list[Part]]:
+    """Return the parts of each card that pods of one node have."""
+    found: dict[str, list[Part]] = {}
     for part in (part for pod in pods if cards_requested(pod) for part in parts_of(pod)):
-        held.setdefault(part.card, []).append(part)
-    return any(any(_beyond(cards[name], parts)) for name, parts in held.items() if name in cards)
-
-
-def _held(ledger: Ledger, act: Act, cards: dict[str, Card]) -> dict[str, list[Part]]:
-    """Return the parts of each card that the pods on the act's node have."""
-    found: dict[str, list[Part]] = {name: [] for name in cards}
-    for pod in ledger.holding(act.position):
-        if pod["spec"]["nodeName"] == act.node and cards_requested(pod):
-            for part in parts_of(pod):
-                found.setdefault(part.card, []).append(part)
+        found.setdefault(part.card, []).append(part)
     return found
 
 

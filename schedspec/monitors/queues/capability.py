@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import partial
 
 from ...api.kinds import Kind
 from .. import amounts
@@ -20,27 +21,23 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         return
     free = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
 
-    def counts(pod: Object) -> bool:
-        return not (free and _card(pod))
+    def counts(pod: Object, gone: Collection[str] = ()) -> bool:
+        return not (free and _card(pod)) and pod["metadata"]["uid"] not in gone
 
+    # One decision evicts and binds: its evictions have freed quota, even if a bind is written first.
+    going: dict[float, set[str]] = {}
+    for eviction in ledger.evictions():
+        going.setdefault(eviction.time, set()).add(eviction.uid)
     for act in ledger.binds():
-        queue = ledger.queue_of(act.position, act.pod)
+        queue, gone = ledger.queue_of(act.position, act.pod), going.get(act.time, set())
         requested = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
         if rules.queue_plugin == "capacity-card":
             yield from _cards(ledger, act, queue)
             if not counts(act.pod):
                 continue
             requested = {n: v for n, v in requested.items() if n in ("cpu", "memory")}  # cards have quotas
-        # One decision evicts and binds: its evictions have freed quota, even if a bind is written first.
-        going = {evicted.uid for evicted in ledger.evictions() if evicted.time == act.time}
         for name in usage.lineage(ledger, act.position, queue, rules):
-            held = usage.held_below(
-                ledger,
-                act.position,
-                name,
-                rules,
-                lambda pod, going=going: counts(pod) and pod["metadata"]["uid"] not in going,  # type: ignore[misc]
-            )
+            held = usage.held_below(ledger, act.position, name, rules, partial(counts, gone=gone))
             over = [
                 amounts.above(held, usage.capability(v), requested)
                 for v in ledger.lately(act.position, Kind.QUEUE, name)
