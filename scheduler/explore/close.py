@@ -6,11 +6,12 @@ less what their pods hold, those included that are placed at the same moment.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ..incident.case import PREFERRED, Case, Work
 from ..incident.play import Happened, Story
-from .timeline import Breach, Moment, Sums, moments, racks_at
+from .timeline import Breach, Moment, idle_of, moments, racks_at, slots
 
 _PLUGIN, _SWITCH = "network-topology-aware", "enabledHyperNodeGradient"
 _OTHER_PLACES = ("nodegroup", "deviceshare", "capacity-card")
@@ -36,15 +37,10 @@ def spread_gangs(case: Case, story: Story) -> Iterator[Breach]:
 
 def _rack_with_room(case: Case, moment: Moment, work: Work, racks: dict[str, str]) -> str:
     """Return a rack that has room for all pods of a job beside all other pods; empty if none has."""
-    idle: dict[str, Sums] = {name: dict(has) for name, has in moment.nodes.items()}
     requests = {job.name: job.requests for job in case.jobs}
     taken = [(held.node, held.job.requests) for held in moment.held.values()]
     taken += [(act.node, requests[act.job]) for act in moment.acts_of(Happened.PLACED) if act.job != work.name]
-    for node, asks in taken:
-        for name, amount in asks if node in idle else ():
-            idle[node][name] = idle[node].get(name, 0) - amount
-    rooms: dict[str, int] = {}
-    for node, left in idle.items():
-        slots = min((max(left.get(name, 0), 0) // amount for name, amount in work.requests if amount), default=0)
-        rooms[racks[node]] = rooms.get(racks[node], 0) + slots
+    rooms = Counter[str]()
+    for node, idle in idle_of(moment.nodes, taken).items():
+        rooms[racks[node]] += slots(idle, work.requests)
     return next((rack for rack, room in sorted(rooms.items()) if rack and room >= work.pods), "")

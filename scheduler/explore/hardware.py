@@ -30,7 +30,7 @@ from .vocabulary import Vocabulary
 
 PLAIN, QUOTAS, SHARED, RACKS = "plain", "quotas", "shared", "racks"
 _PLUGINS = {QUOTAS: "capacity-card", SHARED: "deviceshare.GPUSharingEnable", RACKS: "network-topology-aware"}
-"""What the text of a policy names that knows a kind of hardware."""
+"""Kind of hardware → a text that each policy contains which treats that hardware apart."""
 _MODELS = ("NVIDIA-A100", "NVIDIA-L40")
 _RACKS = ("rack-a", "rack-a", "rack-b", "rack-b", "rack-c")
 _GIBIBYTES = 4

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from ..incident.case import CARD_MEMORY, Amounts, Case, Queue, Work, ancestors
 from ..incident.play import Story, policy_of
 from ..policy.model import Policy
-from .timeline import Sums, closed_at, nodes_at, queues_at, sum_of
+from .timeline import Sums, add, closed_at, idle_of, nodes_at, queues_at, slots, sum_of
 
 HOLD_BACK = ("sla", "resourcequota", "nodegroup", "network-topology-aware", "cdp", "pdb")
 
@@ -47,16 +47,14 @@ class End:
         self.waiting = [job for name, job in self._jobs.items() if self._missing(job) and job.queue in self.queues]
         nodes = nodes_at(case, len(case.steps))
         self.total = sum_of(nodes.values())
-        self.idle = {name: dict(has) for name, has in nodes.items()}
         self.on_nodes = [
             (node, self._jobs[name])
             for name, pods in self._placed.items()
             for node in pods.values()
-            if name in self._jobs and node in self.idle
+            if name in self._jobs and node in nodes
         ]
         """The node of each pod that holds room, and its job."""
-        for node, work in self.on_nodes:
-            _add(self.idle[node], work.requests, -1)
+        self.idle = idle_of(nodes, ((node, work.requests) for node, work in self.on_nodes))
 
     def _missing(self, work: Work) -> int:
         """Return how many pods have to be placed together: those of its minimum, or one."""
@@ -65,11 +63,7 @@ class End:
 
     def fits(self, work: Work) -> bool:
         """Whether the idle capacity suffices for the missing pods."""
-        room = sum(
-            min((max(idle.get(name, 0), 0) // amount for name, amount in work.requests if amount), default=0)
-            for idle in self.idle.values()
-        )
-        return room >= self._missing(work)
+        return sum(slots(idle, work.requests) for idle in self.idle.values()) >= self._missing(work)
 
     def is_owed(self, work: Work) -> bool:
         """Whether no rule of queues can delay the job."""
@@ -110,13 +104,8 @@ class End:
         held: Sums = {}
         for name, work in self._jobs.items():
             if queue in (ancestors(self._case, work.queue) if is_tree else {work.queue}):
-                _add(held, work.requests, len(self._placed.get(name, ())))
+                add(held, work.requests, len(self._placed.get(name, ())))
         return held
-
-
-def _add(sums: Sums, amount: Amounts, times: int) -> None:
-    for name, value in amount:
-        sums[name] = sums.get(name, 0) + value * times
 
 
 def _times(amount: Amounts, times: int) -> Sums:

@@ -129,6 +129,25 @@ def sum_of(given: Iterable[Amounts]) -> Sums:
     """Return the sum of amounts."""
     total: Sums = {}
     for amount in given:
-        for name, value in amount:
-            total[name] = total.get(name, 0) + value
+        add(total, amount)
     return total
+
+
+def add(sums: Sums, amount: Amounts, times: int = 1) -> None:
+    """Add an amount to sums, so many times; a negative number subtracts it."""
+    for name, value in amount:
+        sums[name] = sums.get(name, 0) + value * times
+
+
+def idle_of(nodes: Mapping[str, Amounts], holding: Iterable[tuple[str, Amounts]]) -> dict[str, Sums]:
+    """Return what nodes have beyond what pods hold, by node; `holding`: the node of each pod, and what it holds."""
+    idle: dict[str, Sums] = {name: dict(has) for name, has in nodes.items()}
+    for node, requests in holding:
+        if node in idle:
+            add(idle[node], requests, -1)
+    return idle
+
+
+def slots(idle: Sums, requests: Amounts) -> int:
+    """Return how many pods with these requests fit; 0 for pods that request nothing."""
+    return min((max(idle.get(name, 0), 0) // amount for name, amount in requests if amount), default=0)

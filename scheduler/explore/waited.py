@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..incident.case import Amounts, Case, Work
+from ..incident.case import Case, Work
 from ..incident.play import PAUSE, Happened, Story, policy_of
 from ..model.times import duration
 from ..policy.model import Policy
-from .timeline import Breach, Moment, Sums, closed_at, moments, steps_of
+from .timeline import Breach, Sums, add, closed_at, idle_of, moments, slots, steps_of
 
 _LIMITING = ("capacity", "proportion", "capacity-card", "resourcequota", "nodegroup", "network-topology-aware", "cdp")
 """Plugins that may keep a job from room on a node."""
@@ -29,12 +29,12 @@ def lost_holds(case: Case, story: Story) -> Iterator[Breach]:
         held = _holder(case, story, moment.step, steps)
         if held is None or PAUSE * (moment.step - steps[held.name]) < patience:
             continue
-        idle = _idle(moment)
+        idle = idle_of(moment.nodes, ((pod.node, pod.job.requests) for pod in moment.held.values()))
         for act in moment.acts_of(Happened.PLACED):
             if act.node not in idle or act.job not in jobs:
                 continue
             before = _fitting(idle, held)
-            _take(idle[act.node], jobs[act.job].requests)
+            add(idle[act.node], jobs[act.job].requests, -1)
             is_later = steps[act.job] > steps[held.name] and jobs[act.job].queue == held.queue
             if is_later and _fitting(idle, held) < min(before, held.minimum):
                 yield Breach("hold", f"{act.pod} takes room on {act.node} that {held.name} holds", act.job)
@@ -64,21 +64,6 @@ def _holder(case: Case, story: Story, step: int, steps: dict[str, int]) -> Work 
     return waiting[0] if any(amount for _, amount in waiting[0].requests) else None
 
 
-def _idle(moment: Moment) -> dict[str, Sums]:
-    idle = {node: dict(has) for node, has in moment.nodes.items()}
-    for pod in moment.held.values():
-        if pod.node in idle:
-            _take(idle[pod.node], pod.job.requests)
-    return idle
-
-
-def _take(idle: Sums, amount: Amounts) -> None:
-    for name, value in amount:
-        idle[name] = idle.get(name, 0) - value
-
-
 def _fitting(idle: dict[str, Sums], work: Work) -> int:
     """Return how many pods of a job fit on idle room."""
-    return sum(
-        min(max(one.get(name, 0), 0) // amount for name, amount in work.requests if amount) for one in idle.values()
-    )
+    return sum(slots(one, work.requests) for one in idle.values())
