@@ -1,4 +1,4 @@
-"""What the comments of a reduced feature tell a reader who has only the file."""
+"""The comments of a reduced feature suffice for a reader who has only the file."""
 
 from __future__ import annotations
 
