@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from .case import Case, Join, Step, Submit, Work
 from .shrink import Tester
 
 
-def variants(case: Case) -> Iterator[Case]:
-    """Yield cases that place the work on its nodes by steps: all at once, job by job, and node by node."""
+def variants(case: Case) -> Iterable[Case]:
+    """Return cases that place the work on its nodes by steps: all at once, job by job, and node by node."""
+    return dict.fromkeys(_variants(case))  # with one running job several of them are one case
+
+
+def _variants(case: Case) -> Iterator[Case]:
     running = sorted((job for job in case.work if job.nodes), key=lambda job: (job.created, job.name))
     waiting = sorted((job for job in case.work if not job.nodes), key=lambda job: (job.created, job.name))
     bare = replace(case, work=())

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.incident import Known, reduce_case, shrink
+from scheduler.incident.as_steps import variants
 from scheduler.incident.case import Amounts, Case, Change, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
 from scheduler.incident.play import play
 from scheduler.incident.signature import Evicted, Waits, of_eviction, of_wait, shows
@@ -204,6 +205,13 @@ def test_one_of_several_equal_steps_is_removed() -> None:
     tester = shrink.Tester(changes_back, case, lambda: False)
     shrink.remove_objects(tester)
     assert tester.best.steps == (other, first, other)
+
+
+@pytest.mark.parametrize("case", [reclaimed(), preempted(), replace(preempted(), subject="")])
+def test_no_two_ways_to_submit_running_work_are_the_same_case(case: Case) -> None:
+    found = list(variants(case))
+    assert found
+    assert len(found) == len(set(found))
 
 
 def test_a_case_that_another_scheduler_judges_is_submitted_at_once() -> None:
