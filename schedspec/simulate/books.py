@@ -62,7 +62,7 @@ class Books:
         }
         self.on_node: dict[str, Amounts] = {}
         specs = {queue.metadata.name: queue.spec for queue in queues}
-        self.capability = {name: amounts.parse(spec.capability) for name, spec in specs.items()}
+        self.capability = {name: usage.limits(spec.capability, rules) for name, spec in specs.items()}
         guaranteed = {name: spec.guarantee for name, spec in specs.items()}
         self.guarantee = {
             name: found

@@ -40,6 +40,7 @@ def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
         rules += [_tree, _sums_in_tree] if tree else [_flat]
         rules += [_sums] if plugin == "capacity" and not tree else []
         rules += [_groups if policy.plugin("nodegroup") else _groups_unread]
+        rules += [_zero] if plugin in ("capacity", "proportion") else []
         rules += [_all_kept] if "reclaim" in policy.actions else []
     found = [
         Finding(*manifest.places[name], f"Queue {name}.{field}", text, remedy)
@@ -57,6 +58,15 @@ def _order_of_amounts(manifest: Manifest) -> Found:
                 if dimension in large and amount > large[dimension]:
                     text = f"{_show(dimension, amount)} is more than its {high}, {_show(dimension, large[dimension])}"
                     yield name, f"spec.{low}", text, f"keep {low} at or below {high}"
+
+
+def _zero(manifest: Manifest) -> Found:
+    """Report capabilities of zero, which limit nothing: in Volcano too (its plugins capacity and proportion)."""
+    for name, queue in manifest.queues.items():
+        for dimension in (resources.CPU, resources.MEMORY):
+            if queue.capability.get(dimension) == 0:
+                text = f"{dimension} 0 counts as not set"
+                yield name, "spec.capability", text, f"close the queue, or set more {dimension}"
 
 
 def _deserved(manifest: Manifest) -> Found:

@@ -122,7 +122,7 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
         held = amounts.total((others, gone))
         found = ledger.at(position, Kind.QUEUE, name) or {}
         quota = usage.card_quota(found) if found else {}
-        limits = usage.lowest(usage.unguaranteed(ledger, position, name, rules), usage.capability(found), quota)
+        limits = usage.lowest(usage.unguaranteed(ledger, position, name, rules), usage.capability(found, rules), quota)
         cards = sum((v for n, v in held.items() if "/" in n), NONE)
         if not is_within(held, limits) or any(cards > v for v in quota.values()):
             return True

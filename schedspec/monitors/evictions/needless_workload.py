@@ -92,7 +92,7 @@ def _fits(ledger: Ledger, end: int, unit: list[Object], beside: list[Object], ru
     kin = list(usage.lineage(ledger, end, queue, rules))
     for name in kin:
         own = [pod for pod in beside if name in usage.lineage(ledger, end, ledger.queue_of(end, pod), rules)]
-        limits = usage.capability(ledger.at(end, Kind.QUEUE, name) or {})
+        limits = usage.capability(ledger.at(end, Kind.QUEUE, name) or {}, rules)
         if amounts.above(taken([*own, *unit]), limits, gave):
             return False
     kept = amounts.total([taken([*beside, *unit]), *_unmet(ledger, end, beside, set(kin), rules)])

@@ -39,7 +39,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         for name in usage.lineage(ledger, act.position, queue, rules):
             held = usage.held_below(ledger, act.position, name, rules, partial(counts, gone=gone))
             over = [
-                amounts.above(held, usage.capability(v), requested)
+                amounts.above(held, usage.capability(v, rules), requested)
                 for v in ledger.lately(act.position, Kind.QUEUE, name)
             ]
             if over and all(over):

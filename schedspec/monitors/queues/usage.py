@@ -53,9 +53,17 @@ def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, counts: 
     return amounts.total(part for name, part in held.items() if queue in lineage(ledger, position, name, rules))
 
 
-def capability(queue: Mapping[str, object]) -> Amounts:
+def capability(queue: Mapping[str, object], rules: Rules) -> Amounts:
+    """Return the limits that a queue's spec sets."""
     spec = queue.get("spec")
-    return amounts.parse(spec.get("capability") if isinstance(spec, dict) else None)
+    return limits(spec.get("capability") if isinstance(spec, dict) else None, rules)
+
+
+def limits(quantities: Mapping[str, object] | None, rules: Rules) -> Amounts:
+    """Return a capability's limits. Zero cpu or memory is no limit for Volcano's plugins capacity and proportion."""
+    found = amounts.parse(quantities)
+    unlimited = ("cpu", "memory") if rules.queue_plugin in GUARANTEED else ()
+    return {name: amount for name, amount in found.items() if amount > 0 or name not in unlimited}
 
 
 def guarantee(queue: Object) -> Amounts:

@@ -28,14 +28,14 @@ def test_a_bind_onto_a_full_node_is_found() -> None:
     assert findings(history) == ["node"]
 
 
-def test_a_bind_above_capability_is_found() -> None:
+@pytest.mark.parametrize(("most", "found"), [("1", ["capability"]), ("2", []), ("0", [])])
+def test_a_bind_above_capability_is_found_and_zero_cpu_is_no_limit(most: str, found: list[str]) -> None:
     history = a_cluster()
-    history.queue("guest", capability={"cpu": "1"})
-    history.show(Kind.EVENT, "time passes")
-    for _ in range(12):
+    history.queue("guest", capability={"cpu": most})
+    for _ in range(13):
         history.show(Kind.EVENT, "time passes")
     history.bind("batch-0", "batch", "n1", "2")
-    assert findings(history) == ["capability"]
+    assert findings(history) == found
 
 
 def test_a_capability_that_was_lowered_just_now_is_no_fault_of_the_scheduler() -> None:
