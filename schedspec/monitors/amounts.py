@@ -57,6 +57,11 @@ def total(parts: Iterable[Mapping[str, Decimal]]) -> Amounts:
     return sums
 
 
+def at_most(amounts: Mapping[str, Decimal], limits: Mapping[str, Decimal]) -> Amounts:
+    """Return amounts, none of which exceeds its limit; without a limit it is nothing."""
+    return {name: min(amount, limits.get(name, NONE)) for name, amount in amounts.items()}
+
+
 _BINARY = {"Ei": 2**60, "Pi": 2**50, "Ti": 2**40, "Gi": 2**30, "Mi": 2**20, "Ki": 2**10}
 
 

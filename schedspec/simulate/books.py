@@ -45,6 +45,8 @@ class Job:
     """Preemptor → what this job lost to it last."""
     evicted: set[str] = field(default_factory=set)
     """Jobs that were evicted for this one, and did not take the room back."""
+    freed: Amounts = field(default_factory=dict)
+    """The room of pods evicted for this job, less what it has been given since."""
 
     @property
     def left(self) -> int:
@@ -105,14 +107,22 @@ class Books:
             found = self._limits[queue] = usage.lowest(left, self.capability.get(queue, {}))
         return found
 
+    def kept(self, queue: str) -> Amounts:
+        """Return the room of evicted pods that waits for jobs of a queue: the scheduler keeps it for them."""
+        waiting = (job for job in self.jobs.values() if job.freed and queue in self.lineage(job.queue))
+        return amounts.total(amounts.at_most(job.freed, times(job.requests, job.pods - job.left)) for job in waiting)
+
     def place(self, job: Job, pod: str, node: str) -> None:
         job.placed[pod] = node
+        job.freed = {name: max(amount - job.requests.get(name, NONE), NONE) for name, amount in job.freed.items()}
         add(self.on_node, node, job.requests, 1)
         self._hold(job, 1)
 
     def evict(self, job: Job, pod: str, cause: Cause) -> None:
         job.victims[pod] = cause
         self._hold(job, -1)
+        if (taker := self.jobs.get(cause[0])) is not None:
+            taker.freed = amounts.total((taker.freed, job.requests))
 
     def release(self, job: Job, pod: str) -> None:
         add(self.on_node, job.placed.pop(pod), job.requests, -1)

@@ -102,7 +102,7 @@ class Monitors:
         if self._rules.is_enabled("gang", SWITCHES.get(why.action, "enableReclaimable")):
             self._changed[outcome.job] = ("left", reason)
         self._judge_repeated(job, outcome.pod, why.preemptor, reason)
-        self._judge_protection(job, why.action, reason)
+        self._judge_protection(job, why.action, why.preemptor_queue, reason)
 
     def _on_released(self, outcome: Any) -> None:
         job = self._books.jobs[outcome.job]
@@ -177,7 +177,7 @@ class Monitors:
             if victim is not None and job.name in victim.lost:
                 victim.lost[job.name].passed_on = True
 
-    def _judge_protection(self, job: Job, action: str, reason: str) -> None:
+    def _judge_protection(self, job: Job, action: str, receiver: str, reason: str) -> None:
         if not job.preemptable:
             text = f"evicted although it says {protection.PREEMPTABLE}: false"
             self._find(protection.NAME, job.name, text, reason)
@@ -187,7 +187,10 @@ class Monitors:
             text = f"evicted although queue {job.queue} is not reclaimable"
             self._find(protection.NAME, job.name, text, reason)
         for name in self._books.lineage(job.queue):
-            if cut := _cut(self._books.guarantee.get(name, {}), self._books.below[name], job.requests):
+            guaranteed, held = self._books.guarantee.get(name, {}), self._books.below[name]
+            if name in self._books.lineage(receiver) or not _cut(guaranteed, held, job.requests):
+                continue
+            if cut := _cut(guaranteed, amounts.total((held, self._books.kept(name))), job.requests):
                 text = f"its eviction cuts queue {name} below its guarantee: {', '.join(cut)}"
                 self._find(guarantee.NAME, job.name, text, reason)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
-from ..ledger import Act, Ledger, Violation, group_of
+from ..ledger import Act, Ledger, Violation, group_of, is_over, taken
 from ..rules import Rules
 from . import usage
 
@@ -57,12 +57,26 @@ def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Vi
     for name in usage.lineage(ledger, act.position, queue, rules):
         if name in receives:
             continue
-        held = usage.held_below(ledger, act.position, name, rules)
+        held = amounts.total((usage.held_below(ledger, act.position, name, rules), _kept(ledger, act, name, rules)))
         cut = [_cut(usage.guarantee(v), held, act.pod) for v in ledger.lately(act.position, Kind.QUEUE, name)]
         if cut and all(cut):
             yield Violation(
                 NAME, act.time, act.name, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}"
             )
+
+
+def _kept(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Amounts:
+    """Return the room of pods evicted so far for jobs of a queue that still wait: the scheduler keeps it for them."""
+    waiting: dict[str, list[Object]] = {}
+    for pod in ledger.all_at(act.position, Kind.POD):
+        waits = not pod["spec"].get("nodeName") and not is_over(pod)
+        if waits and queue in usage.lineage(ledger, act.position, ledger.queue_of(act.position, pod), rules):
+            waiting.setdefault(group_of(pod), []).append(pod)
+    freed = [other for other in ledger.evictions() if other.position <= act.position or other.time == act.time]
+    return amounts.total(
+        amounts.at_most(taken(other.pod for other in freed if group in other.cause.split()), taken(pods))
+        for group, pods in waiting.items()
+    )
 
 
 def _receiving(ledger: Ledger, act: Act, rules: Rules) -> set[str]:

@@ -57,6 +57,20 @@ def test_what_is_guaranteed_to_another_queue_is_not_taken() -> None:
     assert findings(history) == ["guarantee"]
 
 
+@pytest.mark.parametrize(("wanted", "found"), [("2", []), ("1", ["guarantee"])])
+def test_room_that_is_kept_for_a_waiting_job_counts_as_held_by_its_queue(wanted: str, found: list[str]) -> None:
+    history = a_cluster()
+    history.queue("guest", guarantee={"resource": {"cpu": "2"}})
+    for index in range(3):
+        history.bind(f"batch-{index}", "batch", "n1", "1")
+    history.group("urgent", "guest")
+    history.wait("urgent-0", "urgent", wanted)
+    history.evict("batch-0", "preempted for ns/urgent")
+    history.evict("batch-1", "preempted for ns/urgent")
+    history.evict("batch-2", "reclaimed for ns/mine")
+    assert findings(history) == found
+
+
 def test_a_gang_left_in_part_is_found_unless_gang_has_no_say() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="4")

@@ -275,6 +275,23 @@ def guarantee_cut() -> Story:
     return it
 
 
+def guarantee_kept_for_a_job_that_waits() -> Story:
+    it = Story(safe=GUARANTEED)
+    it.job("own", "safe", pods=3, cpu=1)
+    it.job("urgent", "safe", cpu=2)
+    it.job("large", "blue", cpu=4)
+    it.cycle()
+    it.bind("own", "n0", "n0", "n0")
+    it.cycle()
+    it.evict("own", "urgent", pods=2, action="preempt")
+    it.evict("own", "large", first=2)
+    it.gone("own", pods=3)
+    it.cycle()
+    it.bind("urgent", "n0")
+    it.bind("large", "n1")
+    return it
+
+
 def ancestor_above_its_capability() -> Story:
     it = Story(team=objects.QueueSpec(capability={"cpu": "2"}), a=objects.QueueSpec(parent="team"),
                b=objects.QueueSpec(parent="team"))  # fmt: skip
@@ -342,6 +359,7 @@ TOO_MUCH = (
         (guarantee_taken, "guarantee: greedy takes cpu that is guaranteed to queue safe"),
         (guarantee_free, ""),
         (guarantee_cut, "guarantee: own its eviction cuts queue safe below its guarantee: cpu"),
+        (guarantee_kept_for_a_job_that_waits, ""),
         (ancestor_above_its_capability, "capability: two lifts queue team to 3 of 2 cpu of its capability"),
         (closed_to_reclaim, "protection: own evicted although queue closed is not reclaimable"),
         (not_preemptable, "protection: own evicted although it says volcano.sh/preemptable: false"),
