@@ -108,7 +108,7 @@ def _helped(session: Session) -> Set[str]:
     """Return the jobs passed over that the cycle's evictions, or capacity that it took from tasks, may help."""
     decisions = session.decisions
     placed = {**decisions.pipelined, **decisions.memory.held, **{bind.task: bind.node for bind in decisions.binds}}
-    return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed)
+    return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed, session.excess)
 
 
 def _annotate_binds(session: Session) -> None:

@@ -66,7 +66,7 @@ class CycleOutcome:
     full_budget: int
     retry_after: float
     stands: Callable[[str], bool]
-    quota_bounds: Callable[[Job, UnschedulableReason], list[HoldingsBound]]
+    quota_bounds: Callable[[Job, UnschedulableReason], Sequence[HoldingsBound]]
     nodes: Nodes
     placement: Placement
     reservations: Reservations

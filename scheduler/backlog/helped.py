@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Set
 from types import MappingProxyType
 
@@ -37,7 +36,7 @@ def helped_by_quota(
 ) -> set[str]:
     """Return the jobs that wait for room in a quota of which one may have enough.
 
-    What queues deserve is not known here: jobs that wait for room in a deserved share count if `released` names it.
+    Jobs that wait for room in a deserved share are left aside: what queues deserve is not known here.
 
     Args:
         cluster: The state.
@@ -58,9 +57,7 @@ def helped_by_quota(
         amounts = sums.needed if needed else sums.held
         return amounts.get(dimension, 0) - released.get(queue, {}).get(dimension, 0)
 
-    by_quota = backlog_of(cluster).by_quota
-    fewer = by_quota.within_deserved(lambda queue, *_: -math.inf if queue in released else None)
-    return by_quota.within(held) | fewer
+    return backlog_of(cluster).by_quota.within(held)
 
 
 def _with_ancestors(queue: str, queues: Mapping[str, Queue]) -> Iterator[str]:

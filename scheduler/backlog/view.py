@@ -8,7 +8,7 @@ cycle's decisions (`scheduler.backlog.cycle_end`) and returns as an input.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 
 from ..model import resources
 from ..model.changes import CLAIMS, FREED
@@ -21,7 +21,9 @@ from .backlog import EVERY, Backlog, backlog_of
 from .entries import Waiting
 from .helped import helped_by_lapse, helped_by_quota, helped_by_room
 from .lines import LineRule
-from .quotas import Held
+
+Excess = Callable[[str, str], float]
+"""Returns what a queue holds beyond what it deserves of a dimension."""
 
 
 def fingerprint(policy: Policy) -> str:
@@ -137,26 +139,27 @@ class BacklogView:
             refusals.pop(key, None)
         return refusals
 
-    def wake_by_shares(self, excess: Held) -> set[str]:
+    def wake_by_shares(self, excess: Excess) -> set[str]:
         """Try the jobs again whose queues may be entitled to enough now; return those that the cycle did not try yet.
 
-        `excess` returns what a queue holds beyond what it deserves.
+        `excess` tells of the queues at the beginning of the cycle.
         """
         if not self.known.moved:
             return set()
-        helped = self.known.by_quota.within_deserved(excess) - self.due
+        helped = self.known.by_quota.within_deserved(lambda queue, name, _: excess(queue, name)) - self.due
         self.due |= helped
         woken = {key for key in helped - self.awake if not self.rests(key, self.entries[key])}
         self.by_quota_alone |= {key for key in woken if self.now < self.entries[key].retry_at}
         self.awake |= woken
         return woken
 
-    def helped_by(self, victims: Iterable[str], placed: Mapping[str, str]) -> Set[str]:
+    def helped_by(self, victims: Iterable[str], placed: Mapping[str, str], excess: Excess) -> Set[str]:
         """Return the jobs passed over that this cycle may have helped. The state is that before the cycle.
 
         Args:
             victims: The tasks that the cycle evicts.
             placed: Task → node, for tasks that the cycle bound or for which it keeps capacity.
+            excess: Tells of the queues before the cycle.
         """
         if not self.entries:
             return frozenset()
@@ -171,6 +174,9 @@ class BacklogView:
         if freed:
             helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed)
             helped |= helped_by_quota(cluster, released.keys(), released)
+            helped |= self.known.by_quota.within_deserved(
+                lambda queue, name, _: excess(queue, name) - released[queue].get(name, 0) if queue in released else None
+            )
         if helped or freed:  # a first job may have been tried before the room came, and its followers would be after it
             helped.update(self.known.followers(helped | self.awake))
         helped = {key for key in helped - self.awake if self.entries[key].not_before <= self.now}

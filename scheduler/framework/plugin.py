@@ -93,7 +93,7 @@ class Plugin:
         return ()
 
     def excess(self, queue: str, dimension: str) -> float:  # noqa: ARG002
-        """Return what a queue holds beyond what it deserves, for bounds that are relative to it."""
+        """Return what a queue held beyond what it deserves when the cycle began, for bounds that are relative to it."""
         return math.inf
 
     def may_hold(self, bound: HoldingsBound) -> bool:  # noqa: ARG002
@@ -118,6 +118,8 @@ class OpenedPlugins:
             for option in tier:
                 plugin = self.by_name[option.name] = classes[option.name](option)
                 self.hooks.add(number, option, plugin, plugin.hooks)
+        self.queue_plugin = next((plugin for plugin in self.by_name.values() if plugin.decides_queues), None)
+        """The plugin that decides the shares of queues. The bounds of quotas are its own."""
         self.lines = self._line_rule()
         orders = (self.by_name[entry.plugin] for entry in self.hooks.job_order.entries)
         self.orders_by_job_alone = all(plugin.orders_by_job_alone for plugin in orders)

@@ -7,12 +7,12 @@ later cycle is part of the cluster's state.
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from ..backlog.cycle_end import CycleEnd, CycleOutcome
-from ..backlog.entries import HoldingsBound
 from ..backlog.reservations import Reservations
 from ..backlog.view import BacklogView
 from ..model.cluster import Cluster
@@ -96,7 +96,7 @@ class Session:
         self._take_jobs()
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
-        self.hooks, self.plugins = opened.hooks, opened.by_name
+        self.hooks, self.plugins, self._queue_plugin = opened.hooks, opened.by_name, opened.queue_plugin
         self._orders_by_job_alone = opened.orders_by_job_alone
         self.placement = Placement(cluster, self.hooks, self.work.spend)
         self.nominations = Nominations(self)
@@ -139,15 +139,15 @@ class Session:
         self.reservations = Reservations(self.uncovered, self.backlog.lapses, self.now)
 
     def _wake_by_shares(self) -> None:
-        """Add the waiting jobs whose queues may deserve enough for them now, as the plugins have computed it."""
-        plugins = self.plugins.values()
-        woken = self.backlog.wake_by_shares(
-            lambda queue, name, _: min(plugin.excess(queue, name) for plugin in plugins)
-        )
-        for key in woken:
+        """Add the waiting jobs whose queues may deserve enough for them now, as the queue plugin has computed it."""
+        for key in self.backlog.wake_by_shares(self.excess):
             self.decisions.refusals.pop(key, None)
             if key in self.sums.undecided and key in self.jobs:
                 bisect.insort(self.undecided, self.jobs[key], key=lambda other: other.key)
+
+    def excess(self, queue: str, dimension: str) -> float:
+        """Return what a queue held beyond what it deserves when the cycle began; infinity if no plugin tells."""
+        return math.inf if self._queue_plugin is None else self._queue_plugin.excess(queue, dimension)
 
     def _served(self, keys: Iterable[str]) -> list[Job]:
         return [self.jobs[key] for key in sorted(keys) if key in self.jobs]
@@ -216,11 +216,11 @@ class Session:
 
         Under a policy that evicts, the job is tried: its refusal is that of several actions.
         """
-        backlog, key = self.backlog, job.key
-        if key not in backlog.by_quota_alone or self._evicts:
+        backlog, key, plugin = self.backlog, job.key, self._queue_plugin
+        if key not in backlog.by_quota_alone or self._evicts or plugin is None:
             return False
         entry = backlog.entries[key]
-        if any(plugin.may_hold(bound) for plugin in self.plugins.values() for bound in entry.quotas):
+        if any(plugin.may_hold(bound) for bound in entry.quotas):
             return False
         backlog.kept.add(key)
         self.decisions.refusals[key] = entry.refusal
@@ -258,7 +258,7 @@ class Session:
             full_budget=work.budget.full or work.budget.cycle,
             retry_after=work.budget.retry_after,
             stands=self.nominations.stands,
-            quota_bounds=self._quota_bounds,
+            quota_bounds=(lambda *_: ()) if self._queue_plugin is None else self._queue_plugin.quota_bounds,
             nodes=self.nodes,
             placement=self.placement,
             reservations=self.reservations,
@@ -266,9 +266,6 @@ class Session:
         end = CycleEnd(self.backlog, outcome)
         decisions.memory = end.memory()
         decisions.wake_at = end.wake_at(decisions.wake_at)
-
-    def _quota_bounds(self, job: Job, why: UnschedulableReason) -> list[HoldingsBound]:
-        return [bound for plugin in self.plugins.values() for bound in plugin.quota_bounds(job, why)]
 
     def close(self) -> None:
         """Restore the original state. What plugins have computed is invalid from then on.

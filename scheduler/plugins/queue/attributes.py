@@ -7,7 +7,7 @@ has to sum up changes itself. `pods` is no quota and is in no amount here.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...backlog.reservations import requested
 from ...framework.decisions import QueueNumbers
@@ -47,6 +47,15 @@ def _quota(amounts: Mapping[str, int]) -> Resource:
     return {name: amount for name, amount in sorted(amounts.items()) if amount and name != PODS}
 
 
+class Own(NamedTuple):
+    """What the jobs of a queue had reserved, held, held beyond their minima, and held or requested as a cycle began."""
+
+    reserved: Resource
+    held: Resource
+    elastic: Resource
+    requested: Resource
+
+
 class QueueAttributes:
     """The numbers of one queue, in the units of `scheduler.model.resources`.
 
@@ -65,7 +74,7 @@ class QueueAttributes:
         self.queue, self.name = queue, queue.name
         self.counted: QueueSums | None = None
         """The sums of its own jobs that the amounts follow from; None if it has no jobs."""
-        self.own: tuple[Resource, ...] = ({}, {}, {}, {})
+        self.own = Own({}, {}, {}, {})
         """The amounts that `counted` adds to the queue and to each of its ancestors."""
         self.reset()
         self.deserved = without_pods(queue.deserved)
@@ -189,7 +198,7 @@ class QueueAttributesTable:
                 of_queue = None
             if attributes.is_stale or attributes.counted != of_queue:
                 attributes.counted = None if of_queue is None else of_queue.without(())
-                attributes.own = ({}, {}, {}, {}) if of_queue is None else _own(of_queue)
+                attributes.own = Own({}, {}, {}, {}) if of_queue is None else _own(of_queue)
                 again.update((one.name, one) for one in attributes.ancestors)
         self._sum_up(again)
         session.on_allocation_change(self._shift)
@@ -260,10 +269,9 @@ class QueueAttributesTable:
         attributes.add(amount, sign)
 
 
-def _own(sums: QueueSums) -> tuple[Resource, ...]:
-    """Return what the jobs of a queue have reserved, hold, hold beyond their minima, and hold or request."""
+def _own(sums: QueueSums) -> Own:
     held, elastic = _quota(sums.held), _quota(resources.minus(sums.held, sums.needed))
-    return _quota(sums.reserved), held, elastic, resources.plus(held, _quota(sums.requested))
+    return Own(_quota(sums.reserved), held, elastic, resources.plus(held, _quota(sums.requested)))
 
 
 def reservation_of(

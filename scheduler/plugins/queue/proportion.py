@@ -77,15 +77,14 @@ class Proportion(LendingPlugin, Overused):
         return (HoldingsBound(why.queue, why.dimension, -wanted, of_deserved=True),)
 
     def may_hold(self, bound: HoldingsBound) -> bool:
-        if bound.of_deserved:
-            return self.excess(bound.queue, bound.dimension) <= bound.most
-        return super().may_hold(bound)
+        attributes = self.queue_attributes.by_name.get(bound.queue)
+        if not bound.of_deserved or attributes is None:
+            return super().may_hold(bound)
+        return _excess(attributes, attributes.allocated, bound.dimension) <= bound.most
 
     def excess(self, queue: str, dimension: str) -> float:
         attributes = self.queue_attributes.by_name.get(queue)
-        if attributes is None:
-            return -math.inf
-        return attributes.allocated.get(dimension, 0) - attributes.deserved.get(dimension, 0)
+        return -math.inf if attributes is None else _excess(attributes, attributes.own.held, dimension)
 
     def kept(
         self,
@@ -99,6 +98,10 @@ class Proportion(LendingPlugin, Overused):
             if value > 0 and giver.allocated.get(name, 0) > giver.deserved.get(name, 0):
                 return None
         return within_deserved(giver, amount)
+
+
+def _excess(attributes: QueueAttributes, held: Resource, dimension: str) -> int:
+    return held.get(dimension, 0) - attributes.deserved.get(dimension, 0)
 
 
 def fill(queue_attributes: list[QueueAttributes], total: Resource) -> None:
