@@ -6,7 +6,7 @@ Volcano it always counts, so that low-priority jobs that wait for room block a l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...framework.session import Session
 from ...model import resources
@@ -49,6 +49,10 @@ class Admission:
             for attributes in queue_attributes
         }
         self._limit_name = limit_name
+        self._reserved = 0
+        """How many reservations were counted."""
+        self._last: tuple[object, list[QueueLimit]] = (None, [])
+        """The job that was asked for last, with the state of the queues, and its limits."""
         self._waiting = WaitingReservations(session, session.sums.waiting if counting.in_requests else {}, ranks)
         self._uncovered = Uncovered(
             session, lambda queue: [one.name for one in queue_attributes.by_name[queue].ancestors]
@@ -69,10 +73,16 @@ class Admission:
 
     def vote(self, job: Job) -> Vote:
         """Whether the quotas admit the job; a job without `minResources` is admitted."""
-        return Vote.PERMIT if next(self.limits(job), None) is None else Vote.REJECT
+        return Vote.REJECT if self.limits(job) else Vote.PERMIT
 
-    def limits(self, job: Job) -> Iterator[QueueLimit]:
+    def limits(self, job: Job) -> Sequence[QueueLimit]:
         """Return the limits that keep the job out, nearest queue first."""
+        asked = job.key, self._queue_attributes.version, self._reserved
+        if self._last[0] != asked:  # a job that is refused is asked for twice: for the vote, and for the reasons
+            self._last = asked, list(self._exceeded(job))
+        return self._last[1]
+
+    def _exceeded(self, job: Job) -> Iterator[QueueLimit]:
         needed = self._counting.minimum(job)
         if not needed:
             return
@@ -95,6 +105,7 @@ class Admission:
 
     def _reserve(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> None:
         attributes.is_stale = True
+        self._reserved += 1
         for one in attributes.ancestors:
             resources.add_to(one.inqueue, amount)
 
