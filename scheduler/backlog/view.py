@@ -16,6 +16,7 @@ from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.resources import Resource
 from ..policy.model import Policy
+from ..policy.schema import EVICTING
 from ..reasons import Refusal
 from .backlog import EVERY, Backlog, backlog_of
 from .entries import Waiting
@@ -64,6 +65,8 @@ class BacklogView:
         same = last is not None and last.policy is policy
         self.policy: str = last.decisions.memory.policy if same else fingerprint(policy)
         self.actions = policy.actions
+        first = next((number for number, name in enumerate(policy.actions) if name in EVICTING), 0)
+        self._admits_late = "enqueue" not in policy.actions[:first] or "enqueue" in policy.actions[first:]
         backlog = backlog_of(cluster)
         counts = backlog.policy == self.policy
         self.known = known = backlog if counts else Backlog()
@@ -177,10 +180,16 @@ class BacklogView:
             helped |= self.known.by_quota.within_deserved(
                 lambda queue, name, _: excess(queue, name) - released[queue].get(name, 0) if queue in released else None
             )
+        helped = {key for key in helped if self._may_start(key)}
         if helped or freed:  # a first job may have been tried before the room came, and its followers would be after it
-            helped.update(self.known.followers(helped | self.awake))
+            tried = {key for key in self.awake if self._may_start(key)}
+            helped.update(self.known.followers(helped | tried))
         helped = {key for key in helped - self.awake if self.entries[key].not_before <= self.now}
         return helped if freed else helped | self._skipped_too_early
+
+    def _may_start(self, key: str) -> bool:
+        """Whether an action that follows an eviction may try a job: `enqueue` may have been before, and refused it."""
+        return self._admits_late or not self._cluster.jobs[key].is_pending
 
     def _is_elsewhere(self, key: str) -> bool:
         entry, job = self.entries[key], self._cluster.jobs[key]
