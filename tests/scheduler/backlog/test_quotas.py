@@ -145,6 +145,26 @@ def test_a_gang_that_room_in_its_quota_has_woken_gets_its_spare_pods_too() -> No
     assert [bind.job for bind in world.cycle().binds] == ["t/gang"] * 3
 
 
+def test_an_eviction_wakes_no_job_that_has_no_room_in_its_share_or_is_not_admitted() -> None:
+    world = World(policy_of(POLICY.format(actions="enqueue, allocate, reclaim").replace("capacity", "proportion")))
+    waiting = {"queue": "q", "min": 1}
+    world.load(
+        {
+            "nodes": [{"name": "n", "has": "8 cpu"}],
+            "queues": [{"name": "q"}, {"name": "owner"}],
+            "jobs": [
+                {"name": "lender", "queue": "q", "min": 1, "phase": "Running", "tasks": "4 x 2 cpu running on n"},
+                *({"name": f"p{at}", "phase": "Pending", "tasks": f"1 x {at + 1} cpu", **waiting} for at in range(3)),
+                *({"name": f"w{at}", "phase": "Inqueue", "tasks": f"1 x {at + 1} cpu", **waiting} for at in range(3)),
+            ],
+        }
+    )
+    settle(world)
+    world.load({"jobs": [{"name": "claim", "queue": "owner", "min": 1, "phase": "Inqueue", "tasks": "1 x 2 cpu"}]})
+    assert tried(world) == [], "the claim has room as soon as its victim has left"
+    assert backlog_of(world.cluster).claims == {"t/claim-0": "n"}
+
+
 @example(seed=2488, victims="leave")  # sla lets a gang keep room for a part of its tasks
 @example(seed=2076, victims="leave")  # gang does not vote on a part of its tasks
 @example(seed=452, victims="return")  # capacity that a job waits for goes to another one, and leaves some for a third
