@@ -25,6 +25,8 @@ class Loss:
     """How many jobs had come or gone, and how many pods had lost their nodes, by then."""
     passed_on: bool = False
     """Whether the preemptor has lost the room since, to something other than this job."""
+    passed_to: str = ""
+    """The job that took it, if it took room of the preemptor for the first time."""
 
 
 @dataclass(slots=True)

@@ -158,24 +158,29 @@ class Monitors:
 
     def _judge_repeated(self, job: Job, pod: str, preemptor: str, reason: str) -> None:
         """Judge that a pod is evicted again for one job only with a new cause (`monitors.evictions.repeated`)."""
-        self._pass_on(job, preemptor)
         before = job.lost.get(preemptor)
+        self._pass_on(job, preemptor, for_the_first_time=before is None)
         if before is not None and pod not in before.pods:
             before.pods.add(pod)
             return
-        if before is not None and not (before.passed_on and before.changes < self._changes):
+        if before is not None and not self._has_new_cause(before):
             self._find(repeated.NAME, job.name, "evicted again for the same job", reason)
         job.lost[preemptor] = Loss({pod}, self._changes)
         if (taker := self._books.jobs.get(preemptor)) is not None:
             taker.evicted.add(job.name)
 
-    def _pass_on(self, job: Job, taker: str) -> None:
+    def _has_new_cause(self, before: Loss) -> bool:
+        third = self._books.jobs.get(before.passed_to)
+        return before.passed_on and (before.changes < self._changes or (third is not None and third.left > 0))
+
+    def _pass_on(self, job: Job, taker: str, *, for_the_first_time: bool = False) -> None:
         """Note that a job loses room; `taker` is the job that receives it, if any."""
         job.evicted.discard(taker)
         for name in job.evicted:
             victim = self._books.jobs.get(name)
             if victim is not None and job.name in victim.lost:
                 victim.lost[job.name].passed_on = True
+                victim.lost[job.name].passed_to = taker if for_the_first_time else ""
 
     def _judge_protection(self, job: Job, action: str, receiver: str, reason: str) -> None:
         if not job.preemptable:

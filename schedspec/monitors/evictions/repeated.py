@@ -3,8 +3,8 @@
 A violation is a re-created pod that starts again and is evicted again for the same preemptor. The second eviction has
 a new cause if the preemptor lost the room to something other than the victim, or still has it and claims room for
 another of its pods, and if something changed from outside in between: a node, a queue, another job, or a pod that ended
-by itself. The change from outside is required because jobs that take the same room from each other in turn would excuse
-each other.
+by itself. Instead of such a change, a third job may have taken the preemptor's room for the first time, if it still
+holds that room. Otherwise jobs that take the same room from each other in turn would excuse each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from ...observe.view import QUEUED
-from ..ledger import Act, Ledger, Violation, generation_of, group_of, is_over
+from ..ledger import Act, Ledger, Violation, generation_of, group_of, is_leaving, is_over
 from ..rules import Rules
 
 NAME = "repeated-eviction"
@@ -51,7 +51,30 @@ def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
     evicted = {group_of(act.pod) for act in (first, *acts) if act.kind == "evict"}
     own = {victim, *preemptors}
     between = range(first.position + 1, second.position)
-    return (has_lost or claims_more) and any(_is_from_outside(ledger, position, own, evicted) for position in between)
+    return (has_lost or claims_more) and (
+        any(_gave_way(ledger, taker, first, second) for taker in takers)
+        or any(_is_from_outside(ledger, position, own, evicted) for position in between)
+    )
+
+
+def _gave_way(ledger: Ledger, taker: Act, first: Act, second: Act) -> bool:
+    """Whether an eviction of the preemptor was the first one for a third job, which holds room since.
+
+    Args:
+        ledger: The history.
+        taker: The eviction of the preemptor.
+        first: The first eviction of the victim.
+        second: Its second eviction.
+    """
+    loser, later = group_of(taker.pod), range(taker.position, second.position)
+    held = {pod["metadata"]["uid"] for pod in ledger.holding(second.position) if not is_leaving(pod)}
+    serves = any(
+        act.position in later and act.uid in held and group_of(act.pod) in taker.cause.split() for act in ledger.binds()
+    )
+    return serves and not any(
+        act.cause == taker.cause and group_of(act.pod) == loser and act.position < first.position
+        for act in ledger.evictions()
+    )
 
 
 def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[str]) -> bool:

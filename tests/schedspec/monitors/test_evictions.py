@@ -162,7 +162,7 @@ class _RoomInTurn(WrittenHistory):
         self.bind("urgent-0", "urgent", "n1", "2", uid="urgent-first")
 
     def finish(self) -> list[str]:
-        self.bind("batch-0", "batch", "n1", "2", uid="batch-second")
+        self.bind("batch-0", "batch", "n1", "2", uid=f"batch-{len(self.versions)}")
         self.evict("batch-0", "preempted for ns/urgent of queue guest")
         return [name for name in findings(self, PREEMPT) if name == "repeated-eviction"]
 
@@ -205,6 +205,17 @@ class TestSecondEviction:
         history.bind("third-0", "third", "n1", "2")
         history.evict("third-0", "preempted for ns/batch of queue guest")
         assert history.finish()
+
+    @pytest.mark.parametrize("rounds", [1, 2])
+    def test_has_a_new_cause_where_a_third_job_took_room_of_the_preemptor_for_the_first_time(self, rounds: int) -> None:
+        """Found by exploration (seed 10077): the third job holds what it took."""
+        history = _RoomInTurn()
+        for index in range(rounds):
+            history.bind(f"urgent-{index}", "urgent", "n1", "2")
+            history.evict(f"urgent-{index}", "reclaimed for ns/third of queue guest")
+            history.bind(f"third-{index}", "third", "n1", "2")
+            found = history.finish()
+        assert bool(found) == (rounds > 1)
 
     @pytest.mark.parametrize("change", ["node", "pod", "queue", "job"])
     def test_a_preemptor_that_lost_its_room_to_a_change_from_outside_is_a_new_cause(self, change: str) -> None:

@@ -178,8 +178,11 @@ def proportionate() -> Story:
     return it
 
 
-def evicted_again(*, taker: str = "", comes: bool = True) -> Story:
-    """Return outcomes of a job that is evicted twice for one preemptor, which may have lost the room in between."""
+def evicted_again(*, taker: str = "", comes: bool = True, keeps: bool = False) -> Story:
+    """Return outcomes of a job that is evicted twice for one preemptor, which may have lost the room in between.
+
+    `keeps`: the taker holds the room, and the victim is evicted from another node.
+    """
     it = Story()
     for name in ("victim", "first", *(() if comes or not taker else (taker,))):
         it.job(name, "red" if name == "victim" else "blue", cpu=4)
@@ -192,8 +195,11 @@ def evicted_again(*, taker: str = "", comes: bool = True) -> Story:
         it.cycle()
         it.evict("first", taker)
         it.gone("first")
+    if keeps:
+        it.cycle()
+        it.bind(taker, "n0")
     it.cycle()
-    it.bind("victim", "n0")
+    it.bind("victim", "n1" if keeps else "n0")
     it.cycle()
     it.evict("victim", "first")
     it.gone("victim")
@@ -206,6 +212,10 @@ def evicted_again_after_a_third_job_came() -> Story:
 
 def evicted_again_though_nothing_came() -> Story:
     return evicted_again(taker="third", comes=False)
+
+
+def evicted_again_after_a_third_job_took_the_room_and_kept_it() -> Story:
+    return evicted_again(taker="third", comes=False, keeps=True)
 
 
 def evicted_again_after_it_took_the_room_back() -> Story:
@@ -353,6 +363,7 @@ TOO_MUCH = (
         (evicted_again, AGAIN),
         (evicted_again_after_a_third_job_came, ""),
         (evicted_again_though_nothing_came, AGAIN),
+        (evicted_again_after_a_third_job_took_the_room_and_kept_it, ""),
         (evicted_again_after_it_took_the_room_back, AGAIN),
         (disproportionate, TOO_MUCH),
         (proportionate, ""),
