@@ -207,7 +207,7 @@ class TestSecondEviction:
         assert history.finish()
 
     @pytest.mark.parametrize("rounds", [1, 2])
-    def test_has_a_new_cause_where_a_third_job_took_room_of_the_preemptor_for_the_first_time(self, rounds: int) -> None:
+    def test_has_a_new_cause_where_a_third_job_has_the_room_of_the_preemptor(self, rounds: int) -> None:
         """Found by exploration (seed 10077): the third job holds what it took."""
         history = _RoomInTurn()
         for index in range(rounds):
