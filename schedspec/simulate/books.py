@@ -27,6 +27,8 @@ class Loss:
     """Whether the preemptor has lost the room since, to something other than this job."""
     passed_to: str = ""
     """The job that took it, if it took room of the preemptor for the first time."""
+    passed_in: int = 0
+    """The number of the cycle in which the preemptor lost it."""
 
 
 @dataclass(slots=True)

@@ -171,7 +171,8 @@ class Monitors:
 
     def _has_new_cause(self, before: Loss) -> bool:
         third = self._books.jobs.get(before.passed_to)
-        return before.passed_on and (before.changes < self._changes or (third is not None and third.left > 0))
+        has_third = third is not None and (third.left > 0 or before.passed_in == self._cycle)
+        return before.passed_on and (before.changes < self._changes or has_third)
 
     def _pass_on(self, job: Job, taker: str, *, for_the_first_time: bool = False) -> None:
         """Note that a job loses room; `taker` is the job that receives it, if any."""
@@ -179,8 +180,9 @@ class Monitors:
         for name in job.evicted:
             victim = self._books.jobs.get(name)
             if victim is not None and job.name in victim.lost:
-                victim.lost[job.name].passed_on = True
-                victim.lost[job.name].passed_to = taker if for_the_first_time else ""
+                loss = victim.lost[job.name]
+                loss.passed_on, loss.passed_in = True, self._cycle
+                loss.passed_to = taker if for_the_first_time else ""
 
     def _judge_protection(self, job: Job, action: str, receiver: str, reason: str) -> None:
         if not job.preemptable:

@@ -3,8 +3,8 @@
 A violation is a re-created pod that starts again and is evicted again for the same preemptor. The second eviction has
 a new cause if the preemptor lost the room to something other than the victim, or still has it and claims room for
 another of its pods, and if something changed from outside in between: a node, a queue, another job, or a pod that ended
-by itself. Instead of such a change, a third job may have taken the preemptor's room for the first time, if it still
-holds that room. Otherwise jobs that take the same room from each other in turn would excuse each other.
+by itself. Instead of such a change, a third job may have taken the preemptor's room for the first time, if it keeps
+that room. Otherwise jobs that take the same room from each other in turn would excuse each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from ...observe.view import QUEUED
-from ..ledger import Act, Ledger, Violation, generation_of, group_of, is_leaving, is_over
+from ..ledger import Act, Ledger, Violation, generation_of, group_of, is_over
 from ..rules import Rules
 
 NAME = "repeated-eviction"
@@ -35,7 +35,9 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
+    """Whether the second eviction has a new cause. The evictions of its own decision may be written after it."""
     acts = [act for act in ledger.acts if first.position < act.position < second.position]
+    acts += [act for act in ledger.evictions() if act.position > second.position and act.time == second.time]
     victim = group_of(first.pod)
     served = [act for act in acts if act.kind == "bind" and group_of(act.pod) in first.cause.split()]
     takers = [act for act in acts if act.kind == "evict" and group_of(act.pod) in first.cause.split()]
@@ -58,7 +60,9 @@ def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
 
 
 def _gave_way(ledger: Ledger, taker: Act, first: Act, second: Act) -> bool:
-    """Whether an eviction of the preemptor was the first one for a third job, which holds room since.
+    """Whether an eviction of the preemptor was the first one for a third job, which gets the room and keeps it.
+
+    The second eviction may be of the same decision, before the third job is bound.
 
     Args:
         ledger: The history.
@@ -66,15 +70,12 @@ def _gave_way(ledger: Ledger, taker: Act, first: Act, second: Act) -> bool:
         first: The first eviction of the victim.
         second: Its second eviction.
     """
-    loser, later = group_of(taker.pod), range(taker.position, second.position)
-    held = {pod["metadata"]["uid"] for pod in ledger.holding(second.position) if not is_leaving(pod)}
-    serves = any(
-        act.position in later and act.uid in held and group_of(act.pod) in taker.cause.split() for act in ledger.binds()
-    )
-    return serves and not any(
-        act.cause == taker.cause and group_of(act.pod) == loser and act.position < first.position
-        for act in ledger.evictions()
-    )
+    loser, words = group_of(taker.pod), taker.cause.split()
+    of_third = [act for act in ledger.acts if act.position > taker.position and group_of(act.pod) in words]
+    is_served = any(act.kind == "bind" for act in of_third)
+    is_evicted = any(act.kind == "evict" and act.position < second.position for act in of_third)
+    known = (act for act in ledger.evictions() if act.cause == taker.cause and act.position < first.position)
+    return is_served and not is_evicted and all(group_of(act.pod) != loser for act in known)
 
 
 def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[str]) -> bool:
