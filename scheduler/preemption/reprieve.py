@@ -96,7 +96,7 @@ class Reprieve:
         kept = list(victims)
         for victim in reversed(victims):
             option = victim.option
-            if option.limits and broken[option.job]:
+            if broken[option.job] and not option.whole:
                 continue  # the rest of its gang is evicted: reprieved alone, it would be part of a gang
             if check.can_stay(victim.tasks):
                 kept.remove(victim)
