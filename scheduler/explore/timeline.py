@@ -5,6 +5,7 @@ Everything is summed from the case and the acts, so that a promise never rests o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -49,6 +50,8 @@ class Moment:
     leaving: frozenset[str]
     """Those of them that were evicted in an earlier moment."""
     acts: tuple[Act, ...]
+    served: frozenset[str] = frozenset()
+    """The jobs for which pods were evicted, in this moment too. The scheduler keeps the room for those that wait."""
 
     @property
     def total(self) -> Sums:
@@ -66,9 +69,14 @@ class Moment:
         return sum_of(work.requests for work in kept if work.queue == queue)
 
     def most_held(self, queue: str, jobs: Mapping[str, Work]) -> Sums:
-        """Return what a queue holds at most during the moment: with all that comes, and before anything leaves."""
+        """Return what a queue holds at most during the moment: with all that comes, and before anything leaves.
+
+        What is kept for a job for which pods were evicted counts as held.
+        """
         kept = [held.job for pod, held in self.held.items() if pod not in self.leaving]
         kept += [jobs[act.job] for act in self.acts_of(Happened.PLACED) if act.job in jobs]
+        for job in (jobs[name] for name in sorted(self.served) if name in jobs):
+            kept += [job] * (job.pods - sum(work is job for work in kept))
         return sum_of(work.requests for work in kept if work.queue == queue)
 
 
@@ -77,12 +85,14 @@ def moments(case: Case, story: Story) -> Iterator[Moment]:
     jobs = {work.name: work for work in case.jobs}
     held: dict[str, Held] = {}
     leaving: set[str] = set()
+    served: set[str] = set()
     for (step, at), acts in groupby(story.acts, key=lambda act: (act.step, act.at)):
         happened = tuple(acts)
         steps = case.steps[:step]
         policy = policy_of([case.policy, *(one.text for one in steps if isinstance(one, Use))][-1])
         queues, nodes = queues_at(case, step), nodes_at(case, step)
-        yield Moment(at, step, policy, queues, nodes, dict(held), frozenset(leaving), happened)
+        served |= {act.reason.preemptor.rpartition("/")[2] for act in happened if act.reason is not None}
+        yield Moment(at, step, policy, queues, nodes, dict(held), frozenset(leaving), happened, frozenset(served))
         for act in happened:
             if act.what is Happened.PLACED and act.job in jobs:
                 held[act.pod] = Held(jobs[act.job], act.node, at)
@@ -91,6 +101,8 @@ def moments(case: Case, story: Story) -> Iterator[Moment]:
                 leaving.discard(act.pod)
             elif act.what is Happened.EVICTED:
                 leaving.add(act.pod)
+        placed = Counter(pod.job.name for pod in held.values())
+        served = {name for name in served if name in jobs and placed[name] < jobs[name].pods}
 
 
 def queues_at(case: Case, step: int) -> dict[str, Queue]:

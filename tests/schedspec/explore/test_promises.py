@@ -54,10 +54,19 @@ def with_queues(lender: Queue, owner: Queue) -> Case:
     return replace(LENT, queues=(lender, owner))
 
 
+CLAIMED = replace(
+    with_queues(ALL, Queue("owner", deserved=ONE)),
+    policy=POLICIES["capacity"].replace("reclaim", "reclaim, preempt", 1),
+    steps=(*LENT.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
+)
+"""The queue that deserves all is to hold a third pod, for which one of its own is evicted."""
+
+
 @pytest.mark.parametrize(
     ("case", "acts", "broken"),
     [
         (LENT, (*BEFORE, evicted("young")), set()),
+        (CLAIMED, (*BEFORE, evicted("young", "preempt", preemptor="case/rival"), evicted("old")), set()),
         (LENT, (*BEFORE, evicted("old")), {"order"}),
         (LENT, (*BEFORE, evicted("young", tier=0, whole_gang=True)), {"gang"}),
         (PAIR, (*BEFORE, evicted("young", tier=0)), {"gang"}),
@@ -74,6 +83,7 @@ def with_queues(lender: Queue, owner: Queue) -> Case:
     ],
     ids=[
         "the youngest",
+        "beside room that is kept for a job of its queue",
         "an older pod",
         "a gang by the tier of gang",
         "the only pod of a job, by the tier of gang",
