@@ -53,15 +53,17 @@ def _waiting_time(policy: Policy) -> float | None:
 
 
 def _holder(case: Case, story: Story, step: int, steps: dict[str, int]) -> Work | None:
-    """Return the gang that alone waits at the end of the step before, without any pod on a node."""
+    """Return the gang that alone waits at the end of the step before, admitted and without any pod on a node."""
     if not 0 < step <= len(story.rests):
         return None
-    placed, closed = story.rests[step - 1].placed, closed_at(case, step)
+    before, closed = story.rests[step - 1], closed_at(case, step)
+    placed = before.placed
     over = case.completed | case.failed
     waiting = [work for work in case.jobs if steps[work.name] < step and len(placed.get(work.name, ())) < work.pods]
     if len(waiting) != 1 or waiting[0].name in over or placed.get(waiting[0].name) or waiting[0].queue in closed:
         return None
-    return waiting[0] if any(amount for _, amount in waiting[0].requests) else None
+    is_admitted = "enqueue" not in policy_of(case.policy).actions or before.phases.get(waiting[0].name) == "Inqueue"
+    return waiting[0] if is_admitted and any(amount for _, amount in waiting[0].requests) else None
 
 
 def _fitting(idle: dict[str, Sums], work: Work) -> int:
