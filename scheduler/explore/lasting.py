@@ -2,10 +2,10 @@
 
 If a victim returns, its eviction brought nothing. The pods of a gang count only if enough of them return to their own
 nodes for the gang to run: a pod may have left because another pod of its gang had to. The promise is silent where the
-job evicts others for its return, where it returns to a node that other jobs left later for other work, where the work
-that it was evicted for loses its room again, and where pods share cards: a pod may return to its node on another card.
-It is also silent under proportion: shares follow from requests, so that a queue deserves less until its evicted pods
-are created again.
+job evicts others for its return, where it returns to a node that other jobs left in the same step for other work, where
+the work that it was evicted for loses its room again, and where pods share cards: a pod may return to its node on
+another card. It is also silent under proportion: shares follow from requests, so that a queue deserves less until its
+evicted pods are created again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Loss:
     kept: int = 0
     """Its pods that hold room after the last eviction."""
     freed: set[str] = field(default_factory=set)
-    """The nodes on which other jobs lost pods later, for other work."""
+    """The nodes on which other jobs lost pods in the same step, for other work: a gang leaves all of its room."""
     back: Counter[str] = field(default_factory=Counter)
     """The nodes on which its pods were placed after they had been evicted from there."""
 
@@ -49,6 +49,7 @@ def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
                 for (step, name), other in lost.items():
                     if step == act.step and name != act.job and cause not in other.causes:
                         other.freed.add(node)
+                        loss.freed.update({node} & other.nodes.keys())
                 loss.pods.add(act.pod)
                 loss.nodes[node] += 1
                 loss.causes.add(cause)

@@ -235,6 +235,7 @@ LOST = [Eviction("young", "young-task-0", VictimReason("reclaim", "case/claim", 
         ((evicted("young"), replace(BACK, step=4)), 1, []),
         ((evicted("young"), BACK, evicted("claim")), 1, ["returns"]),
         ((evicted("young"), evicted("old", preemptor="case/late"), BACK), 1, []),
+        ((evicted("old", preemptor="case/late"), evicted("young"), BACK), 1, []),
         ((evicted("young"), evicted("old"), BACK), 1, ["returns"]),
     ],
     ids=[
@@ -244,6 +245,7 @@ LOST = [Eviction("young", "young-task-0", VictimReason("reclaim", "case/claim", 
         "after a change",
         "beside a pod that holds nothing",
         "to room that another job left later for other work",
+        "to room that another job left before for other work",
         "to its node, and another job left for the same work",
     ],
 )
@@ -291,18 +293,25 @@ OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, q
 
 
 @pytest.mark.parametrize(
-    ("case", "broken"),
+    ("case", "phase", "broken"),
     [
-        (WAITED, ["young"]),
-        (replace(WAITED, nodes=(*WAITED.nodes, Node("n2", TWO))), []),
-        (replace(WAITED, policy=POLICIES["default"]), []),
-        (OTHER_QUEUE, []),
+        (WAITED, "Inqueue", ["young"]),
+        (WAITED, "Pending", []),
+        (replace(WAITED, nodes=(*WAITED.nodes, Node("n2", TWO))), "Inqueue", []),
+        (replace(WAITED, policy=POLICIES["default"]), "Inqueue", []),
+        (OTHER_QUEUE, "Inqueue", []),
     ],
-    ids=["on the room of a gang", "beside room for all of it", "under a policy without holds", "of another queue"],
+    ids=[
+        "on the room of a gang",
+        "beside a gang that is not admitted",
+        "beside room for all of it",
+        "under a policy without holds",
+        "of another queue",
+    ],
 )
-def test_no_later_job_starts_on_room_that_a_gang_holds(case: Case, broken: list[str]) -> None:
+def test_no_later_job_starts_on_room_that_a_gang_holds(case: Case, phase: str, broken: list[str]) -> None:
     ran = {"old": {"old-task-0": "n1"}}
-    rests = [Rest({}, {}), Rest(ran, {}), Rest(ran, {})]
+    rests = [Rest({}, {}), Rest(ran, {}), Rest(ran, {}, {"gang": phase})]
     story = Story(acts=[placed("old", 1), placed("young", 3)], rests=rests)
     assert [it.job for it in waited.lost_holds(case, story)] == broken
     assert list(waited.lost_holds(case, play(case))) == []
