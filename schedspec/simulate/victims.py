@@ -6,7 +6,8 @@ from the outcomes that follow it, and then forgotten:
 1. The victims of one cycle that had to go together are a unit: the whole gang if none of its pods is left, else a pod.
 2. A unit was needed unless, on each of its nodes, it could have stayed beside every pod that was bound there until a
    pod left that is no victim of the same cause. A unit that would lift its queue above its limits at a bind was needed.
-3. Where all could have stayed, the later pods of the preemptor on that node may still prove the need.
+3. Where all could have stayed, later pods on that node may still prove the need: those of the preemptor, and of the
+   other jobs for which the same cycle evicted, as each may get the room that another one's victim leaves.
 4. All evictions for a job are summed until the job is over, and compared with what was bound for it.
 """
 
@@ -36,6 +37,8 @@ class _Unit:
     moment: tuple[float, int]
     """Time and cycle of the eviction."""
     reason: str
+    takers: frozenset[str]
+    """The jobs for which the cycle evicted."""
     undecided: int = 0
     """Nodes on which the unit could not be judged yet."""
     needed: bool = False
@@ -50,6 +53,8 @@ class _Stay:
     pods: tuple[str, ...]
     beside: Amounts | None = None
     """What the node would hold with this part, after the last bind; None before any bind."""
+    waits: set[str] = field(default_factory=set)
+    """The takers that may still need the node for more pods."""
 
 
 @dataclass(slots=True)
@@ -77,7 +82,7 @@ class Victims:
         self._open: dict[str, list[_Stay]] = {}
         """By node."""
         self._later: dict[str, list[_Stay]] = {}
-        """Parts that could have stayed unless the preemptor, the key, needs the node for more pods."""
+        """Parts that could have stayed unless a taker, the key, needs the node for more pods."""
         self._limited: dict[str, list[_Unit]] = {}
         """Units by each queue with limits above them."""
         self._sums: dict[str, dict[str, _Sum]] = {}
@@ -142,10 +147,11 @@ class Victims:
         """Divide the evictions of the last cycle into units."""
         if not self._new:
             return
+        takers = frozenset(cause[0] for _, cause in self._new)
         for (_, cause), (job, pods, moment, reason) in self._new.items():
             whole = self._rules.is_enabled("gang", SWITCHES.get(cause[1], "enableReclaimable"))
             for unit in [pods] if whole and not job.left else [[pod] for pod in pods]:
-                self._watch(_Unit(job, cause, tuple(unit), moment, reason))
+                self._watch(_Unit(job, cause, tuple(unit), moment, reason, takers))
             broken = whole and job.left < job.minimum
             self._add(job, cause, [len(pods)] if broken else [1] * len(pods), (job.name, moment, reason))
         self._new.clear()
@@ -191,15 +197,18 @@ class Victims:
 
     def _end(self, stay: _Stay) -> None:
         """A pod that is unrelated to the eviction left the node."""
-        preemptor = self._books.jobs.get(stay.unit.cause[0])
-        if self._fits(stay) and preemptor is not None and len(preemptor.placed) < preemptor.pods:
-            self._later.setdefault(preemptor.name, []).append(stay)
-        else:
+        takers = [self._books.jobs.get(name) for name in stay.unit.takers] if self._fits(stay) else []
+        stay.waits = {job.name for job in takers if job is not None and len(job.placed) < job.pods}
+        for name in stay.waits:
+            self._later.setdefault(name, []).append(stay)
+        if not stay.waits:
             self._decide(stay)
 
-    def _decide_later(self, preemptor: str) -> None:
-        for stay in self._later.pop(preemptor, ()):
-            self._decide(stay)
+    def _decide_later(self, taker: str) -> None:
+        for stay in self._later.pop(taker, ()):
+            stay.waits.discard(taker)
+            if not stay.waits:
+                self._decide(stay)
 
     def _decide(self, stay: _Stay) -> None:
         unit = stay.unit

@@ -64,7 +64,10 @@ def _when_served(ledger: Ledger, act: Act, together: list[Act]) -> int | None:
 
 
 def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
-    """Whether the victim, and the members of its unit on the same node, would fit there beside all pods bound since."""
+    """Whether the victim, and the members of its unit on the same node, would fit there beside all pods bound since.
+
+    The jobs for which one decision evicts may each get the room that another one's victim leaves.
+    """
     node = ledger.at(end, Kind.NODE, act.node)
     if node is None:
         return False
@@ -77,7 +80,9 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
         and pod["metadata"]["uid"] not in uids
         and pod["metadata"]["name"] not in pod_names
     ]
-    later = [bind.pod for bind in _still_to_come(ledger, act, end) if bind.node == act.node]
+    decided = {other.cause: other for other in ledger.evictions() if other.time == act.time} | {act.cause: act}
+    coming = {bind.uid: bind for other in decided.values() for bind in _still_to_come(ledger, other, end)}
+    later = [bind.pod for bind in coming.values() if bind.node == act.node]
     together = [*there, *later, *(member.pod for member in here)]
     has = amounts.parse(node.get("status", {}).get("allocatable"))
     if not is_within(taken(together), has) or shared_cards.exceeded(node, together):

@@ -133,6 +133,29 @@ def test_a_gang_that_must_go_whole_was_needed_if_not_all_of_it_could_have_stayed
     assert set(findings(history)) == found
 
 
+def test_a_victim_was_needed_if_another_job_of_the_decision_gets_its_room() -> None:
+    """Found by exploration (seed 78954): the preemptor started on idle room."""
+    history = WrittenHistory()
+    history.node("n1", cpu="3")
+    history.queue("guest")
+    history.queue("owner")
+    for name, queue in (("batch", "guest"), ("urgent", "guest"), ("mine", "owner")):
+        history.group(name, queue)
+    history.bind("batch-0", "batch", "n1", "1")
+    history.bind("batch-1", "batch", "n1", "1")
+    for name in ("urgent-0", "mine-0", "mine-1"):
+        history.wait(name, name[:-2], "1")
+    with history.at_once():
+        history.evict("batch-1", "preempted for ns/urgent", is_gone=False)
+        history.evict("batch-0", "reclaimed for ns/mine", is_gone=False)
+    history.bind("urgent-0", "urgent", "n1", "1")
+    for index in range(2):
+        history.show(Kind.POD, f"batch-{index}", "gone", **history.pods[f"batch-{index}"])
+    for index in range(2):
+        history.bind(f"mine-{index}", "mine", "n1", "1")
+    assert findings(history, PREEMPT) == []
+
+
 def test_a_successor_evicted_for_the_same_preemptor_is_found() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="2")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from schedspec.api.kinds import Kind, Ref
@@ -17,13 +19,22 @@ class WrittenHistory:
     def __init__(self) -> None:
         self.versions: list[Version] = []
         self.pods: dict[str, dict[str, Any]] = {}
+        self._time = 0.0
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let all that is shown have one time, as the evictions of one decision have."""
+        self._time = (len(self.versions) + 1) / 10
+        yield
+        self._time = 0.0
 
     def show(self, kind: Kind, name: str, change: str = "changed", **body: Any) -> None:
         number = len(self.versions) + 1
+        time = self._time or number / 10
         metadata = {"name": name, "uid": f"{name}-uid", **body.pop("metadata", {}), "resourceVersion": str(number)}
         obj = {"metadata": metadata, **body}
         ref = Ref(kind, name, metadata.get("namespace", ""))
-        self.versions.append(Version(number, number / 10, number / 10, change, ref, obj))  # type: ignore[arg-type]
+        self.versions.append(Version(number, time, time, change, ref, obj))  # type: ignore[arg-type]
 
     def node(self, name: str, *, rack: str = "", **allocatable: str) -> None:
         labels = {"schedspec.dev/world": "true", **({"schedspec.dev/rack": rack} if rack else {})}

@@ -343,6 +343,29 @@ def not_preemptable() -> Story:
 
 ROOM = "evicted although n0 had room for it and for all pods bound since"
 
+
+def room_of_two_victims() -> Story:
+    """Return outcomes of a cycle that evicts for two jobs, of which the first starts on idle room (seed 78954)."""
+    it = Story()
+    it.job("filler", cpu=1)
+    it.job("low", pods=2, cpu=1)
+    it.job("urgent", cpu=1)
+    it.job("wide", "blue", pods=2, cpu=1)
+    it.cycle()
+    it.bind("filler", "n0")
+    it.bind("low", "n0", "n0")
+    it.cycle()
+    it.evict("low", "urgent", action="preempt", first=1)
+    it.evict("low", "wide")
+    it.cycle()
+    it.bind("urgent", "n0")
+    it.gone("low")
+    it.gone("low", first=1)
+    it.cycle()
+    it.bind("wide", "n0", "n0")
+    return it
+
+
 AGAIN = "repeated-eviction: victim evicted again for the same job"
 TOO_MUCH = (
     "disproportionate-eviction: old3 reclaim for late: too much evicted in all, 8 of 3 cpu that are in proportion"
@@ -365,6 +388,7 @@ TOO_MUCH = (
         (evicted_again_though_nothing_came, AGAIN),
         (evicted_again_after_a_third_job_took_the_room_and_kept_it, ""),
         (evicted_again_after_it_took_the_room_back, AGAIN),
+        (room_of_two_victims, ""),
         (disproportionate, TOO_MUCH),
         (proportionate, ""),
         (guarantee_taken, "guarantee: greedy takes cpu that is guaranteed to queue safe"),
