@@ -128,6 +128,8 @@ def found_by_monitors(case: Any) -> list[Finding]:
 
 def _signature(found: Violation, recorder: Recorder) -> str:
     """Return the monitor with the action of the eviction that broke it, or `bind`."""
+    if found.is_bind:
+        return f"{found.monitor}: bind"
     pod = found.about.rpartition("/")[2]
     actions = {
         action

@@ -23,12 +23,16 @@ _DETAILS = re.compile(r" \(|[,;]")
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation of a rule. `time` is on the history's clock, `about` names the pod or queue."""
+    """A violation of a rule. `time` is on the history's clock, `about` names the pod or queue.
+
+    `is_bind`: a bind broke the rule. The pod may be evicted in the same moment.
+    """
 
     monitor: str
     time: float
     about: str
     text: str
+    is_bind: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,4 +25,5 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         requested = amounts.of_pod(act.pod)
         limits = {**dict.fromkeys(requested, amounts.NONE), **has}
         if over := amounts.above(used, limits, requested):
-            yield Violation(NAME, act.time, act.name, f"bound to {act.node}, which then holds {', '.join(over)}")
+            text = f"bound to {act.node}, which then holds {', '.join(over)}"
+            yield Violation(NAME, act.time, act.name, text, is_bind=True)

@@ -43,9 +43,8 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
                 for v in ledger.lately(act.position, Kind.QUEUE, name)
             ]
             if over and all(over):
-                yield Violation(
-                    NAME, act.time, act.name, f"lifts queue {name} to {', '.join(over[0])} of its capability"
-                )
+                text = f"lifts queue {name} to {', '.join(over[0])} of its capability"
+                yield Violation(NAME, act.time, act.name, text, is_bind=True)
 
 
 def _card(pod: Object) -> str:
@@ -64,7 +63,8 @@ def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Violation]:
     own = {_model(ledger, act.position, act.pod): NONE}  # a quota of another model may have been lowered
     over = [amounts.above(held, usage.card_quota(v), own) for v in ledger.lately(act.position, Kind.QUEUE, queue)]
     if over and all(over):
-        yield Violation(NAME, act.time, act.name, f"lifts queue {queue} to {', '.join(over[0])} of its quota of cards")
+        text = f"lifts queue {queue} to {', '.join(over[0])} of its quota of cards"
+        yield Violation(NAME, act.time, act.name, text, is_bind=True)
 
 
 def _model(ledger: Ledger, position: int, pod: Object) -> str:

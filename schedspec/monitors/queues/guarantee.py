@@ -48,7 +48,8 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
             and held[queue].get(dimension, NONE) > own.get(dimension, NONE)
         ]
         if short and _was_guaranteed(ledger, act, name):
-            yield Violation(NAME, act.time, act.name, f"takes {', '.join(short)} that is guaranteed to queue {name}")
+            text = f"takes {', '.join(short)} that is guaranteed to queue {name}"
+            yield Violation(NAME, act.time, act.name, text, is_bind=True)
 
 
 def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
