@@ -199,7 +199,7 @@ class Victims:
         """A pod that is unrelated to the eviction left the node."""
         takers = [self._books.jobs.get(name) for name in stay.unit.takers] if self._fits(stay) else []
         stay.waits = {job.name for job in takers if job is not None and len(job.placed) < job.pods}
-        for name in stay.waits:
+        for name in sorted(stay.waits):
             self._later.setdefault(name, []).append(stay)
         if not stay.waits:
             self._decide(stay)
