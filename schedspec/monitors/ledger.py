@@ -10,6 +10,7 @@ import bisect
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..api.kinds import Kind
 from ..observe import view
@@ -104,6 +105,17 @@ class Ledger:
 
     def evictions(self) -> list[Act]:
         return [act for act in self.acts if act.kind == "evict"]
+
+    def evictions_at(self, time: float) -> list[Act]:
+        """Return the evictions of a moment: those of one decision, which may be written after its binds."""
+        return self._evictions_at.get(time, [])
+
+    @cached_property
+    def _evictions_at(self) -> dict[float, list[Act]]:
+        found: dict[float, list[Act]] = {}
+        for act in self.evictions():
+            found.setdefault(act.time, []).append(act)
+        return found
 
     # ------------------------------------------------------------------------------------------------- at a position
 

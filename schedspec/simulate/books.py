@@ -23,12 +23,10 @@ class Loss:
     pods: set[str]
     changes: int
     """How many jobs had come or gone, and how many pods had lost their nodes, by then."""
-    passed_on: bool = False
-    """Whether the preemptor has lost the room since, to something other than this job."""
+    passed_in: int | None = None
+    """The cycle in which the preemptor lost the room to something other than this job; None if it did not."""
     passed_to: str = ""
     """The job that took it, if it took room of the preemptor for the first time."""
-    passed_in: int = 0
-    """The number of the cycle in which the preemptor lost it."""
 
 
 @dataclass(slots=True)

@@ -159,7 +159,7 @@ class Monitors:
     def _judge_repeated(self, job: Job, pod: str, preemptor: str, reason: str) -> None:
         """Judge that a pod is evicted again for one job only with a new cause (`monitors.evictions.repeated`)."""
         before = job.lost.get(preemptor)
-        self._pass_on(job, preemptor, for_the_first_time=before is None)
+        self._pass_on(job, preemptor)
         if before is not None and pod not in before.pods:
             before.pods.add(pod)
             return
@@ -172,17 +172,16 @@ class Monitors:
     def _has_new_cause(self, before: Loss) -> bool:
         third = self._books.jobs.get(before.passed_to)
         has_third = third is not None and (third.left > 0 or before.passed_in == self._cycle)
-        return before.passed_on and (before.changes < self._changes or has_third)
+        return before.passed_in is not None and (before.changes < self._changes or has_third)
 
-    def _pass_on(self, job: Job, taker: str, *, for_the_first_time: bool = False) -> None:
+    def _pass_on(self, job: Job, taker: str) -> None:
         """Note that a job loses room; `taker` is the job that receives it, if any."""
         job.evicted.discard(taker)
         for name in job.evicted:
             victim = self._books.jobs.get(name)
             if victim is not None and job.name in victim.lost:
                 loss = victim.lost[job.name]
-                loss.passed_on, loss.passed_in = True, self._cycle
-                loss.passed_to = taker if for_the_first_time else ""
+                loss.passed_in, loss.passed_to = self._cycle, "" if taker in job.lost else taker
 
     def _judge_protection(self, job: Job, action: str, receiver: str, reason: str) -> None:
         if not job.preemptable:

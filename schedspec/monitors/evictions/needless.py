@@ -80,7 +80,7 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
         and pod["metadata"]["uid"] not in uids
         and pod["metadata"]["name"] not in pod_names
     ]
-    decided = {other.cause: other for other in ledger.evictions() if other.time == act.time} | {act.cause: act}
+    decided = {other.cause: other for other in ledger.evictions_at(act.time)} | {act.cause: act}
     coming = {bind.uid: bind for other in decided.values() for bind in _still_to_come(ledger, other, end)}
     later = [bind.pod for bind in coming.values() if bind.node == act.node]
     together = [*there, *later, *(member.pod for member in here)]

@@ -37,7 +37,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
     """Whether the second eviction has a new cause. The evictions of its own decision may be written after it."""
     acts = [act for act in ledger.acts if first.position < act.position < second.position]
-    acts += [act for act in ledger.evictions() if act.position > second.position and act.time == second.time]
+    acts += [act for act in ledger.evictions_at(second.time) if act.position > second.position]
     victim = group_of(first.pod)
     served = [act for act in acts if act.kind == "bind" and group_of(act.pod) in first.cause.split()]
     takers = [act for act in acts if act.kind == "evict" and group_of(act.pod) in first.cause.split()]

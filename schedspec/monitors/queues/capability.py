@@ -24,12 +24,9 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     def counts(pod: Object, gone: Collection[str] = ()) -> bool:
         return not (free and _card(pod)) and pod["metadata"]["uid"] not in gone
 
-    # One decision evicts and binds: its evictions have freed quota, even if a bind is written first.
-    going: dict[float, set[str]] = {}
-    for eviction in ledger.evictions():
-        going.setdefault(eviction.time, set()).add(eviction.uid)
     for act in ledger.binds():
-        queue, gone = ledger.queue_of(act.position, act.pod), going.get(act.time, set())
+        queue = ledger.queue_of(act.position, act.pod)
+        gone = {eviction.uid for eviction in ledger.evictions_at(act.time)}  # they have freed quota
         requested = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
         if rules.queue_plugin == "capacity-card":
             yield from _cards(ledger, act, queue)
