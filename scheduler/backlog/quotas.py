@@ -16,6 +16,8 @@ Held = Callable[[str, str, bool], float | None]
 """Returns what a queue holds of a dimension, or None to leave the queue aside; with True, only the part that its jobs
 need to start.
 """
+Excess = Callable[[str, str], float | None]
+"""Returns what a queue holds beyond what it deserves of a dimension, or None to leave the queue aside."""
 
 
 class JobsByQuota:
@@ -46,12 +48,9 @@ class JobsByQuota:
         """Return the jobs of which one bound holds, bounds relative to deserved amounts left aside."""
         return _within(self._by_what[False], held)
 
-    def within_deserved(self, excess: Held) -> set[str]:
-        """Return the jobs of which one bound holds that is relative to a deserved amount.
-
-        `excess` returns what a queue holds beyond what it deserves.
-        """
-        return _within(self._by_what[True], excess)
+    def within_deserved(self, excess: Excess) -> set[str]:
+        """Return the jobs of which one bound holds that is relative to a deserved amount."""
+        return _within(self._by_what[True], lambda queue, name, _: excess(queue, name))
 
 
 def _within(by_what: Mapping[tuple[str, str, bool], list[tuple[float, str]]], held: Held) -> set[str]:

@@ -22,9 +22,7 @@ from .backlog import EVERY, Backlog, backlog_of
 from .entries import Waiting
 from .helped import helped_by_lapse, helped_by_quota, helped_by_room
 from .lines import LineRule
-
-Excess = Callable[[str, str], float]
-"""Returns what a queue holds beyond what it deserves of a dimension."""
+from .quotas import Excess
 
 
 def fingerprint(policy: Policy) -> str:
@@ -149,20 +147,22 @@ class BacklogView:
         """
         if not self.known.moved:
             return set()
-        helped = self.known.by_quota.within_deserved(lambda queue, name, _: excess(queue, name)) - self.due
+        helped = self.known.by_quota.within_deserved(excess) - self.due
         self.due |= helped
         woken = {key for key in helped - self.awake if not self.rests(key, self.entries[key])}
         self.by_quota_alone |= {key for key in woken if self.now < self.entries[key].retry_at}
         self.awake |= woken
         return woken
 
-    def helped_by(self, victims: Iterable[str], placed: Mapping[str, str], excess: Excess) -> Set[str]:
+    def helped_by(
+        self, victims: Iterable[str], placed: Mapping[str, str], excess: Callable[[str, str], float]
+    ) -> Set[str]:
         """Return the jobs passed over that this cycle may have helped. The state is that before the cycle.
 
         Args:
             victims: The tasks that the cycle evicts.
             placed: Task → node, for tasks that the cycle bound or for which it keeps capacity.
-            excess: Tells of the queues before the cycle.
+            excess: Returns what a queue held beyond what it deserves before the cycle.
         """
         if not self.entries:
             return frozenset()
@@ -178,7 +178,7 @@ class BacklogView:
             helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed)
             helped |= helped_by_quota(cluster, released.keys(), released)
             helped |= self.known.by_quota.within_deserved(
-                lambda queue, name, _: excess(queue, name) - released[queue].get(name, 0) if queue in released else None
+                lambda queue, name: excess(queue, name) - released[queue].get(name, 0) if queue in released else None
             )
         helped = {key for key in helped if self._may_start(key)}
         if helped or freed:  # a first job may have been tried before the room came, and its followers would be after it
