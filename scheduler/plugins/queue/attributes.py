@@ -48,7 +48,10 @@ def _quota(amounts: Mapping[str, int]) -> Resource:
 
 
 class Own(NamedTuple):
-    """What the jobs of a queue had reserved, held, held beyond their minima, and held or requested as a cycle began."""
+    """Sums over the jobs of one queue, without the queues below it, at the beginning of a cycle.
+
+    `elastic` is what the jobs hold beyond their minima, `requested` what they hold or request.
+    """
 
     reserved: Resource
     held: Resource
