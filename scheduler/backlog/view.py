@@ -143,7 +143,7 @@ class BacklogView:
     def wake_by_shares(self, excess: Excess) -> set[str]:
         """Try the jobs again whose queues may be entitled to enough now; return those that the cycle did not try yet.
 
-        `excess` tells of the queues at the beginning of the cycle.
+        `excess` returns what a queue held beyond what it deserves when the cycle began.
         """
         if not self.known.moved:
             return set()

@@ -1,4 +1,4 @@
-"""Draw a case in which work competes: early jobs fill the nodes, and later jobs need their room, by share or priority.
+"""Generate a case of contention: early jobs fill the nodes, and later jobs reclaim or preempt their capacity.
 
 1. Queues get shares of what the nodes have. In a tree, two siblings have a parent, and the others are their cousins.
 2. Early jobs of one or two queues, the lenders, fill the nodes. They may have more pods than their minimum.

@@ -146,7 +146,7 @@ class Session:
                 bisect.insort(self.undecided, self.jobs[key], key=lambda other: other.key)
 
     def excess(self, queue: str, dimension: str) -> float:
-        """Return what a queue held beyond what it deserves when the cycle began; infinity if no plugin tells."""
+        """Return what a queue held beyond what it deserves when the cycle began; infinity if no plugin computes it."""
         return math.inf if self._queue_plugin is None else self._queue_plugin.excess(queue, dimension)
 
     def _served(self, keys: Iterable[str]) -> list[Job]:
