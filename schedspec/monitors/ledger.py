@@ -66,6 +66,10 @@ class Act:
         """The preemptor and the action of an eviction: the scheduler's message without its details."""
         return _DETAILS.split(self.message, maxsplit=1)[0]
 
+    def violation(self, monitor: str, text: str) -> Violation:
+        """Return the violation of a monitor's rule by this act."""
+        return Violation(monitor, self.time, self.name, text, is_bind=self.kind == "bind")
+
 
 class Ledger:
     """All versions in order, with queries about the state at a position."""

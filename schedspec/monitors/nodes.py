@@ -26,4 +26,4 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         limits = {**dict.fromkeys(requested, amounts.NONE), **has}
         if over := amounts.above(used, limits, requested):
             text = f"bound to {act.node}, which then holds {', '.join(over)}"
-            yield Violation(NAME, act.time, act.name, text, is_bind=True)
+            yield act.violation(NAME, text)

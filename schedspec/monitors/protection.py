@@ -18,7 +18,7 @@ SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     for act in ledger.evictions():
         if reason := _protects(ledger, act, rules):
-            yield Violation(NAME, act.time, act.name, f"evicted although {reason}")
+            yield act.violation(NAME, f"evicted although {reason}")
 
 
 def _protects(ledger: Ledger, act: Act, rules: Rules) -> str:

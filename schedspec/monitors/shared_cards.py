@@ -31,13 +31,11 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         named = {part.card for part in own}
         if len(own) != requested or not named <= cards.keys():
             seen = ", ".join(sorted(named)) or "none"
-            yield Violation(
-                NAME, act.time, act.name, f"asks for {requested} of the cards of {act.node}, and has {seen}"
-            )
+            yield act.violation(NAME, f"asks for {requested} of the cards of {act.node}, and has {seen}")
         held = _held(pod for pod in ledger.holding(act.position) if pod["spec"]["nodeName"] == act.node)
         for name in sorted(named & cards.keys()):
             for over in _beyond(cards[name], held.get(name, [])):
-                yield Violation(NAME, act.time, act.name, f"card {name} of {act.node} then has {over}")
+                yield act.violation(NAME, f"card {name} of {act.node} then has {over}")
 
 
 def exceeded(node: Object, pods: Iterable[Object]) -> bool:

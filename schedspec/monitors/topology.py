@@ -24,7 +24,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         found = _domains(ledger, act, label) if label else {}
         if len(found) > 1:
             where = ", ".join(f"{name or 'no domain'}: {pods}" for name, pods in sorted(found.items()))
-            yield Violation(NAME, act.time, act.name, f"its gang has to be in one {_level(label)}, and is in {where}")
+            yield act.violation(NAME, f"its gang has to be in one {_level(label)}, and is in {where}")
 
 
 def _required(ledger: Ledger, act: Act) -> str:

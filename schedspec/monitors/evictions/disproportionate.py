@@ -38,7 +38,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         broken = above(evicted, bound, shared)
         if shared and len(broken) == len(shared):
             text = f"{cause}: too much evicted in all, {', '.join(broken)} that are in proportion"
-            yield Violation(NAME, acts[-1].time, acts[-1].name, text)
+            yield acts[-1].violation(NAME, text)
 
 
 def _changes(ledger: Ledger) -> list[int]:

@@ -24,9 +24,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     for act in ledger.evictions():
         unit = _unit(ledger, act, rules)
         if all(_was_needless(ledger, member, unit, rules) for member in unit):
-            yield Violation(
-                NAME, act.time, act.name, f"evicted although {act.node} had room for it and for all pods bound since"
-            )
+            yield act.violation(NAME, f"evicted although {act.node} had room for it and for all pods bound since")
 
 
 def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:

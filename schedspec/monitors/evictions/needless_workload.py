@@ -33,7 +33,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         beside = [pod for pod in ledger.holding(end) if not is_leaving(pod) and group_of(pod) != key]
         if _fits(ledger, end, [act.pod for act in unit], beside, rules):
             text = f"Workload {key} was evicted although its quota was free beside everything that runs"
-            yield Violation(NAME, first.time, first.name, text)
+            yield first.violation(NAME, text)
 
 
 def _units(ledger: Ledger) -> list[list[Act]]:

@@ -30,7 +30,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         cause = (act.name, act.cause)
         first = seen.get(cause, act)
         if act.message and first.uid != act.uid and not _has_new_cause(ledger, first, act):
-            yield Violation(NAME, act.time, act.name, f"evicted again for the same cause: {act.message}")
+            yield act.violation(NAME, f"evicted again for the same cause: {act.message}")
         seen[cause] = act
 
 

@@ -41,7 +41,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             ]
             if over and all(over):
                 text = f"lifts queue {name} to {', '.join(over[0])} of its capability"
-                yield Violation(NAME, act.time, act.name, text, is_bind=True)
+                yield act.violation(NAME, text)
 
 
 def _card(pod: Object) -> str:
@@ -61,7 +61,7 @@ def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Violation]:
     over = [amounts.above(held, usage.card_quota(v), own) for v in ledger.lately(act.position, Kind.QUEUE, queue)]
     if over and all(over):
         text = f"lifts queue {queue} to {', '.join(over[0])} of its quota of cards"
-        yield Violation(NAME, act.time, act.name, text, is_bind=True)
+        yield act.violation(NAME, text)
 
 
 def _model(ledger: Ledger, position: int, pod: Object) -> str:

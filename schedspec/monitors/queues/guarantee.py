@@ -49,7 +49,7 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
         ]
         if short and _was_guaranteed(ledger, act, name):
             text = f"takes {', '.join(short)} that is guaranteed to queue {name}"
-            yield Violation(NAME, act.time, act.name, text, is_bind=True)
+            yield act.violation(NAME, text)
 
 
 def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
@@ -61,9 +61,7 @@ def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Vi
         held = amounts.total((usage.held_below(ledger, act.position, name, rules), _kept(ledger, act, name, rules)))
         cut = [_cut(usage.guarantee(v), held, act.pod) for v in ledger.lately(act.position, Kind.QUEUE, name)]
         if cut and all(cut):
-            yield Violation(
-                NAME, act.time, act.name, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}"
-            )
+            yield act.violation(NAME, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}")
 
 
 def _kept(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Amounts:
