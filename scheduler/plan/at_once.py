@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from ..model.cluster import Cluster
@@ -14,6 +13,7 @@ from ..simulation import Settings, Simulation, SimulationError
 from ..simulation import outcomes as happened
 from ..state import State
 from .answer import AtOnce, Eviction, Refused, Start, World
+from .processes import process_pool
 
 LARGE = 5_000
 """Number of pods from which the two worlds run in a process each."""
@@ -99,7 +99,7 @@ def settle_both(
     """Run both worlds, each in a process of its own if the state is large."""
     if len(now[0].objects["Pod"]) < LARGE:
         return settle(*now, settings), settle(*proposed, settings)
-    with ProcessPoolExecutor(1) as pool:
+    with process_pool(1) as pool:
         other = pool.submit(settle, *proposed, settings)
         return settle(*now, settings), other.result()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from ..simulation import Arrival, Settings
 from ..state import State
 from . import findings
 from .answer import JobChange, OverLoad, QueueChange
+from .processes import process_pool
 
 MOST_CHANGED = 20
 _SAMPLES = 1000
@@ -50,7 +50,7 @@ def run_courses(courses: list[Course]) -> list[str]:
     workers = min(len(courses), os.cpu_count() or 1)
     if workers == 1:
         return [_run(course) for course in courses]
-    with ProcessPoolExecutor(workers) as pool:
+    with process_pool(workers) as pool:
         return list(pool.map(_run, courses))
 
 
