@@ -47,8 +47,8 @@ class Task:
     """One pod with its requests and its status.
 
     Attributes:
-        request: What the pod holds once it runs, with one of `pods`. If `known` is given, only its resources
-            count.
+        request: What the pod holds once it runs, with one of `pods` and without zero amounts. If `known` is given, only
+            its resources count.
         init_request: The same for what the pod needs to start (init containers included).
         status: The scheduler's view with its assumptions, not the pod's own status.
         node: The scheduler's view of the pod's node.
@@ -134,6 +134,11 @@ class Task:
         self.best_effort = resources.is_empty(request)
         self.cards = None if CARD_RESOURCES.isdisjoint(init_request) else demand_of(self.pod)
         """The pod's request for shared cards; None without one."""
+        # A zero amount requests nothing. If it were kept, the shape would depend on the order of events: a zero amount
+        # of an unknown resource is removed, and no later node or queue brings it back.
+        request, init_request = (
+            {name: amount for name, amount in amounts.items() if amount} for amounts in (request, init_request)
+        )
         self.missing = ""
         """The first requested resource that no node or queue names: no node can run the task."""
         if known is not None:

@@ -83,6 +83,20 @@ def test_a_resource_that_comes_or_goes_is_counted_as_if_it_had_always_been_so(fi
     assert "no node has example.com/late" in render_refusal(refusal)
 
 
+@pytest.mark.parametrize("kinds", [("nodes", "jobs"), ("jobs", "nodes")], ids=["nodes first", "pods first"])
+def test_a_pod_that_requests_zero_of_a_resource_equals_one_that_does_not_name_it(kinds: tuple[str, str]) -> None:
+    world = World(policy_of("plain"))
+    table: dict[str, Any] = {
+        "nodes": [{"name": "n1", "has": "8 cpu, 2 gpu"}],
+        "jobs": [{"name": "j", "tasks": ["1 x 1 cpu, 0 gpu", "1 x 1 cpu"]}],
+    }
+    for kind in kinds:
+        world.load({kind: table[kind]})
+    zero, unnamed = world.cluster.tasks.values()
+    assert zero.request == unnamed.request == {"cpu": 1000, "pods": 1}
+    assert zero.shape == unnamed.shape
+
+
 def test_a_queue_names_a_resource_before_any_node_has_it() -> None:
     """Its pods ask the queue for it, as an autoscaler makes the node afterwards."""
     world = world_of({"name": "card", "pod": requesting("example.com/late")})

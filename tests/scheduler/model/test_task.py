@@ -41,6 +41,8 @@ def container(cpu: str, **more: Any) -> dict[str, Any]:
         ({"containers": [container("1")], "overhead": {"cpu": "250m"}}, 1250, 1250),
         ({"containers": [container("1")], "resources": {"requests": {"cpu": "5"}}}, 5000, 5000),
         ({"containers": [{"name": "c", "resources": {"limits": {"cpu": "2"}}}]}, 2000, 2000),
+        # A zero amount is no request.
+        ({"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "gpu": "0"}}}]}, 2000, 2000),
     ],
 )
 def test_requests_follow_the_rules_of_kubernetes(spec: dict[str, Any], holds: float, needs: float) -> None:
