@@ -139,16 +139,16 @@ def _player(
 ) -> tuple[rounds.Player, findings.How]:
     """Return who plays the cases, and how findings are reduced; `live` are folder and budget of a cluster."""
     adapter = find(site.scheduler)
-    asked = "" if site.scheduler == OWN else f" --scheduler {site.scheduler}"
-    asked += " --cluster embedded" if site.scheduler == OWN and not site.is_simulated else ""
-    asked += f" --profile {profile}" if profile else ""
+    options = "" if site.scheduler == OWN else f" --scheduler {site.scheduler}"
+    options += " --cluster embedded" if site.scheduler == OWN and not site.is_simulated else ""
+    options += f" --profile {profile}" if profile else ""
     if site.is_simulated:
         policies = profiles.policies(adapter, profile) if profile else written.known_policies()
         may = profiles.vocabulary(adapter, profile) if profile else None
-        return rounds.Processes(policies, jobs, may), findings.How(out, policies, site, asked)
+        return rounds.Processes(policies, jobs, may), findings.How(out, policies, site, options)
     policies, (folder, minutes) = profiles.policies(adapter, profile), live
     player = OnCluster(site, policies, profiles.vocabulary(adapter, profile), folder)
-    return player, findings.How(out, policies, site, asked, lambda: Live(site, folder, minutes, names_in))
+    return player, findings.How(out, policies, site, options, lambda: Live(site, folder, minutes, names_in))
 
 
 class _Progress:
@@ -164,7 +164,8 @@ class _Progress:
             if name not in self.written:
                 tried = itertools.count(1)
                 is_over = partial(lambda numbers: next(numbers) > _CANDIDATES, tried)
-                origin = f"explore{self._how.asked} --first-seed {self._first} --seeds {broken.seed - self._first + 1}"
+                seeds = broken.seed - self._first + 1
+                origin = f"explore{self._how.options} --first-seed {self._first} --seeds {seeds}"
                 self.written[name] = findings.write_finding(broken, origin, self._how, is_over)
         if time.monotonic() - self._printed >= _EVERY:
             self._printed = time.monotonic()

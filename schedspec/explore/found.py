@@ -36,14 +36,14 @@ class How:
         folder: Where features go.
         policies: Texts of the policies that a sentence can name, by name.
         site: Where features run.
-        asked: The options that name scheduler, cluster and profile, each after a space.
+        options: The options that name scheduler, cluster and profile, each after a space.
         live: Returns the test of a reduction on a cluster, with a new budget; None in virtual time.
     """
 
     folder: Path
     policies: Mapping[str, str]
     site: confirm.Site
-    asked: str = ""
+    options: str = ""
     live: Callable[[], Live] | None = None
 
 

@@ -58,9 +58,9 @@ class OnCluster:
     def _owed(self, case: Any, record: ScenarioRecord, name: str) -> Iterator[Finding]:
         """Yield the job that still does not run if a scenario waits for it."""
         for job in _owed_jobs(case, record):
-            asked = replace(case, subject=job)
-            again = run([self._live.write(asked, f"{name}-owed", thens_of(asked, OWED))], self._site)
-            yield from (finding for record in again.records for finding in judge_record(asked, record))
+            waiting_case = replace(case, subject=job)
+            again = run([self._live.write(waiting_case, f"{name}-owed", thens_of(waiting_case, OWED))], self._site)
+            yield from (finding for record in again.records for finding in judge_record(waiting_case, record))
 
     def close(self) -> None:
         """Leave the cluster for the next run."""

@@ -52,7 +52,7 @@ class Admission:
         self._reserved = 0
         """How many reservations were counted."""
         self._last: tuple[object, list[QueueLimit]] = (None, [])
-        """The job that was asked for last, with the state of the queues, and its limits."""
+        """The last question, a job with the state of the queues, and the limits that answer it."""
         self._waiting = WaitingReservations(session, session.sums.waiting if counting.in_requests else {}, ranks)
         self._uncovered = Uncovered(
             session, lambda queue: [one.name for one in queue_attributes.by_name[queue].ancestors]
@@ -77,9 +77,9 @@ class Admission:
 
     def limits(self, job: Job) -> Sequence[QueueLimit]:
         """Return the limits that keep the job out, nearest queue first."""
-        asked = job.key, self._queue_attributes.version, self._reserved
-        if self._last[0] != asked:  # a job that is refused is asked for twice: for the vote, and for the reasons
-            self._last = asked, list(self._exceeded(job))
+        question = job.key, self._queue_attributes.version, self._reserved
+        if self._last[0] != question:  # the vote and the reasons of a refused job ask for the same limits
+            self._last = question, list(self._exceeded(job))
         return self._last[1]
 
     def _exceeded(self, job: Job) -> Iterator[QueueLimit]:
