@@ -1,6 +1,7 @@
-"""Set up live benchmarks and fault tests: a fresh embedded cluster, objects in bulk.
+"""Set up live benchmarks and fault tests: start an embedded cluster, and create objects in bulk.
 
-Nothing is measured here. The bare loop uses the same client as the scheduler, the fastest that we have.
+This module measures nothing. The bare loops of benchmarks (`bind_all`) use the scheduler's own client, the fastest that
+we have.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from scheduler.model.objects import Node, Object, ObjectMeta, Pod
 ROOT = Path(__file__).resolve().parents[3]
 IN_FLIGHT = 64
 SIZE = 20
-"""Pods of a gang, where nothing else is said."""
+"""Default number of pods of a gang."""
 Body = dict[str, Any]
 R = TypeVar("R")
 
@@ -62,7 +63,7 @@ CRDS = Resource(
 
 @contextlib.contextmanager
 def fresh_cluster() -> Iterator[Path]:
-    """A new embedded cluster; yields its kubeconfig."""
+    """Start a new embedded cluster and yield its kubeconfig."""
     cluster = EmbeddedCluster(Settings(kind="embedded"))
     cluster.up(lambda _: None)
     try:
@@ -81,7 +82,7 @@ async def client_of(kubeconfig: Path) -> AsyncIterator[Client]:
 
 
 async def each(items: Iterable[R], work: Callable[[R], Awaitable[Any]], width: int = IN_FLIGHT) -> None:
-    """Do the work for every item, so many at a time."""
+    """Run `work` for every item, at most `width` at a time."""
     left = iter(items)
 
     async def worker() -> None:
@@ -92,7 +93,7 @@ async def each(items: Iterable[R], work: Callable[[R], Awaitable[Any]], width: i
 
 
 async def apply_crds(client: Client) -> None:
-    """The CRDs of the project, served."""
+    """Create the project's CRDs and wait until the API server serves them."""
     for file in sorted((ROOT / "scheduler" / "crds").glob("*.yaml")):
         for document in yaml.safe_load_all(file.read_text()):
             if document and document["kind"] == "CustomResourceDefinition":
@@ -103,21 +104,21 @@ async def apply_crds(client: Client) -> None:
 
 
 async def prepare(client: Client, nodes: int, queues: Iterable[Body], cpu: str = "32") -> None:
-    """CRDs, queues, nodes that are ready."""
+    """Create the CRDs, the queues and the nodes, and wait until all nodes are Ready."""
     await apply_crds(client)
     for item in queues:
         await client.create(QUEUES, item)
     await each(range(nodes), lambda i: _create_node(client, f"node-{i:04}", cpu))
     for _ in range(300):
         if all(map(_is_ready, (await client.list(NODES)).items)):
-            await asyncio.sleep(0.5)  # their taints go
+            await asyncio.sleep(0.5)  # until their taints are removed
             return
         await asyncio.sleep(0.5)
     raise RuntimeError("not all nodes are Ready after 150 s; does KWOK run?")
 
 
 async def settled_node(client: Client, name: str, cpu: str) -> dict[str, str]:
-    """A KWOK node that is Ready; returns its object."""
+    """Create a KWOK node, wait until it is Ready, and return its allocatable amounts."""
     amounts = await _create_node(client, name, cpu)
     for _ in range(400):
         if _is_ready(await client.get(NODES, name)):
@@ -166,7 +167,7 @@ async def gangs(
     cpu: str = "1",
     namespace: str = "default",
 ) -> list[Pod]:
-    """PodGroups `prefix-i` of `size` pods each; the pods as created."""
+    """Create PodGroups `prefix-i` with `size` pods each; return the pods as created."""
     made: list[Pod] = []
 
     async def group(i: int) -> None:
@@ -183,7 +184,7 @@ async def gangs(
 
 
 async def bind_all(client: Client, pods: Iterable[Pod], nodes: int) -> None:
-    """Bind pods of `default` with nobody to decide, to so many nodes in turn."""
+    """Bind pods of namespace `default` without a scheduler, to `nodes` nodes in turn."""
 
     async def bind(item: tuple[int, Pod]) -> None:
         number, pod = item
@@ -194,8 +195,8 @@ async def bind_all(client: Client, pods: Iterable[Pod], nodes: int) -> None:
 
 def pod_body(name: str, group: str, cpu: str = "1") -> Body:
     container = {"name": "main", "image": "worker", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
-    # Not 0: the API server deletes such a pod in two steps, and where the caller dies between them KWOK leaves it as
-    # it is.
+    # Not 0: the API server deletes a pod without a grace period in two steps. If the caller dies between them, KWOK
+    # never removes the pod.
     return {
         "metadata": {"name": name, "annotations": {"scheduling.k8s.io/group-name": group}},
         "spec": {"schedulerName": "schedspec", "containers": [container], "terminationGracePeriodSeconds": 1},

@@ -1,7 +1,7 @@
 """Measure how busy the machine is, to scale the time limits of tests.
 
-A process of its own works for a fixed CPU time, over and over, with rests. If the work takes twice its CPU time, the
-machine is twice as busy.
+A separate process repeats a piece of work of a fixed CPU time, with pauses. A measurement is the wall-clock time of the
+work divided by its CPU time: 1 on an idle machine, 2 if the process gets half a core.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ while True:
 
 @asynccontextmanager
 async def busy() -> AsyncIterator[list[float]]:
-    """How many times its CPU time a piece of work takes, again and again while the context lasts; at least once."""
+    """Yield a list that receives measurements while the context lasts; it has at least one in the end."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", _WORK, stdout=asyncio.subprocess.PIPE)
     output, times = process.stdout, list[float]()
     assert output is not None

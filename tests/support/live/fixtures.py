@@ -1,4 +1,4 @@
-"""One embedded cluster for the fault tests and the tests of the whole process; each finds it empty."""
+"""Share one embedded cluster among the fault tests and the tests of the whole process. Each test finds it empty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cluster(components: list[subprocess.Popen[bytes]]) -> Iterator[EmbeddedClust
 
 @pytest.fixture(scope="session")
 def components() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Parts of the cluster that tests started again; they end with it."""
+    """Yield a list for the cluster components that tests restart; kill them after the cluster has ended."""
     started: list[subprocess.Popen[bytes]] = []
     yield started
     for process in started:

@@ -1,4 +1,4 @@
-"""Record what a cluster showed, and check the invariants at every moment of it, not only at the end."""
+"""Record the history of a cluster's pods, and check invariants on every version, not only at the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class History:
                 self.changes.append((change.key, None))
 
     async def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until a condition holds; fails with the state of the pods."""
+        """Wait until a condition holds. On timeout, fail with the state of the pods."""
         try:
             async with asyncio.timeout(SAFETY_NET):
                 while not condition():
@@ -47,11 +47,11 @@ class History:
             raise AssertionError(f"not within {SAFETY_NET:g} s: {what}; pods: {seen or 'none'}") from None
 
     def bound(self, gang: str = "") -> list[str]:
-        """Keys of the pods that have a node (of a gang)."""
+        """Return the keys of the pods that have a node; with `gang`, only of that gang."""
         return sorted(key for key, pod in self.pods.items() if pod.spec.node_name and gang in ("", gang_of(pod)))
 
     def forget(self, gang_prefix: str) -> None:
-        """Do not judge these gangs (a pod that names a group of another Job may stay alone)."""
+        """Exclude these gangs from the check: a pod that names the group of another Job may be bound alone."""
         for key in [key for key, pod in self.pods.items() if pod.metadata.name.startswith(gang_prefix)]:
             del self.pods[key]
 
@@ -64,7 +64,7 @@ class History:
     # ------------------------------------------------------------------------------------------------------ invariants
 
     def check(self, nodes: dict[str, dict[str, str]]) -> None:
-        """Check that no pod moved or was bound twice, no node was overcommitted, and no gang ended in part."""
+        """Check that no pod moved, no node was ever overcommitted, and no gang is bound in part at the end."""
         places: dict[str, str] = {}
         now: dict[str, Pod] = {}
         for key, pod in self.changes:

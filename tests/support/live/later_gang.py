@@ -1,4 +1,4 @@
-"""Wait until the scheduler has come past everything that was written before."""
+"""Wait until the scheduler has processed everything that was written before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from tests.support.live.status_queries import conditions, eventually
 
 
 async def report_on_a_later_gang(client: Client, name: str, queue: str, namespace: str) -> None:
-    """Wait for the scheduler's report on a gang that is newer than everything else, and fits nowhere."""
+    """Create a gang that fits on no node, and wait until the scheduler has reported on it.
+
+    The gang is newer than all other objects, so that the scheduler has then considered these.
+    """
     body = pod_body(name, name, "1m")
     body["spec"]["nodeSelector"] = {"schedspec.dev/no-such": "node"}
     await client.create(PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": queue}}, namespace)

@@ -1,14 +1,13 @@
 """Play a load on a live cluster in virtual time, one virtual instant after the other.
 
-1. The scheduler decides nothing until its own state shows everything that is due at an instant: it sees all of it at
-   once, as the simulated one does. Watches deliver a burst in pieces, and a cycle between two pieces would decide on
-   half of an arrival.
-2. It runs one cycle after the other. Each begins when the state shows all that the last one led to: bound pods run,
-   victims are gone and were made again, phases are written. A cycle that decides nothing ends the instant.
-3. The next instant begins: the next arrival, or the end of a gang that has stood for its run time.
+1. The scheduler decides nothing until its own state shows all changes that are due at an instant, as in the
+   simulation. Watches deliver a burst in pieces, and a cycle between two pieces would decide on half of an arrival.
+2. The scheduler runs one cycle after the other. A cycle begins when the state shows all effects of the last one: bound
+   pods run, victims are deleted and recreated, phases are written. A cycle that decides nothing ends the instant.
+3. The next instant begins: the next arrival, or the end of a gang whose run time is over.
 
-So months fit into minutes, and when an instant begins does not depend on how busy the machine is. The owner of all
-pods is this module: it makes an evicted pod again and leaves the others of its gang (`OnEviction.REPLACE`).
+So months fit into minutes, and the time of an instant does not depend on how busy the machine is. This module owns all
+pods: it recreates an evicted pod and leaves the other pods of its gang running (`OnEviction.REPLACE`).
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from tests.support.fake_server import SAFETY_NET, until
 from tests.support.live.api_objects import Body, each, pod_body
 
 END, ARRIVAL = 0, 1
-"""The order of what is due at one instant, as in the simulation."""
+"""The order of the events of one instant, as in the simulation."""
 
 
 class HeldLoop(CycleLoop):
-    """A cycle loop that takes changes in all the time, and runs a cycle only when `one_cycle` asks for it."""
+    """A cycle loop that applies changes at any time, and runs a cycle only when `one_cycle` requests it."""
 
     _is_held = True
     _ended_cycles = 0
@@ -62,13 +61,13 @@ class Gang:
 
     work: Workload
     clock: int = 0
-    """Grows whenever the gang comes to stand or is broken: an end that was planned before is void."""
+    """Incremented when the gang starts or is broken; an end that was planned before is then void."""
     stands: bool = False
     uids: set[str] = field(default_factory=set)
 
 
 class Lockstep:
-    """A load that is played. Afterwards `evictions`, `starts`, `instants` and `shown` tell what happened."""
+    """Play one load. Afterwards `evictions`, `starts`, `instants` and `shown` hold the result."""
 
     def __init__(self, client: Client, namespace: str, feed: StateFeed, cycles: HeldLoop) -> None:
         self._client, self._namespace, self._feed, self._cycles = client, namespace, feed, cycles
@@ -85,7 +84,7 @@ class Lockstep:
         self.evictions: Counter[tuple[str, str]] = Counter()
         """Victim job and preemptor job → number of pods."""
         self.starts: list[tuple[str, int]] = []
-        """Job and cycle of each time that a gang came to stand."""
+        """Job and cycle of each start of a gang."""
         self.instants: list[tuple[float, int, int]] = []
         """Time, first and last cycle of each instant."""
 
@@ -119,7 +118,7 @@ class Lockstep:
         self.instants.append((self.now, first, self._decided.cycle))
 
     async def _step(self) -> bool:
-        """Run one cycle with all that it leads to. Return False if it decided nothing."""
+        """Run one cycle and wait for its effects. Return False if the cycle decided nothing."""
         await self._shown()
         await self._cycles.one_cycle()
         decided = self._decided.decisions
@@ -167,7 +166,7 @@ class Lockstep:
     # ---------------------------------------------------------------------------------------------- what the state has
 
     async def _shown(self) -> None:
-        """Wait until the state shows all that was written, and all that the decisions led to."""
+        """Wait until the state shows all writes, and all effects of the decisions."""
         try:
             await until(self._is_shown)
         except TimeoutError:

@@ -1,6 +1,7 @@
 """Judge a fault test with the monitors that judge every feature.
 
-The monitors see the cluster through watches of their own, past the proxy, and know nothing else of the scheduler.
+The monitors see the cluster through their own watches, which bypass the proxy; they have no other information about the
+scheduler.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from schedspec.observe.watcher import HistoryWriter, Watches
 from scheduler.model.objects import Pod
 
 NOT_ASKED = ("gang",)
-"""It wants a gang whole two seconds after its first bind, and a fault may hold the others back for longer; that none
-ends in part is what :meth:`tests.support.live.history.History.check` judges.
+"""Monitors that are off.
+
+`gang` requires a whole gang two seconds after its first bind, but a fault may delay the other binds for longer.
+`tests.support.live.history.History.check` checks that no gang is bound in part at the end.
 """
 JUDGED = (Kind.POD, Kind.NODE, Kind.QUEUE, Kind.PODGROUP)
 
@@ -27,7 +30,8 @@ JUDGED = (Kind.POD, Kind.NODE, Kind.QUEUE, Kind.PODGROUP)
 def shows(history: History, pods: Iterable[Pod]) -> bool:
     """Whether the history has these versions of the pods, or later ones.
 
-    The watches of the test may be ahead. Victims look needless as long as the binds after them are missing.
+    The test's own watches may be ahead of the monitors'. To a monitor, an eviction looks needless until the monitor has
+    seen the binds that follow.
     """
     live = history.now()
     found = ((pod.metadata, live.get(Kind.POD, pod.metadata.name)) for pod in pods)
@@ -35,7 +39,7 @@ def shows(history: History, pods: Iterable[Pod]) -> bool:
 
 
 class Monitored:
-    """What the cluster shows from now on, and what the monitors make of it."""
+    """The history of a cluster from now on, and the verdict of the monitors."""
 
     def __init__(self, history: History, watches: Watches) -> None:
         self._history = history
@@ -46,7 +50,7 @@ class Monitored:
         return shows(self._history, pods)
 
     def check(self, policy: str) -> None:
-        """Nothing happened that must never happen: judged on the whole history."""
+        """Check that the monitors find nothing in the whole history."""
         assert not set(NOT_ASKED) - MONITORS.keys()
         self._watches.check()
         found = judge(self._history.since(0), Rules(policy), off=NOT_ASKED)

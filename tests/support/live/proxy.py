@@ -74,7 +74,7 @@ Judge = Callable[[Call], Handling | Awaitable[Handling]]
 
 
 class Proxy:
-    """The proxy. `judge` is asked of every call; `calls` are all calls so far."""
+    """The proxy. It calls `judge` for every call; `calls` are all calls so far."""
 
     def __init__(self, upstream: Connection) -> None:
         self.judge: Judge = lambda call: None
@@ -96,14 +96,14 @@ class Proxy:
         await asyncio.gather(*self._serving, return_exceptions=True)
 
     def cut_watches(self) -> int:
-        """Cut every watch, now; returns how many."""
+        """Cut every open watch; return their number."""
         watches = list(self._watches)
         for writer in watches:
             writer.transport.abort()
         return len(watches)
 
     def mute_watches(self) -> None:
-        """Relay nothing more of the watches that are open now, and keep them open."""
+        """Stop relaying the watches that are open now, and keep their connections open."""
         self._muted |= self._watches
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -122,13 +122,13 @@ class Proxy:
             while await self._one(reader, writer, up, lose):
                 pass
         except (asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
-            pass  # a cancelled connection just ends
+            pass  # the connection has ended, or is cancelled
         finally:
             self._watches.discard(writer)
             self._muted.discard(writer)
             for each in (writer, up):
                 if each is not None:
-                    each.transport.abort()  # before anything that a second cancellation may end
+                    each.transport.abort()  # first, because a second cancellation may end any `await` below
             if back is not None:
                 back.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -188,7 +188,7 @@ class Proxy:
 
 @asynccontextmanager
 async def between(kubeconfig: Path, folder: Path) -> AsyncIterator[tuple[Proxy, Path]]:
-    """A proxy before the cluster of a kubeconfig; and a kubeconfig that leads through it."""
+    """Start a proxy in front of a cluster; yield the proxy, and a kubeconfig that connects through it."""
     proxy = Proxy(connect(kubeconfig))
     port = await proxy.start()
     through = folder / f"through-{port}"

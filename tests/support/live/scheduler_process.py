@@ -46,7 +46,7 @@ class Scheduler:
         self._seen = psutil.Process(self.process.pid)
 
     def change_policy(self, text: str) -> None:
-        """Replace the policy file at once: a file that is being written would be read in part, and refused."""
+        """Replace the policy file atomically: the scheduler would read a half-written file and refuse it."""
         new = self.policy_file.with_suffix(".new")
         new.write_text(text)
         new.replace(self.policy_file)
@@ -62,7 +62,7 @@ class Scheduler:
         return len(self._seen.net_connections("tcp"))
 
     def memory_blocks(self) -> float:
-        """Blocks in use in Python's allocator."""
+        """Return the number of blocks in use in Python's allocator."""
         return float(self.page("/metrics?name[]=schedspec_memory_blocks").split()[-1])
 
     def wait_ready(self) -> None:
@@ -75,8 +75,10 @@ class Scheduler:
         raise RuntimeError(f"the scheduler is not ready: {self.log.read_text()}")
 
     def page(self, path: str) -> str:
-        """What the scheduler answers, on a connection that is kept: asking is not to be what it is busy with. Raises
-        OSError where it does not answer well.
+        """Return an HTTP page of the scheduler. The connection is kept, so that queries cost the scheduler little.
+
+        Raises:
+            OSError: The scheduler does not answer, or its status is not 200.
         """
         try:
             return self._ask(path)
@@ -97,7 +99,7 @@ class Scheduler:
         return body
 
     def bound(self) -> int:
-        """How many binds the API server has answered well."""
+        """Return the number of binds that the API server has accepted."""
         name = "volcano_schedule_attempts_total"
         for line in self.page(f"/metrics?name[]={name}").splitlines():
             if line.startswith(f'{name}{{result="scheduled"}}'):
@@ -109,12 +111,12 @@ class Scheduler:
         return "schedspec_leader 1.0" in self.page("/metrics?name[]=schedspec_leader")
 
     def kill(self) -> None:
-        """SIGKILL, whatever it is doing."""
+        """Send SIGKILL and wait for the end of the process."""
         self.process.kill()
         self._close()
 
     def stop(self) -> int:
-        """SIGTERM; returns its exit status."""
+        """Send SIGTERM, after 120 s SIGKILL; return the exit status."""
         self.process.terminate()
         try:
             self.process.wait(120)
@@ -142,7 +144,7 @@ def scheduling(kubeconfig: Path, policy: str, *more: str, controllers: str = "no
 
 
 async def until_bound(scheduler: Scheduler, count: int) -> tuple[float, int, float]:
-    """When the first binds were seen, how many they were, and when the last one was."""
+    """Wait until `count` pods are bound. Return when the first binds were seen, their number, and when the last was."""
     first, before = 0.0, 0
     until = time.monotonic() + 180
     while time.monotonic() < until:
@@ -151,12 +153,12 @@ async def until_bound(scheduler: Scheduler, count: int) -> tuple[float, int, flo
             first, before = time.monotonic(), bound
         if bound >= count:
             return first, before, time.monotonic()
-        await asyncio.sleep(0.25 if bound < 0.8 * count else 0.05)  # only the end has to be known well
+        await asyncio.sleep(0.25 if bound < 0.8 * count else 0.05)  # only the time of the last bind must be exact
     raise RuntimeError(f"only {scheduler.bound()} of {count} pods are bound after 180 s:\n{scheduler.log.read_text()}")
 
 
 async def until_at_rest(scheduler: Scheduler) -> None:
-    """Wait until the scheduler uses no CPU to speak of."""
+    """Wait until the scheduler uses less than 3 % of a core, for at most a minute."""
     for _ in range(60):
         before = scheduler.cpu_seconds()
         await asyncio.sleep(1.0)

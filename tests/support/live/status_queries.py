@@ -35,25 +35,25 @@ class _StatusOnly(Object):
 
 
 async def events(client: Client, namespace: str, kind: str, name: str) -> dict[str, tuple[str, str]]:
-    """Type and message of an object's events, by reason."""
+    """Return type and message of an object's events, by reason."""
     found = (await client.list(EVENTS, namespace)).items
     about = [event for event in found if (event.involved_object.kind, event.involved_object.name) == (kind, name)]
     return {event.reason: (event.type, event.message) for event in about}
 
 
 async def conditions(client: Client, resource: Resource[Any], name: str, namespace: str = "") -> dict[str, Condition]:
-    """An object's conditions by type; of one that cannot be read, too."""
+    """Return an object's conditions by type, even of a malformed object."""
     found = msgspec.convert((await status(client, resource, name, namespace)).get("conditions") or [], list[Condition])
     return {condition.type: condition for condition in found}
 
 
 async def status(client: Client, resource: Resource[Any], name: str, namespace: str = "") -> dict[str, Any]:
-    """An object's status as it is."""
+    """Return an object's status as plain data."""
     return (await client.get(resource.reading(_StatusOnly), name, namespace)).status
 
 
 async def eventually(what: str, check: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until a condition holds that only the API server can answer."""
+    """Wait until `check`, which may query the API server, returns True."""
     try:
         async with asyncio.timeout(SAFETY_NET):
             while not await check():

@@ -1,4 +1,4 @@
-"""A scenario of a fault test: nodes, queues, gangs, the scheduler, and the history of it all."""
+"""Set up the scenario of a fault test: nodes, queues, gangs and schedulers; record the history of its pods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.live.scheduler_process import Scheduler
 
 NAMESPACE = "faults"
 LATER = "later"
-"""Namespace of the gangs that show how far the scheduler has come. No history and no monitor watches it."""
+"""Namespace of the gangs of `report_on_a_later_gang`. No history and no monitor watches this namespace."""
 RECLAIM = """\
 actions: "enqueue, allocate, reclaim, backfill"
 tiers:
@@ -38,7 +38,7 @@ tiers:
 
 
 class TargetCluster:
-    """A cluster for one test at a time. `nodes` are what the scenario has, by name."""
+    """A cluster for one test at a time. `nodes` holds the allocatable amounts of the scenario's nodes, by name."""
 
     def __init__(self, kubeconfig: Path, context: str, components: list[subprocess.Popen[bytes]]) -> None:
         self.kubeconfig = kubeconfig
@@ -60,7 +60,7 @@ class TargetCluster:
         cpu: str = "4",
         queues: list[dict[str, Any]] | None = None,
     ) -> AsyncIterator[None]:
-        """Set up, and afterwards: judge the history, stop what runs, leave the cluster empty."""
+        """Set up the scenario. Afterwards check the history, kill the schedulers and empty the cluster."""
         with tempfile.TemporaryDirectory() as folder:
             async with client_of(self.kubeconfig) as client, between(self.kubeconfig, Path(folder)) as (proxy, through):
                 self.client, self.proxy, self.through = client, proxy, through
@@ -87,7 +87,7 @@ class TargetCluster:
                         monitors.check(RECLAIM)
                     except Exception as error:
                         for number, scheduler in enumerate(self._schedulers, 1):
-                            error.add_note(f"scheduler {number} said last:\n{scheduler.log.read_text()[-3000:]}")
+                            error.add_note(f"log of scheduler {number} ends with:\n{scheduler.log.read_text()[-3000:]}")
                         raise
                     finally:
                         for scheduler in self._schedulers:
@@ -109,7 +109,7 @@ class TargetCluster:
     async def second_way(
         self, *, only_controllers: bool = False
     ) -> AsyncIterator[tuple[Proxy, Callable[..., Scheduler]]]:
-        """Another proxy, for a second replica or the controllers' own process; and how to start that behind it."""
+        """Start another proxy; yield it, and the function that starts a second replica or the controllers behind it."""
         with tempfile.TemporaryDirectory() as folder:
             async with between(self.kubeconfig, Path(folder)) as (proxy, through):
                 yield proxy, partial(self._start, through, only_controllers=only_controllers)
@@ -131,7 +131,7 @@ class TargetCluster:
         await self.client.delete(PODS, name, NAMESPACE, grace=0)
 
     def stopped(self, scheduler: Scheduler) -> None:
-        """A test has stopped it itself."""
+        """Note that the test itself has stopped the scheduler."""
         self._schedulers.remove(scheduler)
 
     async def ready(self, scheduler: Scheduler) -> None:
@@ -139,24 +139,25 @@ class TargetCluster:
         await asyncio.to_thread(scheduler.wait_ready)
 
     async def bound(self, count: int) -> None:
-        """Wait until so many pods have a node."""
+        """Wait until exactly `count` pods have a node."""
         await self.history.until(lambda: len(self.history.bound()) == count, f"{count} pods have a node")
 
     @property
     def certificates(self) -> str:
-        """A file in the folder of the cluster."""
+        """Return a file in the folder of the cluster: its CA certificate, or the kubeconfig."""
         config = yaml.safe_load(self.kubeconfig.read_text())
         return str(config["clusters"][0]["cluster"].get("certificate-authority") or self.kubeconfig)
 
     def ends_with_the_cluster(self, process: subprocess.Popen[bytes]) -> None:
-        """A component that a test started again; ended when the cluster goes."""
+        """Note a component that a test restarted, so that it is killed after the cluster has ended."""
         self.components.append(process)
 
     async def rests(self) -> None:
         """Wait until the scheduler has reported twice on a gang that is newer than everything else, and assert that no
         pod got a node or was evicted meanwhile.
 
-        A report follows the writes of its cycle, and the second one the cycle that the first writes led to.
+        A report is written after the binds and evictions of its cycle. The second report also covers the cycle that the
+        first writes caused.
         """
         before = (self.history.bound(), set(self.history.evicting))
         for _ in range(2):

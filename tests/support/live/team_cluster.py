@@ -1,7 +1,7 @@
-"""A live cluster with the random state of five teams, a change of it, and what the change did.
+"""Compare a plan with a live cluster: build a random state of five queues, apply a change, and compare the effects.
 
-The scheduler and the controllers are processes of their own; KWOK plays the nodes. What a victim takes to end is
-`GRACE` on every pod.
+One separate process runs the scheduler and the controllers; KWOK plays the nodes. Every victim takes `GRACE` seconds to
+terminate.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HARMLESS, SMALLER_SHARE, GANG_ABOVE_CAPACITY = "harmless", "a smaller share", "g
 
 @dataclass
 class Difference:
-    """What was foretold and what happened, where they differ: victims, and started pods by job."""
+    """The differences between the plan and the cluster: victims, and started pods by job."""
 
     foretold: int = 0
     evicted: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Difference:
 
 @asynccontextmanager
 async def team(seed: int) -> AsyncIterator[Team]:
-    """A new cluster with a scheduler and controllers, on which a team's state has settled."""
+    """Yield a new cluster with a scheduler and controllers, after the state of the team has settled."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, NODE_COUNT, [queue("default"), queue(PROBE)], cpu=str(CPUS))
@@ -80,7 +80,7 @@ async def team(seed: int) -> AsyncIterator[Team]:
 
 
 class Team:
-    """Five queues that deserve more than there is, jobs of one to eight pods, and more of them than fit."""
+    """Five queues that deserve about 1.2 times the cluster, and jobs of one to eight pods, of which not all fit."""
 
     def __init__(self, seed: int, kubeconfig: Path, client: Client, history: History, scheduler: Scheduler) -> None:
         self._rng = random.Random(seed)
@@ -120,7 +120,7 @@ class Team:
     # --------------------------------------------------------------------------------------------------------- settled
 
     async def settled(self) -> None:
-        """Wait until all pods are there, none starts or ends, and two reports later nothing has changed."""
+        """Wait until all pods exist, none starts or terminates, and nothing changes until two reports later."""
         while True:
             await eventually("every job has its pods, and none of them starts or ends", self._is_quiet)
             before = self._places()
@@ -213,7 +213,7 @@ class Team:
 
 
 def _job_of(key: str) -> str:
-    """Return the job that a PodGroup or a pod is of."""
+    """Return the name of the job that a PodGroup or a pod belongs to."""
     return key.rpartition("/")[2].partition("-")[0]
 
 
