@@ -2,9 +2,9 @@
 
 python -m tests.soak.attacker KUBECONFIG NAMESPACE NAME NUMBER [UID]
 
-The attack's own CPU time must not count: who measures in the same process waits for the attack's JSON. Prints how many
-objects were created and refused once all were tried, and in the end a line for each object of somebody else that the
-attack changed. UID is that of the Job that the other tenant runs.
+The attack has a process of its own because encoding its JSON would delay measurements in the same process. Once all
+objects were tried, it prints how many were created and how many were refused. In the end it prints a line for each
+object of another owner that the attack changed. UID is that of the Job that the other tenant runs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ async def make(client: Client, resource: Resource[Any], body: Body, namespace: s
 
 
 async def change_of(client: Client, made: Made) -> str:
-    """Return what became of an object that nobody may change; empty if nothing did."""
+    """Return how an object that must not change was changed; empty if it was not."""
     before, what = made.metadata, f"{made.resource.kind} {made.metadata.name}"
     try:
         after = (await client.get(made.resource.bare, before.name, before.namespace)).metadata
@@ -99,15 +99,15 @@ class Attacker:
         await each(ATTACKS[name].make(name, number), one, _WIDTH)
 
     async def changed(self) -> list[str]:
-        """Return what became of the objects that nobody may change."""
+        """Return the changes of objects that must not change."""
         bystanders = [made for made in self.made if made.is_bystander]
         return [found for made in bystanders if (found := await change_of(self._client, made))]
 
     async def end(self) -> list[str]:
-        """Delete all objects, the jobs first; return what became of those that nobody may change."""
+        """Delete all objects, the jobs first; return the changes of objects that must not change."""
         found = await self.changed()
         await each(reversed([made for made in self.made if not made.is_bystander]), self._remove, _WIDTH)
-        while jobs := await self._jobs():  # also those that were created after their request was given up
+        while jobs := await self._jobs():  # also jobs that were created after their request had timed out
             await each(jobs, self._remove, _WIDTH)
             await asyncio.sleep(1)
         found += await self.changed()

@@ -1,18 +1,18 @@
-"""Every attack of a hostile tenant, one after the other, beside the gangs of another one; prints a row of figures each.
+"""Measure each attack of a hostile tenant beside the gangs of another tenant, and print a row of figures for it.
 
 python -m tests.soak.attacks [NAME]... [--scale N] [--nodes N] [--load N]
 
 The rows are those of the table in docs/operating.md:
 
 1. Objects that a tenant creates (`tests.soak.hostile`).
-2. What else can happen to a scheduler: other writers, watches that say nothing, bad files (`tests.soak.interference`).
-3. Attacks on programs that run without a scheduler, and on the manifests: their tests.
+2. Other disturbances: other writers, silent watches, bad policy files (`tests.soak.interference`).
+3. Attacks on programs that run without a scheduler, and on the manifests. Only their tests run.
 
-At the same moments as each gang beside an attack, three pods are bound by hand: what these take is the API server's
-part. A gang is late where it takes a second longer than the slowest of the usual ones and of those bound by hand, a
-second of this machine as busy as it is then (`tests.support.live.busy`); the exit status tells whether any was, whether
-the process gave up, or whether the attack changed what is not its own. `--load N` keeps N other processes busy
-meanwhile.
+At the same moments as each gang beside an attack, three pods are bound by hand; their time is the API server's part. A
+gang is late if it takes a second longer than both the slowest gang before the attack and the slowest pods bound by
+hand. That second is scaled by how busy the machine is then (`tests.support.live.busy`). The exit status is 1 if a gang
+is late, if the scheduler exits, or if an attack changes an object that is not its own. `--load N` keeps N other
+processes busy meanwhile.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ tiers:
 - plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
 """
 GANGS = 5
-"""Gangs of the other tenant that are started beside an attack, and before it."""
+"""Number of gangs of the other tenant that start before an attack, and again beside its objects."""
 MORE = 1.0
-"""Seconds that a gang may take longer than the slowest of the usual ones, and of those bound by hand."""
+"""Seconds by which a gang may exceed both the slowest gang before the attack and the slowest pods bound by hand."""
 SETTLED = 0.03
-"""CPU seconds of the scheduler in a second, below which the statuses of an attack are written."""
+"""CPU seconds in a second, below which the scheduler has written the statuses of an attack."""
 LOOKS_EVERY, SETTLES = 0.5, 180
-"""Seconds between two looks at its CPU time, and after which the measurement begins though it has not settled."""
+"""Seconds between two readings of the CPU time; seconds after which idle CPU is measured in any case."""
 QUIET = 3.0
 """Seconds over which the CPU time of an idle scheduler is measured."""
 GIVEN_UP = 120.0
@@ -69,7 +69,7 @@ HEADER = (
 
 
 Disturbance = Callable[[str], AbstractAsyncContextManager[None]]
-"""What happens while the gang with a name starts."""
+"""Returns a context that disturbs the start of the gang of this name."""
 
 
 def nothing(_: str) -> AbstractAsyncContextManager[None]:
@@ -88,7 +88,7 @@ class Run:
         self.wrong: list[str] = []
 
     async def _gang(self, disturbance: Disturbance = nothing) -> float:
-        """Start a gang of three; return the seconds from the answer about its last pod until all of it has nodes."""
+        """Start a gang of three; return the seconds from the creation of its last pod until all three have nodes."""
         self._number += 1
         name = f"good{self._number}"
         body = {"metadata": {"name": name}, "spec": {"minMember": 3, "queue": self._queue}}
@@ -124,7 +124,7 @@ class Run:
         return took
 
     async def attack(self, name: str, number: int, victim: Victim) -> str:
-        """Attack with so many objects; return the row of the figures."""
+        """Run an attack with `number` objects; return its row of figures."""
         attack = ATTACKS[name]
         usual = [await self._gang() for _ in range(GANGS)]
         before = self._cycles()
@@ -152,7 +152,7 @@ class Run:
         return await asyncio.gather(self._gang(disturbance), self._by_hand())
 
     async def disturb(self, name: str, what: str, disturbances: Sequence[Disturbance], more: float) -> str:
-        """Start a gang beside each disturbance; return the row of the figures."""
+        """Start a gang beside each disturbance; return their row of figures."""
         usual = [await self._gang() for _ in range(GANGS)]
         before = self._cycles()
         async with busy_machine() as times:
@@ -176,12 +176,12 @@ class Run:
         memory, longest = self._scheduler.memory_mb(), longest_cycle(before, self._cycles())
         if max(beside) > max(*usual, *by_hand) + (more := more + MORE * statistics.median(times)):
             took = (
-                f"{max(beside):.2f} s, {max(usual):.2f} s usually, {max(by_hand):.2f} s by hand, where {more:.2f} s "
-                "more are well"
+                f"{max(beside):.2f} s; allowed are {more:.2f} s more than {max(usual):.2f} s (before the attack) "
+                f"and {max(by_hand):.2f} s (by hand)"
             )
             self.wrong.append(f"{name}: a gang took {took}")
         if self._scheduler.process.poll() is not None:
-            self.wrong.append(f"{name}: the scheduler gave up")
+            self.wrong.append(f"{name}: the scheduler exited")
         return (
             f"| {what} | {statistics.median(usual):.2f} | {statistics.median(beside):.2f} "
             f"| {max(beside):.2f} | {max(by_hand):.2f} | {longest:g} | {idle:.0f} | {memory:.0f} |"
@@ -199,7 +199,7 @@ class Run:
         return 100 * (self._scheduler.cpu_seconds() - before) / seconds
 
     def _cycles(self) -> dict[float, float]:
-        """Return how many cycles took at most so many milliseconds, by the histogram's bounds."""
+        """Return the cumulative number of cycles by bound of the histogram, in milliseconds."""
         start = "volcano_e2e_scheduling_latency_milliseconds_bucket"
         counts: dict[float, float] = {}
         for line in self._scheduler.page("/metrics").splitlines():
@@ -218,7 +218,7 @@ def longest_cycle(before: Mapping[float, float], after: Mapping[float, float]) -
 
 @contextlib.contextmanager
 def busy(number: int) -> Iterator[None]:
-    """So many other processes that want a core each."""
+    """Run `number` other processes that each use a whole core."""
     command = [sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(command) for _ in range(number)]
     try:
@@ -231,7 +231,7 @@ def busy(number: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def attacked(kubeconfig: Path, *options: str) -> Iterator[Scheduler]:
-    """A new scheduler with all controllers."""
+    """Start a new scheduler with all controllers; kill it in the end."""
     scheduler = Scheduler(
         kubeconfig, POLICY, "--node-selector", "schedspec.dev/world=true", *options, controllers="all"
     )
@@ -270,7 +270,7 @@ async def _policy_files(client: Client, kubeconfig: Path) -> tuple[str, list[str
 
 
 def refusals(scheduler: Scheduler) -> int:
-    """How many policy files the scheduler has refused."""
+    """Return the number of policy files that the scheduler has refused."""
     name = 'schedspec_policy_loads_total{result="refused"}'
     lines = scheduler.page("/metrics?name[]=schedspec_policy_loads_total").splitlines()
     return sum(int(float(line.split()[-1])) for line in lines if line.startswith(name))
@@ -293,7 +293,7 @@ async def _silent_watches(client: Client, kubeconfig: Path) -> tuple[str, list[s
 
 
 OTHERS = {"conflicts": _conflicts, "policy-files": _policy_files, "silent-watches": _silent_watches}
-"""Attacks that are no objects."""
+"""Attacks that create no objects."""
 TESTS = {
     "results": ("results of a malicious shard", "tests/schedspec/ci/test_untrusted.py"),
     "file-modes": ("files of a run on a cluster of others", "tests/schedspec/plugin/test_file_modes.py"),
@@ -354,10 +354,10 @@ def say(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak.attacks", description=__doc__)
     names = [*ATTACKS, *OTHERS, *TESTS]
-    parser.add_argument("name", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all without")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the number of objects")
+    parser.add_argument("name", nargs="*", metavar="NAME", help=f"{', '.join(names)} (default: all)")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor of the number of objects")
     parser.add_argument("--nodes", type=int, default=60)
-    parser.add_argument("--load", type=int, default=0, help="other processes that are busy meanwhile")
+    parser.add_argument("--load", type=int, default=0, help="number of other busy processes")
     given = parser.parse_args()
     if unknown := set(given.name) - set(names):
         parser.error(f"no attack {', '.join(sorted(unknown))}; there are {', '.join(names)}")

@@ -1,15 +1,15 @@
-"""Run work that comes and goes for an hour with hostile objects: memory stays flat, and every gang starts.
+"""Create and delete gangs and hostile objects for an hour; check that memory stays flat and every gang starts.
 
-1. Every attack comes once while the process warms up, so that the most that an attack needs for a moment is behind it.
-2. Then hostile objects and attacks come at random. Now and then the policy file is one that cannot be read, or somebody
-   else keeps changing the PodGroup of a gang that starts.
-3. After each sixth of the time there is a rest: all that is hostile and all gangs go, and the scheduler comes to rest.
-   Memory is compared between rests, where as many objects are alive: what is more then has been kept.
+1. Each attack runs once in the beginning, so that the peaks of memory that attacks cause come before the first rest.
+2. Then hostile objects and attacks are drawn at random. Now and then the policy file cannot be read, or another client
+   keeps changing the PodGroup of a gang that starts.
+3. After each sixth of the time there is a rest: all gangs and hostile objects are deleted, and the scheduler becomes
+   idle. The same objects are alive at each rest, so memory that grows between rests is memory that the process keeps.
 4. In the end the state that the scheduler writes (SIGUSR2) must equal the API server's.
 
-What the process keeps must not grow from the first rest on: the blocks in use in Python's allocator. Its resident
-memory must not grow from the third rest on. Until then the allocator settles: it returns an arena of 1 MB only when no
-block of it is in use, and after a peak most arenas hold some block that stays.
+The number of blocks in use in Python's allocator must not grow from the first rest on, and resident memory not from the
+third. Until then the allocator settles: it returns an arena of 1 MB only when no block of it is in use, and after a
+peak most arenas hold a block that is still in use.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from tests.support.live.status_queries import eventually
 GOOD, BAD = "soak-good", "soak-bad"
 OWN_QUEUES = ("root", "default", "lent", "entitled")
 HOSTILE = (JOBS, PYTORCH_JOBS, COMMANDS, PODGROUPS, PODS, QUEUES, BUDGETS, CONFIG_MAPS, SERVICES, NETWORK_POLICIES)
-"""Kinds of hostile objects, and of what controllers make of them; those first that others are made for."""
+"""Kinds of hostile objects and of the objects that controllers create for them; owners come first."""
 POLICY = """\
 actions: "enqueue, allocate, reclaim, backfill"
 tiers:
@@ -69,25 +69,25 @@ ROOT_CERTIFICATES = "kube-root-ca.crt"
 """A ConfigMap that Kubernetes keeps in every namespace."""
 KEYS = ("volcano.sh/task-priority", "volcano.sh/preemptable", "volcano.sh/card.request", "sla-waiting-time")
 ATTACKS_AMONG_OBJECTS, PART = 0.05, 40
-"""How often a whole attack comes instead of an object, and by what its size is divided."""
+"""Probability that a whole attack is created instead of one object, and the divisor of its size."""
 LASTS, MOST_BAD = 10.0, 60
-"""Seconds for which a gang lives; hostile objects at a time."""
+"""Lifetime of a gang in seconds; maximum number of hostile objects at a time."""
 MISTAKES, WRITERS = 0.02, 0.05
-"""How often a bad policy file comes with a gang, and somebody who changes the gang's PodGroup while it starts."""
+"""Probability that, while a gang starts, the policy file is bad, and that another client changes its PodGroup."""
 WRITTEN = "cycle record written: "
 PATIENCE = 300.0
-"""Seconds until a gang is given up, and the run with it; one that is late by seconds is found in the end."""
+"""Seconds after which a gang that has not started ends the run. Smaller delays are reported in the end."""
 FLAT, KEPT = 1.0, 4.0
-"""Megabytes an hour that resident memory may grow, and thousands of blocks an hour that may be kept (a hundredth)."""
+"""Limits of growth an hour: megabytes of resident memory, and thousands of blocks (a hundredth of all)."""
 SETTLES = 2
-"""Rests until the allocator has settled. An hour with 400 thousand blocks at each rest went from 109 to 114 MB at the
-third one, and stayed there.
+"""Number of rests before the allocator has settled. In an hour with 400 thousand blocks at each rest, memory grew from
+109 to 114 MB until the third rest, and then stayed there.
 """
 RESTS, SETTLED = 6, 160.0
-"""Number of rests, of which the last is at the end; and the seconds of a rest.
+"""Number of rests, the last of them at the end; duration of a rest in seconds.
 
-Within 90 s the API server closes idle connections, of which each takes 0.3 MB here; within 60 s the scheduler returns
-free memory to the system.
+Within 90 s the API server closes idle connections, each of which takes 0.3 MB in the scheduler; within 60 s the
+scheduler returns free memory to the system.
 """
 
 
@@ -101,17 +101,17 @@ class Churn:
         self._bad: deque[Made] = deque()
         self._number = 0
         self._first = self._random.sample(list(ATTACKS), len(ATTACKS))
-        """Attacks that have not come yet."""
+        """Attacks that have not run yet."""
         self.starts: list[float] = []
         self.refused = 0
         self.wrong: list[str] = []
 
     async def start(self) -> None:
-        """Start the Job that attacks are about."""
+        """Start the Job that attacks refer to."""
         await self._victim.start()
 
     async def good(self) -> None:
-        """One gang of three comes and is waited for; those that are old enough go."""
+        """Start a gang of three and wait until it has nodes; delete the gangs that are older than `LASTS`."""
         self._number += 1
         name, began = f"g{self._number}", time.monotonic()
         body = {"metadata": {"name": name}, "spec": {"minMember": 3, "queue": "default"}}
@@ -132,7 +132,7 @@ class Churn:
 
     @contextlib.asynccontextmanager
     async def _interference(self, group: str) -> AsyncIterator[None]:
-        """Now and then, a bad policy file or another writer while a gang starts."""
+        """Now and then, replace the policy file by a bad one, or start another writer of the PodGroup."""
         what = self._random.choice(sorted(BAD_FILES))
         with bad_file(self._scheduler.policy_file, what) if self._happens(MISTAKES) else nullcontext():
             async with changing(self._client, group, GOOD) if self._happens(WRITERS) else nullcontext():
@@ -147,7 +147,7 @@ class Churn:
         await remove(self._client, PODGROUPS, name, GOOD)
 
     async def bad(self) -> None:
-        """One more hostile object, or a small attack; the oldest go where there are many."""
+        """Create a hostile object or a small attack; delete the oldest above `MOST_BAD`."""
         self._number += 1
         name = f"b{self._number}"
         is_attack = self._happens(ATTACKS_AMONG_OBJECTS)
@@ -160,7 +160,7 @@ class Churn:
             try:
                 self._bad.append(await make(self._client, resource, body, BAD, self._victim.uid))
             except ApiError:
-                self.refused += 1  # the definitions do their part
+                self.refused += 1  # by the schema of its kind
         while len(self._bad) > MOST_BAD:
             await self._end_bad()
 
@@ -188,7 +188,7 @@ class Churn:
         return rng.choice(kinds)
 
     async def rest(self) -> dict[str, int]:
-        """Remove everything but the nodes, queues and the Job that attacks are about; return what is alive, by kind."""
+        """Delete all but nodes, queues and the Job that attacks refer to; return how many objects remain, by kind."""
         while self._alive:
             await self._end(self._alive.popleft()[1])
         while self._bad:
@@ -200,7 +200,7 @@ class Churn:
                 await remove(self._client, kind, meta.name, meta.namespace)
             return not left
 
-        await eventually("the hostile objects go", are_gone)
+        await eventually("the hostile objects are deleted", are_gone)
         if problem := await self._victim.problem():
             self.wrong.append(problem)
         counts = {kind.kind: len((await self._client.list(kind.bare)).items) for kind in (NODES, *HOSTILE)}
@@ -241,7 +241,7 @@ def _target() -> dict[str, str]:
 
 
 def slope(samples: list[tuple[float, float]]) -> float:
-    """How much an amount grows in an hour, over the samples (seconds, amount)."""
+    """Return the growth of an amount in an hour, fitted to samples (seconds, amount)."""
     if len(samples) < 2:
         return 0.0
     at, size = zip(*samples, strict=True)
@@ -250,7 +250,7 @@ def slope(samples: list[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Rest:
-    """The scheduler's memory while it rests."""
+    """The scheduler's memory at a rest."""
 
     seconds: float
     memory: float
@@ -278,7 +278,7 @@ async def _rested(churn: Churn, scheduler: Scheduler, began: float) -> Rest:
 
 
 async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
-    """What was wrong in the end."""
+    """Run the churn on a new cluster; return what was wrong."""
     cluster = EmbeddedCluster(Settings(kind="embedded"))
     cluster.up(lambda _: None)
     wrong: list[str] = []
@@ -300,7 +300,7 @@ async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
                 wrong += await _differences(client, scheduler)
                 wrong += _defects(scheduler)
             except AssertionError as error:
-                wrong += [f"{error}; the scheduler said last:\n{scheduler.log.read_text()[-3000:]}"]
+                wrong += [f"{error}; the scheduler's log ends with:\n{scheduler.log.read_text()[-3000:]}"]
             finally:
                 scheduler.kill()
     finally:
@@ -333,14 +333,14 @@ async def _churned(churn: Churn, scheduler: Scheduler, minutes: float, say: Any)
     )
     wrong = [f"a gang took {slowest:.2f} s to start"] if slowest > statistics.median(churn.starts) + 1 else []
     if any(one.alive != rests[0].alive for one in rests):
-        wrong.append("not the same objects are alive at each rest: memory cannot be compared")
+        wrong.append("different objects are alive at the rests: memory cannot be compared")
     if minutes >= 60 and (grows >= FLAT or blocks >= KEPT):
         wrong.append(f"memory grows by {grows:.2f} MB an hour, blocks by {blocks:.1f} thousand")
     return wrong + churn.wrong
 
 
 async def _differences(client: Client, scheduler: Scheduler) -> list[str]:
-    """In what the scheduler's state is not the API server's."""
+    """Return the objects in which the scheduler's state and the API server's differ."""
     scheduler.process.send_signal(signal.SIGUSR2)
     written: list[str] = []
 
@@ -362,7 +362,7 @@ async def _differences(client: Client, scheduler: Scheduler) -> list[str]:
 
 
 def _defects(scheduler: Scheduler) -> list[str]:
-    """What the scheduler logged about errors that nobody expected."""
+    """Return the exceptions that the scheduler logged."""
     found = [line for line in scheduler.log.read_text().splitlines() if '"exception":' in line]
     return [f"{len(found)} errors, the first: {found[0][:2000]}"] if found else []
 
@@ -376,7 +376,7 @@ def _state(record: Path) -> Iterator[tuple[str, str]]:
 
 
 def soak(minutes: float, seed: int) -> bool:
-    """Whether all was well."""
+    """Run the churn and print what was wrong; return True if nothing was."""
 
     def say(text: str) -> None:
         sys.stdout.write(f"{text}\n")

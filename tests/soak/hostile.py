@@ -1,7 +1,7 @@
-"""What a hostile tenant may create, by attack: the objects, in any size.
+"""Define the attacks of a hostile tenant: the objects that each attack creates, in any number.
 
-An attack is data. `tests.soak.attacks` measures one attack after the other, `tests.soak.churn` draws them at random; a
-new attack is one more function here.
+`tests.soak.attacks` measures one attack after the other; `tests.soak.churn` draws attacks at random. A new attack is a
+function here and an entry of `ATTACKS`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Created = Iterator[tuple[Resource[Any], Body]]
 HOSTNAME = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KEPT = "schedspec.dev/attack"
-"""A finalizer that nobody removes but the attack's end."""
+"""A finalizer that is removed only when the attack ends."""
 BYSTANDER = "schedspec.dev/bystander"
-"""A label of objects that the attack tries to change."""
+"""A label of objects that an attack tries to change and that must not change."""
 OF_VICTIM = "{uid of the victim}"
 """Stands for the uid of the Job `VICTIM` in the other tenant's namespace."""
 VICTIM = "victim"
@@ -37,7 +37,7 @@ DECADES = 10**9
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack: `make(name, number)` makes its objects, `number` is how large it is when it is measured alone."""
+    """One attack: `make(name, number)` yields its objects; `number` is its size when it is measured alone."""
 
     what: str
     number: int
@@ -45,17 +45,17 @@ class Attack:
     quiet: float = 3.0
     """Seconds over which the CPU time of the idle scheduler is measured; longer where retries follow."""
     options: tuple[str, ...] = ()
-    """Options of the scheduler that is attacked."""
+    """Command-line options of the attacked scheduler."""
     queue: str = "default"
     """Queue of the gangs beside the attack."""
     cpu: str = "100m"
-    """Request of each of their pods."""
+    """The cpu that each pod of these gangs requests."""
     more: float = 0.0
-    """Seconds that a gang may take longer, by the scheduler's own settings."""
+    """Additional seconds that a gang may take because of `options`."""
 
 
 def attached(name: str, spec: Body, cpu: str = "10m") -> Created:
-    """A gang of one pod with this spec."""
+    """Yield a gang of one pod with this spec."""
     yield PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": "default"}}
     body = pod_body(name, name, cpu)
     main = body["spec"]["containers"][0]
@@ -75,7 +75,7 @@ def _required(terms: int) -> Body:
 
 
 def spread_times_terms(name: str, number: int) -> Created:
-    """Spread constraints times node terms, 371 kB."""
+    """Yield pods with 3,000 spread constraints and 1,000 node terms each, 371 kB."""
     constraints = [
         {
             "maxSkew": 1,
@@ -89,12 +89,12 @@ def spread_times_terms(name: str, number: int) -> Created:
 
 
 def terms(name: str, number: int) -> Created:
-    """15,000 node terms a pod."""
+    """Yield pods with 15,000 node terms each."""
     return _each(name, number, lambda _: {"affinity": _required(15_000)})
 
 
 def ports(name: str, number: int) -> Created:
-    """4,000 host ports a pod."""
+    """Yield pods with 4,000 host ports each."""
 
     def spec(i: int) -> Body:
         first = 1 + i * 4_000 % 60_000
@@ -104,7 +104,7 @@ def ports(name: str, number: int) -> Created:
 
 
 def pod_terms(name: str, number: int) -> Created:
-    """100 required anti-affinity terms about all pods, a pod."""
+    """Yield pods with 100 required affinity terms each, every one of which matches all pods."""
 
     def spec(i: int) -> Body:
         items = [{"key": f"{name}-{i}-{k}", "operator": "DoesNotExist"} for k in range(100)]
@@ -118,7 +118,7 @@ def pod_terms(name: str, number: int) -> Created:
 
 
 def resource_names(name: str, number: int) -> Created:
-    """6,000 resources a pod."""
+    """Yield pods that request 6,000 resources each."""
 
     def spec(i: int) -> Body:
         names = {f"example.com/{name}-{i}-{k}": "1" for k in range(6_000)}
@@ -128,7 +128,7 @@ def resource_names(name: str, number: int) -> Created:
 
 
 def foreign(name: str, number: int) -> Created:
-    """Pods of another scheduler with 1.3 MB of tolerations."""
+    """Yield pods of another scheduler with 1.3 MB of tolerations each."""
     tolerations = [{"key": f"k{i}", "operator": "Exists"} for i in range(35_000)]
     for i in range(number):
         containers = [{"name": "main", "image": "worker"}]
@@ -137,27 +137,27 @@ def foreign(name: str, number: int) -> Created:
 
 
 def shapes(name: str, number: int) -> Created:
-    """Gangs that never fit, each of a shape of its own."""
+    """Yield gangs that never fit, each with a request and a node selector of its own."""
     for i in range(number):
         yield from attached(f"{name}-{i}", {"nodeSelector": {"shape": f"{name}-{i}"}}, cpu=f"{50_000 + i}m")
 
 
 def budgets(name: str, number: int) -> Created:
-    """Disruption budgets."""
+    """Yield disruption budgets."""
     for i in range(number):
         spec = {"maxUnavailable": 1, "selector": {"matchExpressions": [{"key": f"k{i}", "operator": "DoesNotExist"}]}}
         yield BUDGETS, {"metadata": {"name": f"{name}-{i}"}, "spec": spec}
 
 
 def nested_queues(name: str, number: int) -> Created:
-    """Queues, each the child of the one before."""
+    """Yield queues, each the child of the queue before."""
     for i in range(number):
         parent = f"{name}-{i - 1}" if i else "root"
         yield QUEUES, {"metadata": {"name": f"{name}-{i}"}, "spec": {"weight": 1, "parent": parent}}
 
 
 def junk(name: str, number: int) -> Created:
-    """PodGroups, Jobs and pods that make no sense."""
+    """Yield PodGroups, Jobs and pods with meaningless values."""
     for i in range(number // 4):
         body = pod_body(f"{name}-{i}", "nowhere", "10m")
         body["metadata"]["annotations"] |= {"volcano.sh/task-priority": "NaN"}
@@ -171,7 +171,7 @@ def junk(name: str, number: int) -> Created:
 
 
 def commands(name: str, number: int) -> Created:
-    """Commands that cannot be deleted."""
+    """Yield Commands that a finalizer keeps from being deleted."""
     for i in range(number):
         target = {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": "default", "uid": ""}
         meta = {"name": f"{name}-{i}", "finalizers": [KEPT]}
@@ -179,14 +179,14 @@ def commands(name: str, number: int) -> Created:
 
 
 def ghosts(name: str, number: int) -> Created:
-    """PodGroups without pods that reserve as much as they can."""
+    """Yield PodGroups without pods that reserve 1,000 CPUs each."""
     for i in range(number):
         spec = {"minMember": 1, "queue": "default", "minResources": {"cpu": "1000", "memory": "1Ti"}}
         yield PODGROUPS, {"metadata": {"name": f"{name}-{i}"}, "spec": spec}
 
 
 def giants(name: str, number: int) -> Created:
-    """PodGroups of 150,000 members, and Jobs of 150,000 replicas."""
+    """Yield PodGroups of 150,000 members, and Jobs of 150,000 replicas."""
     for i in range(number):
         yield PODGROUPS, {"metadata": {"name": f"{name}-{i}"}, "spec": {"minMember": 150_000, "queue": "default"}}
         template = {"spec": {"containers": [{"name": "x", "image": "i", "resources": {"requests": {"cpu": "50"}}}]}}
@@ -195,13 +195,13 @@ def giants(name: str, number: int) -> Created:
 
 
 def anti_affinity(name: str, number: int) -> Created:
-    """100 equal required anti-affinity terms a pod."""
+    """Yield pods with 100 equal required anti-affinity terms each."""
     term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"a": "b"}}}
     return _each(name, number, lambda _: {"affinity": {"podAntiAffinity": {REQUIRED: [term] * 100}}})
 
 
 def templates(name: str, number: int) -> Created:
-    """Jobs with 0.8 MB of template, in the smallest parts that JSON has."""
+    """Yield Jobs with a template of 0.8 MB that consists of empty JSON objects."""
     template = {"spec": {"containers": [{"name": "x", "image": "i"}], "x": [{}] * 200_000}}
     for i in range(number):
         tasks = [{"replicas": 1, "template": template}]
@@ -209,7 +209,7 @@ def templates(name: str, number: int) -> Created:
 
 
 def taken_names(name: str, number: int) -> Created:
-    """Objects of somebody, and Jobs and PyTorchJobs that need their names."""
+    """Yield objects of another owner, and Jobs and PyTorchJobs that need the same names."""
     template = {"spec": {"containers": [{"name": "pytorch", "image": "i"}], "schedulerName": "somebody"}}
     for i in range(number):
         job, torch = f"{name}-{i}", f"{name}-t{i}"
@@ -231,7 +231,7 @@ def taken_names(name: str, number: int) -> Created:
 
 
 def false_owners(name: str, number: int) -> Created:
-    """Failed pods, PodGroups and Commands that name the Job of another namespace by its uid."""
+    """Yield failed pods, PodGroups and Commands that name the Job of another namespace by its uid."""
     owner = {"apiVersion": JOBS.api_version, "kind": "Job", "name": VICTIM, "uid": OF_VICTIM}
     for i in range(number):
         body = pod_body(f"{name}-{i}", "none", "10m")
@@ -244,7 +244,7 @@ def false_owners(name: str, number: int) -> Created:
 
 
 def stubborn(name: str, number: int) -> Created:
-    """Running pods that fill the nodes, with a grace period of decades."""
+    """Yield pods that fill the nodes and have a grace period of decades."""
     for i in range(number):
         group = {"metadata": {"name": f"{name}-{i}"}, "spec": {"minMember": 1, "queue": "lent"}}
         yield PODGROUPS, group

@@ -1,4 +1,4 @@
-"""What can happen to a scheduler beside hostile objects: bad files of its operator, other writers."""
+"""Disturb a scheduler without hostile objects: bad policy files, and other writers."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ BAD_FILES: dict[str, Callable[[Path], None]] = {
     "bytes that are no text": _binary,
     "a device": _device,
 }
-"""What may stand at the path of the policy file, and how it comes there."""
+"""Bad policy files: name → the function that creates one at a path."""
 
 
 @contextlib.contextmanager
 def bad_file(path: Path, what: str) -> Iterator[None]:
-    """Put something that is no policy (of `BAD_FILES`) in the place of the policy file."""
+    """Replace the policy file by one of `BAD_FILES` while the context lasts."""
     good = path.with_suffix(".good")
     path.rename(good)
     BAD_FILES[what](path)
@@ -62,7 +62,7 @@ def bad_file(path: Path, what: str) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def changing(client: Client, group: str, namespace: str) -> AsyncIterator[None]:
-    """Change a PodGroup again and again, as fast as an impolite controller, so that other writers meet conflicts."""
+    """Change a PodGroup 200 times a second while the context lasts, so that other writers get conflicts."""
 
     async def change() -> None:
         number = 0

@@ -1,4 +1,4 @@
-"""A pytest plugin: scenarios in an order that a seed decides (`SOAK_SEED`): none may rest on what ran before it."""
+"""pytest plugin: shuffle the scenarios by the seed `SOAK_SEED`, because none may depend on an earlier one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Job of the other tenant that has to run on, whatever an attack in another namespace says about it."""
+"""Run a Job of the other tenant that must keep running when an attack in another namespace names it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Victim:
         self._pods = await self._running()
 
     async def problem(self) -> str:
-        """Return what became of the Job; empty if it runs on."""
+        """Return what happened to the Job; empty if it still runs."""
         state = (await self._job()).status.state
         if state.phase != "Running":
             return f"the Job of the other tenant is {state.phase}: {state.reason} {state.message}"
