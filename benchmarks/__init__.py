@@ -1,1 +1,1 @@
-"""Measure the figures of the project. Each module is a command, for instance `python -m benchmarks.core`."""
+"""Measure speed, memory and evictions. Most modules are commands, for instance `python -m benchmarks.core`."""

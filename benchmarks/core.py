@@ -1,8 +1,8 @@
 """Measure how long a cycle of the core takes, by size of the cluster.
 
-`python -m benchmarks.core` prints a table and writes `benchmarks/out/core.json`. Times are CPU seconds of the deciding
-thread, which other work on the machine changes little. Each figure is measured in a process of its own and is the best
-of several cycles on one state, because `decide` does not change the state.
+`python -m benchmarks.core` prints a table and writes `benchmarks/out/core.json`. Times are CPU seconds,
+which other work on the machine changes little. Each setting is measured in a process of its own. A figure is the best
+of several cycles on one state: `decide` does not change the state.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Setting:
 
 
 def settings() -> Iterator[Setting]:
-    """Return the settings of the design: each figure at a quarter, a half and the full size."""
+    """Yield the settings. The two backlogs of gangs have a quarter, half and all of their size."""
     for part in (4, 2, 1):
         pods, nodes, whole = 10_000 // part, 1_000 // part, part == 1
         yield Setting(
@@ -109,7 +109,7 @@ def measure(setting: Setting) -> list[Figure]:
     process = psutil.Process()
     cluster = setting.build()
     gc.collect()
-    gc.freeze()  # whether a cycle is charged for a full collection of the state is chance
+    gc.freeze()  # otherwise chance decides which cycle pays for a full collection
     times = []
     for _ in range(3):
         cluster.version += 1  # a change, so that no earlier decision is reused

@@ -73,7 +73,7 @@ def cluster_full_of_singles(nodes: int) -> Cluster:
 
 
 def cluster_with_gangs(nodes: int, gangs: int, size: int) -> Cluster:
-    """Return `nodes` full of one elastic job of queue a; `gangs` gangs of single cards wait in queue b."""
+    """Return nodes that are each full of a gang of queue a; `gangs` gangs of single cards wait in queue b."""
     cluster = Cluster()
     for number in range(nodes):
         cluster.set_node(_node(number))

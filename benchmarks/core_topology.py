@@ -1,7 +1,8 @@
 """Measure the cost of a topology in a cycle: 200 gangs of 32 in racks, beside the same gangs without a topology.
 
-1,000 nodes of 8 cards in 125 racks and 8 spines. They are idle, or full of gangs of lower priority, of which 20 gangs
-evict as many. Both cycles are measured in one run, in turns, so that the load of the machine affects both.
+The cluster has 1,000 nodes of 8 cards in 125 racks and 8 spines. It is idle, or it is full of gangs of lower priority,
+and only 20 gangs wait, which evict as many. Both cycles are measured in one run, in turns, so that the load of the
+machine affects both.
 `benchmarks/core.py` calls `figures`.
 """
 

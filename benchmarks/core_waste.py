@@ -1,7 +1,7 @@
 """Measure the ratio of evicted to requested amounts, in many small random clusters whose nodes are mostly full.
 
 The module prints its figures if it is run alone; `benchmarks/core.py` calls `figures`. The clusters are the same in
-every run. No ratio is a goal, because a whole gang on several nodes may be the only possible victim.
+every run. No ratio has a goal, because a whole gang on several nodes may be the only possible victim.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""kube-scheduler as a process of its own, for comparison: default plugins, no gangs, no limit on its requests.
+"""Run kube-scheduler as a separate process, for comparison: default plugins, no gangs, no limit on its requests.
 
 The program comes from the cache, or Go builds it once, which takes minutes.
 """

@@ -1,8 +1,8 @@
 """Measure the scheduler on a live cluster.
 
-`python -m benchmarks.live` prints a table and writes `benchmarks/out/live.json`. A figure with a goal is a ratio within
-one run, or a time on an idle machine beside the machine's speed at that moment. Every measurement has a cluster of its
-own, because rates fall as a cluster fills.
+`python -m benchmarks.live` prints a table and writes `benchmarks/out/live.json`. Goals are ratios within one run, or
+amounts on an idle machine; the figures `pace` show the machine's speed at each moment. Every measurement has a cluster
+of its own, because rates fall as a cluster fills.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measure how fast a backlog of gangs is bound, against a loop that does nothing but send the same binds.
+"""Measure how fast a backlog of gangs is bound, compared with a bare loop, which only sends the same binds.
 
 The scheduler and the loop take turns, and the best result of each counts: other work on the machine only makes a result
 slower.
@@ -17,7 +17,7 @@ ROUNDS = 3
 
 
 async def _bare_rate(nodes: int, count: int) -> float:
-    """Return the binds a second of a loop that does nothing else, with the scheduler's own client."""
+    """Return the binds a second of the bare loop, which uses the scheduler's own client."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, nodes, [queue("default")])

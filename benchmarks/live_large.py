@@ -22,7 +22,7 @@ _BARE = 2_000
 
 
 async def bare(client: Client, nodes: int, name: str) -> float:
-    """Return the binds a second of a loop that does nothing else, with pods of its own."""
+    """Return the binds a second of a loop that only sends binds, with pods of its own."""
     made = await gangs(client, name, _BARE // SIZE, SIZE, "default")
     began = time.monotonic()
     await bind_all(client, made, nodes)
@@ -54,7 +54,7 @@ async def scheduled(kubeconfig: Path, client: Client, nodes: int, pods: int) -> 
 
 
 async def measure(nodes: int, pods: int) -> None:
-    """Run the bare loop before and after the scheduler on one cluster: the machine causes the loops' difference."""
+    """Run the bare loop before and after the scheduler: the loops differ only by the speed of the machine."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, nodes, [queue("default")])

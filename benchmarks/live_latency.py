@@ -26,7 +26,7 @@ _PAUSE = 0.1
 
 @dataclass
 class _Side:
-    """A cluster with its scheduler, and how long its pods took, in seconds."""
+    """A cluster with its scheduler; `took` and `by_hand` have the seconds from a pod's creation to its bind."""
 
     client: Client
     scheduler: Scheduler
@@ -35,7 +35,7 @@ class _Side:
     by_hand: list[float] = field(default_factory=list)
 
     async def one(self, number: int) -> None:
-        """Return the seconds from the request that creates a pod to its bind, as a watch shows them."""
+        """Create a pod, and measure the seconds from the request until the watch shows its bind."""
         name = f"one-{number}"
         await self.client.create(PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1}}, "default")
         await asyncio.sleep(_PAUSE)
@@ -62,7 +62,7 @@ class _Side:
 
 @asynccontextmanager
 async def _side(beside: int) -> AsyncIterator[_Side]:
-    """Yield a new cluster of 100 nodes on which this many pods run and the scheduler is idle."""
+    """Yield a new cluster of 100 nodes on which `beside` pods run and the scheduler is idle."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("default")], cpu="128")

@@ -40,7 +40,7 @@ class Bare(NamedTuple):
 
 
 class Reclaim(NamedTuple):
-    """Seconds from the first request that creates an object of b; number of evicted pods of a."""
+    """Seconds of each step since the first request that creates an object of b; number of evicted pods of a."""
 
     created: float
     first_requested: float
@@ -58,10 +58,10 @@ async def burst() -> list[Figure]:
         bare.append(await _bare_evictions())
         one.append(await _reclaim(1, HALF))
         ten.append(await _reclaim(HALF // SIZE, SIZE))
-    loop = f"bare loop that tells {HALF} pods why and deletes them"
+    loop = f"bare loop that marks {HALF} pods as victims and deletes them"
     return [
-        Figure(f"{loop}: last one asked for after", min(run.requested for run in bare), "s"),
-        Figure(f"{loop}: last one gone after", min(run.gone for run in bare), "s"),
+        Figure(f"{loop}: last deletion requested after", min(run.requested for run in bare), "s"),
+        Figure(f"{loop}: last pod deleted after", min(run.gone for run in bare), "s"),
         *_figures(f"reclaim of {HALF} pods by one gang of {HALF}", one, 2.0),
         *_figures(f"the same by {HALF // SIZE} gangs of {SIZE}", ten),
     ]
@@ -71,8 +71,8 @@ def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[
     best = min(runs, key=lambda run: run.gone)
     return [
         Figure(f"{what}: created after", best.created, "s"),
-        Figure(f"{what}: first victim's deletion asked for after", best.first_requested, "s"),
-        Figure(f"{what}: last victim's deletion asked for after", best.last_requested, "s"),
+        Figure(f"{what}: first victim's deletion requested after", best.first_requested, "s"),
+        Figure(f"{what}: last victim's deletion requested after", best.last_requested, "s"),
         Figure(f"{what}: last victim deleted after", best.gone, "s", goal),
         Figure(f"{what}: last victim deleted after, median of {ROUNDS}", statistics.median(r.gone for r in runs), "s"),
         Figure(f"{what}: last reclaimer bound after", best.bound, "s"),
@@ -105,7 +105,7 @@ async def _evict(client: Client, name: str, uid: str) -> None:
 
 
 async def _reclaim(count: int, size: int) -> Reclaim:
-    """Run one reclaim by `gangs` gangs of `size` pods."""
+    """Run one reclaim by `count` gangs of `size` pods."""
     queues = [queue("a", deserved={"cpu": "200"}, reclaimable=True), queue("b", deserved={"cpu": "200"})]
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:

@@ -1,4 +1,4 @@
-"""Watch pods, and note when each was bound, ran and went."""
+"""Watch pods, and note when each was bound, ran and was deleted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduler.model.objects import Pod
 
 
 class Watch:
-    """Times at which each pod was bound, ran, was marked as a victim, was being deleted, and was gone; by name."""
+    """Times at which each pod was bound, ran, began to terminate (`leaving`) and was gone, by name."""
 
     def __init__(self) -> None:
         self.bound: dict[str, float] = {}

@@ -1,6 +1,6 @@
 """Measure the machine's present speed: the CPU time of a fixed piece of work.
 
-Two such figures tell whether other figures, in seconds, can be compared.
+If two runs have the same pace, their other figures in seconds can be compared.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Measure `schedspec plan` at once: a state of 5,000 nodes and 50,000 pods, and three changes.
+"""Measure the part `at_once` of `schedspec plan`: a state of 5,000 nodes and 50,000 pods, and three changes.
 
 `python -m benchmarks.plan` prints a table and writes `benchmarks/out/plan.json`.
 
-The state: nodes of 8 cards, eight queues, gangs of 1 to 16 pods of a card, of which 40,000 run and 10,000 wait. It is
-stable: each queue with running pods has its deserved share, q0 a quarter of the cluster; q7 runs nothing and deserves
-2 %.
-Each plan is a command of its own, from the file to the page, in seconds of the clock: a world is a process.
+The state has nodes of 8 cards, eight queues, and gangs of 1 to 16 pods of one card each; 40,000 pods run and 10,000
+wait. The state is stable: each queue with running pods holds its deserved share, q0 a quarter of the cluster; q7 runs
+nothing and deserves 2 %.
+
+Each plan is a command of its own, from the state's file to the page. Its time is wall-clock time, because each world is
+a process.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ CHANGES = {
 
 
 def gangs(state: State, rng: random.Random, name: str, pods: int, nodes: Iterator[str], deserved: Counter[str]) -> None:
-    """Add gangs with this many pods in all, which run on `nodes` or wait if there are none. Count what queues have."""
+    """Add gangs with `pods` pods in all, which run on `nodes`, or wait. Add what runs to `deserved`, by queue."""
     made = 0
     while made < pods:
         size = min(rng.choice((1, 1, 2, 4, 8, 16)), pods - made)

@@ -1,8 +1,9 @@
 """Measure the size of a report, the time to write it, and the time until a browser shows it.
 
-    python -m benchmarks.report DIR…      # folders of runs, beside their JUnit files; together as many as 76 scenarios
+    python -m benchmarks.report DIR…      # folders of runs
 
-Records are repeated, each as another scenario, until there are 76; the browser is the system's Chromium, five times.
+Records are repeated, each as another scenario, until there are 76. The browser is the system's Chromium, which opens
+the report five times.
 """
 
 from __future__ import annotations

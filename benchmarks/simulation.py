@@ -2,8 +2,8 @@
 
 `python -m benchmarks.simulation` prints a table and writes `benchmarks/out/simulation.json`.
 
-The load: 125 nodes of 8 cards, five queues, gangs of one to four pods of eight cards, or single cards, at 0.9 of the
-cluster. Each figure is measured in a process of its own, in CPU time.
+The cluster has 125 nodes of 8 cards and five queues. The load is 0.9 of the cluster: gangs of one to three pods of
+eight cards, or single cards. Each load is measured in a process of its own, in CPU time.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SETTINGS = (
 
 
 def load(setting: Setting, seed: int = 1) -> Iterator[Arrival]:
-    """Yield Poisson arrivals at 0.9 of the cluster, with exponential run times of one hour on average."""
+    """Yield Poisson arrivals that request 0.9 of the cluster, with exponential run times of one hour on average."""
     rng = random.Random(seed)
     per_job = 8 * 1.75 if setting.gangs else 1.0
     rate, now = 0.9 * setting.nodes * 8 / per_job / 3600.0, START
