@@ -4,8 +4,8 @@ An admitted job reserves its `minResources` before its pods exist, so that the p
 PodGroup costs a tenant only 300 bytes, so such a reservation ends: if the pods do not follow within `GRACE` seconds,
 the job reserves only what its existing pods request. (Its size is bounded at admission.)
 
-The times follow from the times of the cycles alone. They leave with a cycle's decisions
-(`scheduler.backlog.entries.Memory`) and return as an input, so that a replay decides the same.
+When a reservation lapses depends on the times of the cycles alone. A cycle's decisions contain these times
+(`scheduler.backlog.entries.Memory`), and the next cycle gets them as an input, so that a replay decides the same.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class _Eviction:
         return self._ranks.get(work.priority, 0)
 
     def _outranks(self) -> bool:
-        """Whether priority protects what is not lower."""
+        """Whether the plugin priority protects victims whose priority is not lower than the preemptor's."""
         plugin = self._policy.plugin("priority")
         return plugin is not None and plugin.enabled("enablePreemptable") and self._victim is not self._preemptor
 
@@ -146,13 +146,13 @@ class _Eviction:
         return number < len(tiers) and plugin in tiers[number]
 
     def _is_entitled(self, taker: Queue) -> bool:
-        """Whether the taker, with what it holds at least, may have a pod more in any dimension."""
+        """Whether the taker deserves one more pod in any dimension, on top of the least that it may hold now."""
         held, asks = self._moment.least_held(taker.name), dict(self._preemptor.requests)
         deserved = _larger(taker.deserved, taker.guarantee)
         return any(held.get(name, 0) + amount <= deserved.get(name, 0) for name, amount in asks.items())
 
     def _lends(self, giver: Queue) -> bool:
-        """Whether the giver, with what it holds at most, is above what it deserves at least in any dimension."""
+        """Whether the most that the giver may hold exceeds the least that it may deserve, in any dimension."""
         moment, gives = self._moment, dict(self._victim.requests)
         deserved = dict(giver.deserved)
         if any(not deserved.get(name) for name in gives) or any(queue.guarantee for queue in moment.queues.values()):
@@ -178,7 +178,7 @@ class _Eviction:
                 yield "order", f"although {pod} is younger"
 
     def _nearer_victims(self) -> Iterator[tuple[str, str]]:
-        """Yield a pod on the same node, no more important, of a queue that lends and is a nearer relative in a tree."""
+        """Yield a pod on the same node, of no higher priority, whose queue lends and is nearer in the tree."""
         moment, mine, plugin = self._moment, self._moment.held[self._act.pod], self._policy.plugin("capacity")
         if plugin is None or not plugin.enabled("enableHierarchy") or not self._is_own_share():
             return
@@ -193,7 +193,7 @@ class _Eviction:
                 yield "near", f"from queue {self._victim.queue}, although {work.queue} is nearer and lends {pod}"
 
     def _can_lose_one(self, work: Work, gone: Collection[str]) -> bool:
-        """Whether a job loses nothing but a pod: it has a single one, or one above its minimum."""
+        """Whether a job loses no more than one pod: it has a single pod, or more pods than its minimum."""
         held = sum(other.job is work and pod not in gone for pod, other in self._moment.held.items())
         return work.pods == 1 or held > work.minimum
 

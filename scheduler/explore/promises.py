@@ -40,10 +40,10 @@ _RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], s
     "waited": ((waited.lost_holds,), '"{}" stays pending'),
     "close": ((close.spread_gangs,), 'every pod of "{}" is in one rack'),
 }
-"""The promises that acts break: who finds that, and the sentence that would hold of the job."""
+"""Promises that single acts break: the functions that find breaches, and the sentence that would hold for the job."""
 PROMISES = ("error", "rest", "told", "owed", *_RULES, "node-more", "names")
 _LAST = "zz-more"
-"""The name of the additional node, which is the last where names decide."""
+"""The name of the additional node, which is the last in the order of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +132,17 @@ def alive_jobs(case: Case) -> list[Work]:
 
 
 def _node_more(case: Case, story: Story) -> Iterator[Promise]:
-    """Compare the first start. If work waits after the first step, another node may make another job the first."""
+    """Yield a breach if one more node delays the first start.
+
+    The caller leaves out cases in which work waits after the first step: there, another job may become the first.
+    """
     at, job = story.starts[0]
     most = max(case.nodes, key=lambda node: node.has)
     larger = replace(case, nodes=(*case.nodes, replace(most, name=_LAST)))
     other = play(replace(larger, steps=case.steps[: int((at - START) // PAUSE)]))
     if not other.starts or other.starts[0][0] > at + 1e-6:
         later = f"{other.starts[0][0] - at:g} s later" if other.starts else "in a later step"
-        yield Promise("node-more", f"with a node more the first job starts {later}", larger, (f'"{job}" runs',))
+        yield Promise("node-more", f"with one more node the first job starts {later}", larger, (f'"{job}" runs',))
 
 
 def _names(case: Case, story: Story) -> Iterator[Promise]:

@@ -8,13 +8,13 @@ from ..incident.case import Amounts, Queue, amounts
 
 
 def at_least(given: Amounts, other: Amounts) -> Amounts:
-    """Return amounts, none of which is less than the other's."""
+    """Return `given` with each amount raised to at least that of `other`."""
     least = dict(other)
     return amounts((name, max(amount, least.get(name, 0))) for name, amount in given)
 
 
 def at_most(given: Amounts, other: Amounts) -> Amounts:
-    """Return amounts, none of which exceeds the other's where that has one."""
+    """Return `given` with each amount lowered to at most that of `other`, if `other` has one."""
     most = dict(other)
     return amounts((name, min(amount, most.get(name, amount))) for name, amount in given)
 

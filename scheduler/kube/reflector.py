@@ -252,7 +252,7 @@ class Reflector(Generic[T]):
             self._version = metadata.resource_version
         self._events += 1
 
-    # ---------------------------------------------------------------------------------------------------------- telling
+    # -------------------------------------------------------------------------------------------------------- reporting
 
     def add_handler(self, handler: Handler[T]) -> None:
         """Add a handler. It receives all existing objects at once, then all changes."""
@@ -264,7 +264,7 @@ class Reflector(Generic[T]):
         for handler in self._handlers:
             try:
                 handler(change)
-            except Exception:  # a defect that shows on one object must not stop the others
+            except Exception:  # a defect that one object triggers must not stop the others
                 log.exception("handler failed for a change of %s", self.resource.id)
 
     def _is_known(self, meta: ObjectMeta) -> bool:

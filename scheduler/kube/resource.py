@@ -37,7 +37,7 @@ class Resource(Generic[T]):
     struct: type[T]
     namespaced: bool = True
     optional: bool = False
-    """Whether a server that does not serve the kind is as good as one without objects of it."""
+    """Whether a kind that the server does not serve counts as a kind without objects."""
     trim: Callable[[T, int], T] | None = field(default=None, compare=False)
     """Returns the part of an object to keep, from the object and its bytes of JSON. Raises ValueError if it is too
     large.
@@ -75,7 +75,7 @@ class Resource(Generic[T]):
         return Resource(self.group, self.version, self.plural, self.kind, other, self.namespaced, self.optional)
 
     def bounded(self, scheduler_names: Collection[str]) -> Resource[T]:
-        """Return the same kind, of whose objects only as much is kept as memory permits. It is equal to this resource.
+        """Return the same kind with `trim` set, which bounds the memory of each object. It equals this resource.
 
         Nodes are kept whole: tenants do not create them.
         """
@@ -88,7 +88,7 @@ class Resource(Generic[T]):
     def bare(self) -> Resource[Bare]:
         """Return the same kind, with metadata only.
 
-        For writes whose answer is not used. The object may be one that cannot be read.
+        Use the result for writes whose answer is not needed, and for objects that may be malformed.
         """
         return self.reading(Bare)
 
@@ -133,4 +133,4 @@ WATCHED: tuple[Resource[Any], ...] = (
     CSI_NODES,
     HYPER_NODES,
 )
-"""The kinds of the scheduler's state; `model.state_kinds` says how the state keeps each."""
+"""The kinds of the scheduler's state; `model.state_kinds` defines how the state keeps each."""

@@ -57,10 +57,10 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--after-grace",
         choices=("another", "force"),
         default="another",
-        help="for victims with a longer grace period: they keep it, and after --longest-grace another "
-        "victim is chosen (default); or their grace period is cut to --longest-grace",
+        help="another: victims with a longer grace period keep it, and after --longest-grace another "
+        "victim is chosen (default); force: their grace period is cut to --longest-grace",
     )
-    _add_what(what, ", all (default) or none, where the command `controllers` runs them in a process of their own")
+    _add_what(what, ", all (default), or none if the command `controllers` runs them in another process")
     process = _add_process(parser)
     process.add_argument("--record", type=Path, metavar="DIR", help="write a record for `replay` and `explain`")
     process.add_argument(
@@ -98,7 +98,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
         type=_label,
         default=None,
         metavar="K[=V]",
-        help="the label of visible queues; other queues are neither read nor written, root and default are presumed",
+        help="label of visible queues; other queues are neither read nor written, and root and default are presumed",
     )
     cluster.add_argument(
         "--namespace-prefix",
@@ -169,7 +169,7 @@ def options_from(given: argparse.Namespace) -> Options:
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Return the options of a command line without its `run`. Exits with a message where one is invalid."""
+    """Return the options of a command line without its `run`. Exits with a message if an option is invalid."""
     parser = argparse.ArgumentParser(prog="python -m scheduler run")
     add_run(parser)
     return options_from(parser.parse_args(arguments))

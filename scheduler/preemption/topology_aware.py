@@ -1,12 +1,12 @@
 """The topology-aware mode of preempt: evict all candidates of a node, then reprieve as many as possible.
 
-The best protected candidate is reprieved first, among equals the oldest. The chosen node is the one whose best
-protected victim is the least protected; then the one with the fewest broken gangs, the fewest pods, the lowest sum of
-priorities, and the youngest among its best protected victims.
+The best protected candidate is reprieved first; among equals, the oldest. Nodes are compared by the protection of their
+best protected victim, then by the number of broken gangs, the number of pods, the sum of priorities, and the age of the
+oldest among the best protected victims. The lowest wins.
 
 Semantics: Volcano's `enableTopologyAwarePreemption` and kube-scheduler's preemption, with these differences: disruption
-budgets are never violated; the amount freed does not matter; every node is examined, not a sample. A node is priced by
-all its candidates, and then by those that the plugins permit.
+budgets are never violated; the amount freed does not matter; every node is examined, not a sample. The cost of
+a node is first estimated from all its candidates, and then computed from those that the plugins permit.
 
 The default mode (`scheduler.preemption.victim_set`) evicts one older pod that alone makes room rather than two younger
 ones, and compares nodes priority by priority: it evicts three pods of priority 1 rather than one of priority 3.

@@ -20,8 +20,8 @@ from ..recording.events import Assumed, Decided, Input, Nominated, apply_input
 NEVER = 1e9
 """Seconds; more than twice the length of any run."""
 WHEN_CHANGED = Budget(retry_after=NEVER)
-"""No cycle is cut, and a waiting job is tried again only when something changes that its refusal came from: hints
-name every such change, so that a retry by the clock would find nothing.
+"""A budget that cuts no cycle and retries no job after a time. A waiting job is tried again after a change that its
+refusal names as helpful (a hint); hints name every such change, so that a retry by time would find nothing.
 """
 
 
@@ -47,7 +47,7 @@ class Cycles:
         self._wake_at: float | None = None
 
     def apply(self, given: Input) -> None:
-        """Apply one input. Raises ValueError where an object is not what its kind should be; the state is unchanged."""
+        """Apply one input. Raises ValueError if an object does not fit its kind; the state is then unchanged."""
         apply_input(self.cluster, given)
         if self._on_input is not None:
             self._on_input(given)
@@ -63,7 +63,7 @@ class Cycles:
         return self._wake_at
 
     def is_wanted(self, now: float) -> bool:
-        """Whether a cycle could decide anything else than the last one."""
+        """Whether another cycle could decide anything that the last one did not."""
         if self._continues or self.cluster.version != self._version:
             return True
         return self._wake_at is not None and self._wake_at <= now
@@ -86,7 +86,7 @@ class Cycles:
         return decisions
 
     def _admitted_late(self, decisions: Decisions) -> bool:
-        """Whether the policy admits work after its other actions: these see it in the next cycle."""
+        """Whether this cycle admitted jobs after its other actions, which consider these jobs in the next cycle."""
         actions = self.policy.actions
         admits = "enqueue" if "enqueue" in actions else "allocate"  # allocate, where a policy has no enqueue
         return admits in actions[1:] and PodGroupPhase.INQUEUE in decisions.phases.values()

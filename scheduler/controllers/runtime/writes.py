@@ -87,7 +87,7 @@ class CollectOrphans:
 
 @dataclass(frozen=True, slots=True)
 class EmitEvent:
-    """An event on an object, for people."""
+    """Emit an event on an object, for people."""
 
     resource: Resource[Any]
     about: ObjectMeta
@@ -102,7 +102,7 @@ Write = Create | ApplyObject | Remove | CollectOrphans | EmitEvent
 
 @dataclass(frozen=True, slots=True)
 class ReconcileResult:
-    """The writes, in this order, and in how many seconds to look again even if nothing changes."""
+    """The writes, in this order; after `again` seconds the object is reconciled again even if nothing changes."""
 
     writes: Sequence[Write] = field(default_factory=tuple)
     again: float | None = None

@@ -1,4 +1,4 @@
-"""HyperNodes (`topology.volcano.sh`), and what a PodGroup asks of them."""
+"""HyperNodes (`topology.volcano.sh`), and the topology that a PodGroup requests."""
 
 from __future__ import annotations
 

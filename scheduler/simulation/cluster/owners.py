@@ -1,6 +1,6 @@
-"""Controllers of Deployments, ReplicaSets and Jobs of Kubernetes in a virtual cluster.
+"""Simulate the controllers of Deployments, ReplicaSets and Kubernetes Jobs in a virtual cluster.
 
-They create pods until as many live as the spec names: the part of kube-controller-manager that a scheduler notices.
+They keep as many pods alive as the spec names. A scheduler notices no other part of kube-controller-manager.
 """
 
 from __future__ import annotations
