@@ -1,7 +1,7 @@
 """Conditions by which a scheduler marks evictions and publishes why something waits.
 
 A bind needs no mark (the pod has a node), nor does an admission (the PodGroup's phase). If an adapter's scheduler uses
-other conditions than the usual ones, they are read when an object arrives and stored beside the object.
+other conditions than the usual ones, they are read when an object arrives and stored in a field of the object.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 READ: Final = "schedspec.dev/read"
-"""Field of an object in a history with the facts read from unusual conditions."""
+"""Field in which an object in a history keeps what its unusual conditions mean."""
 
 
 class Mark(NamedTuple):

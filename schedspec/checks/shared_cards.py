@@ -26,7 +26,7 @@ def are_on(workload: str, number: int) -> Check:
 
 @of_known
 def share(workload: str, other: str, some: bool) -> Check:
-    """The pods of two workloads have parts of the same card, or of no common one. Both need a card."""
+    """The pods of two workloads share a card (`some`), or share none. Both must have a card."""
 
     def check(view: View) -> Outcome:
         mine, others = cards(view, workload), cards(view, other)

@@ -91,8 +91,8 @@ def require_whole(shards: Iterable[ShardFacts]) -> None:
         missing = [str(number) for number in wanted if number not in here]
         twice = sorted({str(number) for number in here if here.count(number) > 1})
         what = [f"missing: {', '.join(missing)}"] if missing else []
-        what += [f"there more than once: {', '.join(twice)}"] if twice else []
-        raise ResultsError(f"not every shard of {found[0].of} is there once; {'; '.join(what)}")
+        what += [f"present more than once: {', '.join(twice)}"] if twice else []
+        raise ResultsError(f"each of the {found[0].of} shards must be present exactly once; {'; '.join(what)}")
 
 
 def _shards(folder: Path) -> Iterator[ShardFacts]:

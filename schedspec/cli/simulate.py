@@ -18,11 +18,11 @@ from .scheduling import SchedulerCommand
 
 _BAD_INPUT = 2
 _SHOWN = 20
-"""Findings that are printed."""
+"""Maximum number of findings that are printed."""
 
 
 class SimulateCommand(SchedulerCommand):
-    """`scheduler simulate` with what this package adds to it."""
+    """`scheduler simulate` with monitors, a page of the result, and many runs at once."""
 
     def _run(self, arguments: tuple[str, ...]) -> int:
         context = click.get_current_context()
@@ -39,9 +39,9 @@ class SimulateCommand(SchedulerCommand):
         add("--seeds", metavar="N", type=int, help="run a synthetic load with N seeds, on all cores")
         add("--sweep", metavar="FILE", type=Path, action="append", default=[],
             help="run this policy as well, and print ranges; may be given several times")  # fmt: skip
-        add("--index", metavar="I", type=int, help="of the runs of --seeds and --sweep only this one, from 0")
+        add("--index", metavar="I", type=int, help="run only run I of --seeds and --sweep, counted from 0")
         add("--no-monitors", action="store_true", help="leave out the monitors, which judge each bind and eviction")
-        add("--join", metavar="DIR", type=Path, help="print the ranges of the results below this folder, and end")
+        add("--join", metavar="DIR", type=Path, help="only print the ranges of the results below this folder")
         return parser
 
 

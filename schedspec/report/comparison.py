@@ -1,7 +1,7 @@
 """Compare the results of two runs: flipped verdicts, other numbers of evictions, other times until pods run.
 
-`schedspec report --against OTHER` prints it and adds it to the page. Feature, name and example match scenarios;
-of repeated runs the worst verdict and the mean of the numbers count.
+`schedspec report --against OTHER` prints the comparison and adds it to the page. Scenarios are matched by feature, name
+and example. Of repeated runs of a scenario, the worst verdict and the means of the numbers count.
 """
 
 from __future__ import annotations

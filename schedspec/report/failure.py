@@ -28,7 +28,7 @@ from .record import UID
 
 LINES = 60
 RECORDING = "recording"
-"""The scheduler's recording in a scenario's folder, which `explain` and `replay` take."""
+"""The scheduler's recording in a scenario's folder, which `explain` and `replay` read."""
 _WIDTH = 160
 _COURSE = "what happened, by seconds since the scenario began"
 _LEAST = 8
@@ -36,7 +36,7 @@ _LEAST = 8
 _MOST: dict[str, int | None] = {"course": 34, "queues": 7, "pending": 6}
 """The maximum number of lines of a section."""
 _TOGETHER = 0.1
-"""Seconds within which equal changes of alike pods of one workload become one row."""
+"""Seconds within which equal changes of pods of one workload become one row."""
 _COLOURS: tuple[tuple[re.Pattern[str], dict[str, bool]], ...] = (
     (re.compile(r"\s+seen: |\s+[\d.]+ > .* fails$|also found: "), {"red": True, "bold": True}),
     (re.compile(r"\s+expected: "), {"green": True}),
@@ -105,7 +105,7 @@ def _wrapped(rows: Iterable[str]) -> list[str]:
 
 
 def _fitting(section: Sequence[str], room: int) -> list[str]:
-    """Return a section of the timeline, with as many of its latest rows as fit, wrapped, into this number of lines."""
+    """Wrap the rows of a section of the timeline, and return its latest rows that fit into `room` lines."""
     if not section:
         return []
     kept: list[str] = []
@@ -124,7 +124,7 @@ def _shortened(rows: list[str], room: int) -> list[str]:
 
 
 def _commands(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
-    """Yield the commands that show renamed objects and, if the scheduler was recorded, explain the failure's work."""
+    """Yield the commands that show renamed objects and, if the scheduler was recorded, explain the failed workload."""
     if running.history is not None and running.session is not None:
         seen = {version.ref for version in running.history.since(0)}
         if hint := running.session.names.hint(seen):
@@ -188,7 +188,7 @@ def _sentence_row(sentence: SentenceRun, at: float) -> _Row:
 
 
 def _merged(rows: Iterable[_Row]) -> list[_Row]:
-    """Merge rows of pods that do the same at about the same time, those with a node apart. Each pod counts once."""
+    """Merge rows of a workload's pods with the same change at about the same time; rows with a node stay apart."""
     found: list[_Row] = []
     last: dict[tuple[str, str, bool], _Row] = {}
     for row in sorted(rows, key=lambda row: row.at):
@@ -220,7 +220,7 @@ def _objects(history: History, about: Sequence[Ref]) -> Iterator[_Row]:
 
 
 def _workload(pod: Object) -> str:
-    """Return the common name of alike pods; a pod of no workload has none."""
+    """Return the name of the pod's workload; empty if the pod has none."""
     name = views.workload_of(pod)
     return name if name != pod["metadata"]["name"] else ""
 
@@ -252,7 +252,7 @@ def _events(history: History) -> Iterator[_Row]:
 
 
 def _queues(history: History, view: View, rules: Rules) -> list[str]:
-    """Yield the limits of each queue, and what its pods hold."""
+    """Return the limits of each queue and the amounts that its pods hold, as the rows of a table."""
     rows: list[tuple[str, ...]] = [("queue", "resource", "capability", "deserved", "guarantee", "held")]
     ledger = Ledger(history.since(0))
     for queue in sorted(view.all(Kind.QUEUE), key=lambda queue: str(queue["metadata"]["name"])):
@@ -299,6 +299,6 @@ def _section(title: str, rows: Iterable[str], limit: int | None, *, last: bool =
 
 
 def _plain(row: str, namespace: str) -> str:
-    """Return a text without the scenario's namespace and without the uids in names of PodGroups."""
+    """Return the row without the scenario's namespace and without the uids in names of PodGroups."""
     here = rf"\b{re.escape(namespace)}/" if namespace else r"(?!)"
     return UID.sub("", re.sub(here, "", row))

@@ -1,4 +1,4 @@
-"""Pods of a scheduler under test, reached through the API server only: their logs, and their ends."""
+"""Read the logs of a scheduler's pods, and notice that a pod has ended, through the API server only."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Pods:
         """Check that no container of the pod ended or can never start.
 
         Raises:
-            SchedulerDiedError: one did; with the last lines of its log.
+            SchedulerDiedError: A container did. The error has the last lines of the pod's log.
         """
         name = pod["metadata"]["name"]
         for status in pod.get("status", {}).get("containerStatuses") or ():

@@ -1,1 +1,1 @@
-"""Find and load the images that Kind clusters need. `hack.images` builds them where no image registry is reached."""
+"""Find and load the images that Kind clusters need. `hack.images` builds them if no image registry can be reached."""
