@@ -1,4 +1,4 @@
-"""Columns of the tables that several sentences take, and the scenario's model of card.
+"""Columns of the tables that several sentences share, and the scenario's model of card.
 
 Modules in `steps/` never import each other: pytest loads each of them by itself.
 """
@@ -75,7 +75,7 @@ def _node_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
     if len(shared) > 1:
         yield "", "a node has one device plugin: fill in shared gpus or vgpus"
     if bool(shared) != ("shared_memory" in row):
-        yield "", "shared gpus and vgpus need card memory, the memory of each card, and the other way round"
+        yield "", "shared gpus or vgpus need card memory (of each card), and card memory needs one of them"
     if row.get("cards") and "card" not in row:
         yield "", f"{row['cards']} cards without a model: fill in column `card`"
 
@@ -86,7 +86,7 @@ def _quota_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
 
 
 def needed_by_work(row: tables.Row) -> Iterator[Thing]:
-    """Yield what a row of work needs of the cluster: its queue, and the resources and the model of card of a node."""
+    """Yield what a row of work needs of the cluster: a queue, and a node with its resources and model of card."""
     row = with_cards(row)
     if "queue" in row:
         yield QUEUE, str(row["queue"])
@@ -170,11 +170,11 @@ QUEUES = tables.Shape(
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
 QUEUE_CLAIMS = replace(QUEUES, columns={**QUEUES.columns, **_CLAIMS}, judge=_quota_without_model)
-"""A queue that the API server may refuse: its amounts need be none."""
+"""Columns of a queue that the API server may refuse: its amounts may be invalid."""
 
 
 def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
-    """Yield the nodes of a table, and their resources."""
+    """Return the nodes of a table, and their resources and models of card."""
     nodes = [(NODE, str(row.get("name", "*"))) for row in rows]
     cards = [(RESOURCE, GPU) for row in rows if row.get("cards")]
     cards += [
@@ -185,13 +185,13 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
 
 
 def queues_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
-    """Yield the queues of a table."""
+    """Return the queues of a table."""
     return [(QUEUE, str(row.get("name", "*"))) for row in rows]
 
 
 @dataclass
 class Beside:
-    """Finds a file that a sentence names: beside the feature, in the root of the run, or in the working directory."""
+    """Find a file that a sentence names: beside the feature, in the root of the run, or in the working directory."""
 
     folders: Sequence[Path]
 

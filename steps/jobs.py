@@ -96,7 +96,7 @@ _TEMPLATES: dict[str, tuple[str, tables.Shape]] = {
 }
 _SHAPES = {work: shape for work, (_, shape) in _TEMPLATES.items()}
 WORK = one_of(*_TEMPLATES)
-"""The kinds of work that a sentence can speak of."""
+"""The kinds of work that a sentence can name."""
 
 
 _BY_KIND = {
@@ -130,7 +130,7 @@ def of_work(sentence: Sentence) -> set[Capability]:
 
 
 def _work(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thing]:
-    """Yield what exists after work is submitted: its workloads, and their pods as far as their names are known."""
+    """Return what exists after work is submitted: its workloads, and their pods as far as their names are known."""
     kind, made = values.get("work", "jobs"), []
     for row in rows:
         name = str(row.get("name", "*"))
@@ -144,7 +144,7 @@ def _work(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thin
 
 
 class Submit:
-    """Applies the rows of a table as workloads of one kind, and returns their names."""
+    """Apply the rows of a table as workloads of one kind; return their names."""
 
     def __init__(self, world: World, cards: Cards) -> None:
         self._world, self._cards = world, cards

@@ -16,7 +16,7 @@ _NEEDS = (Capability.SHARED_CARDS,)
 @then('the pods of "{name}" share {number:d} cards', needs=_NEEDS)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
-    """Its pods that have a node have parts of exactly this many cards together, from now on and for a while."""
+    """The workload's pods on nodes have parts of exactly this many cards together, from now on and for a while."""
     expect.consistently(shared_cards.are_on(name, number), during=timeouts.HOLDS)
 
 

@@ -16,19 +16,19 @@ LEVELS_OF = one_of(*(f"{level}s" for level in LEVELS))
 @then('every pod of "{name}" is in one {level:Level}', Level=LEVEL)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, level: str) -> None:
-    """All of its pods that have a node are in the same rack (or spine), from now on and for a while."""
+    """All pods of the workload that have a node are in the same rack (or spine), from now on and for a while."""
     expect.consistently(topology.is_in(name, level), during=timeouts.HOLDS)
 
 
 @then('every pod of "{name}" is in {level:Level} "{domain}"', Level=LEVEL)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, level: str, domain: str) -> None:
-    """All of its pods that have a node are in the rack (or spine) of that name, from now on and for a while."""
+    """All pods of the workload that have a node are in the named rack (or spine), from now on and for a while."""
     expect.consistently(topology.is_in(name, level, domain), during=timeouts.HOLDS)
 
 
 @then('the pods of "{name}" are in {number:d} {levels:Levels}', Levels=LEVELS_OF)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int, levels: str) -> None:
-    """Its pods that have a node are in exactly this many racks (or spines), from now on and for a while."""
+    """The workload's pods that have a node are in exactly this many racks (or spines), from now on and for a while."""
     expect.consistently(topology.is_in_several(name, levels.removesuffix("s"), number), during=timeouts.HOLDS)

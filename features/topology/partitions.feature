@@ -1,6 +1,6 @@
 Feature: The parts of a job have racks of their own, close to each other
-  Pods that share a model's layers talk the most: eight of them form a part that requires a rack. The parts talk less, and
-  the whole job requires a spine. A Volcano Job has `partitionPolicy` for this.
+  Pods that share a model's layers exchange the most data: they form a part that requires a rack. Parts exchange less
+  data, so the whole job requires only a spine. A Volcano Job has `partitionPolicy` for this.
 
   Background:
     Given work of higher priority takes the room of work of lower priority
