@@ -29,16 +29,14 @@ class Request:
 
 @dataclass
 class Reply:
-    """One answer. `chunks`: a streamed body, each sent when the one before has been; the connection ends after the
-    last.
-    """
+    """One answer. `chunks` is a streamed body, sent one chunk after the other; `then` follows the last chunk."""
 
     status: int = 200
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     chunks: list[bytes] | None = None
     then: str = ""
-    """After the chunks: "" ends the body, `cut` the connection, `hang` nothing."""
+    """After the chunks: "" ends the body, `cut` closes the connection, `hang` sends nothing more."""
     pause: float = 0.0
     """Seconds after each chunk."""
 
@@ -74,7 +72,7 @@ class FakeServer:
 
     @property
     def still_open(self) -> int:
-        """Connections that are open now; `connections` are all so far."""
+        """Return the number of connections that are open now; `connections` counts all so far."""
         return len(self._writers)
 
     async def start(self) -> Connection:
@@ -160,7 +158,7 @@ async def standing_in(
 
 
 LOADED = 10
-"""How many times its deadline a test may take: the deadline is that of an idle machine."""
+"""Factor by which a test may exceed its deadline, which is that of an idle machine."""
 
 
 def run_until_complete(test: Callable[[], Coroutine[Any, Any, R]], seconds: float = 20.0) -> R:
@@ -176,7 +174,8 @@ def run_until_complete(test: Callable[[], Coroutine[Any, Any, R]], seconds: floa
 SAFETY_NET = 120.0
 """Seconds after which a wait fails. No test judges promptness by it: a loaded machine must not make a test fail."""
 PROMPT = 25.0
-"""Less than the 30 s after which a request without an answer is given up: what waits behind such requests takes longer.
+"""Seconds; less than the 30 s after which the client gives up a request without an answer. Work that waits behind such
+requests takes longer.
 """
 
 

@@ -1,4 +1,4 @@
-"""Which of a team's own scenarios flip with a change of the policy."""
+"""A plan reports which of a team's own scenarios a change of the policy flips."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTO = Path(init.__file__).parent / "beginning" / "into"
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
-    """The files that `schedspec init` writes."""
+    """Return a folder with the files that `schedspec init` writes."""
     for source in (it for it in INTO.rglob("*") if it.is_file() and it.suffix != ".pyc"):
         target = tmp_path / source.relative_to(INTO).as_posix().removesuffix(".txt")
         target.parent.mkdir(parents=True, exist_ok=True)

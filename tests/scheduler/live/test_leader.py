@@ -1,4 +1,4 @@
-"""Of two replicas at most one may write, and the other takes over soon."""
+"""At most one of two replicas may write, and the other takes over when the first has stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording of a short history, made from the objects of a test world as the live scheduler makes one."""
+"""Make recordings of short histories from the objects of a test world, as the live scheduler does."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def scheduler(tmp_path: Path) -> Callable[..., Scheduler]:
 
 @pytest.fixture
 def reclaimed(scheduler: Callable[..., Scheduler]) -> Path:
-    """Three cycles: queue b fills the node, queue a reclaims two cards for its gang, the gang is bound."""
+    """Record three cycles: queue b fills the node, queue a reclaims two cards for its gang, the gang is bound."""
     live = scheduler()
     live.show({"nodes": [{"name": "n1", "has": "4 gpu"}]})
     live.show({"queues": [{"name": "a", "deserved": "2 gpu"}, {"name": "b", "deserved": "2 gpu"}]})
