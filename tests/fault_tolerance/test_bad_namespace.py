@@ -84,7 +84,7 @@ class Tenants:
             took = await self.usual(by_controller=by_controller)
         more = MORE * statistics.median(times)
         log.info("usually %.2f s, now %.2f s; work takes %.1f times its time", usual, took, more / MORE)
-        assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s, where {more:.2f} s more are well"
+        assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s; {more:.2f} s more are allowed"
 
     def meet(self, verdict: Handling, calls: Callable[[Call], bool]) -> list[Call]:
         """Treat such calls of the bad namespace so; what was treated."""
