@@ -1,4 +1,4 @@
-"""`schedspec reduce`: from a dump and what happened to the smallest feature that shows it."""
+"""`schedspec reduce`: reduce a dump and an incident to the smallest feature that shows the incident."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Find and end a cluster's programs by name and arguments.
 
-A process id on disk could belong to another process by now.
+No process id is stored on disk, because it could belong to another process by now.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Play cases on a cluster with any scheduler, a round in one run of pytest, and judge them by their records.
 
-The monitors that hold of the scheduler judge every scenario. Two promises are asked beside them:
+The monitors that apply to the scheduler judge every scenario. Two promises are checked as well:
 
-* `told`: each piece of work runs, or the scheduler says why it waits.
-* `owed`: the only job that waits fits on idle room that its queue is owed. It gets the time of a usual wait to run.
+* `told`: each job runs, or the scheduler publishes why it waits.
+* `owed`: if only one job waits, and it fits on idle room that its queue is owed, it runs within the usual wait.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMES = re.compile(r'"[^"]*"')
 
 
 class OnCluster:
-    """Plays the cases of a round on a cluster."""
+    """Play the cases of a round on a cluster."""
 
     size = ROUND
 
@@ -56,7 +56,7 @@ class OnCluster:
             )
 
     def _owed(self, case: Any, record: ScenarioRecord, name: str) -> Iterator[Finding]:
-        """Yield the job that still does not run if a scenario waits for it."""
+        """Yield a finding if the job still does not run when a scenario waits for it."""
         for job in _owed_jobs(case, record):
             waiting_case = replace(case, subject=job)
             again = run([self._live.write(waiting_case, f"{name}-owed", thens_of(waiting_case, OWED))], self._site)
@@ -67,7 +67,7 @@ class OnCluster:
 
 
 def names_in(case: Any, ran: Ran) -> set[str]:
-    """Return the signatures of what a run of a case shows."""
+    """Return the signatures of the breaches that a run of a case shows."""
     return {finding.name for record in ran.records for finding in judge_record(case, record)}
 
 
@@ -91,7 +91,7 @@ def _finding(name: str, text: str, case: Any, job: str, by: str) -> Finding:
 
 
 def _is_judged(record: ScenarioRecord) -> bool:
-    """Whether a scenario came to its end, a monitor spoke, or a sentence that judges failed."""
+    """Whether a scenario passed, a monitor found something, or a sentence `"…" runs or is refused` failed."""
     failed = _failed(record)
     return record.verdict == "passed" or bool(record.findings or _DECIDED.search(failed))
 

@@ -44,7 +44,7 @@ class Own(Adapter):
         return hyper_nodes.of_nodes(nodes)
 
     def definitions(self, site: Site) -> Path | None:
-        """Return the folder of the definitions; None for a simulated cluster, which serves them from the start."""
+        """Return the folder of the CRDs; None for a simulated cluster, which serves them from the start."""
         return None if isinstance(site.cluster, SimulatedCluster) else super().definitions(site)
 
     def run_in_pods(self, images: Sequence[str]) -> None:
