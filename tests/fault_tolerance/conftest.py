@@ -1,4 +1,4 @@
-"""The cluster of the fault tests."""
+"""Provide the cluster of the fault tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the scheduler as permissions: what RBAC must grant for them."""
+"""Translate calls of the scheduler into the permissions that RBAC must grant for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Permission:
 
 
 def needed(calls: Iterable[Call]) -> set[Permission]:
-    """What the calls need."""
+    """Return the permissions that the calls need."""
     found = set()
     for call in calls:
         parsed = _PATH.match(call.path)
@@ -42,13 +42,13 @@ def needed(calls: Iterable[Call]) -> set[Permission]:
         else:
             verb = _VERBS[call.method]
         if verb == "patch" and "fieldManager=" in call.query and not sub:
-            found.add(Permission(parsed["group"] or "", plural, "create"))  # an apply creates what is not there
+            found.add(Permission(parsed["group"] or "", plural, "create"))  # an apply creates a missing object
         found.add(Permission(parsed["group"] or "", f"{plural}/{sub}" if sub else plural, verb))
     return found
 
 
 def granted(file: Path, account: str) -> set[Permission]:
-    """What the roles of a manifest that are bound to a service account grant."""
+    """Return the permissions that a manifest's roles grant to a service account."""
     documents = list(yaml.safe_load_all(file.read_text()))
     roles = {
         (document["roleRef"]["kind"], document["roleRef"]["name"])

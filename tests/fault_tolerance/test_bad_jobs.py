@@ -29,10 +29,10 @@ log = logging.getLogger(__name__)
 
 BAD = "bad-jobs"
 MORE = 1.0
-"""Seconds that a job may take longer than usual, on a machine that has time for it."""
+"""Seconds that a job may take longer than usual, on an idle machine."""
 TREE = RECLAIM.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}")
 MOST = 150_000
-"""Replicas that the definitions take."""
+"""Maximum number of replicas that the CRDs permit."""
 
 
 def template(container: str = "main", **more: Any) -> dict[str, Any]:
@@ -62,7 +62,7 @@ async def seconds_of_a_job(target: TargetCluster, name: str) -> float:
 
 @asynccontextmanager
 async def two_namespaces(target: TargetCluster) -> AsyncIterator[None]:
-    """A good one, and a bad one whose queue has two cpus; afterwards no job of either took longer than it may."""
+    """Set up a good namespace, and a bad one whose queue has two cpus; afterwards check the time of good jobs."""
     queues = [queue("default"), queue("bad", capability={"cpu": "2"})]
     async with target.scenario(nodes=3, cpu="8", queues=queues):
         with contextlib.suppress(Conflict):
@@ -143,7 +143,7 @@ async def test_a_command_of_a_tenant_closes_no_queue(target: TargetCluster) -> N
 
 
 async def next_second() -> None:
-    """Wait for the next second of the clock that creation times are taken from; they are whole seconds."""
+    """Wait for the next second of the clock, because creation times are whole seconds."""
     second = int(time.time())
     while int(time.time()) == second:
         await asyncio.sleep(0.01)
@@ -151,7 +151,7 @@ async def next_second() -> None:
 
 @pytest.mark.deadline(60)
 async def test_a_child_of_a_queue_that_is_in_use_ends_nothing_in_it(target: TargetCluster) -> None:
-    """What waits in it when the child comes still runs; only what comes later has to name another queue."""
+    """Jobs that wait in the queue when the child is created still run; only later jobs have to name another queue."""
     async with target.scenario(nodes=1, cpu="2"):
         await target.ready(target.start(policy=TREE, controllers="queue"))
         await target.gang("runs", 2)

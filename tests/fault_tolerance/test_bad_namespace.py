@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 BAD = "bad"
 LONGEST = round(progress.LONGEST)
 MORE = 1.0
-"""Seconds that a job may take longer than usual, on a machine that has time for it."""
+"""Seconds that a job may take longer than usual, on an idle machine."""
 
 NO_VERDICT: dict[str, Handling] = {
     "500": Answer(500, "InternalError"),
@@ -48,11 +48,11 @@ RARE = {
     name: pytest.param(it, marks=pytest.mark.nightly) if name.startswith("429") else it
     for name, it in NO_VERDICT.items()
 }
-"""The same where it takes long: what 429 means is the client's to know, whatever was asked."""
+"""The same for slow tests, with the answers 429 only nightly: the client treats 429 alike for all requests."""
 
 
 class Tenants:
-    """Two namespaces of one scheduler: the good one, and the bad one whose calls the proxy may treat as it likes."""
+    """Two namespaces of one scheduler: the good one, and the bad one, whose calls `meet` disturbs."""
 
     def __init__(self, target: TargetCluster) -> None:
         self.target = target
@@ -63,7 +63,7 @@ class Tenants:
             await self.target.client.create(NAMESPACES, {"metadata": {"name": BAD}})
 
     async def job(self, *, by_controller: bool = False) -> float:
-        """Seconds until a job of three pods in the good namespace has its nodes."""
+        """Return the seconds until a job of three pods in the good namespace has its nodes."""
         self._started += 1
         name = f"good{self._started}"
         loop = asyncio.get_running_loop()
@@ -87,7 +87,7 @@ class Tenants:
         assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s; {more:.2f} s more are allowed"
 
     def meet(self, verdict: Handling, calls: Callable[[Call], bool]) -> list[Call]:
-        """Treat such calls of the bad namespace so; what was treated."""
+        """Handle `calls` of the bad namespace by `verdict`; return the list of handled calls, which grows."""
         met: list[Call] = []
 
         def judge(call: Call) -> Handling:
@@ -209,7 +209,7 @@ async def test_pods_with_a_hundred_terms_about_all_others(target: TargetCluster,
 
 
 def with_terms(name: str, kind: str, terms: int) -> dict[str, Any]:
-    """A pod with so many required terms, each of its own, that any pod of any namespace may meet."""
+    """Return a pod with this many different required terms, each of which matches all pods of all namespaces."""
     body = pod_body(name, name, "100m")
     body["spec"]["affinity"] = {
         kind: {

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 CONFLICT = Answer(409, "Conflict", "the object has been modified")
 TIMES = 5
-"""How often each write of each object meets with a conflict."""
+"""Number of conflicts that each write of each object gets."""
 
 
 def _status_of(plural: str) -> Callable[[Call], bool]:
@@ -43,7 +43,7 @@ def _running(target: TargetCluster) -> int:
 @pytest.mark.parametrize("met", WRITES.values(), ids=WRITES)
 @pytest.mark.deadline(90)
 async def test_conflicts_delay_a_write_and_prevent_nothing(target: TargetCluster, met: Callable[[Call], bool]) -> None:
-    """A Job starts, and another one reclaims its place; each write of a kind meets with conflicts first."""
+    """A Job starts, and another Job reclaims its place; each write of one kind gets conflicts first."""
     queues = [queue("a", deserved={"cpu": "1"}, reclaimable=True), queue("b", deserved={"cpu": "3"})]
     async with target.scenario(nodes=1, cpu="4", queues=queues):
         conflicts: Counter[tuple[str, str]] = Counter()

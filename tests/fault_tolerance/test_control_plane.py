@@ -20,7 +20,7 @@ GANGS, SIZE = 60, 5
 
 
 def _process(target: TargetCluster, name: str) -> psutil.Process:
-    """The process of a component of this test's cluster: it carries the cluster's folder in its command line."""
+    """Return the process of a component of this test's cluster, which has the cluster's folder in its command line."""
     folder = str(Path(target.certificates).parent.parent)
     for process in psutil.process_iter(["name", "cmdline"]):
         line = process.info["cmdline"] or []

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 
 def going_with_the_first_bind(target: TargetCluster, resource: Resource[Any], name: str) -> asyncio.Event:
-    """Delete an object when the first bind comes, before it is relayed; the event says that it has come."""
+    """Delete an object at the first bind, before the bind is relayed. The returned event is set at that moment."""
     gone = asyncio.Event()
 
     async def judge(call: Call) -> Handling:

@@ -1,4 +1,4 @@
-"""The scheduler is killed at any point of its work and started again: nothing is lost, nothing is done twice."""
+"""The scheduler is killed at any point of its work and restarted: nothing is lost, nothing is done twice."""
 
 from __future__ import annotations
 
@@ -21,21 +21,24 @@ QUEUES = [
     queue("b", deserved={"cpu": "8"}),
 ]
 POINTS = 52
-"""The scenario has some 70 writes: binds first, evictions and binds, then statuses and events. Every second or third
-is a point, before it is relayed and after.
+"""Number of points at which the scheduler is killed.
+
+The scenario has some 70 writes: binds first, evictions and binds, then statuses and events. Every second or third write
+is a point twice: before it is relayed, and after.
 """
 OFTEN = 5
-"""Every fifth point is a part of `make test`, in turn after the write and before it; the others are nightly."""
+"""Every fifth point is part of `make test`, alternately after the write and before it; the other points are nightly."""
 WATCHES = (1, 4, 8, 10)
 """The scheduler opens ten watches, most of them before it decides."""
 
 At = Callable[[Call, int, int], bool]
-"""Whether a call is the point, given how many writes and watches there were, it included."""
+"""Returns whether a call is the point, given the numbers of writes and watches so far, this call included."""
 
 
 async def _scenario(target: TargetCluster, at: At, verdict: Ignore | Lose) -> None:
-    """Queue a fills the nodes with single-pod gangs, a gang of b reclaims; killed at a point, before it is relayed
-    (Ignore) or right after (Lose), and started again.
+    """Let queue a fill the nodes and a gang of b reclaim; kill the scheduler at a point, and restart it.
+
+    The write of the point is not relayed (`Ignore`), or is relayed and its answer is lost (`Lose`).
     """
     async with target.scenario(nodes=3, cpu="4", queues=QUEUES):
         writes = watches = 0
@@ -73,7 +76,7 @@ async def _scenario(target: TargetCluster, at: At, verdict: Ignore | Lose) -> No
 
 
 async def _or(wish: object, reached: asyncio.Event) -> None:
-    """Wait for a wish, or for the kill that makes it vain."""
+    """Wait for `wish` to complete, or for the kill after which it cannot complete."""
     task = asyncio.ensure_future(wish)  # type: ignore[arg-type]
     other = asyncio.create_task(reached.wait())
     done, pending = await asyncio.wait({task, other}, return_when=asyncio.FIRST_COMPLETED)
@@ -120,7 +123,7 @@ async def test_after_the_last_write_a_restart_changes_nothing(target: TargetClus
         await target.history.until(lambda: len(target.history.bound("b-0")) == 6, "b runs")
         await target.rests()
         await _victims_groups_say_why_they_wait(target)
-        assert await asyncio.to_thread(first.stop) == 0  # it writes what it has to write
+        assert await asyncio.to_thread(first.stop) == 0  # the scheduler finishes its writes
         target.stopped(first)
         before = len(target.proxy.calls)
         second = target.start()
@@ -137,7 +140,7 @@ async def test_after_the_last_write_a_restart_changes_nothing(target: TargetClus
 
 
 async def _victims_groups_say_why_they_wait(target: TargetCluster) -> None:
-    """Wait for the status that is written last: a group without pods says so only after a delay (live/debounce.py)."""
+    """Wait for the last status: that of a group without pods is written only after a delay (live/debounce.py)."""
     with_pods = {gang_of(pod) for pod in target.history.pods.values()}
     without = {f"a{i}-0" for i in range(12)} - with_pods
     assert len(without) == 6

@@ -1,6 +1,4 @@
-"""Hundreds of objects that nobody should write, among good ones: the good ones run, and each bad one says what is
-wrong with it.
-"""
+"""Hundreds of malformed objects are among good ones: the good ones run, and each bad one has a reason."""
 
 from __future__ import annotations
 
@@ -58,7 +56,7 @@ BAD = 500
 
 
 def generated(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
-    """So many examples, the same in every run."""
+    """Return `count` examples of the strategy, the same in every run."""
     found: list[Any] = []
 
     @settings(
@@ -78,7 +76,7 @@ def generated(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
 
 
 def _silent(target: TargetCluster) -> list[str]:
-    """The pods that wait and do not say why."""
+    """Return the waiting pods that have no reason."""
     waiting = [pod for pod in target.history.pods.values() if not pod.spec.node_name]
     return [
         pod.metadata.name

@@ -96,7 +96,7 @@ BRIEF: list[tuple[Resource[Any], str, dict[str, Any]]] = [
 async def _everything(
     target: TargetCluster, control: Callable[..., Scheduler], is_all_done: Callable[[], bool]
 ) -> None:
-    """All that the scheduler and its controllers do, each in a process of its own."""
+    """Make the scheduler and the controllers, each in a process of its own, do everything that they can do."""
     election = ("--leader-elect", "--lease-namespace", "default", "--lease-seconds", "15")
     scheduler, controllers = target.start(*election), control(*election)
     await target.ready(scheduler)
@@ -126,14 +126,14 @@ async def _everything(
     for resource, name, _ in OBJECTS:
         await target.client.delete(resource, name, NAMESPACE, propagation="Background")
     await target.client.delete(PODS, "plain", NAMESPACE, grace=0)
-    with contextlib.suppress(AssertionError):  # what is missing is told in the end
+    with contextlib.suppress(AssertionError):  # the test reports in the end what is missing
         await target.history.until(is_all_done, "all that the roles grant is done")
     await asyncio.to_thread(scheduler.stop)
     await asyncio.to_thread(controllers.stop)
 
 
 async def _what_ends_at_once(target: TargetCluster) -> None:
-    """Jobs that the controllers delete themselves once they have ended."""
+    """Create jobs that the controllers themselves delete after the jobs have ended."""
     for resource, name, spec in BRIEF:
         await target.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
     await _order(target, "TerminateJob", JOBS, "brief")
@@ -163,8 +163,8 @@ async def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetClust
     refused = refused_pods = 0
 
     def judge(call: Call) -> Handling:
-        """Make the rare calls happen: a bind that is not known to be carried out is looked up, an event that comes
-        again is counted.
+        """Cause two rare calls: the lookup of a pod whose bind may or may not be carried out, and the count of a
+        repeated event.
         """
         nonlocal refused
         if not call.is_bind or "/plain/" not in call.path or refused == 4:
@@ -173,7 +173,7 @@ async def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetClust
         return Answer(409, "Conflict")
 
     def refuse(call: Call) -> Handling:
-        """An event of the controllers that comes again: a pod of a job cannot be made, twice."""
+        """Cause a repeated event of the controllers: refuse the creation of a pod of a job."""
         nonlocal refused_pods
         if call.method != "POST" or not call.path.endswith("/pods") or b'"job-t-1"' not in call.body:
             return None
@@ -200,8 +200,8 @@ async def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetClust
             found = used()
     for account, done in found.items():
         roles = roles_of[account]
-        assert not done - roles, f"{account}: done, and not granted: {_listed(done - roles)}"
-        assert not roles - done, f"{account}: granted, and never done: {_listed(roles - done)}"
+        assert not done - roles, f"{account}: used and not granted: {_listed(done - roles)}"
+        assert not roles - done, f"{account}: granted and never used: {_listed(roles - done)}"
 
 
 def _listed(permissions: set[Permission]) -> str:

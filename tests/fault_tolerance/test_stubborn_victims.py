@@ -19,7 +19,7 @@ DECADES = 10**9
 
 
 async def _stubborn(target: TargetCluster, name: str) -> None:
-    """A pod of queue a that runs for as long as its grace period lasts, once it is deleted."""
+    """Create a pod of queue a that, once deleted, runs until its grace period of decades ends."""
     group = {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": "a", "minResources": {"cpu": "2"}}}
     await target.client.create(PODGROUPS, group, NAMESPACE)
     body = pod_body(f"{name}-0", name, "2")

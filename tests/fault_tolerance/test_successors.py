@@ -31,7 +31,7 @@ WRITES: dict[str, Callable[[Call], bool]] = {
 
 
 async def _replace(target: TargetCluster, name: str) -> Pod:
-    """Delete a pod at once, and make one of the same name that another scheduler has to place."""
+    """Delete a pod at once, and create a pod of the same name for another scheduler."""
     with contextlib.suppress(NotFound):
         await target.delete_pod(name)
     body: dict[str, Any] = pod_body(name, "")

@@ -1,4 +1,4 @@
-"""Requests of the live tests to an API server: plain objects, raw answers."""
+"""Send the requests of live tests to an API server: plain objects, raw answers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Api:
 
 
 def within(value: Callable[[], Any], what: Callable[[Any], bool] = bool) -> Any:
-    """Return the first value for which `what` holds, read every 10 ms. Fails with the last one."""
+    """Return the first value for which `what` holds, read every 10 ms. Fails with the last value."""
     end = time.monotonic() + SAFETY_NET
     while not what(seen := value()):
         assert time.monotonic() < end, f"not within {SAFETY_NET:g} s; last seen: {seen}"
@@ -118,7 +118,7 @@ def condition(thing: Object | None, kind: str) -> str | None:
 
 
 def make_not_ready(api: Api, node_name: str) -> None:
-    """Write a fault of the node as a kubelet would."""
+    """Write a fault of the node into its status, as a kubelet would."""
     broken = [{"type": "Ready", "status": "False", "reason": "Broken"}]
     path = f"/api/v1/nodes/{node_name}/status"
     api.call("PATCH", path, {"status": {"conditions": broken}}, "application/strategic-merge-patch+json")

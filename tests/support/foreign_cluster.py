@@ -1,6 +1,6 @@
-"""An embedded cluster that belongs to others: their nodes, queues and work on it, an audit log, and a user for a run.
+"""Start an embedded cluster that belongs to others: their nodes, queues and work, an audit log, and a user for a run.
 
-The user has the rights of schedspec/scenario/rights.yaml and no others; whatever it wrote is what a run wrote.
+The user has only the rights of schedspec/scenario/rights.yaml. All writes of this user are writes of a run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONTEXT = "theirs"
 SERVED_BY_THEM = "example.org/served"
 """Label of the nodes that the foreign KWOK plays."""
 SPARE = "spare"
-"""A node without a KWOK, as a real one is: it can be adopted."""
+"""A node that no KWOK plays, like a real node: a run can adopt it."""
 
 _POLICY = """\
 apiVersion: audit.k8s.io/v1
@@ -262,7 +262,7 @@ def foreign_cluster(folder: Path) -> Iterator[ForeignCluster]:
     assert record is not None
     for process in programs_of(record.home):
         if "kwok" in process.name():
-            process.kill()  # it plays all nodes there are
+            process.kill()  # it plays all existing nodes
     kwok = _TheirKwok(cluster.kubeconfig, folder, progress=print, label=SERVED_BY_THEM)
     try:
         kwok.start()

@@ -1,4 +1,4 @@
-"""An API server in memory, as `schedspec.api.client.Api` is called: objects by path, and every write that was made."""
+"""An API server in memory with the methods of `schedspec.api.client.Api`. It has objects by path, and all writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Answer:
-    """What `Api.raw` gives."""
+    """The response of `Api.raw`."""
 
     def __init__(self, status: int, body: Object) -> None:
         self.status, self.data = status, json.dumps(body).encode()
@@ -137,7 +137,7 @@ class MemoryApi:
 
 
 def merged(target: Any, patch: Any) -> Any:
-    """RFC 7396."""
+    """Return the object after a JSON merge patch (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}

@@ -1,4 +1,4 @@
-"""Plugins that exist for one test only."""
+"""Register plugins for one test only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Registrable = Callable[[str], None]
 
 @pytest.fixture
 def registrable(monkeypatch: pytest.MonkeyPatch) -> Registrable:
-    """Call it with the name of a plugin before its class is made: the plugin is forgotten when the test ends."""
+    """Return a function to call with a plugin's name before its class is defined; the test's end removes the plugin."""
 
     def announce(name: str) -> None:
         registries: tuple[dict[str, Any], ...] = (PLUGINS, schema.PLUGINS)

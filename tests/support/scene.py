@@ -1,6 +1,6 @@
-"""Build the record of a course of events that a test describes in few words.
+"""Build the record of a scenario from a short description in a test.
 
-`Scene` writes a history as the watches do, at times of its own, so that a test says when what was seen.
+`Scene` writes a history as the watches do, but the test sets the time of each change.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ tiers:
 
 
 class Scene:
-    """What a cluster showed. `now` is the scenario's clock; every call is seen at that time."""
+    """The history of a cluster. `now` is the scenario's clock; every call records a change at that time."""
 
     def __init__(self, namespace: str = "spec-1") -> None:
         self.history = History(namespace)
@@ -42,7 +42,7 @@ class Scene:
         self.cleanup_at: float | None = None
 
     def see(self, kind: Kind, name: str, obj: Object, *, namespaced: bool = True, change: Change | None = None) -> None:
-        """One version of an object, whole."""
+        """Record one version of an object."""
         ref = Ref(kind, name, self.namespace if namespaced else "")
         self._version += 1
         meta = {"name": name, "namespace": ref.namespace, "uid": f"uid-{name}", **obj.get("metadata", {})}
@@ -58,7 +58,7 @@ class Scene:
         self.history._by_ref.setdefault(ref, []).append(self.history._versions[-1])
 
     def node(self, name: str, cpu: int = 64, cards: int = 0, model: str = "A100") -> None:
-        """A node that is ready."""
+        """Record a ready node."""
         amounts = {"cpu": str(cpu), "memory": "256Gi", "pods": "110"}
         amounts |= {"nvidia.com/gpu": str(cards)} if cards else {}
         labels = {"nvidia.com/gpu.product": model} if cards else {}
@@ -67,16 +67,16 @@ class Scene:
         )
 
     def queue(self, name: str, quota: Mapping[str, object] | None = None, **spec: object) -> None:
-        """A queue; `quota` is that of cards, by model."""
+        """Record a queue; `quota` is its quota of cards, by model."""
         notes = {"annotations": {"volcano.sh/card.quota": json.dumps(quota)}} if quota else {}
         self.see(Kind.QUEUE, name, {"metadata": notes, "spec": spec}, namespaced=False)
 
     def gang(self, name: str, queue: str, minimum: int = 1) -> None:
-        """A PodGroup."""
+        """Record a PodGroup."""
         self.see(Kind.PODGROUP, name, {"spec": {"queue": queue, "minMember": minimum}, "status": {"phase": "Inqueue"}})
 
     def pod(self, name: str, group: str, cards: int = 0, cpu: str = "1", priority: str = "") -> None:
-        """A pod that waits."""
+        """Record a pending pod."""
         requests = {"cpu": cpu} | ({"nvidia.com/gpu": str(cards)} if cards else {})
         spec: Object = {"containers": [{"resources": {"requests": requests}}]}
         spec |= {"priorityClassName": priority} if priority else {}
@@ -87,22 +87,22 @@ class Scene:
         self.see(Kind.POD, name, {"metadata": meta, "spec": spec, "status": {"phase": "Pending"}})
 
     def waits(self, name: str, why: str) -> None:
-        """The scheduler says why it waits."""
+        """Record the scheduler's reason why a pod waits."""
         self._change(name, conditions=[{"type": "PodScheduled", "status": "False", "message": why}])
 
     def bind(self, name: str, node: str) -> None:
-        """It gets a node."""
+        """Record the bind of a pod."""
         pod = self._pod(name)
         self.see(Kind.POD, name, {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": {"phase": "Pending"}})
 
     def run(self, name: str) -> None:
-        """Its containers run."""
+        """Record that a pod runs."""
         self._change(name, phase="Running")
 
     def evict(
         self, name: str, preemptor: str = "", *, text: str = "", action: str = "reclaim", votes: Sequence[str] = ()
     ) -> None:
-        """The scheduler marks its victim and deletes it; with a preemptor it says in an event whom it was for."""
+        """Record an eviction: the scheduler marks the victim and deletes it. An event names the preemptor, if given."""
         text = text or f"{action}ed for {self.namespace}/{preemptor or 'somebody'}"
         mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": text}
         self._change(name, conditions=[mark])
@@ -129,18 +129,18 @@ class Scene:
         self._change(name, deleted=True)
 
     def gone(self, name: str) -> None:
-        """It is no more."""
+        """Record the deletion of a pod."""
         self.see(Kind.POD, name, self._pod(name), change="gone")
 
     def say(self, keyword: str, text: str, seconds: float, *, verdict: str = "passed", table: Any = ()) -> None:
-        """A sentence that begins now and takes so long; the clock does not move."""
+        """Record a sentence that begins now and takes `seconds`; the clock does not advance."""
         began = 1000.0 + self.now
         row = SentenceRun(keyword, text, 10 + len(self.sentences), began, began + seconds, cast("Any", verdict))
         row.table = [list(map(str, cells)) for cells in table]
         self.sentences.append(row)
 
     def running(self, name: str = "A scenario", **more: Any) -> ScenarioRun:
-        """The scenario as the plugin would hand it on."""
+        """Return the scenario as the pytest plugin would pass it on."""
         config = SimpleNamespace(rootpath=Path("/repo"))
         item = SimpleNamespace(config=config, nodeid=f"features/area/some.feature::{name}")
         run = ScenarioRun(
@@ -156,7 +156,7 @@ class Scene:
         return run
 
     def record(self, name: str = "A scenario", **more: Any) -> ScenarioRecord:
-        """The record of all that was told so far."""
+        """Return the record of everything so far."""
         return make_record(self.running(name, **more))
 
     def _pod(self, name: str) -> Object:
@@ -172,7 +172,7 @@ class Scene:
 
 
 def reclaim(*, fails: bool = False, names_preemptor: bool = True) -> ScenarioRecord:
-    """A service of six cards takes both low jobs and one of the medium ones."""
+    """Return a record in which a service of six cards evicts both low jobs and one of the medium jobs."""
     it = Scene()
     it.say("Given", 'the policy "cross-queue-reclaim"', 0.02)
     it.now = 0.05
@@ -231,7 +231,7 @@ def reclaim(*, fails: bool = False, names_preemptor: bool = True) -> ScenarioRec
 
 
 def large(pods: int = 5_000, nodes: int = 1_000) -> ScenarioRecord:
-    """Gangs of twenty on many nodes; a tenth of them is evicted for a gang that comes late."""
+    """Return a record of gangs of twenty on many nodes, a tenth of which is evicted for a late gang."""
     it = Scene("spec-large")
     it.say("Given", f"{nodes} nodes", 0.5)
     for n in range(nodes):
@@ -271,7 +271,7 @@ def large(pods: int = 5_000, nodes: int = 1_000) -> ScenarioRecord:
 
 
 def blocked() -> ScenarioRecord:
-    """A service waits: the gang that borrowed its gpus may not be evicted in part, which is published as data."""
+    """Return a record of a waiting service: the gang that borrowed its gpus must not be evicted in part."""
     it = Scene()
     it.node("gpu-1", cards=8)
     it.queue("research", deserved={"nvidia.com/gpu": "4"})

@@ -1,4 +1,4 @@
-"""A program on a pseudo-terminal: what it prints and what a user types."""
+"""Run a program on a pseudo-terminal: read its output, and type as a user."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 from types import TracebackType
 
 PATIENCE = 600.0
-"""Seconds after which a program hangs, however much else the machine has to do."""
+"""Seconds after which a program counts as hanging, even on a busy machine."""
 _CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 class Terminal:
-    """Runs a command; `shown` is all that it has written, colours left out. A context manager: it ends the command."""
+    """Run a command; `shown` is its output without colours. The context manager ends the command."""
 
     def __init__(self, command: Sequence[str | Path], *, cwd: Path, env: dict[str, str]) -> None:
         self._ours, theirs = pty.openpty()
@@ -47,41 +47,41 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """What was written so far, with carriage returns where lines were written anew."""
+        """The output so far, with carriage returns where a line was rewritten."""
         return _CONTROL.sub("", self._raw.decode(errors="replace"))
 
     def wait_for(self, pattern: str, seconds: float = PATIENCE) -> re.Match[str]:
-        """Until that was shown. Raises AssertionError with all that was."""
+        """Wait until the output matches a pattern. Raises AssertionError with the whole output."""
         deadline = time.monotonic() + seconds
         while not (found := re.search(pattern, self.shown)):
             assert self._read(deadline - time.monotonic()), f"never shown: {pattern}\n{self.shown}"
         return found
 
     def type(self, text: str) -> None:
-        """Press keys."""
+        """Type a text."""
         os.write(self._ours, text.encode())
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
+        """Send SIGINT, as Ctrl-C does."""
         self._process.send_signal(signal.SIGINT)
 
     def ended(self) -> int:
-        """The exit status, once the program has ended. Raises AssertionError with all that was shown if it does not."""
+        """Wait for the end of the program; return its exit status. Raises AssertionError with the whole output."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline - time.monotonic()):
             pass
         try:
             return self._process.wait(max(1.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"it has not ended\n{self.shown}") from None
+            raise AssertionError(f"the program has not ended\n{self.shown}") from None
 
     def _read(self, seconds: float) -> bool:
-        """Take what is there; False when nothing comes any more or the time is over."""
+        """Read available output. Return False at its end, or when the time is over."""
         if not select.select([self._ours], [], [], max(0.0, seconds))[0]:
             return False
         try:
             got = os.read(self._ours, 65536)
-        except OSError:  # the last one has closed the terminal
+        except OSError:  # the last process has closed the terminal
             return False
         self._raw += got
         return bool(got)

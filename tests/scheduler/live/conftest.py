@@ -1,4 +1,4 @@
-"""The cluster of the fault tests, for tests of the whole process."""
+"""Provide the cluster of the fault tests to tests of the whole process."""
 
 from __future__ import annotations
 

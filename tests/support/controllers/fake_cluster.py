@@ -1,6 +1,7 @@
 """A cluster in memory for the controllers' pure parts: it keeps objects in a dictionary and carries out writes.
 
-It knows nothing of scheduling: a test says when a PodGroup is admitted, a pod runs, fails, is evicted or is gone.
+The cluster schedules nothing: a test decides when a PodGroup is admitted, and when a pod runs, fails, is evicted or is
+deleted.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class FakeCluster:
         self.objects: dict[tuple[str, str], Body] = {}
         self.events: list[EmitEvent] = []
         self.created: list[str] = []
-        """Names of pods, in the order of their creation."""
+        """The names of pods, in the order of their creation."""
         self.now = START
         self.again: float | None = None
         self.home: Namespace | None = None
@@ -254,7 +255,7 @@ class FakeJobCluster(FakeCluster):
 
 
 def template(container: str = "x", cpu: str = "1", **spec: Any) -> Body:
-    """A pod template of one container that asks for cpu and 1Gi of memory."""
+    """Return a pod template of one container that requests cpu and 1Gi of memory."""
     requests = {"cpu": cpu, "memory": "1Gi"}
     return {"spec": {"containers": [{"name": container, "image": "i", "resources": {"requests": requests}}], **spec}}
 

@@ -1,4 +1,4 @@
-"""The controllers on a live cluster, and a namespace in which a test is user, scheduler and kubelet at once."""
+"""Run the controllers on a live cluster, with a namespace in which a test acts as user, scheduler and kubelet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Body = dict[str, Any]
 
 
 class Controllers:
-    """All controllers, in a thread of their own; may be stopped and started."""
+    """All controllers, in a thread of their own, which a test may stop and start."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self.cluster = cluster
@@ -174,7 +174,7 @@ class LiveControllers:
 
 
 def until(check: Callable[[], Any], what: str) -> Any:
-    """Return the first true value of a check that is made every 20 ms. Fails with what was waited for."""
+    """Return the first true value of a check that is made every 20 ms. Fails with the name of the check."""
     deadline = time.monotonic() + SAFETY_NET
     while True:
         if found := check():

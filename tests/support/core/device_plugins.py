@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def decode_pod_devices(text: str) -> list[list[tuple[str, str, int, int]]]:
-    """Return for each container its cards: UUID, kind, MiB, percent of the cores."""
+    """Return the cards of each container: UUID, kind, MiB, percent of the cores."""
     return [
         [
             (fields[0], fields[1], int(fields[2]), int(fields[3]))
@@ -30,7 +30,7 @@ def next_container(text: str) -> int:
 
 
 def cards_in(annotations: Mapping[str, str]) -> str:
-    """Return the cards that a pod is bound with: `0, 1`, or `GPU-a 4000` with MiB; `;` between containers."""
+    """Return the cards of a bound pod: `0, 1`, or `GPU-a 4000` with MiB; `;` between containers."""
     if "volcano.sh/gpu-index" in annotations:
         return ", ".join(annotations["volcano.sh/gpu-index"].split(","))
     devices = decode_pod_devices(annotations.get("volcano.sh/devices-to-allocate", ""))

@@ -1,4 +1,4 @@
-"""Changes between two cycles of a table, by name."""
+"""Apply changes between two cycles of a table (node lost, job done, policy changed, …), by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def policy_of(text: str) -> Policy:
 
 
 def happen(world: World, event: Mapping[str, Any]) -> None:
-    """Carry out an event; an event about a missing object does nothing."""
+    """Apply an event; an event about a missing object does nothing."""
     for name, value in event.items():
         EVENTS[name](world, value)
 

@@ -1,4 +1,4 @@
-"""Invariants of every cycle, for tables and random clusters."""
+"""Check the invariants of a cycle, for tables and random clusters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def snapshot(cluster: Cluster) -> dict[str, Any]:
 
 
 def check_cycle(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """Judge the decisions of one cycle by their state."""
+    """Check the decisions of one cycle against the state before the cycle."""
     no_node_is_overcommitted(cluster, decisions)
     gangs_bind_whole(cluster, policy, decisions)
     evictions_have_their_placement(decisions)

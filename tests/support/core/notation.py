@@ -1,4 +1,4 @@
-"""The compact notation of the tables, turned into API objects.
+"""Turn the compact notation of tables into API objects.
 
 Amounts: `4 cpu, 8Gi memory, 2 gpu` (`gpu` is `nvidia.com/gpu`). Names of nodes may be ranges: `n[1-4]`. Tasks
 of a job:

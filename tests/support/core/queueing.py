@@ -1,6 +1,7 @@
 """Exact references for queues of jobs in time, and closed forms of queueing theory.
 
-They share no line with the scheduler: an event loop over jobs and free cards, in the rules of each discipline.
+The references share no code with the scheduler: they are an event loop over jobs and free cards, with the rules of each
+discipline.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class _Waiting(NamedTuple):
 
 
 def starts(jobs: Sequence[Job], discipline: Discipline, quotas: Mapping[str, int]) -> dict[str, float]:
-    """When each job starts, where each queue has cards of its own. At one instant all ends come first, then all
-    arrivals, then starts.
+    """Return when each job starts if each queue has cards of its own.
+
+    At one instant, all ends come first, then all arrivals, then starts.
     """
     free = dict(quotas)
     waiting: dict[str, list[_Waiting]] = {queue: [] for queue in quotas}
@@ -81,7 +83,7 @@ def starts(jobs: Sequence[Job], discipline: Discipline, quotas: Mapping[str, int
 
 
 def draws(servers: int, load: float, service: float, number: int, *, seed: int, fixed: bool = False) -> list[Job]:
-    """Poisson arrivals at `load` of the servers; exponential service times, or `fixed` ones. The origin is 2017."""
+    """Return Poisson arrivals at `load` of the servers, from 2017 on; service times are exponential, or `fixed`."""
     rng = random.Random(seed)
     rate, now, jobs = load * servers / service, 1_500_000_000.0, []
     for index in range(number):

@@ -1,5 +1,6 @@
-"""Random clusters for the properties of the allocation side, as tables (`tests.support.core.notation`), so that a
-failing one can be kept.
+"""Draw random clusters for the properties of allocation, as tables (`tests.support.core.notation`).
+
+A failing cluster can thus be kept as a table.
 """
 
 from __future__ import annotations

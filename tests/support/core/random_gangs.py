@@ -1,4 +1,4 @@
-"""Random trees of HyperNodes, and gangs with topology constraints."""
+"""Draw random trees of HyperNodes, and gangs with topology constraints."""
 
 from __future__ import annotations
 

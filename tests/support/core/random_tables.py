@@ -34,13 +34,13 @@ WITH_BUDGETS = {
     "cards, single tasks": CARDS % NO_SAY,
 }
 TREES = {"hierarchy": 2, "ancestors": 2, "deep": 3}
-"""Policies with trees of queues, and how many levels of queues those have at most."""
+"""Policies with trees of queues → maximum number of levels."""
 MODELS = ("A100", "L40")
 PERCENT = 100
 
 
 class Draw:
-    """The draws of one cluster."""
+    """Random choices for one cluster."""
 
     def __init__(self, rng: random.Random) -> None:
         self.one_of = rng.choice
@@ -131,7 +131,7 @@ def _job(
     count: int = 0,
     cards: int = 0,
 ) -> dict[str, Any]:
-    """A job that runs where `idle` has room (and takes it), or waits (None)."""
+    """Draw a job that runs on the room of `idle`, which it reduces; without `idle` the job waits."""
     count, cards = count or draw.number(1, 4), cards or draw.number(1, 3)
     asks = draw.one_of((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu"))
     row: dict[str, Any] = {

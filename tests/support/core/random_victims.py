@@ -1,5 +1,6 @@
-"""Random clusters for the properties of the eviction side, as tables (`tests.support.core.notation`), so that a
-failing one can be kept.
+"""Draw random clusters for the properties of evictions, as tables (`tests.support.core.notation`).
+
+A failing cluster can thus be kept as a table.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def queue(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 @st.composite
 def job(draw: st.DrawFn, name: str, leaves: list[str], idle: dict[str, int] | None) -> dict[str, Any]:
-    """A job that runs where `idle` has room (and takes it), or waits (None)."""
+    """Draw a job that runs on the room of `idle`, which it reduces; without `idle` the job waits."""
     count, cards = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     asks = draw(st.sampled_from((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu")))
     tasks = _running(draw, count, cards, asks, idle) if idle is not None else [f"{count} x {asks}"]
@@ -123,9 +124,7 @@ def job(draw: st.DrawFn, name: str, leaves: list[str], idle: dict[str, int] | No
 
 @st.composite
 def filler(draw: st.DrawFn, name: str, node: str, left: int, leaves: list[str]) -> dict[str, Any]:
-    """A job of small tasks on room that nobody took; all of it three times out of four, so that newcomers need
-    victims.
-    """
+    """Draw a job of small tasks on remaining room: in three of four draws on all of it, so that others need victims."""
     count = left if draw(st.integers(0, 3)) else draw(st.integers(1, left))
     return {
         "name": name,

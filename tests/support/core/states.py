@@ -1,4 +1,4 @@
-"""States for tests, made from tables of the compact notation, and the decisions on them."""
+"""Make states for tests from tables of the compact notation, and decide on them."""
 
 from __future__ import annotations
 

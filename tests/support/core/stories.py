@@ -1,4 +1,4 @@
-"""Run cycles with events between them, and tell which jobs a cycle tries."""
+"""Run cycles with events between them, and return which jobs a cycle tries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_story(
     victims: str,
     cycles: int,
 ) -> None:
-    """Run so many cycles on a table, with up to two events and some time after each.
+    """Run this many cycles on a table, with up to two events and some time after each cycle.
 
     `World.cycle` decides each cycle a second time, on a state that remembers nothing.
     """

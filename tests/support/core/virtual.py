@@ -1,4 +1,4 @@
-"""Simulations for tests: a small cluster, a policy, and the outcomes."""
+"""Run simulations for tests: a small cluster, a policy, and the outcomes."""
 
 from __future__ import annotations
 

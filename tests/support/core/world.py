@@ -1,6 +1,4 @@
-"""A simulated API server and kubelet around the core: holds the objects, shows them to a cluster, carries out
-decisions.
-"""
+"""Simulate an API server and kubelets around the core: store objects, show them to the state, carry out decisions."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ class World:
             STATE_KINDS[kind].delete(self.cluster, key)
 
     def load(self, table: dict[str, Any]) -> None:
-        """Create what a table lists."""
+        """Create the objects that a table lists."""
         for kind, item in self.notation.objects(table):
             self.put(kind, item)
 
@@ -105,7 +103,7 @@ class World:
         return decisions
 
     def _check_what_changed(self, decisions: Decisions, before: dict[str, Refusal]) -> None:
-        """Check what is kept so that a cycle need not look at all waiting jobs."""
+        """Check the data that spares a cycle from examining all waiting jobs."""
         backlog, undecided = backlog_of(self.cluster), self.cluster.sums().undecided
         assert backlog.unlisted & undecided == undecided - backlog.entries.keys()
         others = decisions.refusals.keys() - self.cluster.last_cycle.considered
