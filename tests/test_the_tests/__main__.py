@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10, help="of processor time, to explore a fault (default: 10)")
     given = parser.parse_args()
     which = given.which or ["faults", "whens"]
-    # what is in Chinese says the same as its English twin, sentence by sentence (tests/steps/test_zh.py)
+    # a Chinese feature equals its English twin, sentence by sentence (tests/steps/test_zh.py)
     scenarios = [it for it in read(ROOT / "features") if given.only in it.title and not it.source.endswith(".zh")]
     names = [it for it in given.fault or FAULTS if not (given.simulated and FAULTS[it].of_process)]
     lab = Lab(given.out.absolute(), given.jobs, given.timeout_scale)

@@ -1,4 +1,4 @@
-"""Which faults exploration finds: random scenarios in virtual time, judged by monitors and general promises.
+"""List the faults that exploration finds: random scenarios in virtual time, judged by monitors and general promises.
 
 A fault counts as found with the first finding that our scheduler without a fault does not have (docs/explore.md).
 """
@@ -30,15 +30,15 @@ class Explored:
 
     fault: str
     finding: str
-    """The first one; empty if there was none."""
+    """The first finding; empty if there was none."""
     seed: int
-    """The seed of the finding, or how many seeds found nothing."""
+    """The seed of the finding; without a finding, the number of seeds."""
     seconds: float
-    """Processor time."""
+    """CPU time."""
 
 
 def run_all(names: Iterable[str], jobs: int, minutes: float) -> Iterator[Explored]:
-    """Explore each fault in a process of its own, for at most these minutes of processor time, in order."""
+    """Explore each fault in a process of its own, for at most `minutes` of CPU time; yield the results in order."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, max_tasks_per_child=1) as pool:
         yield from pool.map(partial(_explore, minutes=minutes), names)
@@ -46,7 +46,7 @@ def run_all(names: Iterable[str], jobs: int, minutes: float) -> Iterator[Explore
 
 def _explore(fault: str, minutes: float) -> Explored:
     FAULTS[fault].inject()
-    cycles.decide = loop.decide  # a fault of the loop's decisions is one of the simulation's
+    cycles.decide = loop.decide  # a fault of the loop's decisions is also injected into the simulation
     begun = time.process_time()
 
     def goes_on(so_far: rounds.Explored) -> int:
@@ -61,7 +61,7 @@ def _explore(fault: str, minutes: float) -> Explored:
 
 
 def report(found: Iterable[Explored], out: TextIO) -> bool:
-    """Print a row for each fault as it comes, and how many were found; whether that is enough."""
+    """Print a row for each fault, and the number of found faults. Return True if that reaches the goal."""
     print("Faults, and what exploration finds of them", file=out)
     print(f"{'fault':24} {'seed':>6} {'CPU s':>6}  found by", file=out)
     is_found = []

@@ -15,11 +15,11 @@ from tests.test_the_tests.specimens import Specimen
 ObjectSeen = Mapping[str, Sequence[Result]]
 SHOWN = 3
 ENDED = "nothing is scheduled any more"
-"""What a scenario says whose scheduler has ended."""
+"""Part of the failure of a scenario whose scheduler has ended."""
 
 
 def run_all(lab: Lab, scenarios: Sequence[Specimen], names: Iterable[str] | None = None) -> dict[str, list[Result]]:
-    """Every fault (or those named) against the scenarios that may see it; the results by fault."""
+    """Run every fault, or the named ones, against the scenarios that may see it; return the results by fault."""
     requests = [
         (name, replace(it, tags=(*it.tags, f"@{TAG}{name}")))
         for name in names or FAULTS
@@ -33,7 +33,7 @@ def run_all(lab: Lab, scenarios: Sequence[Specimen], names: Iterable[str] | None
 
 
 def report(seen: ObjectSeen, scenarios: Sequence[Specimen], out: TextIO) -> bool:
-    """Print the table and what is missing in it; whether nothing is. Sentences must be broken where all faults ran."""
+    """Print the table and what is missing; return True if nothing is. If all faults ran, each sentence must break."""
     skipped = {it.specimen.title for results in seen.values() for it in results if it.skipped}
     scenarios = [it for it in scenarios if it.title not in skipped]
     seen = {name: [it for it in results if not it.skipped] for name, results in seen.items()}

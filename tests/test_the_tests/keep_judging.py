@@ -1,6 +1,6 @@
-"""A pytest plugin (`-p tests.test_the_tests.keep_judging`): judge the other `Then` sentences after one has failed.
+"""pytest plugin (`-p tests.test_the_tests.keep_judging`): judge the other `Then` sentences after one has failed.
 
-After the first failed claim only claims are judged, and no other sentence runs. The scenario fails all the same.
+After the first failed claim, only claims are judged, and no other sentence runs. The scenario still fails.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BROKEN: pytest.StashKey[list[Unmet]] = pytest.StashKey()
 
 
 class _Now:
-    """The sentence that is being said: whether it is a claim, and what of it was not met."""
+    """The current sentence: whether it is a claim, and its unmet expectation."""
 
     claims = False
     unmet: Unmet | None = None
@@ -30,7 +30,7 @@ class _Now:
 def _noting(expectation: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(expectation)
     def noted(*args: Any, **named: Any) -> None:
-        if _Now.unmet is not None:  # the rest of the sentence rests on it
+        if _Now.unmet is not None:  # the rest of the sentence depends on the unmet expectation
             return
         try:
             expectation(*args, **named)
@@ -44,14 +44,14 @@ def _noting(expectation: Callable[..., None]) -> Callable[..., None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Claims are made by an expectation. A scenario without its `When` speaks of what nothing has submitted."""
+    """Note unmet expectations, and check no names: a scenario without its `When` names work that nobody submits."""
     config.stash[RUN_FACTS] = replace(config.stash[RUN_FACTS], checks_names=False)
     for name in ("now", "eventually", "settles", "consistently"):
         setattr(Expect, name, _noting(getattr(Expect, name)))
 
 
 def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Any) -> None:
-    """Once a claim has failed, claims are all that follows."""
+    """After a failed claim, refuse every sentence that is not a claim."""
     _Now.unmet, _Now.claims = None, step.type == "then"
     broken = request.node.stash.setdefault(BROKEN, [])
     if broken and not _Now.claims:
@@ -60,18 +60,18 @@ def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_bdd_after_step(request: pytest.FixtureRequest) -> None:
-    """The record says what failed."""
+    """Record the failed claim."""
     if _Now.unmet is not None:
         request.node.stash[BROKEN].append(_Now.unmet)
         running = request.node.stash[SCENARIO_RUN]
         running.sentences[-1].verdict = "failed"
         running.problem = running.problem or _Now.unmet
-    _Now.unmet, _Now.claims = None, False  # what follows may be the end of the scenario
+    _Now.unmet, _Now.claims = None, False  # the scenario may end here
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_bdd_after_scenario(request: pytest.FixtureRequest) -> None:
-    """The scenario has failed if any claim has."""
+    """Fail the scenario if any claim has failed."""
     _Now.unmet, _Now.claims = None, False
     if broken := request.node.stash.get(BROKEN, []):
         raise broken[0]

@@ -31,25 +31,25 @@ from tests.test_the_tests.specimens import Specimen
 ROOT = Path(__file__).parents[2]
 JUNIT = "junit.xml"
 MOST = 50
-"""Scenarios of one simulated cluster."""
+"""Maximum number of scenarios of one simulated cluster."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one scenario. Without a sentence that failed it was not begun."""
+    """The result of one scenario. A failed scenario without a failed sentence was not begun."""
 
     specimen: Specimen
     passed: bool
     broken: tuple[int, ...]
-    """Which of the scenario's sentences failed, by their positions."""
+    """The positions of the sentences that failed."""
     monitors: tuple[str, ...]
     failure: str
     skipped: bool = False
-    """It needs what the scheduler under test lacks, and says nothing of a fault."""
+    """Whether the scenario needs something that the scheduler lacks, so that its result says nothing about a fault."""
 
     @property
     def sentence(self) -> str:
-        """The first one that failed."""
+        """The first sentence that failed; empty if none did."""
         return self.specimen.steps[self.broken[0]].text if self.broken else ""
 
 
@@ -58,11 +58,11 @@ class RunError(Exception):
 
 
 def run(chosen: Sequence[Specimen], folder: Path, start: Callable[[list[str], Path], int], *options: str) -> None:
-    """Run scenarios in a pytest of their own. Raises RunError with its last words.
+    """Run scenarios in a pytest of their own. Raises RunError with the end of its log.
 
     Args:
         chosen: The scenarios.
-        folder: Where its files go.
+        folder: Folder of pytest's files.
         start: Runs pytest with these arguments and a file for its output; returns its status.
         options: More options of pytest.
     """
@@ -87,14 +87,14 @@ def _as_process(arguments: list[str], log: Path) -> int:
 
 
 def results(chosen: Sequence[Specimen], folder: Path) -> list[Result]:
-    """What came of a run: one result for each scenario, in their order."""
+    """Return the results of a run: one for each scenario, in their order."""
     problems, skipped = _problems(folder / JUNIT)
     records = _records(folder / "out" / "scenarios")
     return [_result(it, problems[n], records.get(n), skipped=n in skipped) for n, it in enumerate(chosen)]
 
 
 def _problems(junit: Path) -> tuple[dict[int, str], set[int]]:
-    """Scenario → why it failed, empty where it did not; and those that were skipped."""
+    """Return why each scenario failed (empty if it did not), and the skipped scenarios."""
     found: dict[int, str] = {}
     skipped: set[int] = set()
     for case in ET.parse(junit).iter("testcase"):
@@ -122,7 +122,7 @@ def _result(specimen: Specimen, failure: str, record: ScenarioRecord | None, *, 
 
 @dataclass(frozen=True)
 class Part:
-    """Scenarios that run one after the other on one cluster, by their positions among all of a run."""
+    """Scenarios that run one after the other on one cluster, by their positions in the run."""
 
     name: str
     fault: str
@@ -133,14 +133,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Lab:
-    """Where runs take place: the folder of their files, how many at a time, how far timeouts are scaled."""
+    """Settings of runs: the folder of their files, how many run at a time, the factor of timeouts."""
 
     out: Path
     jobs: int
     timeout_scale: str
 
     def run(self, name: str, chosen: Sequence[Specimen]) -> list[Result]:
-        """Run scenarios on as many clusters as may run at a time; one result each, in their order."""
+        """Run scenarios on `jobs` clusters at a time; return their results in order."""
         parts = list(self._parts(name, chosen))
         found: dict[int, Result] = {}
         for is_simulated in (True, False):
@@ -152,9 +152,9 @@ class Lab:
         return [found[at] for at in range(len(chosen))]
 
     def _parts(self, name: str, chosen: Sequence[Specimen]) -> Iterator[Part]:
-        """Yield one part for each fault of decisions, and as many as may run at a time for all others together."""
+        """Yield up to `jobs` parts for faults of the process, and for each other fault parts of `MOST` scenarios."""
         live = [at for at, it in enumerate(chosen) if (fault := fault_of(it)) and FAULTS[fault].of_process]
-        for number in range(min(self.jobs, len(live))):  # in turns: what waits to its end is next to each other
+        for number in range(min(self.jobs, len(live))):  # in turns, because slow scenarios are next to each other
             yield Part(f"{name}-live-{number + 1}", "", False, live[number :: self.jobs])
         rest = [at for at in range(len(chosen)) if at not in live]
         for fault, positions in groupby(rest, lambda at: fault_of(chosen[at])):
@@ -176,12 +176,12 @@ class Lab:
 
 
 def fault_of(specimen: Specimen) -> str:
-    """The fault of the scheduler that a scenario is run with; empty for none."""
+    """Return the fault of the scheduler with which a scenario runs; empty for none."""
     return next((it.removeprefix(f"@{TAG}") for it in specimen.tags if it.startswith(f"@{TAG}")), "")
 
 
 def _forks(jobs: int) -> ProcessPoolExecutor:
-    """One process for each part, as an injection is never taken back; forked where all is imported already."""
+    """Return a pool with one process for each part, because an injection is never undone; all imports are preloaded."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([virtual_run.__name__])
     return ProcessPoolExecutor(jobs, context, max_tasks_per_child=1)

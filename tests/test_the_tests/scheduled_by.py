@@ -1,4 +1,4 @@
-"""A pytest plugin (`-p tests.test_the_tests.scheduled_by`): the tag `@fault-NAME` chooses the faulty scheduler.
+"""pytest plugin (`-p tests.test_the_tests.scheduled_by`): the tag `@fault-NAME` chooses the faulty scheduler.
 
 On an embedded cluster each change of fault starts another scheduler process, and the cluster stays. The scheduler of a
 simulated cluster is part of this process and has its fault already (`tests.test_the_tests.virtual_run`).
@@ -18,11 +18,11 @@ from tests.test_the_tests.faults import FAULTS
 from tests.test_the_tests.faults.fault import TAG
 
 SHORT = 0.1
-"""How far timeouts are scaled where the scheduler does nothing: that takes no time."""
+"""Factor of timeouts for a scheduler that does nothing, which needs no time."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One marker for each fault."""
+    """Declare a marker for each fault."""
     for name, fault in FAULTS.items():
         config.addinivalue_line("markers", f"{TAG}{name}: scheduled by one that {fault.does}")
 

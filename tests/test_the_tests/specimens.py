@@ -1,4 +1,4 @@
-"""Scenarios as data: each with its background, its example's values and its tags, as it runs.
+"""Read scenarios as data: each with its background, its example's values and its tags, as it runs.
 
 The result is plain Gherkin again, so that a changed scenario is collected and run like any other.
 """
@@ -20,11 +20,11 @@ STAYS = re.compile(
     r"stays? (pending|Pending|Inqueue|Running)|nothing is evicted|keeps running|has no pods|exactly 0 pods"
     r"|as a whole or not at all"
 )
-"""Sentences that say that something does not come: they are true before anything happens, by design."""
+"""Sentences that say that something does not happen; by design, they are true before anything happens."""
 EXACT = re.compile(r"^exactly|is evicted before")
-"""Sentences that say how much comes, or in which order."""
+"""Sentences that say how much happens, or in which order."""
 PAST = re.compile(r"are evicted|is evicted|in this order|goes through|has minMember")
-"""Sentences about all that has been since the scenario began: once true, they are true after every later sentence."""
+"""Sentences about everything since the scenario began: once true, they are true after every later sentence."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Step:
 
     @property
     def forbids(self) -> bool:
-        """Whether it says that something is never, or exactly so: something that only a fault breaks."""
+        """Whether the sentence says that something never happens, or happens exactly so: only a fault breaks it."""
         return self.keyword == "Then" and (self.stays or bool(EXACT.search(self.text)))
 
 
@@ -63,7 +63,7 @@ class Specimen:
 
 
 def read(folder: Path) -> list[Specimen]:
-    """All scenarios of a folder's features, in the order of their files."""
+    """Return all scenarios of a folder's features, in the order of their files."""
     found: list[Specimen] = []
     for path in sorted(folder.rglob("*.feature")):
         source = str(path.relative_to(folder).with_suffix(""))
@@ -84,7 +84,7 @@ def _step(pickled: Any) -> Step:
 
 
 def write(specimens: Sequence[Specimen], path: Path) -> None:
-    """One feature file of these scenarios, each named by its number in the sequence."""
+    """Write one feature file of these scenarios, each named by its number in the sequence."""
     lines = ["Feature: Scenarios that are run to see what they catch"]
     for number, specimen in enumerate(specimens):
         lines += ["", f"  {' '.join(specimen.tags)}" if specimen.tags else "", f"  Scenario: {number:03d}"]

@@ -1,4 +1,4 @@
-"""Each row of the table of gangs names a scenario, and a fault that this scenario may catch."""
+"""Each row of the table of gangs names a scenario and a fault that the scenario may catch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of the tests, tested: scenarios are read as they run, claims cut out as they should, faults take hold."""
+"""Test the tests of the tests: scenarios are read as they run, claims are cut out correctly, faults take effect."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_where_all_faults_ran_each_sentence_that_forbids_has_to_be_broken(
 
 
 def test_a_simulated_fault_leaves_the_next_run_alone(tmp_path: Path) -> None:
-    """The second run has no fault: without its positive claims' `When` it fails, with it it passes."""
+    """The scenario fails with the fault and passes in the next run, which has none."""
     name = "lifecycle/states: A pod without"
     scenarios = [it for it in specimens.read(ROOT / "features") if name in it.title and not it.source.endswith(".zh")]
     lab = Lab(tmp_path, 1, "0.5")
@@ -173,7 +173,7 @@ def test_every_scenario_that_a_fault_names_exists() -> None:
 
 
 def test_every_fault_takes_hold_of_the_product_as_it_is() -> None:
-    """Each in a process of its own, forked: an injection is never taken back. A cycle is asked for as by the loop."""
+    """Inject each fault in a forked process, because an injection is never undone. A cycle runs as in the loop."""
     policy = load_policy(POLICIES["capacity"], "test")
     for name, fault in FAULTS.items():
         if (child := os.fork()) == 0:

@@ -1,4 +1,4 @@
-"""Run pytest in this process, on a simulated cluster whose scheduler has a fault; it is of no further use."""
+"""Run pytest in this process, on a simulated cluster whose scheduler has a fault; use the process only once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import scheduler.simulation.cluster  # noqa: F401 - for the same reason
 from tests.test_the_tests.faults import FAULTS
 
 _FAST = ("--assert=plain", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:playwright")
-"""Most of a run of few scenarios is the import of what they do not use."""
+"""Options that skip imports that the scenarios do not use, which would take most of a short run."""
 
 
 def of(fault: str) -> Callable[[list[str], Path], int]:
-    """Return a start of pytest with a fault in the scheduler; without one if it is empty."""
+    """Return a function that runs pytest with a fault in the scheduler; without a fault if `fault` is empty."""
     return functools.partial(_start, fault)
 
 

@@ -1,6 +1,6 @@
 """Check what a scenario's claims depend on: each positive `Then` must fail when its `When` is left out.
 
-Only a failure of the claim itself counts. Another failure has a reason of its own, and proves nothing.
+Only a failure of the claim itself counts. Any other failure proves nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tests.test_the_tests.specimens import PAST, Specimen, Step
 
 @dataclass(frozen=True)
 class Block:
-    """The positive claims that follow one `When` (or several in a row), and the scenario up to them without it."""
+    """The positive claims that follow one `When` (or several in a row), and the scenario without this `When`."""
 
     of: Specimen
     thens: tuple[Step, ...]
     without: Specimen
     without_any: Specimen
-    """Every `When` is left out, not only the nearest."""
+    """The scenario without every `When`, not only the nearest."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ClaimResult:
 
 
 def blocks(scenario: Specimen) -> Iterator[Block]:
-    """The blocks of a scenario, claims before its first `When` left out: those rest on its `Given`."""
+    """Yield the blocks of a scenario, without the claims before its first `When`, which depend on its `Given`."""
     steps = scenario.steps
     starts = [n for n, it in enumerate(steps) if it.keyword == "When" and (not n or steps[n - 1].keyword != "When")]
     for first, end in zip(starts, [*starts[1:], len(steps)], strict=True):
@@ -47,7 +47,7 @@ def blocks(scenario: Specimen) -> Iterator[Block]:
 
 
 def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[ClaimResult]:
-    """The verdict on every claim. A claim about all that has been may rest on an earlier `When` than the nearest."""
+    """Return the verdict on every claim. A claim about the whole past may depend on an earlier `When`, too."""
     found = [block for scenario in scenarios for block in blocks(scenario)]
     results = lab.run("without-when", [it.without for it in found])
     judged = [(block, result) for block, result in zip(found, results, strict=True) if not result.skipped]
@@ -74,7 +74,7 @@ def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[ClaimResult]:
 
 
 def _verdicts(block: Block, result: Result) -> Iterator[ClaimResult]:
-    """A scenario that never asked for the cluster has no record; then its one claim is named in the failure."""
+    """Yield the verdicts of a block. A scenario that used no cluster has no record; its failure names the claim."""
     first = len(result.specimen.steps) - len(block.thens)
     early = next((n for n in result.broken if n < first), None)
     for number, then in enumerate(block.thens, first):
@@ -89,7 +89,7 @@ def _verdicts(block: Block, result: Result) -> Iterator[ClaimResult]:
 
 
 def report(verdicts: Sequence[ClaimResult], out: TextIO) -> bool:
-    """Print the table; whether every claim fails."""
+    """Print the table; return True if every claim fails."""
     print("\nClaims, and what becomes of them without their When", file=out)
     print(f"{'scenario':44} {'claims':>6} {'fail':>5} {'of these by an earlier When':>28}", file=out)
     for source in dict.fromkeys(it.block.of.source for it in verdicts):

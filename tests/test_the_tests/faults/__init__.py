@@ -1,4 +1,4 @@
-"""Faults by name: each makes the scheduler do one thing that no scheduler may, and says which scenarios can see it."""
+"""Faults by name: each makes the scheduler do one forbidden thing, and names the scenarios that can see it."""
 
 from __future__ import annotations
 

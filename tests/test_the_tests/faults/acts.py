@@ -1,4 +1,4 @@
-"""Faults of the actions: what is done at all, for whom first, and of a gang how much."""
+"""Faults of the actions: whether an action runs, which job it serves first, and how much of a gang it places."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _without(action: str) -> Callable[[], None]:
 
 
 def _with(action: str) -> Callable[[], None]:
-    """The action is taken whether or not the policy names it."""
+    """Run the action even if the policy does not name it."""
 
     def decide_with(cluster: Cluster, policy: Policy, *more: Any, **budget: Any) -> Decisions:
         actions = policy.actions if action in policy.actions else (*policy.actions, action)
@@ -43,11 +43,11 @@ def _with(action: str) -> Callable[[], None]:
 
 
 def _queue_of_one() -> None:
-    """Strictly first come, first served: whom a queue cannot serve stands in the way of all behind."""
+    """Serve each queue strictly in order of submission: a job that cannot be served blocks all jobs behind it."""
     place, enqueueable = gang_allocation.GangAllocation.place, QueuePlugin.job_enqueueable
 
     def is_blocked(session: Any, job: Any) -> bool:
-        """By one that this cycle has refused, or an earlier one, which passed over it now."""
+        """Whether this cycle or an earlier one has refused another job of the queue."""
         others = (session.cluster.jobs.get(key) for key in {*session.decisions.refusals, *session.backlog.entries})
         return any(it is not None and it.key != job.key and it.queue == job.queue for it in others)
 

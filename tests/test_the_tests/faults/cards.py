@@ -1,4 +1,4 @@
-"""Faults of shared cards: of the amounts that a card gives away, and of the annotations for the device plugin."""
+"""Faults of shared cards: of the amounts of a card that are assigned, and of the annotations for the device plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of the whole: decisions that are changed after they were made, or never made."""
+"""Faults of all decisions: decisions are changed after they were made, or are never made."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tests.test_the_tests.specimens import Specimen
 Change = Callable[[Cluster, Decisions, float], Decisions]
 SILENT = "nobody/says-so"
 LATER = 0.15
-"""Seconds after its reason was given that a scheduler changes its mind: less than any `stays` watches."""
+"""Seconds from a refusal to the bind that contradicts it; less than the time that any `stays` sentence watches."""
 
 
 def after(change: Callable[[], Change]) -> Callable[[], None]:
-    """An injection: each cycle's decisions are changed by one that remembers."""
+    """Return an injection that passes each cycle's decisions to one `Change`, which may keep state between cycles."""
 
     def inject() -> None:
         changed = change()
@@ -44,7 +44,7 @@ def after(change: Callable[[], Change]) -> Callable[[], None]:
 
 
 def running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
-    """Running tasks of jobs but some, the youngest first."""
+    """Yield the running tasks of all jobs except `but`, the youngest job first."""
     jobs = sorted(cluster.jobs.values(), key=lambda job: (-job.creation, job.key))
     for job in jobs:
         if job.key not in but and job.group is not None:
@@ -52,7 +52,7 @@ def running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
 
 
 def running_outside(cluster: Cluster, job: str) -> Iterator[Task]:
-    """Running tasks of all other jobs; its own come last."""
+    """Yield the running tasks of all other jobs, then those of the job itself."""
     yield from running(cluster, {job})
     yield from running(cluster, cluster.jobs.keys() - {job})
 
@@ -64,9 +64,10 @@ def eviction(cluster: Cluster, task: Task, preemptor: str) -> Evict:
 
 
 def _one_too_many() -> Change:
-    """Once a job has the room that was made for it, one pod more goes: of others, or where none is left its own.
+    """Evict one more pod once a preemptor runs: a pod of another job, or of the preemptor if no other is left.
 
-    Not before, as it might be one that is needed. Who has lost it gets nothing again, as it would be back at once.
+    An earlier eviction might be a needed one. The job that lost the pod gets no more binds; its pod would return
+    at once.
     """
     served: set[str] = set()
     owed: set[str] = set()
@@ -91,7 +92,7 @@ def _one_too_many() -> Change:
 
 
 def _in_vain() -> Change:
-    """For whoever is refused somebody has to go, and nobody gets the room."""
+    """Evict a pod for each refused job, and bind neither the refused job nor the victim's job afterwards."""
     victims: dict[str, str] = {}
 
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
@@ -109,7 +110,7 @@ def _in_vain() -> Change:
 
 
 def _ping_pong() -> Change:
-    """Who lost a pod gets it back from whom it went to, over and over."""
+    """Let a victim's job evict a pod of its preemptor, and the other way round, without end."""
     lost: dict[str, str] = {}
 
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
@@ -133,7 +134,7 @@ def _pending(job: Job) -> list[Task]:
 
 
 def _bind_anyway(cluster: Cluster, decisions: Decisions, jobs: set[str]) -> Decisions:
-    """Everybody of these jobs gets the first node, room or not."""
+    """Bind every pending pod of these jobs to the first node, whether it has room or not."""
     node = next(iter(sorted(cluster.nodes.by_name)), "")
     bound = {bind.task for bind in decisions.binds}
     tasks = [task for key in sorted(jobs) if key in cluster.jobs for task in _pending(cluster.jobs[key])]
@@ -168,13 +169,13 @@ def _asleep() -> Change:
 
 
 def _restless() -> Change:
-    """Time and again a pod of every job that runs is deleted, and nobody is told why."""
+    """Delete a pod of every running job again and again; `_restless_and_silent` also hides the reason."""
     last = 0.0
 
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
         nonlocal last
         more = []
-        if now - last > 0.1:  # a number of pods has to settle for 0.3 s, where timeouts are halved
+        if now - last > 0.1:  # if timeouts are halved, a number of pods has to be stable for 0.3 s
             last, one_each = now, {task.job: task for task in running(cluster, set())}
             more = [eviction(cluster, task, SILENT) for task in one_each.values()]
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more], wake_at=now + 0.05)
@@ -194,7 +195,7 @@ def _restless_and_silent() -> None:
 
 
 def _dies() -> None:
-    """It comes up, answers, and is gone before a scenario could end."""
+    """Exit soon after the start, before a scenario can end."""
     ready = process.serve
 
     async def serve(options: Any) -> int:
@@ -209,7 +210,7 @@ def _waits_for_reasons(scenario: Specimen) -> bool:
 
 
 def _schedules(scenario: Specimen) -> bool:
-    """What the API server or the reader of policies refuses, it refuses without a scheduler's decisions."""
+    """Whether decisions matter to the scenario: the API server and the policy loader refuse without the scheduler."""
     return not any("refused because" in step.text for step in scenario.steps)
 
 

@@ -1,4 +1,4 @@
-"""The type of a fault."""
+"""Define the type of a fault."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Fault:
     ends: bool = False
     """Whether the fault ends the scheduler. If any other fault ends it, the fault no longer fits the product."""
     of_process: bool = False
-    """Whether the fault is one of the scheduler's process: it needs an embedded cluster."""
+    """Whether the fault concerns the scheduler's process, so that it needs an embedded cluster."""
 
     def may_be_seen_by(self, scenario: Specimen) -> bool:
         lines = (scenario.title, *(step.text for step in scenario.steps if step.keyword == "Then"))
@@ -45,7 +45,7 @@ def instead(*changes: tuple[Any, str, Any]) -> Callable[[], None]:
 
     def inject() -> None:
         for owner, name, other in changes:
-            getattr(owner, name)  # a fault must not outlive what it breaks
+            getattr(owner, name)  # the injection fails if the function no longer exists
             setattr(owner, name, other)
 
     return inject

@@ -1,4 +1,4 @@
-"""Faults in the lives of jobs that wait or were stopped: wrong states, and wrong actions."""
+"""Faults in the lifecycle of jobs that wait or were stopped: wrong states, and wrong actions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _admits_and_overcommits() -> None:
 
 
 def _makes_way() -> Change:
-    """Once a job runs, a pod of the job before it goes."""
+    """Evict a pod of another job whenever a job starts to run."""
     known: set[str] = set()
 
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
@@ -49,7 +49,7 @@ def _makes_way() -> Change:
 
 
 def _goes_along() -> Change:
-    """Once a job has ended, a pod of another goes too."""
+    """Evict a pod of another job whenever a job has ended."""
     known: set[str] = set()
 
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
@@ -71,7 +71,7 @@ _pods_to_delete = reconcile.pods_to_delete
 
 
 def _none_of_an_aborted_job(job: Any, status: Any, pods: Any) -> Any:
-    """Pods that were created are kept: in virtual time, creating and deleting them in turn would never end."""
+    """Delete no pod of an aborted job: in virtual time, creating and deleting pods in turn would never end."""
     return [] if status.state.phase == JobPhase.ABORTED else _pods_to_delete(job, status, pods)
 
 

@@ -1,4 +1,4 @@
-"""Faults of the network's topology: how close the pods of a gang stay."""
+"""Faults of the network topology: how close the pods of a gang are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of the queue plugins: what a queue may hold, may claim, has to give."""
+"""Faults of the queue plugins: what a queue may hold, may reclaim, and has to return."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _lends_guarantees() -> None:
 
 
 def _any_work_claims() -> None:
-    """Offline work claims as if it were online."""
+    """Let offline work reclaim as if it were online."""
     kind = CapacityCard._type
     preemptive = CapacityCard.preemptive
 
@@ -69,7 +69,7 @@ def _any_work_claims() -> None:
 
 
 def _any_work_gives() -> None:
-    """Online services are taken as if they were offline."""
+    """Let online services be reclaimed as if they were offline."""
     denial = CapacityCard.denial
     kind = CapacityCard._type
 

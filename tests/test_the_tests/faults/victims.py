@@ -1,4 +1,4 @@
-"""Faults in the choice of victims: whom, how many, in which order."""
+"""Faults in the choice of victims: which pods, how many, in which order."""
 
 from __future__ import annotations
 
