@@ -17,8 +17,15 @@ SCHEDULED = TaskStatus.BOUND | TaskStatus.RUNNING | COMPLETED
 
 
 def set_phases(session: Session) -> None:
-    """Record the phase of every job whose PodGroup has another one."""
-    for job in session.undecided:  # evictions do not change the phase of other jobs
+    """Record the phase of every job whose PodGroup has another one.
+
+    The phase of a job that the cycle passed over, or for which no action has work, changes only if pods of the job are
+    evicted and others wait.
+    """
+    known = {job.key for job in session.undecided}
+    evicted = {eviction.job for eviction in session.decisions.evictions}
+    passed_over = [session.jobs[key] for key in sorted(evicted & session.sums.undecided - known)]
+    for job in (*session.undecided, *passed_over):
         phase = _phase(session, job)
         if phase != job.phase:
             session.decisions.phases[job.key] = phase

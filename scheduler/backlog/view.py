@@ -74,6 +74,8 @@ class BacklogView:
         helped = helped_by_room(cluster, grown) if counts else set[str]()
         by_quota = helped_by_quota(cluster, known.moved) if counts else set[str]()
         others = known.due | helped | woken | helped_by_lapse(cluster, now) if counts else set[str]()
+        if known.moved and any(task not in cluster.nominated for task in known.claims):
+            others |= known.waiting_for(CLAIMS)  # by what jobs hold, others may be served first and get that room
         self.due = others | by_quota
         self.by_quota_alone = {key for key in by_quota - others if now < known.entries[key].retry_at}
         self.lines = lines
@@ -171,14 +173,20 @@ class BacklogView:
             task = cluster.tasks[key]
             resources.add_to(freed.setdefault(task.node, {}), task.request)
             resources.add_to(released.setdefault(cluster.jobs[task.job].queue, {}), task.request)
-        helped = set[str]()
+        helped, moved = set[str](), set(released)
         if any(placed.get(task) != node for task, node in self.known.claims.items()):
-            helped |= self.known.waiting_for(CLAIMS) | helped_by_quota(cluster, {EVERY}, released)
+            helped |= self.known.waiting_for(CLAIMS)
+            moved = {EVERY}
         if freed:
             helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed)
-            helped |= helped_by_quota(cluster, released.keys(), released)
+        helped |= helped_by_quota(cluster, moved, released)
+        if moved:
             helped |= self.known.by_quota.within_deserved(
-                lambda queue, name: excess(queue, name) - released[queue].get(name, 0) if queue in released else None
+                lambda queue, name: (
+                    excess(queue, name) - released.get(queue, {}).get(name, 0)
+                    if queue in moved or EVERY in moved
+                    else None
+                )
             )
         helped = {key for key in helped if self._may_start(key)}
         if helped or freed:  # a first job may have been tried before the room came, and its followers would be after it

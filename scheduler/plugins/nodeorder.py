@@ -39,7 +39,7 @@ SCORES = {
 """The default weight of each score, and what it prefers."""
 MIB = 1024.0 * 1024.0
 IMAGE_MIN, IMAGE_MAX = 23 * MIB, 1000 * MIB
-"""Image sizes per container: a smaller image than the first counts nothing, a larger one than the second no more."""
+"""Bounds of the size of a pod's images: a sum below the first counts as none; the second is for each container."""
 
 
 class NodeOrder(Plugin, Score, UsageScore, PodScore):
