@@ -19,7 +19,7 @@ def failure_of(text: Sequence[str], headline: str, path: str, line: int) -> Any:
 
 
 def paint(longrepr: Any, markup: Callable[[str, int], dict[str, bool]]) -> None:
-    """Make a `failure_of` print its lines with terminal markup; nothing else changes."""
+    """Add terminal markup to the lines of a failure that `failure_of` made; other failures stay as they are."""
     if isinstance(longrepr, ExceptionChainRepr):
         for trace, _, _ in longrepr.chain:
             trace.reprentries = [

@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """The last `most` values by key, each for so many seconds of `clock`."""
+    """Keep the last `most` values by key, each of them for `seconds` by `clock`."""
 
     def __init__(self, seconds: float, most: int, clock: Callable[[], float]) -> None:
         self._seconds, self._most, self._clock = seconds, most, clock

@@ -1,12 +1,12 @@
-"""The life of workloads: pods start, gangs stand and end, owners make evicted pods again.
+"""Simulate the life of workloads: pods start, gangs run and end, owners create evicted pods again.
 
-`Gangs` plays the kubelets and the owners of all workloads:
+`Gangs` acts as the kubelets and the owners of all workloads:
 
 1. A workload arrives with its PodGroup and all of its pods.
-2. A bound pod runs after the start delay. As soon as `min_member` pods run, the gang stands and its clock runs.
-3. After `run_time` seconds of standing the workload ends, and its objects are gone.
-4. A victim goes after the grace period. While the gang stands without it, the owner makes that pod again. Otherwise
-   the gang is broken: its clock stops, the owner deletes the remaining pods and starts all over, from nothing or from
+2. A bound pod runs after the start delay. As soon as `min_member` pods run, the gang runs and its clock starts.
+3. When the gang has run for `run_time` seconds in all, the workload ends, and its objects are deleted.
+4. A victim is deleted after the grace period. If enough pods still run, the owner creates that pod again. Otherwise the
+   gang is broken: its clock stops, and the owner deletes the remaining pods and starts anew, from the beginning or from
    the last checkpoint, or gives up. (`OnEviction` names two more kinds of owners.)
 """
 
@@ -76,7 +76,7 @@ class Gang:
         self.done = 0.0
         """Seconds of work that are saved."""
         self.since: float | None = None
-        """Time since which the gang stands; None if it does not stand."""
+        """Time since which the gang runs; None if it does not run."""
         self.phase_of_clock = 0
         """Grows whenever the clock starts or stops, which invalidates an end that was planned before."""
         self.broken = False
@@ -126,7 +126,7 @@ class Gangs:
             self._show(ObjectSeen("Pod", pod))
             if index in live:
                 self._adopt_pod(gang, Member(index, pod))
-        self._stand_if_enough(gang)
+        self._start_if_enough(gang)
 
     def _adopt_pod(self, gang: Gang, member: Member) -> None:
         pod, now = member.pod, self._agenda.now
@@ -216,9 +216,9 @@ class Gangs:
         member.state = PodState.RUNNING
         member.pod = gang.make.running(member.pod, member.node, self._agenda.now)
         self._show(ObjectSeen("Pod", member.pod))
-        self._stand_if_enough(gang)
+        self._start_if_enough(gang)
 
-    def _stand_if_enough(self, gang: Gang) -> None:
+    def _start_if_enough(self, gang: Gang) -> None:
         if gang.since is not None or gang.broken or gang.count(PodState.RUNNING) < gang.work.minimum:
             return
         gang.since = now = self._agenda.now
@@ -270,8 +270,8 @@ class Gangs:
         """Delete a pod with its grace period, and update the gang."""
         was_placed = member.state is not PodState.PENDING
         self._leave(gang, member)
-        standing = gang.count(PodState.BOUND, PodState.RUNNING)
-        if not was_placed or gang.broken or standing >= gang.work.minimum:
+        left = gang.count(PodState.BOUND, PodState.RUNNING)
+        if not was_placed or gang.broken or left >= gang.work.minimum:
             return
         self._stop(gang)
         if not gang.work.on_eviction.ends_the_rest:
@@ -290,7 +290,7 @@ class Gangs:
         self._agenda.at(now + grace, Rank.END, partial(self._gone, gang, member))
 
     def _stop(self, gang: Gang) -> None:
-        """Stop the clock of a gang that does not stand any more."""
+        """Stop the clock of a gang that has too few pods to run."""
         if gang.since is None:
             return
         now, work = self._agenda.now, gang.work

@@ -34,7 +34,7 @@ class OnEviction(StrEnum):
 
     @property
     def ends_the_rest(self) -> bool:
-        """Whether the owner deletes the remaining pods of a gang that does not stand any more."""
+        """Whether the owner deletes the remaining pods of a gang that has too few pods to run."""
         return self not in (OnEviction.REPLACE, OnEviction.VANISH)
 
 
@@ -56,12 +56,12 @@ class Workload:
 
     name: str
     run_time: float
-    """Seconds for which the gang has to stand in all; infinity: until the end of the simulation."""
+    """Seconds for which the gang has to run in all; infinity: until the end of the simulation."""
     requests: Mapping[str, str]
     """What each pod requests, as quantities: `{"nvidia.com/gpu": "1"}`."""
     pods: int = 1
     min_member: int | None = None
-    """Pods that have to stand together; all of them if None."""
+    """Number of pods that have to run at the same time; all of them if None."""
     queue: str = "default"
     namespace: str = "load"
     priority_class: str = ""
@@ -99,7 +99,7 @@ class Workload:
 
     @property
     def minimum(self) -> int:
-        """How many pods have to stand together."""
+        """The number of pods that have to run at the same time."""
         return self.pods if self.min_member is None else self.min_member
 
 
@@ -110,9 +110,9 @@ class Adopted:
     group: objects.PodGroup
     pods: tuple[objects.Pod, ...]
     run_time: float
-    """Seconds for which the gang has to stand in all, `done` included."""
+    """Seconds for which the gang has to run in all, `done` included."""
     done: float = 0.0
-    """Seconds for which it has stood."""
+    """Seconds for which it has run."""
     requests: Mapping[str, str] = field(default_factory=dict)
     """What a pod requests, for the records; where pods differ, the mean."""
     on_eviction: OnEviction = OnEviction.REPLACE

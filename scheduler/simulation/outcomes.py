@@ -49,7 +49,7 @@ class Placed(_Outcome, frozen=True):
 
 
 class Started(_Outcome, frozen=True):
-    """The gang stands: `min_member` pods run. `attempt` counts from 1."""
+    """The gang runs: `min_member` of its pods do. `attempt` counts from 1."""
 
     job: str
     attempt: int
