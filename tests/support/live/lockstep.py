@@ -131,7 +131,7 @@ class Lockstep:
         for eviction in decided.evictions:
             await self._make_pod(self._gangs[eviction.job], eviction.task.partition("/")[2])
         for job in dict.fromkeys(it.job for it in decided.binds):
-            self._stand_if_enough(self._gangs[job])
+            self._start_if_enough(self._gangs[job])
         return bool(decided.binds or decided.evictions or decided.cut)
 
     # ------------------------------------------------------------------------------------------------- what is written
@@ -185,7 +185,7 @@ class Lockstep:
             and all(it.phase == self._decided.decisions.phases.get(key, it.phase) for key, it in cluster.jobs.items())
         )
 
-    def _stand_if_enough(self, gang: Gang) -> None:
+    def _start_if_enough(self, gang: Gang) -> None:
         if gang.stands or self._holding(gang) < gang.work.minimum:
             return
         gang.stands, gang.clock = True, gang.clock + 1
