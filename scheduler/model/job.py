@@ -51,6 +51,7 @@ class Job:
         "_holding",
         "_kind",
         "_kind_of_any_priority",
+        "_pending_change",
         "_pending_request",
         "_waiting_shapes",
         "allocated",
@@ -90,6 +91,8 @@ class Job:
         self.allocated: Resource = {}
         self._holding: tuple[Task, ...] | None = None
         self._pending_request: Resource | None = None
+        self._pending_change: tuple[Resource, int] | None = None
+        """The request that a task has added (1) to this sum, or taken from it (-1), since the sum was last read."""
         self._waiting_shapes: dict[bytes, Task] | None = None
         self._kind: str | None = None
         self._kind_of_any_priority: str | None = None
@@ -152,6 +155,10 @@ class Job:
             for tasks in alike.values():
                 _count(known, tasks[0].request, len(tasks))
             self._pending_request = known
+        elif self._pending_change is not None:
+            self._pending_request = known = dict(known)  # others may have the one that was
+            _count(known, *self._pending_change)
+            self._pending_change = None
         return known
 
     @property
@@ -203,11 +210,17 @@ class Job:
             self.undemanding -= task.best_effort and not task.gated
 
     def _forget_waiting(self, task: Task, sign: int) -> None:
-        """Forget what rests on the pending tasks, of which one came or went; their sum is brought up to date."""
+        """Forget what follows from the pending tasks, of which one came or went, and note the change of their sum."""
         self._waiting_shapes = self._kind = self._kind_of_any_priority = None
-        if self._pending_request is not None:
-            self._pending_request = dict(self._pending_request)  # others may have the one that was
-            _count(self._pending_request, task.request, sign)
+        if self._pending_request is None:
+            return
+        change = self._pending_change
+        if change is None:
+            self._pending_change = (task.request, sign)
+        elif change[0] is task.request and change[1] == -sign:  # a placement is undone
+            self._pending_change = None
+        else:  # several tasks come or go before anything reads the sum
+            self._pending_request = self._pending_change = None
 
     def count(self, statuses: Statuses) -> int:
         """Return the number of tasks with one of `statuses` (a union of flags)."""
