@@ -63,10 +63,9 @@ class ChangeLog:
         self.undo(0)
 
     def _apply(self, task: Task, status: TaskStatus, node: str) -> None:
-        nodes = self._cluster.nodes
-        before = bool(task.status & CLAIMING)
+        nodes, before = self._cluster.nodes, task.status
         if task.node and (info := nodes.by_name.get(task.node)) is not None:
-            nodes.lift(info, task, task.status)
+            nodes.lift(info, task, before)
         if job := self._cluster.jobs.get(task.job):
             job.move(task, status)
         else:
@@ -74,7 +73,6 @@ class ChangeLog:
         task.node = node
         if node and (info := nodes.by_name.get(node)) is not None:
             nodes.place(info, task, status)
-        after = bool(status & CLAIMING)
-        if before != after:
+        if self._on_allocation_change and (is_claiming := bool(status & CLAIMING)) != bool(before & CLAIMING):
             for handler in self._on_allocation_change:
-                handler(task, 1 if after else -1)
+                handler(task, 1 if is_claiming else -1)

@@ -68,7 +68,7 @@ class Gang(
         The tasks that a broken gang still has hold their room to no effect. Volcano serves a broken gang as any job
         that is not ready, so that by `drf` a new job comes before it (volcano#5805).
         """
-        if _is_ready(job) or _lacks_spare_tasks_only(job):
+        if _is_ready(job) or (job.waiting and _lacks_spare_tasks_only(job)):
             return 2
         return 0 if job.ready and job.count(_PLACED_BEFORE) else 1
 
@@ -125,8 +125,8 @@ class Gang(
 
 def _lacks_spare_tasks_only(job: Job) -> bool:
     """Whether the minimum is there or waits for room being freed, and more tasks have no room yet."""
-    enough = job.waiting and job.ready + job.waiting + job.undemanding >= job.min_available
-    return bool(enough) and job.count(TaskStatus.PENDING) - job.gated > job.undemanding
+    enough = job.ready + job.waiting + job.undemanding >= job.min_available
+    return enough and job.count(TaskStatus.PENDING) - job.gated > job.undemanding
 
 
 def _roles_hold(job: Job, statuses: Statuses) -> bool:
