@@ -24,8 +24,7 @@ def set_phases(session: Session) -> None:
     """
     known = {job.key for job in session.undecided}
     evicted = {eviction.job for eviction in session.decisions.evictions}
-    passed_over = [session.jobs[key] for key in sorted(evicted & session.sums.undecided - known)]
-    for job in (*session.undecided, *passed_over):
+    for job in (*session.undecided, *session.served(evicted & session.sums.undecided - known)):
         phase = _phase(session, job)
         if phase != job.phase:
             session.decisions.phases[job.key] = phase

@@ -135,7 +135,7 @@ class Session:
         elif left_out:
             self.jobs = {key: job for key, job in jobs.items() if key not in left_out}
         self._left_out = left_out
-        self.uncovered = self._served(self.sums.uncovered)
+        self.uncovered = self.served(self.sums.uncovered)
         self.reservations = Reservations(self.uncovered, self.backlog.lapses, self.now)
 
     def _wake_by_shares(self) -> None:
@@ -149,7 +149,8 @@ class Session:
         """Return what a queue held beyond what it deserves when the cycle began; infinity if no plugin computes it."""
         return math.inf if self._queue_plugin is None else self._queue_plugin.excess(queue, dimension)
 
-    def _served(self, keys: Iterable[str]) -> list[Job]:
+    def served(self, keys: Iterable[str]) -> list[Job]:
+        """Return the jobs of this cycle with these keys, by key."""
         return [self.jobs[key] for key in sorted(keys) if key in self.jobs]
 
     @property
@@ -160,7 +161,7 @@ class Session:
     @property
     def reserving(self) -> list[Job]:
         """Return the jobs that may have a reservation for capacity that they do not hold, by key."""
-        return self._served(self.sums.reserving)
+        return self.served(self.sums.reserving)
 
     @property
     def is_order_of_state(self) -> bool:
