@@ -22,9 +22,10 @@ def set_phases(session: Session) -> None:
     The phase of a job that the cycle passed over, or for which no action has work, changes only if pods of the job are
     evicted and others wait.
     """
-    known = {job.key for job in session.undecided}
-    evicted = {eviction.job for eviction in session.decisions.evictions}
-    for job in (*session.undecided, *session.served(evicted & session.sums.undecided - known)):
+    evicted = {eviction.job for eviction in session.decisions.evictions} & session.sums.undecided
+    if evicted:
+        evicted.difference_update(job.key for job in session.undecided)
+    for job in (*session.undecided, *session.served(evicted)):
         phase = _phase(session, job)
         if phase != job.phase:
             session.decisions.phases[job.key] = phase
