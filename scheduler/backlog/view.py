@@ -180,14 +180,12 @@ class BacklogView:
         if freed:
             helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed)
         helped |= helped_by_quota(cluster, moved, released)
-        if moved:
-            helped |= self.known.by_quota.within_deserved(
-                lambda queue, name: (
-                    excess(queue, name) - released.get(queue, {}).get(name, 0)
-                    if queue in moved or EVERY in moved
-                    else None
-                )
-            )
+
+        def excess_left(queue: str, name: str) -> float | None:
+            has_moved = queue in moved or EVERY in moved
+            return excess(queue, name) - released.get(queue, {}).get(name, 0) if has_moved else None
+
+        helped |= self.known.by_quota.within_deserved(excess_left)
         helped = {key for key in helped if self._may_start(key)}
         if helped or freed:  # a first job may have been tried before the room came, and its followers would be after it
             tried = {key for key in self.awake if self._may_start(key)}

@@ -92,7 +92,7 @@ class Job:
         self._holding: tuple[Task, ...] | None = None
         self._pending_request: Resource | None = None
         self._pending_change: tuple[Resource, int] | None = None
-        """The request that a task has added (1) to this sum, or taken from it (-1), since the sum was last read."""
+        """A request that was added (1) to `_pending_request`, or taken from it (-1), since that was last read."""
         self._waiting_shapes: dict[bytes, Task] | None = None
         self._kind: str | None = None
         self._kind_of_any_priority: str | None = None
