@@ -27,7 +27,6 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ from scheduler.model.objects import ObjectMeta
 from scheduler.recording.events import Decided, ObjectSeen
 from scheduler.recording.segments import read_segment, segments
 from tests.soak.attacker import Made, change_of, make, remove
+from tests.soak.figures import Rest, Start, slope
 from tests.soak.hostile import ATTACKS
 from tests.soak.interference import BAD_FILES, bad_file, changing
 from tests.soak.victim import Victim
@@ -89,22 +89,6 @@ RESTS, SETTLED = 6, 160.0
 Within 90 s the API server closes idle connections, each of which takes 0.3 MB in the scheduler; within 60 s the
 scheduler returns free memory to the system.
 """
-
-
-@dataclass(frozen=True, order=True)
-class Start:
-    """The start of a gang: seconds from the request for its PodGroup until its pods had nodes, and until they existed.
-
-    `beside` counts the hostile objects of that time by kind.
-    """
-
-    bound: float
-    created: float
-    name: str
-    beside: str
-
-    def __str__(self) -> str:
-        return f"{self.bound:.2f} s ({self.name}; its pods existed after {self.created:.2f} s; beside {self.beside})"
 
 
 class Churn:
@@ -257,34 +241,6 @@ def _job(replicas: int) -> dict[str, Any]:
 
 def _target() -> dict[str, str]:
     return {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": "default", "uid": ""}
-
-
-def slope(samples: list[tuple[float, float]]) -> float:
-    """Return the growth of an amount in an hour, fitted to samples (seconds, amount)."""
-    if len(samples) < 2:
-        return 0.0
-    at, size = zip(*samples, strict=True)
-    return statistics.linear_regression(at, size).slope * 3600
-
-
-@dataclass(frozen=True)
-class Rest:
-    """The scheduler's memory at a rest."""
-
-    seconds: float
-    memory: float
-    """Resident, in MB."""
-    blocks: float
-    """In use in Python's allocator, in thousands."""
-    connections: int
-    alive: dict[str, int]
-    """Objects, by kind."""
-
-    def __str__(self) -> str:
-        alive = ", ".join(f"{count} {kind}" for kind, count in self.alive.items())
-        return (
-            f"{self.memory:.1f} MB, {self.blocks:.1f} thousand blocks, {self.connections} connections; alive: {alive}"
-        )
 
 
 async def _rested(churn: Churn, scheduler: Scheduler, began: float) -> Rest:
