@@ -44,7 +44,7 @@ def _noting(expectation: Callable[..., None]) -> Callable[..., None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Note unmet expectations, and check no names: a scenario without its `When` names work that nobody submits."""
+    """Note unmet expectations. Names are not checked: without its `When`, a scenario names jobs that do not exist."""
     config.stash[RUN_FACTS] = replace(config.stash[RUN_FACTS], checks_names=False)
     for name in ("now", "eventually", "settles", "consistently"):
         setattr(Expect, name, _noting(getattr(Expect, name)))

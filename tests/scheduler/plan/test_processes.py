@@ -11,13 +11,12 @@ import psutil
 
 ROOT = Path(__file__).parents[3]
 PARENT = """
-import time
+import signal
 from scheduler.plan.processes import process_pool
 
 with process_pool(2) as pool:
-    list(pool.map(time.sleep, [1, 1]))
-    print("both run", flush=True)
-    time.sleep(600)
+    pool.map(signal.sigwait, [[signal.SIGUSR1]] * 2)
+    print("both were started", flush=True)
 """
 
 
