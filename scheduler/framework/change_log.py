@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..model.cluster import Cluster
+from ..model.job import SavedCounts
+from ..model.nodes import SavedAmounts
 from ..model.task import HOLDING, Task, TaskStatus
 from ..reasons import VictimReason
 from .work import Work
@@ -33,6 +35,10 @@ class ChangeLog:
         self._work = work
         self._on_allocation_change: list[Callable[[Task, int], None]] = []
         self.entries: list[Change] = []
+        self._amounts: SavedAmounts | None = None
+        """The amounts on nodes before the first change."""
+        self._counts: dict[str, SavedCounts] = {}
+        """The counts of each job before its first change, by key."""
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -44,6 +50,8 @@ class ChangeLog:
     def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None = None) -> None:
         """Change a task's status and node, and record how to undo it."""
         self._work.spend(CHANGE)
+        if task.job not in self._counts:
+            self._save(task.job)
         self.entries.append((task, task.status, task.node, reason))
         self._apply(task, status, node)
 
@@ -58,9 +66,29 @@ class ChangeLog:
             self._apply(task, status, node)
 
     def close(self) -> None:
-        """Restore the original state and drop the listeners."""
+        """Restore the original state and drop the listeners.
+
+        What was saved costs less than half of undoing each change.
+        """
         self._on_allocation_change.clear()
-        self.undo(0)
+        jobs, counts = self._cluster.jobs, self._counts
+        original = {task.key: (task, status, node) for task, status, node, _ in reversed(self.entries)}
+        if self._amounts is not None:
+            self._cluster.nodes.restore(self._amounts, ((task, node) for task, _, node in original.values()))
+        for key, saved in counts.items():
+            jobs[key].restore(saved)
+        for task, status, node in original.values():
+            if task.job not in counts and (job := jobs.get(task.job)) is not None:
+                job.move(task, status)
+            task.status, task.node = status, node
+        self.entries.clear()
+
+    def _save(self, key: str) -> None:
+        """Save what a first change to a task of this job changes."""
+        if self._amounts is None:
+            self._amounts = self._cluster.nodes.save()
+        if (job := self._cluster.jobs.get(key)) is not None and len(job.tasks) > 1:  # one task is undone as cheaply
+            self._counts[key] = job.save()
 
     def _apply(self, task: Task, status: TaskStatus, node: str) -> None:
         nodes, before = self._cluster.nodes, task.status

@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,6 +36,21 @@ class DisruptionMode(StrEnum):
     """Each of its pods alone, regardless of the gang."""
     GROUP = "group"
     """All of its pods together, including those above its minimum."""
+
+
+class SavedCounts(NamedTuple):
+    """The tasks of a job by status at one time, and what followed from them (`Job.save`)."""
+
+    by_status: dict[TaskStatus, dict[str, Task]]
+    allocated: Resource
+    ready: int
+    undemanding: int
+    holding: tuple[Task, ...] | None
+    pending_request: Resource | None
+    pending_change: tuple[Resource, int] | None
+    waiting_shapes: dict[bytes, Task] | None
+    kind: str | None
+    kind_of_any_priority: str | None
 
 
 class Job:
@@ -135,6 +151,27 @@ class Job:
         task.status = status
         self._leave(task, before)
         self._enter(task, status)
+
+    def save(self) -> SavedCounts:
+        """Return the tasks by status and what follows from them, for `restore`."""
+        return SavedCounts(
+            {status: dict(tasks) for status, tasks in self.by_status.items() if tasks},
+            dict(self.allocated),
+            self.ready,
+            self.undemanding,
+            self._holding,
+            self._pending_request,
+            self._pending_change,
+            self._waiting_shapes,
+            self._kind,
+            self._kind_of_any_priority,
+        )
+
+    def restore(self, saved: SavedCounts) -> None:
+        """Undo all calls of `move` since `save`; the caller sets the status of each task itself."""
+        self.by_status, self.allocated, self.ready, self.undemanding = saved[:4]
+        self._holding, self._pending_request, self._pending_change = saved[4:7]
+        self._waiting_shapes, self._kind, self._kind_of_any_priority = saved[7:]
 
     @property
     def holding(self) -> tuple[Task, ...]:

@@ -8,7 +8,8 @@ interned.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import copy
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,16 @@ class ExactSums:
     releasing: Resource
     pipelined: Resource
     large: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SavedAmounts:
+    """The amounts on all nodes at one time (`Nodes.save`)."""
+
+    idle: Amounts
+    releasing: Amounts
+    pipelined: Amounts
+    exact: dict[int, ExactSums]
 
 
 class NodeInfo:
@@ -177,10 +188,13 @@ class Nodes:
         for name in missing:
             self.dimensions[name] = len(self.dimensions)
         self._vectors.clear()
-        grow = len(self.dimensions) - self.allocatable.shape[1]
-        if grow > 0:
-            for field in ("allocatable", "idle", "releasing", "pipelined"):
-                setattr(self, field, np.asfortranarray(np.pad(getattr(self, field), ((0, 0), (0, grow)))))
+        self.allocatable, self.idle = self._widened(self.allocatable), self._widened(self.idle)
+        self.releasing, self.pipelined = self._widened(self.releasing), self._widened(self.pipelined)
+
+    def _widened(self, amounts: Amounts) -> Amounts:
+        """Return an array with a column for each dimension, zero where it had none."""
+        grow = len(self.dimensions) - amounts.shape[1]
+        return np.asfortranarray(np.pad(amounts, ((0, 0), (0, grow)))) if grow > 0 else amounts
 
     def vector(self, resource: Mapping[str, int]) -> Amounts:
         """Return `resource` as a row with one column for each dimension. Interns new dimensions."""
@@ -219,20 +233,48 @@ class Nodes:
 
     def place(self, info: NodeInfo, task: Task, status: TaskStatus) -> None:
         """Put a task onto a node, counted as `status` requires."""
-        info.tasks[task.key] = task
-        if task.has_inter_pod_constraints:
-            self.minding.setdefault(task.shape, {})[task.key] = task
+        self._enter(info, task)
         if info.row >= 0 and not self._stale:
             self._account(info.row, task, status, 1)
 
     def lift(self, info: NodeInfo, task: Task, status: TaskStatus) -> None:
         """Remove a task from a node, counted as `status` required."""
+        if self._leave(info, task) and info.row >= 0 and not self._stale:
+            self._account(info.row, task, status, -1)
+
+    def save(self) -> SavedAmounts:
+        """Return the amounts on all nodes, for `restore`."""
+        exact = {row: copy.deepcopy(sums) for row, sums in self._exact.items()}
+        return SavedAmounts(self.idle.copy("F"), self.releasing.copy("F"), self.pipelined.copy("F"), exact)
+
+    def restore(self, saved: SavedAmounts, moved: Iterable[tuple[Task, str]]) -> None:
+        """Undo all calls of `place` and `lift` since `save`.
+
+        Args:
+            saved: the amounts of that time, which no other call may restore.
+            moved: the tasks and the names of their nodes of that time.
+        """
+        for task, node in moved:
+            if task.node == node:
+                continue
+            if (info := self.by_name.get(task.node)) is not None:
+                self._leave(info, task)
+            if (info := self.by_name.get(node)) is not None:
+                self._enter(info, task)
+        self.idle, self.releasing = self._widened(saved.idle), self._widened(saved.releasing)
+        self.pipelined, self._exact = self._widened(saved.pipelined), saved.exact
+
+    def _enter(self, info: NodeInfo, task: Task) -> None:
+        info.tasks[task.key] = task
+        if task.has_inter_pod_constraints:
+            self.minding.setdefault(task.shape, {})[task.key] = task
+
+    def _leave(self, info: NodeInfo, task: Task) -> bool:
         if info.tasks.pop(task.key, None) is None:
-            return
+            return False
         if task.has_inter_pod_constraints:
             self._forget_minding(task)
-        if info.row >= 0 and not self._stale:
-            self._account(info.row, task, status, -1)
+        return True
 
     def _forget_minding(self, task: Task) -> None:
         alike = self.minding[task.shape]

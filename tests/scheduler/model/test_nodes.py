@@ -117,3 +117,36 @@ def test_the_arrays_hold_the_exact_sums_as_far_as_they_can(given_: list[tuple[in
             cluster.nodes.lift(info, *there.pop(0))
         found = tuple(row_of(cluster, amounts) for amounts in ("idle", "releasing", "pipelined"))
         assert found == taken(there, info.allocatable)
+
+
+@given(st.lists(TASK, max_size=6), st.lists(TASK, max_size=6))
+def test_restored_amounts_are_those_that_were_saved(
+    given_: list[tuple[int, int, TaskStatus, bool]], changes: list[tuple[int, int, TaskStatus, bool]]
+) -> None:
+    cluster = Cluster()
+    info, other = cluster.nodes.put(node()), cluster.nodes.put(node("n2"))
+    cluster.nodes.refresh()
+    there: list[tuple[Task, TaskStatus]] = []
+    for number, (cpu, memory, status, _) in enumerate(given_):
+        task = Task(pod(f"p{number}", f"{cpu}m", memory=str(memory)), "")
+        cluster.nodes.place(info, task, status)
+        there.append((task, status))
+    saved, moved = cluster.nodes.save(), dict[str, tuple[Task, str]]()
+    for number, (cpu, memory, status, leaves) in enumerate(changes):
+        if leaves and number < len(there):
+            task, before = there[number]
+            cluster.nodes.lift(info, task, before)
+            cluster.nodes.place(other, task, status)
+            task.node, moved[task.key] = "n2", (task, "n1")
+        else:
+            task = Task(pod(f"new-{number}", f"{cpu}m", memory=str(memory)), "")
+            cluster.nodes.place(info, task, status)
+            moved[task.key] = (task, "")
+    cluster.nodes.restore(saved, moved.values())
+    found = tuple(row_of(cluster, amounts) for amounts in ("idle", "releasing", "pipelined"))
+    assert found == taken(there, info.allocatable)
+    assert info.tasks.keys() == {task.key for task, _ in there}
+    assert not other.tasks
+    for task, status in there:  # whether a row counts exactly is restored too
+        cluster.nodes.lift(info, task, status)
+    assert row_of(cluster, "idle") == info.allocatable

@@ -21,10 +21,15 @@ def snapshot(cluster: Cluster) -> dict[str, Any]:
     return {
         "tasks": {key: (task.status, task.node, task.nominated) for key, task in sorted(cluster.tasks.items())},
         "jobs": {
-            key: (dict(job.allocated), {s: sorted(t) for s, t in sorted(job.by_status.items()) if t})
+            key: (
+                dict(job.allocated),
+                {s: sorted(t) for s, t in sorted(job.by_status.items()) if t},
+                (job.ready, job.undemanding, [task.key for task in job.holding]),
+            )
             for key, job in sorted(cluster.jobs.items())
         },
         "on nodes": {name: sorted(info.tasks) for name, info in sorted(nodes.by_name.items())},
+        "minding": {shape: sorted(tasks) for shape, tasks in nodes.minding.items()},
         "amounts": [
             {name: array[:, column].tolist() for name, column in sorted(nodes.dimensions.items())}
             for array in (nodes.idle, nodes.used, nodes.releasing, nodes.pipelined)
