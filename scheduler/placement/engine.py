@@ -20,7 +20,7 @@ from ..reasons import NodeRule, NodeUnfit, NoNode, Unsupported
 from ..topology.domains import Domain
 from . import unsupported
 from .explain import no_node, unfit
-from .free_capacity import ALL, amounts, times, within, without
+from .free_capacity import ALL, amounts, least, times, within, without
 from .pod_index import PodIndex, Spend
 from .ranking import NOWHERE, Ranking
 
@@ -138,7 +138,7 @@ class Placement:
     def room(self, task: Task, *, future: bool = False) -> Mask:
         """Return the nodes with enough room for the task."""
         available, _ = amounts(self._nodes, ALL, future=future)
-        return within(self._nodes.needed(task), available)
+        return within(least(self._nodes.needed(task)), available)
 
     def admits(self, task: Task, node: NodeInfo, *, future: bool = False) -> bool:
         """Whether the task may run on this node; room is not checked."""

@@ -53,7 +53,12 @@ def times(nodes: Nodes, task: Task, available: Amounts) -> Rows:
     return times
 
 
-def within(needed: Amounts, available: Amounts) -> Mask:
-    """Return the rows of `available` with at least `needed` in every requested dimension."""
-    mask: Mask = np.logical_and.reduce(available >= np.where(needed > 0, needed, LEAST), axis=1)
+def least(needed: Amounts) -> Amounts:
+    """Return the least room that suffices in each dimension; any room, also less than none, where none is needed."""
+    return np.where(needed > 0, needed, LEAST)
+
+
+def within(least: Amounts, available: Amounts) -> Mask:
+    """Return the rows of `available` with at least `least` in each dimension."""
+    mask: Mask = np.logical_and.reduce(available >= least, axis=1)
     return mask

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..model.nodes import Amounts, Mask, Nodes, Rows, Vector
 from ..model.task import Task
-from .free_capacity import amounts, times, within
+from .free_capacity import amounts, least, times, within
 
 NOWHERE = -np.inf
 
@@ -35,9 +35,9 @@ class Ranking:
 
     def __init__(self, placement: Scores, nodes: Nodes, task: Task, *, future: bool) -> None:
         self._placement, self._nodes, self._task, self._future = placement, nodes, task, future
-        self._needed, self._held = nodes.needed(task), nodes.held(task)
-        self._rows = np.flatnonzero(placement.static(task))
-        self._is_feasible = placement.static(task)
+        self._least, self._held = least(nodes.needed(task)), nodes.held(task)
+        self._is_feasible, self._static = placement.static(task), placement.static_score(task)
+        self._rows = np.flatnonzero(self._is_feasible)
         self.value = np.full(len(nodes.rows), NOWHERE)
         self._takers: int | None = None
         self._seen = len(nodes.touched)
@@ -100,17 +100,15 @@ class Ranking:
         fits = np.minimum(times(nodes, self._task, available), count)
         steps = np.arange(1, int(fits.max()) + 1)
         used = used_now[:, None, :] + steps[None, :, None] * held
-        values = self._placement.static_score(self._task)[rows][:, None] + self._placement.usage_score(
+        values = self._static[rows][:, None] + self._placement.usage_score(
             self._task, used, nodes.allocatable[rows][:, None, :]
         )
         values[steps[None, :] > fits[:, None]] = NOWHERE
         return values
 
     def _evaluate(self, rows: Rows | slice) -> None:
-        nodes, placement = self._nodes, self._placement
+        nodes = self._nodes
         available, used = amounts(nodes, rows, future=self._future)
-        score = placement.static_score(self._task)[rows] + placement.usage_score(
-            self._task, used + self._held, nodes.allocatable[rows]
-        )
-        self.value[rows] = np.where(within(self._needed, available), score, NOWHERE)
+        usage = self._placement.usage_score(self._task, used + self._held, nodes.allocatable[rows])
+        self.value[rows] = np.where(within(self._least, available), self._static[rows] + usage, NOWHERE)
         self._takers = None
