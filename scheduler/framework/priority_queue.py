@@ -14,11 +14,23 @@ T = TypeVar("T")
 
 
 class LazyPriorityQueue(Generic[T]):
-    """A heap of subjects with keys that may grow. No two subjects may have equal keys."""
+    """A heap of subjects with keys that may grow. No two subjects may have equal keys.
 
-    def __init__(self, key: Callable[[T], tuple[Any, ...]], subjects: Iterable[T] = ()) -> None:
+    `keys` are those of `subjects`, for callers that compute the keys of many subjects at once.
+    """
+
+    def __init__(
+        self,
+        key: Callable[[T], tuple[Any, ...]],
+        subjects: Iterable[T] = (),
+        keys: Iterable[tuple[Any, ...]] | None = None,
+    ) -> None:
         self._key = key
-        self._heap = [(key(subject), subject) for subject in subjects]
+        self._heap = (
+            list(zip(keys, subjects, strict=True))
+            if keys is not None
+            else [(key(subject), subject) for subject in subjects]
+        )
         heapq.heapify(self._heap)
 
     def __len__(self) -> int:

@@ -88,7 +88,8 @@ class ServingOrder:
         """Return the jobs of a queue in the policy's order; after a cut cycle, those of its namespaces in turns."""
         if self._session.backlog.takes_turns:
             return _NamespacesOfQueue(self._session, queue, jobs)
-        return LazyPriorityQueue(self._session.hooks.job_key, jobs)
+        hooks, some = self._session.hooks, list(jobs)
+        return LazyPriorityQueue(hooks.job_key, some, hooks.job_keys(some) if len(some) > 1 else None)
 
 
 def _least_in_vain(session: Session) -> Callable[[Queue], tuple[Any, ...]]:
