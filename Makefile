@@ -23,8 +23,9 @@ DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_
 # What is run with the scheduler as deploy/ has it: its image, its rights, two replicas.
 IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.feature features/kubeflow
 ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
-PROPERTIES := tests/scheduler/backlog/test_lines.py tests/scheduler/preemption/test_across_cycles.py \
-        tests/scheduler/preemption/test_changing_clusters.py tests/scheduler/simulation/test_rest.py
+PROPERTIES := tests/scheduler/backlog/test_lines.py tests/scheduler/backlog/test_quotas.py \
+        tests/scheduler/preemption/test_across_cycles.py tests/scheduler/preemption/test_changing_clusters.py \
+        tests/scheduler/simulation/test_rest.py
 # What .ci/run adds to run again only what failed.
 ONLY ?=
 # What `make features` and `make features-simulated` judged.

@@ -63,6 +63,13 @@ class QuotaBound:
             if limit.allocated - limit.amount > tasks * max(self._amount(unit.tasks, limit.dimension) for unit in some)
         )
 
+    def freed_by(self, unit: Unit) -> float:
+        """Return the part of what the task lacks that the unit frees, summed over the limits."""
+        lacking = (
+            (limit.dimension, limit.allocated + limit.requested - limit.amount) for limit in self._limits.values()
+        )
+        return sum(min(self._amount(unit.tasks, dimension) / max(amount, 1), 1.0) for dimension, amount in lacking)
+
     def keeps(self, victims: Sequence[Victim], placed: Sequence[Task]) -> bool:
         """Whether a request's victims are in proportion to its placed tasks."""
         related = [victim for victim in victims if self._session.jobs[victim.option.job].queue in self.related]

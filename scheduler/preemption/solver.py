@@ -9,7 +9,7 @@ All changes are one statement, which the caller commits only if the job can star
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..model.nodes import NodeInfo
@@ -338,11 +338,25 @@ class Solver:
         if not self._quota_bound.permits(verdict.unit for verdict in verdicts):
             return False
         self.reprieve.by_quota = True
-        for option, verdict in sorted(offers.values(), key=_thrifty_rank):
+        cheapest = sorted(offers.values(), key=_thrifty_rank)
+        return self._evict_until_allocatable(task, cheapest) or self._evict_until_allocatable(
+            task, sorted(cheapest, key=lambda offer: -self._quota_bound.freed_by(offer[1].unit))
+        )
+
+    def _evict_until_allocatable(self, task: Task, offers: Iterable[tuple[VictimOption, EligibleUnit]]) -> bool:
+        """Evict in order until the task fits the limits. If it never does, nothing changes.
+
+        A small victim may protect a large one: its gang keeps its minimum then.
+        """
+        savepoint, before = self.statement.savepoint(), len(self.victims)
+        for option, verdict in offers:
             if self._allocatable(task):
                 break
             self._evict(task, verdict, option)
-        return self._allocatable(task)
+        if self._allocatable(task):
+            return True
+        self._rollback(savepoint, before)
+        return False
 
 
 def _thrifty_rank(offer: tuple[VictimOption, EligibleUnit]) -> tuple[Any, ...]:

@@ -171,6 +171,7 @@ def test_an_eviction_wakes_no_job_that_has_no_room_in_its_share_or_is_not_admitt
 @example(seed=2759450097, victims="leave")  # a claim that is lost makes room in a deserved share
 @example(seed=47811, victims="return after 2")  # after a bind, drf serves another job before the one with the claim
 @example(seed=4199464852, victims="return after 2")  # a job that is passed over loses pods, and its phase changes
+@example(seed=23207, victims="return")  # a pod that alone frees enough quota is protected once a smaller one is evicted
 @example(seed=452, victims="return")  # capacity that a job waits for goes to another one, and leaves some for a third
 @given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
 def test_waiting_for_room_in_a_quota_changes_no_decision(seed: int, victims: str) -> None:
