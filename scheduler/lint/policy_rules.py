@@ -50,13 +50,13 @@ def _admission(document: Document) -> Found:
     """Report an admission check that blocks jobs which could evict others, or that no action calls."""
     policy = document.policy
     if policy.plugin("resourcequota") is not None and "enqueue" not in policy.actions:
-        text = "resourcequota is asked by the action enqueue only, which the policy does not run"
+        text = "only the action enqueue checks resourcequota, and the policy does not run it"
         yield document.places["resourcequota"], text, "add enqueue, or remove resourcequota"
     overcommit = policy.plugin("overcommit")
     if overcommit is None or not overcommit.enabled("enableJobEnqueued"):
         return
     if "enqueue" not in policy.actions:
-        text = "overcommit is asked by the action enqueue only, which the policy does not run"
+        text = "only the action enqueue checks overcommit, and the policy does not run it"
         yield document.places["overcommit"], text, "add enqueue, or remove overcommit"
         return
     for action in evicting(policy):
@@ -154,7 +154,7 @@ def _shared_cards(document: Document) -> Found:
         return
     place, given = document.places["deviceshare"], option.arguments
     if not any(given.get(f"deviceshare.{name}Enable") for name in ("GPUSharing", "GPUNumber", "VGPU")):
-        text = "deviceshare gives no cards: it has to be told what the cluster's device plugin offers"
+        text = "deviceshare offers no cards until an argument names what the cluster's device plugin provides"
         yield place, text, "set one of GPUSharingEnable, GPUNumberEnable and VGPUEnable to true"
     if given.get("deviceshare.ScheduleWeight") and "deviceshare.SchedulePolicy" not in given:
         field = f"{place}.arguments.deviceshare.ScheduleWeight"
@@ -217,8 +217,8 @@ def _first_replica(document: Document) -> Found:
     policy = document.policy
     gang = policy.plugin("gang")
     if gang is not None and evicting(policy) and gang.enabled("enableJobStarving"):
-        text = "only up to minMember: of a Deployment, whose PodGroup has 1, the first replica alone causes evictions"
-        remedy = "set enableJobStarving: false on gang, with priority in the policy, if all replicas should"
+        text = "jobs evict only up to minMember: of a Deployment, whose PodGroup has 1, only the first replica evicts"
+        remedy = "to let all replicas evict, set enableJobStarving: false on gang and keep priority in the policy"
         yield document.places["gang"], text, remedy
 
 

@@ -74,9 +74,9 @@ def _deserved(manifest: Manifest) -> Found:
     for name, queue in manifest.queues.items():
         if name != ROOT and name not in parents and resources.is_empty(queue.deserved) and not queue.guarantee:
             text = "deserves nothing: all its pods can be reclaimed at any time, and it reclaims none"
-            yield name, "spec.deserved", text, "set deserved, unless the queue should keep nothing"
+            yield name, "spec.deserved", text, "set deserved, unless the queue may lose all of its pods"
         elif name not in parents and queue.deserved and not queue.deserved.keys() & {resources.CPU, resources.MEMORY}:
-            text = "names neither cpu nor memory: its pods that ask for those alone can be reclaimed at any time"
+            text = "names neither cpu nor memory: its pods that request only these can be reclaimed at any time"
             yield name, "spec.deserved", text, "add cpu and memory"
 
 
@@ -91,7 +91,7 @@ def _all_kept(manifest: Manifest) -> Found:
     names = [name for name in manifest.queues if name != ROOT]
     if names and not any(manifest.queues[name].reclaimable for name in names):
         text = "no queue here is reclaimable: the policy's reclaim never finds a victim"
-        yield names[-1], "spec.reclaimable", text, "leave it true for those that may lend, or remove reclaim"
+        yield names[-1], "spec.reclaimable", text, "leave it true for queues that may lend, or remove reclaim"
 
 
 def _weights(manifest: Manifest) -> Found:
@@ -122,9 +122,9 @@ def _groups(manifest: Manifest) -> Found:
     for name, queue in manifest.queues.items():
         rules = GroupRules(queue, queue.object.spec.affinity)
         if rules.problem:
-            yield name, "spec.affinity", f"{rules.problem}: nothing of it is scheduled", "correct it"
+            yield name, "spec.affinity", f"no job of the queue is scheduled: {rules.problem}", "correct it"
         for group in sorted(rules.avoided & rules.excluded):
-            text = f"node group {group} is excluded and merely avoided: it is excluded"
+            text = f"node group {group} is both excluded and avoided: it counts as excluded"
             yield name, "spec.affinity.nodeGroupAntiAffinity", text, "remove it from one list"
         named = {*rules.required, *rules.preferred}
         for group in sorted(rules.avoided - rules.excluded - named) if named else ():
@@ -135,7 +135,7 @@ def _groups(manifest: Manifest) -> Found:
 def _groups_unread(manifest: Manifest) -> Found:
     for name, queue in manifest.queues.items():
         if queue.object.spec.affinity is not None:
-            text = "needs the plugin nodegroup, which the policy does not name: nothing of the queue is scheduled"
+            text = "needs the plugin nodegroup, which the policy does not name: no job of the queue is scheduled"
             yield name, "spec.affinity", text, "add nodegroup, or remove the field"
 
 
@@ -152,15 +152,16 @@ def _tree(manifest: Manifest) -> Found:
         if name == ROOT:
             continue
         if queue.parent not in ("", ROOT) and queue.parent not in queues:
-            text = f"there is no queue {queue.parent} here: until it exists nothing of {name} is scheduled"
+            text = f"queue {queue.parent} does not exist: until it does, no job of {name} is scheduled"
             yield name, "spec.parent", text, "create it, or correct the name"
         if _is_own_ancestor(queue, queues):
-            yield name, "spec.parent", "it is its own ancestor: nothing of it is scheduled", "break the circle"
+            text = "the queue is its own ancestor: none of its jobs is scheduled"
+            yield name, "spec.parent", text, "break the circle"
         if queue.parent == DEFAULT:
-            text = "default then takes no new jobs, and those that name no queue run there"
-            yield name, "spec.parent", text, "name another parent, or see that every job names its queue"
+            text = "default takes no new jobs once it has a child, and jobs that name no queue go to default"
+            yield name, "spec.parent", text, "name another parent, or name a queue in every job"
         elif queue.parent != ROOT and (busy := manifest.podgroups.get(queue.parent)):
-            text = f"{queue.parent} holds {busy} PodGroups: with a child it drains, and takes no new jobs"
+            text = f"{queue.parent} holds {busy} PodGroups: with a child, it finishes them and takes no new jobs"
             yield name, "spec.parent", text, "submit to its children from now on"
         parent = queues.get(queue.parent or ROOT)
         for dimension, amount in queue.capability.items() if parent else ():
@@ -213,7 +214,7 @@ def _too_much(
                     f"{names}: {_show(dimension, amount)} of {field} together, {whose} "
                     f"{_show(dimension, limit.get(dimension, 0))}"
                 )
-                yield last, f"spec.{field}", text, "keep the sum at or below that, or nobody can get all of it"
+                yield last, f"spec.{field}", text, "keep the sum at or below that: only then all queues can get theirs"
 
 
 def _show(dimension: str, amount: int) -> str:

@@ -50,5 +50,5 @@ def tiers(document: Document) -> Found:
             yield document.places["gang"], text, remedy
         for name in below:
             if UNIT_HOOKS[action] not in PLUGINS[name].hooks:
-                text = f"{action}: tier {first + 1} ({', '.join(above)}) decides, and {name} is not asked"
+                text = f"{action}: tier {first + 1} ({', '.join(above)}) decides, and the vote of {name} is ignored"
                 yield document.places[name], text, f"put {name} into tier {first + 1}"
