@@ -36,7 +36,7 @@ class QueueClosed(msgspec.Struct, frozen=True, tag="queue-closed"):
 
 
 class QueueBroken(msgspec.Struct, frozen=True, tag="queue-broken"):
-    """The queue's place in the tree, or its numbers, make no sense; nothing of it is scheduled until that is mended."""
+    """The place of the queue in the tree, or its amounts, are invalid; until that is corrected, no job runs."""
 
     queue: str
     problem: str
