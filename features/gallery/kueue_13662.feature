@@ -1,5 +1,5 @@
 @extended @kueue-issue-13662
-Feature: Kueue 13662: what is evicted first comes back before the last is gone
+Feature: Kueue 13662: a pod evicted first returns before the last victim has left
   https://github.com/kubernetes-sigs/kueue/issues/13662, repaired in v0.19.2 behind the gate
   PrioritizePreemptorWorkloads. A claim needs the room of two jobs. The first of them stops at once, is admitted again
   while the second still stops, and is evicted again: the claim never runs.

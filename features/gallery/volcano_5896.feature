@@ -4,7 +4,7 @@ Feature: Volcano 5896: a queue within its deserved share loses pods
   documentation shows, conformance is in a tier above capacity. conformance permits almost every victim, and capacity,
   which protects deserved shares, has no vote any more.
 
-  Scenario: Each of two queues gives back what it has too much
+  Scenario: Each of two queues gives back its surplus
     # The requests for memory keep the pods of each queue on a node of their own.
     Given the policy "capacity"
     And these nodes:
