@@ -23,6 +23,7 @@ from benchmarks import clusters, core_reclaim, core_topology, core_waste
 from benchmarks.figure import Figure
 from scheduler.backlog.backlog import backlog_of
 from scheduler.decide import decide
+from scheduler.live.memory import collect_rarely
 from scheduler.live.pace import Pace
 from scheduler.model.cluster import Cluster
 from scheduler.policy.loader import DEFAULT_TEXT, load_policy
@@ -196,7 +197,7 @@ def main(only: str = "") -> int:
     ]
     tasks += [(measurement, 0) for name, measurement in OTHERS.items() if only in name]
     for measurement, number in tasks:
-        with context.Pool(1) as pool:
+        with context.Pool(1, collect_rarely) as pool:  # garbage is collected as in the live scheduler
             figures = pool.apply(measurement, (number,))
         for figure in figures:
             print(figure.line, flush=True)

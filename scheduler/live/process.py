@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
 
 from .app import App
-from .memory import keep_tls_buffers_small, keep_trimmed, keep_whole
+from .memory import collect_rarely, keep_tls_buffers_small, keep_trimmed, keep_whole
 from .options import Options
 from .policy_file import PolicyFile
 from .server import Endpoint, Server
 
-_COLLECT = (20_000, 20, 10)
-"""Few of our objects are in reference cycles. With the default of 700 in the young generation, the collector would scan
-all objects several times in a burst of binds. A closed connection is in a cycle of asyncio's, 1.5 KB, until the oldest
-generation is collected: by the third number after 4 million new objects, if a quarter of all are new.
-"""
 _SWITCH = 0.0005
 """Seconds that the deciding thread may delay the event loop after each system call. With Python's 5 ms, the writes of a
 large reclaim would stall while the next cycle decides.
@@ -53,7 +47,7 @@ async def serve(options: Options) -> int:
 
 
 def _set_up() -> None:
-    gc.set_threshold(*_COLLECT)
+    collect_rarely()
     sys.setswitchinterval(_SWITCH)
     keep_whole()
     keep_tls_buffers_small()
