@@ -182,9 +182,9 @@ class Outranked(msgspec.Struct, frozen=True, tag="outranked"):
 
 
 class NodeUnfit(msgspec.Struct, frozen=True, tag="node-unfit"):
-    """The node that room was freed on for a task takes it no longer.
+    """A task does not fit any more onto the node on which room was freed for it.
 
-    `rule` and `detail` as of a `NodeRule`; without a rule the node does not exist.
+    `rule` and `detail` mean the same as in a `NodeRule`; without a rule the node does not exist.
     """
 
     node: str
