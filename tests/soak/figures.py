@@ -1,33 +1,62 @@
-"""Figures of an hour of churn: how gangs start, and the scheduler's memory while it rests."""
+"""Figures of an hour of churn: how gangs start, and how the memory of the resting scheduler grows."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Start:
-    """The start of a gang: seconds from the request for its PodGroup until its pods had nodes, and until they existed.
+    """The start of a gang, in seconds from the request for its PodGroup.
 
     `beside` counts the hostile objects of that time by kind.
     """
 
-    bound: float
-    created: float
     name: str
+    created: float
+    """When the API server had created all of its pods: hostile objects delay the API server too."""
+    bound: float
+    """When all of its pods had nodes."""
     beside: str
 
+    @property
+    def waited(self) -> float:
+        """The time for which the pods existed without nodes."""
+        return self.bound - self.created
+
     def __str__(self) -> str:
-        return f"{self.bound:.2f} s ({self.name}; its pods existed after {self.created:.2f} s; beside {self.beside})"
+        return (
+            f"{self.waited:.2f} s ({self.name}; {self.bound:.2f} s from the request for its PodGroup; "
+            f"beside {self.beside})"
+        )
 
 
-def slope(samples: list[tuple[float, float]]) -> float:
-    """Return the growth of an amount in an hour, fitted to samples (seconds, amount)."""
-    if len(samples) < 2:
-        return 0.0
+@dataclass(frozen=True)
+class Growth:
+    """The growth of an amount in an hour, fitted to samples."""
+
+    fitted: float
+    certain: float
+    """The growth that is exceeded with a probability of 95 %: single samples scatter."""
+
+    def __str__(self) -> str:
+        return f"{self.fitted:+.1f} (with 95 % certainty at least {self.certain:+.1f})"
+
+
+T95 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86)
+"""Quantiles of Student's t distribution for one to eight degrees of freedom."""
+
+
+def growth(samples: list[tuple[float, float]]) -> Growth:
+    """Fit a line to three to ten samples (seconds, amount)."""
     at, size = zip(*samples, strict=True)
-    return statistics.linear_regression(at, size).slope * 3600
+    slope, start = statistics.linear_regression(at, size)
+    freedom = len(samples) - 2
+    scatter = sum((amount - start - slope * time) ** 2 for time, amount in samples) / freedom
+    spread = sum((time - statistics.fmean(at)) ** 2 for time in at)
+    return Growth(slope * 3600, (slope - T95[freedom - 1] * math.sqrt(scatter / spread)) * 3600)
 
 
 @dataclass(frozen=True)
