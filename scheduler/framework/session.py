@@ -98,7 +98,7 @@ class Session:
         self.changes = ChangeLog(cluster, self.work)
         self.hooks, self.plugins, self._queue_plugin = opened.hooks, opened.by_name, opened.queue_plugin
         self._orders_by_job_alone = opened.orders_by_job_alone
-        self.placement = Placement(cluster, self.hooks, self.work.spend)
+        self.placement = Placement(cluster, self.hooks, self.work.spend, self.work.for_others)
         self.nominations = Nominations(self)
         self._own: dict[object, object] = {}
         for name, plugin in self.plugins.items():

@@ -28,7 +28,7 @@ UNLIMITED = Budget()
 
 
 class CapReached(Exception):  # noqa: N818 - no error of anybody's: a job is taken back and tried last
-    """A job has used the maximum of a single job. `field` is the field of its pods that was being read, if any."""
+    """A job has used the maximum of a single job. `field` says what was being read: a field of its pods, if any."""
 
     def __init__(self, field: str = "") -> None:
         super().__init__(field)
@@ -47,6 +47,7 @@ class Work:
         self.cut: list[str] = []
         self._cap = 0
         self._field = ""
+        self._spent_for_others = 0
         self._limit = 0
         self._has_begun = False
 
@@ -64,6 +65,27 @@ class Work:
             self._cap = 0
             raise CapReached(self._field)
         self.spent += steps
+
+    @contextmanager
+    def for_others(self, field: str) -> Iterator[None]:
+        """Count the steps within for an allowance of their own, which is as large as that of the job.
+
+        Pods of other jobs cause these steps: they must not use up what the job itself may cost.
+
+        Raises:
+            CapReached: the allowance is used up. The error names `field`, which is no field of the job.
+        """
+        cap, own, before = self._cap, self._field, self.spent
+        if cap:
+            self._cap = before + self.budget.job - self._spent_for_others
+        try:
+            yield
+        except CapReached as reached:
+            raise CapReached(field) from reached
+        self._field = own
+        if cap:
+            self._spent_for_others += self.spent - before
+            self._cap = cap + self.spent - before
 
     @contextmanager
     def action(self, name: str, left: int) -> Iterator[None]:
@@ -93,6 +115,7 @@ class Work:
         """Count the cost of an attempt, and limit the steps until `end_attempt` to the maximum of one job."""
         self.spent += steps
         self._field = ""
+        self._spent_for_others = 0
         self._cap = self.spent + self.budget.job if self.budget.job else 0
 
     def end_attempt(self) -> None:

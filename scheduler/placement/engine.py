@@ -7,7 +7,7 @@ for a task with inter-pod constraints it holds for one placement only.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from ..topology.domains import Domain
 from . import unsupported
 from .explain import no_node, unfit
 from .free_capacity import ALL, amounts, least, times, within, without
+from .pod_affinity import ForOthers, PodAffinities
 from .pod_index import PodIndex, Spend
 from .ranking import NOWHERE, Ranking
 
@@ -34,6 +35,11 @@ def _for_free(_steps: int, _field: str = "") -> None:
     """Count nothing."""
 
 
+def _without_limit(_field: str) -> AbstractContextManager[None]:
+    """Limit nothing."""
+    return nullcontext()
+
+
 class Placement:
     """Feasibility, room and scores of tasks on the nodes of one cycle.
 
@@ -41,12 +47,15 @@ class Placement:
     without it, for the present. `pods` is the index of the pods on nodes for selectors.
     """
 
-    def __init__(self, cluster: Cluster, hooks: Hooks, spend: Spend = _for_free) -> None:
+    def __init__(
+        self, cluster: Cluster, hooks: Hooks, spend: Spend = _for_free, for_others: ForOthers = _without_limit
+    ) -> None:
         self._cluster = cluster
         self._nodes = cluster.nodes
         self._hooks = hooks
         self.spend = spend
         self.pods = PodIndex(cluster, spend)
+        self.affinities = PodAffinities(cluster, self.pods, for_others)
         self._static: dict[Hashable, Mask] = {}
         self._static_score: dict[Hashable, Vector] = {}
         self._large_enough: dict[tuple[Hashable, bool], bool] = {}

@@ -9,6 +9,7 @@ excludes the pod.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -28,6 +29,10 @@ HARD_WEIGHT = 1
 `hardPodAffinityWeight`).
 """
 AFFINITY = "spec.affinity"
+ForOthers = Callable[[str], AbstractContextManager[None]]
+"""Count the steps that pods of other jobs cause (`Work.for_others`)."""
+OTHERS = "the affinity terms of pods on nodes"
+"""What a job names that such terms of other pods alone make too costly."""
 TOO_MUCH = 1 << 40
 """More steps than any job may cost."""
 FEW = 8
@@ -63,8 +68,9 @@ NOTHING = _EffectsOnTask()
 class PodAffinities:
     """Match the terms of pending tasks and of pods on nodes with each other; for one cycle."""
 
-    def __init__(self, cluster: Cluster, pods: PodIndex) -> None:
+    def __init__(self, cluster: Cluster, pods: PodIndex, for_others: ForOthers) -> None:
         self._cluster = cluster
+        self._for_others = for_others
         self._nodes = cluster.nodes
         self._pods = pods
         self._on_task: dict[int, _EffectsOnTask] = {}
@@ -144,8 +150,15 @@ class PodAffinities:
         return mask
 
     def _apart(self, task: Task, *, future: bool) -> Mask | None:
-        mask: Mask | None = None
-        for key, counts in (*self._excluded_by_task(task).items(), *self._excluding_task(task).items()):
+        mask = self._without(self._excluded_by_task(task), None, future=future)
+        if excluding := self._excluding_task(task):
+            with self._for_others(OTHERS):
+                mask = self._without(excluding, mask, future=future)
+        return mask
+
+    def _without(self, found: dict[str, ClassCounts], mask: Mask | None, *, future: bool) -> Mask | None:
+        """Return the nodes of `mask` whose domains have none of these pods."""
+        for key, counts in found.items():
             self._pods.spend(30, AFFINITY)
             free: Mask = per_domain(domains_of(self._nodes, key), counts.possible(future=future)) == 0
             mask = free if mask is None else mask & free
@@ -224,12 +237,15 @@ class PodAffinities:
             return NOTHING
         number = self._pods.number(task)
         effects = self._on_task.setdefault(number, _EffectsOnTask())
-        for holder in self._pods.holders[effects.evaluated :]:
-            self._evaluations[holder] = self._evaluations.get(holder, 0) + 1
-            if self._evaluations[holder] > FEW:
-                self._add_from_masks(effects, holder, number)
-            else:
-                self._add_one(effects, holder, task)
+        if effects.evaluated == len(self._pods.holders):
+            return effects
+        with self._for_others(OTHERS):
+            for holder in self._pods.holders[effects.evaluated :]:
+                self._evaluations[holder] = self._evaluations.get(holder, 0) + 1
+                if self._evaluations[holder] > FEW:
+                    self._add_from_masks(effects, holder, number)
+                else:
+                    self._add_one(effects, holder, task)
         effects.evaluated = len(self._pods.holders)
         return effects
 

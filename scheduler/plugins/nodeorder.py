@@ -19,7 +19,6 @@ from ..model.nodes import Amounts, Mask, Nodes, Vector
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
 from ..placement.node_index import NODE_AFFINITY, TOLERATIONS, VALUES_A_STEP, NodeIndex, Tolerations, steps_of_term
-from ..placement.pod_affinity import PodAffinities
 from ..placement.pod_index import Spend
 from ..placement.spread import Spread
 from ..policy.hooks import PodScore, Score, UsageScore
@@ -65,8 +64,8 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
 
     def open(self, session: Session) -> None:
         self._nodes, self._spend = session.nodes, session.work.spend
-        pods = session.placement.pods
-        self._affinities, self._spread = PodAffinities(session.cluster, pods), Spread(session.nodes, pods)
+        self._affinities = session.placement.affinities
+        self._spread = Spread(session.nodes, session.placement.pods)
 
     # --------------------------------------------------------------------------------------------------- what is used
 

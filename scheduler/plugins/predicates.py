@@ -27,7 +27,6 @@ from ..placement.node_index import (
     mask_of,
     steps_of,
 )
-from ..placement.pod_affinity import PodAffinities
 from ..placement.ports import HostPorts
 from ..placement.spread import Spread
 from ..placement.volumes import outside_affinity, outside_zone, volumes_of
@@ -84,7 +83,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         self._spend = session.work.spend
         self._ports = HostPorts(session.nodes, self._spend)
         self._read: dict[bytes, Tolerations] = {}
-        self._affinities = PodAffinities(session.cluster, session.placement.pods)
+        self._affinities = session.placement.affinities
         self._spread = Spread(session.nodes, session.placement.pods)
         self._attachments = AttachLimits(session.cluster, self._spend)
 

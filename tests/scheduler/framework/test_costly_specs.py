@@ -273,6 +273,20 @@ def test_the_terms_of_pods_on_nodes_cost_the_pods_of_others_no_more_than_a_bound
     assert refused == ({} if pods * 100 < 500 else {"t/more": [TooCostly("allocate", "spec.affinity")]})
 
 
+def test_the_terms_of_pods_on_nodes_do_not_use_up_what_a_job_without_terms_may_cost() -> None:
+    world = with_terms_on_nodes(40, 100)
+    world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "3 x 1 cpu", "phase": "Inqueue"}]})
+    steps = decide(world.cluster, world.policy, world.now).steps
+    assert steps > 8_000, "each of 4,000 terms is matched with the job"
+    world.cluster.last_cycle = None
+    decisions = decide(world.cluster, world.policy, world.now, budget=Budget(cycle=steps, job=steps - 500))
+    assert [bind.job for bind in decisions.binds] == ["t/good"] * 3
+    world.cluster.last_cycle = None
+    decisions = decide(world.cluster, world.policy, world.now, budget=Budget(cycle=steps, job=steps // 2))
+    why = TooCostly("allocate", "the affinity terms of pods on nodes")
+    assert list(decisions.refusals["t/good"].items) == [why]
+
+
 @pytest.mark.parametrize("field", [_anti_affinity, _spread], ids=["anti-affinity", "spread"])
 def test_labels_of_pods_on_nodes_cost_the_pods_of_others_nothing(field: Callable[[int], dict[str, Any]]) -> None:
     def lines_with(labels: int) -> int:

@@ -124,7 +124,7 @@ def test_what_pods_say_of_one_class_is_what_they_say_of_it_among_all(
             {"name": f"w{i}", "tasks": "1 x 1 cpu", "pod": {"metadata": {"labels": of}}} for i, of in enumerate(labels)
         ]
         session = session_of([*holders, *waiting])
-        affinities = PodAffinities(session.cluster, session.placement.pods)
+        affinities = PodAffinities(session.cluster, session.placement.pods, session.work.for_others)
         with mock.patch("scheduler.placement.pod_affinity.FEW", few):
             effects = [affinities._effects_on(session.cluster.tasks[f"t/w{i}-0"]) for i in range(len(labels))]
         answers.append([(effect.unwanted, effect.liked) for effect in effects])
