@@ -1,7 +1,8 @@
 """A priority queue for subjects whose keys grow while they wait.
 
-A key is read again when its subject is taken. An order that changes while capacity is allocated (a queue's share) is
-therefore followed exactly, as long as keys only grow, which allocation guarantees.
+A key is read again when its subject is taken, unless nothing has changed since all keys were read. An order that
+changes while capacity is allocated (a queue's share) is therefore followed exactly, as long as keys only grow, which
+allocation guarantees.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ T = TypeVar("T")
 class LazyPriorityQueue(Generic[T]):
     """A heap of subjects with keys that may grow. No two subjects may have equal keys.
 
-    `keys` are those of `subjects`, for callers that compute the keys of many subjects at once.
+    Args:
+        key: returns the key of a subject.
+        subjects: the first subjects.
+        keys: the keys of `subjects`, for callers that compute many keys at once.
+        version: returns a number that differs whenever keys may have changed. Without it, they may at any time.
     """
 
     def __init__(
@@ -24,8 +29,10 @@ class LazyPriorityQueue(Generic[T]):
         key: Callable[[T], tuple[Any, ...]],
         subjects: Iterable[T] = (),
         keys: Iterable[tuple[Any, ...]] | None = None,
+        version: Callable[[], int] | None = None,
     ) -> None:
-        self._key = key
+        self._key, self._version = key, version
+        self._read_at = -1 if version is None else version()
         self._heap = (
             list(zip(keys, subjects, strict=True))
             if keys is not None
@@ -42,6 +49,8 @@ class LazyPriorityQueue(Generic[T]):
     def first(self) -> T:
         """Return the subject with the currently smallest key, which stays in the queue."""
         heap = self._heap
+        if self._version is not None and self._version() == self._read_at:
+            return heap[0][1]
         while len(heap) > 1:
             key, subject = heap[0]
             now = self._key(subject)

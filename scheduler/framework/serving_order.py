@@ -35,7 +35,9 @@ class ServingOrder:
 
     def _open(self, by_queue: dict[str, list[Job]]) -> None:
         self._jobs = {name: self._of_queue(name, jobs) for name, jobs in by_queue.items()}
-        self._queues = LazyPriorityQueue(self._queue_key, (self._session.queues[name] for name in by_queue))
+        queues = (self._session.queues[name] for name in by_queue)
+        version = None if self._session.backlog.takes_turns else self._session.changes.__len__
+        self._queues = LazyPriorityQueue(self._queue_key, queues, version=version)
 
     def __iter__(self) -> Iterator[tuple[Queue, Job]]:
         work, backlog = self._session.work, self._session.backlog
@@ -89,7 +91,8 @@ class ServingOrder:
         if self._session.backlog.takes_turns:
             return _NamespacesOfQueue(self._session, queue, jobs)
         hooks, some = self._session.hooks, list(jobs)
-        return LazyPriorityQueue(hooks.job_key, some, hooks.job_keys(some) if len(some) > 1 else None)
+        keys = hooks.job_keys(some) if len(some) > 1 else None
+        return LazyPriorityQueue(hooks.job_key, some, keys, self._session.changes.__len__)
 
 
 def _least_in_vain(session: Session) -> Callable[[Queue], tuple[Any, ...]]:

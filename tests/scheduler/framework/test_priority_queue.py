@@ -11,15 +11,24 @@ KEY = some.integers(0, 5)
 GROWTH = some.lists(some.tuples(some.integers(0, 7), KEY), max_size=3)
 
 
-@given(some.lists(KEY, min_size=1, max_size=8), some.lists(some.tuples(GROWTH, some.booleans()), max_size=12))
+@given(
+    some.lists(KEY, min_size=1, max_size=8),
+    some.lists(some.tuples(GROWTH, some.booleans()), max_size=12),
+    some.booleans(),
+)
 def test_the_first_subject_has_the_smallest_key_also_after_keys_grew(
-    keys: list[int], turns: list[tuple[list[tuple[int, int]], bool]]
+    keys: list[int], turns: list[tuple[list[tuple[int, int]], bool]], has_version: bool
 ) -> None:
-    key, left = dict(enumerate(keys)), set(range(len(keys)))
-    queue = LazyPriorityQueue(lambda subject: (key[subject], subject), sorted(left))
+    key, left, version = dict(enumerate(keys)), set(range(len(keys))), [0]
+    queue = LazyPriorityQueue(
+        lambda subject: (key[subject], subject),
+        sorted(left),
+        version=(lambda: version[0]) if has_version else None,
+    )
     for growth, is_taken in turns:
         for subject, more in growth:
             key[subject] = key.get(subject, 0) + more
+            version[0] += 1
         if not left:
             break
         smallest = min(left, key=lambda subject: (key[subject], subject))
