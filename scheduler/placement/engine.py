@@ -7,7 +7,7 @@ for a task with inter-pod constraints it holds for one placement only.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 
 import msgspec
 import numpy as np
@@ -31,15 +31,6 @@ EXPLAIN = 8
 """The steps to find the rule that excludes one node."""
 
 
-def _for_free(_steps: int, _field: str = "") -> None:
-    """Count nothing."""
-
-
-def _without_limit(_field: str) -> AbstractContextManager[None]:
-    """Limit nothing."""
-    return nullcontext()
-
-
 class Placement:
     """Feasibility, room and scores of tasks on the nodes of one cycle.
 
@@ -47,9 +38,7 @@ class Placement:
     without it, for the present. `pods` is the index of the pods on nodes for selectors.
     """
 
-    def __init__(
-        self, cluster: Cluster, hooks: Hooks, spend: Spend = _for_free, for_others: ForOthers = _without_limit
-    ) -> None:
+    def __init__(self, cluster: Cluster, hooks: Hooks, spend: Spend, for_others: ForOthers) -> None:
         self._cluster = cluster
         self._nodes = cluster.nodes
         self._hooks = hooks

@@ -58,7 +58,7 @@ def least(needed: Amounts) -> Amounts:
     return np.where(needed > 0, needed, LEAST)
 
 
-def within(least: Amounts, available: Amounts) -> Mask:
-    """Return the rows of `available` with at least `least` in each dimension."""
-    mask: Mask = np.logical_and.reduce(available >= least, axis=1)
+def within(bounds: Amounts, available: Amounts) -> Mask:
+    """Return the rows of `available` that have at least `bounds` (see `least`) in each dimension."""
+    mask: Mask = np.logical_and.reduce(available >= bounds, axis=1)
     return mask

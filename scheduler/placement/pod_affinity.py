@@ -32,7 +32,7 @@ AFFINITY = "spec.affinity"
 ForOthers = Callable[[str], AbstractContextManager[None]]
 """Count the steps that pods of other jobs cause (`Work.for_others`)."""
 OTHERS = "the affinity terms of pods on nodes"
-"""What a job names that such terms of other pods alone make too costly."""
+"""The cause that a refusal names if the terms of pods on nodes use up their allowance."""
 TOO_MUCH = 1 << 40
 """More steps than any job may cost."""
 FEW = 8
