@@ -68,7 +68,7 @@ class ChangeLog:
     def close(self) -> None:
         """Restore the original state and drop the listeners.
 
-        What was saved costs less than half of undoing each change.
+        Restoring what was saved costs less than half of undoing each change.
         """
         self._on_allocation_change.clear()
         jobs, counts = self._cluster.jobs, self._counts

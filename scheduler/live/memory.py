@@ -57,7 +57,7 @@ async def keep_trimmed(every: float = _EVERY) -> None:
     minutes of churn it kept 5 MB. Other C libraries have no such call and do not need one.
 
     The oldest generation is collected rarely (`collect_rarely`). A full collection stops the process, for 0.1 s where
-    400 thousand objects are scanned: the first idle period of `every` seconds is the moment when nobody waits for it.
+    400 thousand objects are scanned. It therefore runs after the first idle period of `every` seconds.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     collected = False

@@ -36,7 +36,7 @@ class QueueClosed(msgspec.Struct, frozen=True, tag="queue-closed"):
 
 
 class QueueBroken(msgspec.Struct, frozen=True, tag="queue-broken"):
-    """The place of the queue in the tree, or its amounts, are invalid; until that is corrected, no job runs."""
+    """The queue's place in the tree or its amounts are invalid. Until they are corrected, no job of it is placed."""
 
     queue: str
     problem: str

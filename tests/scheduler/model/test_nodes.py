@@ -87,6 +87,10 @@ STATUS = st.sampled_from([TaskStatus.RUNNING, TaskStatus.RELEASING, TaskStatus.P
 TASK = st.tuples(LARGE_AND_SMALL, LARGE_AND_SMALL, STATUS, st.booleans())
 
 
+def task_of(name: str, cpu: int, memory: int) -> Task:
+    return Task(pod(name, f"{cpu}m", memory=str(memory)), "")
+
+
 def taken(tasks: Iterable[tuple[Task, TaskStatus]], has: Resource) -> tuple[Resource, ...]:
     """Return idle, releasing and pipelined amounts by their definition."""
     idle, releasing, pipelined = dict(has), Resource(), Resource()
@@ -110,7 +114,7 @@ def test_the_arrays_hold_the_exact_sums_as_far_as_they_can(given_: list[tuple[in
     cluster.nodes.refresh()
     there: list[tuple[Task, TaskStatus]] = []
     for number, (cpu, memory, status, leaves) in enumerate(given_):
-        task = Task(pod(f"p{number}", f"{cpu}m", memory=str(memory)), "")
+        task = task_of(f"p{number}", cpu, memory)
         cluster.nodes.place(info, task, status)
         there.append((task, status))
         if leaves:
@@ -128,7 +132,7 @@ def test_restored_amounts_are_those_that_were_saved(
     cluster.nodes.refresh()
     there: list[tuple[Task, TaskStatus]] = []
     for number, (cpu, memory, status, _) in enumerate(given_):
-        task = Task(pod(f"p{number}", f"{cpu}m", memory=str(memory)), "")
+        task = task_of(f"p{number}", cpu, memory)
         cluster.nodes.place(info, task, status)
         there.append((task, status))
     saved, moved = cluster.nodes.save(), dict[str, tuple[Task, str]]()
@@ -139,7 +143,7 @@ def test_restored_amounts_are_those_that_were_saved(
             cluster.nodes.place(other, task, status)
             task.node, moved[task.key] = "n2", (task, "n1")
         else:
-            task = Task(pod(f"new-{number}", f"{cpu}m", memory=str(memory)), "")
+            task = task_of(f"new-{number}", cpu, memory)
             cluster.nodes.place(info, task, status)
             moved[task.key] = (task, "")
     cluster.nodes.restore(saved, moved.values())
