@@ -18,7 +18,7 @@ import numpy as np
 from ..model.cluster import Cluster
 from ..model.matching import selector_matches
 from ..model.nodes import Mask, Vector
-from ..model.objects import LabelSelector, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from ..model.objects import LabelSelector, PodAffinity, PodAffinityTerm
 from ..model.task import Task
 from .counts import Counts, domains_of, per_domain
 from .node_index import VALUES_A_STEP
@@ -109,11 +109,10 @@ class PodAffinities:
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
         """Return how much the task and the pods on each node prefer each other, 0 to 100."""
-        total: Vector | None = None
-        for key, counts in (*self._preferred_by_task(task).items(), *self._preferring_task(task).items()):
-            self._pods.spend(30, AFFINITY)
-            part = per_domain(domains_of(self._nodes, key), counts.present(future=False))
-            total = part if total is None else total + part
+        total = self._worth(self._preferred_by_task(task), None)
+        if preferring := self._preferring_task(task):
+            with self._for_others(OTHERS):
+                total = self._worth(preferring, total)
         if total is None or not feasible.any():
             return None
         low, high = total[feasible].min(), total[feasible].max()
@@ -121,6 +120,14 @@ class PodAffinities:
             return None
         scaled: Vector = 100.0 * (np.clip(total, low, high) - low) / (high - low)
         return scaled
+
+    def _worth(self, found: dict[str, ClassCounts], total: Vector | None) -> Vector | None:
+        """Return `total` plus the weights of these pods in each node's domains."""
+        for key, counts in found.items():
+            self._pods.spend(30, AFFINITY)
+            part = per_domain(domains_of(self._nodes, key), counts.present(future=False))
+            total = part if total is None else total + part
+        return total
 
     # ---------------------------------------------------------------------------------------------------------- masks
 
@@ -359,17 +366,13 @@ def _required(task: Task, kind: str) -> list[PodAffinityTerm]:
     return (part.required if part else None) or []
 
 
-def _preferred(task: Task, kind: str) -> list[WeightedPodAffinityTerm]:
-    part = _part(task, kind)
-    return (part.preferred if part else None) or []
-
-
 def _preferences(task: Task) -> list[tuple[PodAffinityTerm, float]]:
     """Return the preferences of a task with their weights."""
     return [
         (item.pod_affinity_term, sign * item.weight)
         for kind, sign in (("pod_affinity", 1.0), ("pod_anti_affinity", -1.0))
-        for item in _preferred(task, kind)
+        if (part := _part(task, kind)) is not None
+        for item in part.preferred or ()
     ]
 
 

@@ -7,6 +7,7 @@ selector.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 import numpy as np
@@ -27,9 +28,13 @@ NONE: Tally = (0, 0, 0)
 CLASSES_A_STEP = 8
 """How many classes are looked through for one label in one step."""
 MOST_TERMS = 50_000
-"""Maximum inter-pod terms of the pods on nodes of one namespace. Each term is matched with the pods of all namespaces,
-at their cost. Further pods with terms wait (`is_full`); where another scheduler placed more, none of the namespace's
-terms is matched.
+"""Inter-pod terms of pods on nodes that all namespaces share, max-min fairly: each term is matched with the pods of all
+namespaces, at their cost. A pod waits if its terms would exceed the share of its namespace (`is_full`). Pods that were
+placed while fewer namespaces had terms keep theirs.
+"""
+MOST_TERMS_MATCHED = 5 * MOST_TERMS
+"""The same where another scheduler places pods: of a namespace that exceeds its share of these, or `MOST_TERMS` alone,
+no term is matched. Eighty namespaces that each take their share in turn stay below it.
 """
 
 
@@ -161,9 +166,13 @@ class PodIndex:
                     self.changes.append((number, row, (b[0] - a[0], b[1] - a[1], b[2] - a[2])))
 
     def is_full(self, task: Task) -> bool:
-        """Whether the terms of the task would exceed `MOST_TERMS` of its namespace."""
+        """Whether the terms of the task would exceed the share that its namespace has of `MOST_TERMS`."""
         own = 0 if self.number(task) in self._held else terms_of(task)
-        return own > 0 and self._terms.get(task.namespace, 0) + own > MOST_TERMS
+        if not own:
+            return False
+        self.spend(len(self._terms) // VALUES_A_STEP)
+        wanted = self._terms.get(task.namespace, 0) + own
+        return wanted > fair_share({**self._terms, task.namespace: wanted}.values(), MOST_TERMS)
 
     def number(self, task: Task) -> int:
         """Return the class number of a task."""
@@ -188,7 +197,8 @@ class PodIndex:
             np.array([tally for _, _, tally in entries], dtype=np.float64).reshape(-1, 3).T,
         )
         self._hold(dict.fromkeys(number for number, _, _ in entries))
-        self.holders = [number for number in self.holders if self._terms[self.classes[number].namespace] <= MOST_TERMS]
+        most = min(fair_share(self._terms.values(), MOST_TERMS_MATCHED), MOST_TERMS)
+        self.holders = [number for number in self.holders if self._terms[self.classes[number].namespace] <= most]
         self._index_labels_of_holders()
 
     def _index_labels_of_holders(self) -> None:
@@ -277,6 +287,17 @@ def terms_of(task: Task) -> int:
     affinity = task.pod.spec.affinity
     parts = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ()
     return sum(len(part.required or ()) + len(part.preferred or ()) for part in parts if part is not None)
+
+
+def fair_share(wanted: Iterable[int], total: float) -> float:
+    """Return the most that any of them may have if `total` is shared max-min fairly; `inf` if it suffices for all."""
+    amounts = sorted(wanted)
+    for position, amount in enumerate(amounts):
+        share = total / (len(amounts) - position)
+        if amount > share:
+            return share
+        total -= amount
+    return math.inf
 
 
 def _labels_named_by(task: Task) -> Iterator[str]:
