@@ -49,6 +49,8 @@ class Placement:
         self._static_score: dict[Hashable, Vector] = {}
         self._large_enough: dict[tuple[Hashable, bool], bool] = {}
         """Kind, and whether no static mask was known → `is_any_large_enough`."""
+        self._amounts: dict[bool, tuple[int, tuple[Amounts, Amounts]]] = {}
+        """Whether for the future → `amounts`, and the number of changes on nodes before it."""
         self._slot_counts: dict[Hashable, tuple[int, Rows]] = {}
         self._refusals: dict[Hashable, tuple[int, NoNode | Unsupported]] = {}
         self._rankings: dict[tuple[Hashable, bool], Ranking] = {}
@@ -133,9 +135,16 @@ class Placement:
         mask, neighbours = self.static(task), self.neighbours(task, future=future)
         return mask if neighbours is None else mask & neighbours
 
+    def amounts(self, *, future: bool) -> tuple[Amounts, Amounts]:
+        """Return what is available and what is used on all nodes (`free_capacity.amounts`)."""
+        known, now = self._amounts.get(future), len(self._nodes.touched)
+        if known is None or known[0] != now:
+            known = self._amounts[future] = (now, amounts(self._nodes, ALL, future=future))
+        return known[1]
+
     def room(self, task: Task, *, future: bool = False) -> Mask:
         """Return the nodes with enough room for the task."""
-        available, _ = amounts(self._nodes, ALL, future=future)
+        available, _ = self.amounts(future=future)
         return within(least(self._nodes.needed(task)), available)
 
     def admits(self, task: Task, node: NodeInfo, *, future: bool = False) -> bool:
@@ -161,7 +170,7 @@ class Placement:
 
         Feasibility is not checked.
         """
-        _, used = amounts(self._nodes, ALL, future=future)
+        _, used = self.amounts(future=future)
         total = self.static_score(task) + self.usage_score(task, used + self._nodes.held(task), self._nodes.allocatable)
         liked = self._pod_score(task)
         return total if liked is None else total + liked
@@ -225,7 +234,8 @@ class Placement:
                 admitted = self.feasible(task, future=True)
                 self.spend(EXPLAIN * int(np.count_nonzero(~admitted)))
                 inside = None if self.domain is None else self.domain.mask
-                why = no_node(self._nodes, self._hooks, task, admitted, self._slots(task), inside=inside)
+                left = self.amounts(future=True)[0] - self._slots(task)[:, None] * self._nodes.held(task)
+                why = no_node(self._nodes, self._hooks, task, admitted, left, inside=inside)
             known = (len(self._nodes.touched), why)
             if not is_own:
                 self._refusals[kind] = known
@@ -250,7 +260,7 @@ class Placement:
 
     def slots_by_row(self, task: Task, *, future: bool) -> Rows:
         """Return how many equal tasks find room on each node, in any domain; inter-pod constraints are not checked."""
-        return self._slots(task) if future else self.slots_in(task, amounts(self._nodes, ALL, future=False)[0])
+        return self._slots(task) if future else self.slots_in(task, self.amounts(future=False)[0])
 
     def slots_in(self, task: Task, available: Amounts) -> Rows:
         """Return the same for nodes with `available` free."""
@@ -270,7 +280,7 @@ class Placement:
         kind = self._kind(task)
         known = self._slot_counts.get(kind)
         if known is None or known[0] != len(self._nodes.touched):
-            counts = self.slots_in(task, amounts(self._nodes, ALL, future=True)[0])
+            counts = self.slots_in(task, self.amounts(future=True)[0])
             known = self._slot_counts[kind] = (len(self._nodes.touched), counts)
         return known[1]
 

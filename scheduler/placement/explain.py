@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..model.nodes import Mask, NodeInfo, Nodes, Rows
+from ..model.nodes import Amounts, Mask, NodeInfo, Nodes
 from ..model.resources import PODS
 from ..model.task import Task
 from ..policy.tiers import Hooks
@@ -20,20 +20,23 @@ OTHER = ("other", "are excluded by a plugin")
 
 
 def no_node(
-    nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, slots: Rows, *, inside: Mask | None = None
+    nodes: Nodes, hooks: Hooks, task: Task, admitted: Mask, left: Amounts, *, inside: Mask | None = None
 ) -> NoNode:
     """Return the histogram of reasons for a task.
 
-    `admitted` are the nodes that only lack room, after each has taken `slots` equal tasks; `inside` are the nodes that
-    count at all.
+    Args:
+        nodes: all nodes.
+        hooks: name the rule that excludes a node.
+        task: the task that finds no node.
+        admitted: the nodes that only lack room.
+        left: what will be free on each node after it has taken as many equal tasks as fit, [nodes x dimensions].
+        inside: the nodes that count at all; None for all.
     """
     counts: Counter[tuple[str, str]] = Counter()
     excluded = ~admitted if inside is None else ~admitted & inside
     for row in np.flatnonzero(excluded):
         counts[_rule(hooks, task, nodes.rows[row])] += 1
-    left = np.flatnonzero(admitted)
-    needed = nodes.needed(task)
-    available = nodes.future_idle()[left] - slots[left, None] * nodes.held(task)
+    needed, available = nodes.needed(task), left[admitted]
     for name, column in sorted(nodes.dimensions.items()):
         if needed[column] <= 0:
             continue

@@ -15,13 +15,15 @@ import numpy as np
 
 from ..model.nodes import Amounts, Mask, Nodes, Rows, Vector
 from ..model.task import Task
-from .free_capacity import amounts, least, times, within
+from .free_capacity import ALL, amounts, least, times, within
 
 NOWHERE = -np.inf
 
 
 class Scores(Protocol):
     """The part of `scheduler.placement.engine.Placement` that a ranking uses."""
+
+    def amounts(self, *, future: bool) -> tuple[Amounts, Amounts]: ...
 
     def static(self, task: Task) -> Mask: ...
 
@@ -41,7 +43,7 @@ class Ranking:
         self.value = np.full(len(nodes.rows), NOWHERE)
         self._takers: int | None = None
         self._seen = len(nodes.touched)
-        self._evaluate(self._rows)
+        self._evaluate_all()
 
     @property
     def takers(self) -> int:
@@ -62,7 +64,7 @@ class Ranking:
             if self._is_feasible[row]:
                 self._evaluate(slice(row, row + 1))
         elif len(changed) * 2 > len(self._rows):
-            self._evaluate(self._rows)
+            self._evaluate_all()
         else:
             rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
             self._evaluate(rows[self._is_feasible[rows]])
@@ -106,9 +108,21 @@ class Ranking:
         values[steps[None, :] > fits[:, None]] = NOWHERE
         return values
 
+    def _evaluate_all(self) -> None:
+        available, used = self._placement.amounts(future=self._future)
+        if len(self._rows) == len(available):
+            self._value(ALL, available, used)
+        else:
+            self._value(self._rows, available[self._rows], used[self._rows])
+
     def _evaluate(self, rows: Rows | slice) -> None:
-        nodes = self._nodes
-        available, used = amounts(nodes, rows, future=self._future)
-        usage = self._placement.usage_score(self._task, used + self._held, nodes.allocatable[rows])
-        self.value[rows] = np.where(within(self._least, available), self._static[rows] + usage, NOWHERE)
+        self._value(rows, *amounts(self._nodes, rows, future=self._future))
+
+    def _value(self, rows: Rows | slice, available: Amounts, used: Amounts) -> None:
+        fits = within(self._least, available)
+        if fits.any():
+            usage = self._placement.usage_score(self._task, used + self._held, self._nodes.allocatable[rows])
+            self.value[rows] = np.where(fits, self._static[rows] + usage, NOWHERE)
+        else:  # on a full cluster, nothing needs a score
+            self.value[rows] = NOWHERE
         self._takers = None
