@@ -19,6 +19,8 @@ from .reservations import LAPSED
 def has_due(cluster: Cluster, now: float) -> bool:
     """Whether a waiting job has to be tried again at once, although the state is as the last cycle left it."""
     backlog = backlog_of(cluster)
+    if not backlog.entries:
+        return False
     due = backlog.due | helped_by_quota(cluster, backlog.moved)
     return any(backlog.entries[key].not_before <= now for key in due)
 
