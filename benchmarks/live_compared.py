@@ -2,7 +2,7 @@
 
 Run alone: `python -m benchmarks.live_compared`. Both schedulers get the same pods on a fresh cluster of their own, and
 the same watch measures both. Single pods alternate between the two clusters, which run at the same time; backlogs take
-turns.
+turns. A third of the single pods are bound by a loop in Python that decides nothing, on the cluster of kube-scheduler.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
+from benchmarks import bare_scheduler, kube_scheduler
 from benchmarks.figure import Figure
-from benchmarks.kube_scheduler import NAME, kube_scheduling
 from benchmarks.live_watch import Watch, watching
 from scheduler.kube import PODGROUPS, PODS, Client
 from tests.support.live.api_objects import (
@@ -35,7 +35,7 @@ from tests.support.live.api_objects import (
 )
 from tests.support.live.scheduler_process import scheduling
 
-OURS, KUBE = "schedspec", NAME
+OURS, KUBE, BARE = "schedspec", kube_scheduler.NAME, bare_scheduler.NAME
 SINGLE_PODS, WARM_UP = 60, 10
 ROUNDS = 3
 _PAUSE = 0.1
@@ -45,18 +45,18 @@ _PATIENCE = 240.0
 
 @dataclass
 class _Side:
-    """A cluster with one scheduler on it; `took` has the seconds from a pod's creation to its bind."""
+    """A scheduler and its cluster; `took` has the seconds from a pod's creation to its bind."""
 
     scheduler: str
-    client: Client
-    watch: Watch
     process: psutil.Process
+    watch: Watch
+    client: Client
     took: list[float] = field(default_factory=list)
     cpu: float = 0.0
 
     async def one(self, number: int) -> None:
         """Create one pod; measure until the watch shows its node."""
-        name = f"one-{number}"
+        name = f"{self.scheduler}-{number}"
         if self.scheduler == OURS:
             await self.client.create(PODGROUPS, {"metadata": {"name": name}, "spec": {"minMember": 1}}, "default")
         await asyncio.sleep(_PAUSE)
@@ -86,41 +86,46 @@ def _pod(name: str, group: str, scheduler: str, cpu: str = "1") -> dict[str, obj
 @contextmanager
 def _running(scheduler: str, kubeconfig: Path) -> Iterator[psutil.Process]:
     if scheduler == KUBE:
-        with kube_scheduling(kubeconfig) as process:
+        with kube_scheduler.kube_scheduling(kubeconfig) as process:
             yield process
-        return
-    with scheduling(kubeconfig, PROPORTION) as ours:
-        yield psutil.Process(ours.process.pid)
+    elif scheduler == BARE:
+        with bare_scheduler.bare_scheduling(kubeconfig, "node-0000") as process:
+            yield process
+    else:
+        with scheduling(kubeconfig, PROPORTION) as ours:
+            yield psutil.Process(ours.process.pid)
 
 
 @asynccontextmanager
-async def _side(scheduler: str) -> AsyncIterator[_Side]:
-    """Yield a new cluster of 100 nodes with one scheduler."""
-    with fresh_cluster() as kubeconfig:
+async def _sides(*schedulers: str) -> AsyncIterator[list[_Side]]:
+    """Yield a new cluster of 100 nodes with these schedulers."""
+    with fresh_cluster() as kubeconfig, ExitStack() as stack:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("default")], cpu="128")
-            with _running(scheduler, kubeconfig) as process:
-                async with watching(client) as watch:
-                    yield _Side(scheduler, client, watch, process)
+            processes = [stack.enter_context(_running(scheduler, kubeconfig)) for scheduler in schedulers]
+            async with watching(client) as watch:
+                yield [_Side(*pair, watch, client) for pair in zip(schedulers, processes, strict=True)]
 
 
 async def one_pod() -> list[Figure]:
-    """Bind single pods, one on each cluster in turn."""
-    async with _side(OURS) as ours, _side(KUBE) as kube:
+    """Bind single pods with each scheduler in turn."""
+    async with _sides(OURS) as [ours], _sides(KUBE, BARE) as [kube, bare]:
         for number in range(WARM_UP + SINGLE_PODS):
             if number == WARM_UP:
-                for side in (ours, kube):
+                for side in (ours, kube, bare):
                     side.took.clear()
                     side.cpu = 0.0
-            for side in (ours, kube) if number % 2 else (kube, ours):
+            for side in (ours, kube, bare) if number % 2 else (bare, kube, ours):
                 await side.one(number)
     what = f"one pod alone, created to bound, median of {SINGLE_PODS}"
-    own, other = (statistics.median(side.took) * 1000 for side in (ours, kube))
+    own, other, least = (statistics.median(side.took) * 1000 for side in (ours, kube, bare))
     cpu = [side.cpu / SINGLE_PODS * 1000 for side in (ours, kube)]
     return [
         Figure(f"{what}: schedspec", own, "ms"),
         Figure(f"{what}: kube-scheduler", other, "ms"),
+        Figure(f"{what}: a loop in Python that decides nothing", least, "ms"),
         Figure(f"{what}: schedspec / kube-scheduler", own / other, "", 1.0),
+        Figure(f"{what}: the loop / kube-scheduler", least / other, ""),
         Figure("one pod alone: CPU of schedspec", cpu[0], "ms"),
         Figure("one pod alone: CPU of kube-scheduler", cpu[1], "ms"),
     ]

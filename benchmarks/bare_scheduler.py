@@ -1,0 +1,56 @@
+"""Bind each pod to one node as soon as it is seen: the least that a scheduler in Python does for a pod.
+
+`python -m benchmarks.bare_scheduler KUBECONFIG NODE` runs until it is terminated. It reads pods and sends binds with
+the scheduler's own client, and decides nothing. What a pod takes longer with our scheduler is the cost of deciding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from schedspec.schedulers.daemon import Daemon
+from scheduler.kube import PODS, Change, Present, Reflector
+from scheduler.model.objects import Pod
+from tests.support.live.api_objects import client_of
+
+NAME = "bare"
+"""The scheduler's name in the spec of its pods."""
+
+
+@contextlib.contextmanager
+def bare_scheduling(kubeconfig: Path, node: str) -> Iterator[psutil.Process]:
+    """Run the bare scheduler as a process of its own; yield the process at once, before it watches."""
+    with tempfile.TemporaryDirectory(prefix="schedspec-bench-") as folder:
+        daemon = Daemon("the bare scheduler", Path(folder) / "log")
+        daemon.launch([sys.executable, "-m", __name__, kubeconfig, node])
+        try:
+            yield psutil.Process(daemon.pid)
+            daemon.check()
+        finally:
+            daemon.stop()
+
+
+async def _run(kubeconfig: Path, node: str) -> None:
+    binds = set[asyncio.Task[None]]()
+    async with client_of(kubeconfig) as client:
+
+        def on_change(change: Change[Pod]) -> None:
+            if isinstance(change, Present) and change.object.spec.scheduler_name == NAME:
+                meta, spec = change.object.metadata, change.object.spec
+                if not spec.node_name:
+                    bind = asyncio.create_task(client.bind(meta.namespace, meta.name, meta.uid, node))
+                    binds.add(bind)
+                    bind.add_done_callback(binds.discard)
+
+        await Reflector(client, PODS, on_change).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(Path(sys.argv[1]), sys.argv[2]))
