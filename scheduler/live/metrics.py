@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from ..framework.decisions import Decisions, Evict
 from ..reasons import Refusal, TooCostly
+from .memory import heap_in_use
 from .stopwatch import Lap
 
 _MILLISECONDS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -63,6 +64,10 @@ class Metrics:
         self._gauge(
             "schedspec_memory_blocks", "Blocks of memory in use in Python's allocator: objects, and parts of them"
         ).set_function(sys.getallocatedblocks)
+        self._gauge(
+            "schedspec_memory_heap_bytes",
+            "Bytes in use in the C library's heap: buffers, and objects of over 512 bytes",
+        ).set_function(heap_in_use)
         self._leader = self._gauge("schedspec_leader", "1 where this replica schedules")
 
     def _make_for_cycles(self) -> None:

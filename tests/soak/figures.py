@@ -66,6 +66,8 @@ class Rest:
     seconds: float
     memory: float
     """Resident, in MB."""
+    heap: float
+    """In use in the C library's heap, in MB."""
     blocks: float
     """In use in Python's allocator, in thousands."""
     connections: int
@@ -75,5 +77,6 @@ class Rest:
     def __str__(self) -> str:
         alive = ", ".join(f"{count} {kind}" for kind, count in self.alive.items())
         return (
-            f"{self.memory:.1f} MB, {self.blocks:.1f} thousand blocks, {self.connections} connections; alive: {alive}"
+            f"{self.memory:.1f} MB, of the heap {self.heap:.1f} MB, {self.blocks:.1f} thousand blocks, "
+            f"{self.connections} connections; alive: {alive}"
         )

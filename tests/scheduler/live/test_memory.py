@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from scheduler.live.memory import heap_in_use
+
 _PROGRAM = """
 import asyncio, psutil
 from scheduler.live.memory import keep_trimmed
@@ -83,3 +85,12 @@ def test_a_tls_connection_reads_at_most_64_kb_at_once() -> None:
 def test_what_is_free_between_what_stays_is_given_back() -> None:
     done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_bytes_in_use_in_the_heap_follow_the_objects_that_are_kept() -> None:
+    before = heap_in_use()
+    kept = [bytes(2_000) for _ in range(5_000)] + [bytes(1_000_000)]
+    held = heap_in_use() - before
+    assert 11_000_000 < held < 12_000_000
+    kept.clear()
+    assert heap_in_use() - before < 1_000_000

@@ -65,6 +65,16 @@ class Scheduler:
         """Return the number of blocks in use in Python's allocator."""
         return float(self.page("/metrics?name[]=schedspec_memory_blocks").split()[-1])
 
+    def heap_mb(self) -> float:
+        """Return the megabytes in use in the C library's heap."""
+        return float(self.page("/metrics?name[]=schedspec_memory_heap_bytes").split()[-1]) / 1e6
+
+    def peak_mb(self) -> float:
+        """Return the most resident memory that the process has had, in megabytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (peak,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(peak.split()[1]) * 1024 / 1e6
+
     def wait_ready(self) -> None:
         until = time.monotonic() + 120
         while time.monotonic() < until:
