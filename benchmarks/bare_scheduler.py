@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from schedspec.schedulers.daemon import Daemon
+from benchmarks.daemons import running
 from scheduler.kube import PODS, Change, Present, Reflector
 from scheduler.model.objects import Pod
 from tests.support.live.api_objects import client_of
@@ -26,15 +26,13 @@ NAME = "bare"
 
 @contextlib.contextmanager
 def bare_scheduling(kubeconfig: Path, node: str) -> Iterator[psutil.Process]:
-    """Run the bare scheduler as a process of its own; yield the process at once, before it watches."""
-    with tempfile.TemporaryDirectory(prefix="schedspec-bench-") as folder:
-        daemon = Daemon("the bare scheduler", Path(folder) / "log")
-        daemon.launch([sys.executable, "-m", __name__, kubeconfig, node])
-        try:
-            yield psutil.Process(daemon.pid)
-            daemon.check()
-        finally:
-            daemon.stop()
+    """Run the bare scheduler on an embedded cluster; it binds all pods to `node`."""
+    command = [sys.executable, "-m", __name__, kubeconfig, node]
+    with (
+        tempfile.TemporaryDirectory(prefix="schedspec-bench-") as folder,
+        running("the bare scheduler", Path(folder) / "log", command) as process,
+    ):
+        yield process
 
 
 async def _run(kubeconfig: Path, node: str) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.daemons import running
 from schedspec.clusters.programs import binaries
-from schedspec.schedulers.daemon import Daemon
 
 NAME = "default-scheduler"
 """The scheduler's name in the spec of its pods."""
@@ -27,15 +27,11 @@ clientConnection: {{kubeconfig: {kubeconfig}, qps: 5000, burst: 10000}}
 
 @contextlib.contextmanager
 def kube_scheduling(kubeconfig: Path) -> Iterator[psutil.Process]:
-    """Run kube-scheduler on an embedded cluster; yield its process at once, before its caches are filled."""
+    """Run kube-scheduler on an embedded cluster."""
     program = binaries.provide(("kube-scheduler",), folder=None, progress=print)["kube-scheduler"]
     with tempfile.TemporaryDirectory(prefix="schedspec-bench-") as folder:
         file = Path(folder) / "configuration.yaml"
         file.write_text(_CONFIGURATION.format(kubeconfig=kubeconfig))
-        daemon = Daemon("kube-scheduler", Path(folder) / "log")
-        daemon.launch([program.path, "--config", file, "--secure-port", "0"])
-        try:
-            yield psutil.Process(daemon.pid)
-            daemon.check()
-        finally:
-            daemon.stop()
+        command = [program.path, "--config", file, "--secure-port", "0"]
+        with running("kube-scheduler", Path(folder) / "log", command) as process:
+            yield process

@@ -18,8 +18,11 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import bare_scheduler, kube_scheduler
+from benchmarks.bare_scheduler import NAME as BARE
+from benchmarks.bare_scheduler import bare_scheduling
 from benchmarks.figure import Figure
+from benchmarks.kube_scheduler import NAME as KUBE
+from benchmarks.kube_scheduler import kube_scheduling
 from benchmarks.live_watch import Watch, watching
 from scheduler.kube import PODGROUPS, PODS, Client
 from tests.support.live.api_objects import (
@@ -35,7 +38,7 @@ from tests.support.live.api_objects import (
 )
 from tests.support.live.scheduler_process import scheduling
 
-OURS, KUBE, BARE = "schedspec", kube_scheduler.NAME, bare_scheduler.NAME
+OURS = "schedspec"
 SINGLE_PODS, WARM_UP = 60, 10
 ROUNDS = 3
 _PAUSE = 0.1
@@ -86,10 +89,10 @@ def _pod(name: str, group: str, scheduler: str, cpu: str = "1") -> dict[str, obj
 @contextmanager
 def _running(scheduler: str, kubeconfig: Path) -> Iterator[psutil.Process]:
     if scheduler == KUBE:
-        with kube_scheduler.kube_scheduling(kubeconfig) as process:
+        with kube_scheduling(kubeconfig) as process:
             yield process
     elif scheduler == BARE:
-        with bare_scheduler.bare_scheduling(kubeconfig, "node-0000") as process:
+        with bare_scheduling(kubeconfig, "node-0000") as process:
             yield process
     else:
         with scheduling(kubeconfig, PROPORTION) as ours:
