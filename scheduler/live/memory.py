@@ -8,6 +8,7 @@ import gc
 import math
 import time
 from asyncio import sslproto
+from typing import Any
 
 _COLLECT = (20_000, 20, 10)
 """Few of our objects are in reference cycles. With the default of 700 in the young generation, the collector would scan
@@ -31,6 +32,11 @@ read a burst of 2 MB the process took 36 MB, and takes 27 MB with this. There is
 """
 
 
+def _of_c_library(name: str) -> Any:
+    """Return a function of the C library; None where the library has no such function (most are glibc's)."""
+    return getattr(ctypes.CDLL(None), name, None)
+
+
 class _Heap(ctypes.Structure):
     """`struct mallinfo2` of <malloc.h>."""
 
@@ -43,7 +49,7 @@ def heap_in_use() -> float:
 
     Buffers and objects of more than 512 bytes are there. Python's own allocator has the smaller objects.
     """
-    figures = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    figures = _of_c_library("mallinfo2")
     if figures is None:
         return math.nan
     figures.restype = _Heap
@@ -66,7 +72,7 @@ def keep_whole() -> None:
 
     Call this before any thread starts.
     """
-    if (tune := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+    if (tune := _of_c_library("mallopt")) is not None:
         tune(_ARENA_MAX, 1)
         tune(_MMAP_THRESHOLD, _LARGE)
 
@@ -80,7 +86,7 @@ async def keep_trimmed(every: float = _EVERY) -> None:
     The oldest generation is collected rarely (`collect_rarely`). A full collection stops the process, for 0.1 s where
     400 thousand objects are scanned. It therefore runs after the first idle period of `every` seconds.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = _of_c_library("malloc_trim")
     collected = False
     while True:
         before = time.process_time()

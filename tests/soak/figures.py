@@ -77,6 +77,6 @@ class Rest:
     def __str__(self) -> str:
         alive = ", ".join(f"{count} {kind}" for kind, count in self.alive.items())
         return (
-            f"{self.memory:.1f} MB, of the heap {self.heap:.1f} MB, {self.blocks:.1f} thousand blocks, "
+            f"{self.memory:.1f} MB, {self.heap:.1f} MB in use in the heap, {self.blocks:.1f} thousand blocks, "
             f"{self.connections} connections; alive: {alive}"
         )

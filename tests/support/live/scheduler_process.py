@@ -63,11 +63,15 @@ class Scheduler:
 
     def memory_blocks(self) -> float:
         """Return the number of blocks in use in Python's allocator."""
-        return float(self.page("/metrics?name[]=schedspec_memory_blocks").split()[-1])
+        return self._gauge("schedspec_memory_blocks")
 
     def heap_mb(self) -> float:
         """Return the megabytes in use in the C library's heap."""
-        return float(self.page("/metrics?name[]=schedspec_memory_heap_bytes").split()[-1]) / 1e6
+        return self._gauge("schedspec_memory_heap_bytes") / 1e6
+
+    def _gauge(self, name: str) -> float:
+        """Return the value of a metric without labels."""
+        return float(self.page(f"/metrics?name[]={name}").split()[-1])
 
     def peak_mb(self) -> float:
         """Return the most resident memory that the process has had, in megabytes."""
