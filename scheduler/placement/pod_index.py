@@ -290,7 +290,7 @@ def terms_of(task: Task) -> int:
 
 
 def fair_share(wanted: Iterable[int], total: float) -> float:
-    """Return the most that any of them may have if `total` is shared max-min fairly; `inf` if it suffices for all."""
+    """Return the most that each may have of what is wanted if `total` is shared max-min fairly; `inf` if all fits."""
     amounts = sorted(wanted)
     for position, amount in enumerate(amounts):
         share = total / (len(amounts) - position)

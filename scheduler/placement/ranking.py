@@ -111,14 +111,14 @@ class Ranking:
     def _evaluate_all(self) -> None:
         available, used = self._placement.amounts(future=self._future)
         if len(self._rows) == len(available):
-            self._value(ALL, available, used)
+            self._set_values(ALL, available, used)
         else:
-            self._value(self._rows, available[self._rows], used[self._rows])
+            self._set_values(self._rows, available[self._rows], used[self._rows])
 
     def _evaluate(self, rows: Rows | slice) -> None:
-        self._value(rows, *amounts(self._nodes, rows, future=self._future))
+        self._set_values(rows, *amounts(self._nodes, rows, future=self._future))
 
-    def _value(self, rows: Rows | slice, available: Amounts, used: Amounts) -> None:
+    def _set_values(self, rows: Rows | slice, available: Amounts, used: Amounts) -> None:
         fits = within(self._least, available)
         if fits.any():
             usage = self._placement.usage_score(self._task, used + self._held, self._nodes.allocatable[rows])
