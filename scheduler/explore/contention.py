@@ -1,11 +1,11 @@
-"""Generate a case of contention: early jobs fill the nodes, and later jobs reclaim or preempt their capacity.
+"""Draw a case in which jobs compete: early jobs fill the nodes, and later jobs evict pods by reclaim or by preempt.
 
-1. Queues get shares of what the nodes have. In a tree, two siblings have a parent, and the others are their cousins.
+1. Queues deserve shares of the cluster. In a hierarchy, two queues are siblings, and the others are their cousins.
 2. Early jobs of one or two queues, the lenders, fill the nodes. They may have more pods than their minimum.
-3. Later jobs claim room: those of other queues by share, or those of the same queues by their priority. In some cases
-   a queue may hold little until all of them wait.
+3. Later jobs reclaim from other queues by their queue's share, or preempt in the same queue by their priority. In some
+   cases the capability of one queue is small until all of these jobs wait.
 
-In half of the cases all pods are equal, so that order alone decides who is served and who is evicted.
+In half of the cases all pods are equal, so that only the order decides which job is served and which pod is evicted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_EARLY, _MOST_LATE = 6, 4
 
 
 def contended(random: Random, policy: str, space: tuple[str, ...], classes: tuple[PriorityClass, ...]) -> Case:
-    """Draw a case under a policy under which waiting jobs claim room.
+    """Draw a case under a policy whose actions evict pods for waiting jobs.
 
     Args:
         random: The source of the draw.
@@ -53,7 +53,7 @@ class _Contention:
         """Units of an early pod. Where it is one, all pods are equal; else a later pod may need the room of several."""
         self._has_spare_pods = random.random() < (0.4 if self._size == 1 else 0.8)
         self._lenders: list[str] = []
-        self._claimants: list[str] = []
+        self._reclaimers: list[str] = []
         self._number = 0
         self._room = 0
         """Units that the nodes have, in the scarcest dimension."""
@@ -72,9 +72,9 @@ class _Contention:
         names = sorted(random.sample(QUEUES, random.choice((3, 4, 4, 5)) if is_tree else random.choice((1, 2, 2, 3))))
         leaves = names[1:] if is_tree else names
         self._lenders = random.sample(leaves, min(random.choice((1, 1, 2)), max(len(leaves) - 1, 1)))
-        if is_tree and len(leaves) > 2 and random.random() < 0.5:  # one sibling has a claim; the other one lends
+        if is_tree and len(leaves) > 2 and random.random() < 0.5:  # one sibling reclaims; the other one lends
             self._lenders = random.sample((leaves[0], random.choice(leaves[2:])), 2)
-        self._claimants = [name for name in leaves if name not in self._lenders] or leaves
+        self._reclaimers = [name for name in leaves if name not in self._lenders] or leaves
         part = max(self._room // len(leaves), 1)
         is_even = random.random() < 0.4
         shares = {name: part if is_even else self._share(name, part) for name in names}
@@ -84,8 +84,8 @@ class _Contention:
         return tuple(within_parents(queues))
 
     def small_at_first(self, queues: tuple[Queue, ...]) -> tuple[tuple[Queue, ...], Change] | None:
-        """Return the queues such that one claimant may hold little at first, and the change that ends this."""
-        name = self._random.choice(self._claimants)
+        """Return the queues, the capability of one reclaimer being small at first, and the change that ends this."""
+        name = self._random.choice(self._reclaimers)
         queue = next(queue for queue in queues if queue.name == name)
         least = self._amounts([1] * len(self._space))
         if queue.guarantee or not queue.deserved:
@@ -94,7 +94,7 @@ class _Contention:
         return tuple(capped if other is queue else other for other in queues), Change(queue)
 
     def _share(self, name: str, part: int) -> int:
-        """Return the share of a queue in units: claimants deserve at least an equal part, and lenders any amount.
+        """Return the share of a queue in units: reclaimers deserve at least an equal part, and lenders any amount.
 
         In half of the cases lenders deserve most of what the nodes have, so that few of their pods may be evicted.
         """
@@ -129,7 +129,7 @@ class _Contention:
             is_same = random.random() < (0.8 if self._by_priority else 0.2)
             most = self._size if self._size == 1 or random.random() < 0.3 else 2 * self._size
             size = random.randint(self._size, most)
-            jobs.append(self._job(self._lenders if is_same else self._claimants, ("high", "high", ""), size))
+            jobs.append(self._job(self._lenders if is_same else self._reclaimers, ("high", "high", ""), size))
         return jobs
 
     def _job(self, queues: list[str], classes: tuple[str, ...], size: int) -> Work:
