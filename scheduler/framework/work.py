@@ -55,8 +55,7 @@ class Work:
         """Count steps before they are done, for a `field` of the pod's spec if one is named.
 
         Raises:
-            CapReached: the job's attempt would exceed the maximum. These steps are not counted, because they are not
-                done:
+            CapReached: the job's attempt would exceed the maximum. These steps are not done, and therefore not counted:
                 steps would seem faster than they are.
         """
         if field:
