@@ -20,7 +20,7 @@ from scheduler.policy import tiers
 from scheduler.policy.hooks import Vote
 from scheduler.policy.model import Policy
 from scheduler.preemption.cycle_cache import CycleCache
-from scheduler.preemption.request import PreemptionRequest
+from scheduler.preemption.request import PREEMPT, PreemptionRequest
 from tests.test_the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
 
 
@@ -73,12 +73,20 @@ def _job_key_by_age(self: Any, job: Any) -> tuple[Any, ...]:
     return (job.creation, job.key)
 
 
+_concerns, _candidate_rows = PreemptionRequest.concerns, CycleCache.candidate_rows
+
+
+def _preempts_others(request: PreemptionRequest) -> bool:
+    return request.action == PREEMPT and not request.within_job
+
+
 def _of_any_queue(self: PreemptionRequest, job: Any) -> bool:
-    return job is not self.job
+    return job is not self.job if _preempts_others(self) else _concerns(self, job)
 
 
-def _any_row(self: CycleCache, claim: PreemptionRequest) -> set[int]:
-    return {node.row for node in claim.session.nodes.rows}
+def _any_row(self: CycleCache, request: PreemptionRequest) -> set[int]:
+    every = {node.row for node in request.session.nodes.rows}
+    return every if _preempts_others(request) else _candidate_rows(self, request)
 
 
 _ADMITS = (
