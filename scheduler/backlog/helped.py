@@ -84,7 +84,7 @@ def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:
     if not names:
         return helped
     more = np.array([nodes.vector(grown[name]) for name in names])
-    available = nodes.future_idle()[[nodes.by_name[name].row for name in names]] + more
+    available = nodes.future_idle([nodes.by_name[name].row for name in names]) + more
     for amounts, jobs in backlog_of(cluster).with_least():
         if any(name not in nodes.dimensions for name, amount in amounts if amount > 0):
             continue  # no node has any of it

@@ -25,6 +25,8 @@ Amounts = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
+ALL = slice(None)
+"""All rows."""
 
 FEW_SHAPES = 64
 """Number of shapes that a cache may always hold (`Nodes.most_shapes`)."""
@@ -327,9 +329,10 @@ class Nodes:
         """Return the used amounts, [nodes x dimensions]: releasing tasks count, pipelined ones do not."""
         return self.allocatable - self.idle
 
-    def future_idle(self) -> Amounts:
-        """Return what will be idle after releasing tasks have left and pipelined ones run, [nodes x dimensions]."""
-        return self.idle + self.releasing - self.pipelined
+    def future_idle(self, rows: Any = ALL) -> Amounts:
+        """Return what will be idle on some rows after releasing tasks have left and pipelined ones run."""
+        idle: Amounts = self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
+        return idle
 
     def total(self) -> Resource:
         """Return the sum of all ready nodes' amounts."""

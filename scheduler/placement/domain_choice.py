@@ -198,7 +198,7 @@ class DomainChoice:
 
     def _shortage(self, domain: Domain, wanted: Wanted) -> tuple[str, int, int]:
         """Return the resource of which a domain has less than the smallest of the tasks request together."""
-        idle = np.maximum(self._nodes.future_idle()[domain.rows], 0).sum(axis=0)
+        idle = np.maximum(self._nodes.future_idle(domain.rows), 0).sum(axis=0)
         requested = smallest_sum(wanted.tasks, wanted.lacking)
         for name, amount in sorted(requested.items()):
             left = int(idle[self._nodes.dimensions[name]])

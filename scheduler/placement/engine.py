@@ -13,14 +13,14 @@ import msgspec
 import numpy as np
 
 from ..model.cluster import Cluster
-from ..model.nodes import Amounts, Mask, NodeInfo, Rows, Vector
+from ..model.nodes import ALL, Amounts, Mask, NodeInfo, Rows, Vector
 from ..model.task import Task
 from ..policy.tiers import Hooks
 from ..reasons import NodeRule, NodeUnfit, NoNode, Unsupported
 from ..topology.domains import Domain
 from . import unsupported
 from .explain import no_node, unfit
-from .free_capacity import ALL, amounts, least, times, within, without
+from .free_capacity import amounts, least, times, within, without
 from .pod_affinity import ForOthers, PodAffinities
 from .pod_index import PodIndex, Spend
 from .ranking import NOWHERE, Ranking

@@ -15,7 +15,6 @@ from ..model.resources import PODS
 from ..model.task import Task
 from ..policy.tiers import Hooks
 from ..reasons import NodeRule, NodeUnfit, NoNode
-from .free_capacity import amounts
 
 OTHER = ("other", "are excluded by a plugin")
 
@@ -56,7 +55,7 @@ def unfit(nodes: Nodes, hooks: Hooks, task: Task, node: NodeInfo, admitted: bool
     """Return why one node does not fit a task. `admitted`: it only lacks room, even after releasing tasks have left."""
     if not admitted:
         return NodeUnfit(node.name, *_rule(hooks, task, node))
-    needed, (available, _) = nodes.needed(task), amounts(nodes, node.row, future=True)
+    needed, available = nodes.needed(task), nodes.future_idle(node.row)
     lacking = (name for name, i in sorted(nodes.dimensions.items()) if available[i] < needed[i])
     name = next(lacking, PODS)
     return NodeUnfit(node.name, "pods") if name == PODS else NodeUnfit(node.name, "resource", name)

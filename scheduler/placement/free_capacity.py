@@ -13,7 +13,6 @@ import numpy as np
 from ..model.nodes import Amounts, Mask, Nodes, Rows
 from ..model.task import Task
 
-ALL = slice(None)
 MANY = 2**31
 LEAST = np.iinfo(np.int64).min
 
@@ -23,12 +22,12 @@ def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Amounts, Amounts]
 
     With `future`, for the time when all releasing tasks have left and all pipelined tasks run; otherwise for now.
     """
-    idle = nodes.idle[rows]
-    used = nodes.allocatable[rows] - idle
-    coming = nodes.pipelined[rows] - nodes.releasing[rows]
     if future:
-        return idle - coming, used + coming
-    return _now(idle, coming), used
+        available = idle = nodes.future_idle(rows)
+    else:
+        idle = nodes.idle[rows]
+        available = _now(idle, nodes.pipelined[rows] - nodes.releasing[rows])
+    return available, nodes.allocatable[rows] - idle
 
 
 def without(nodes: Nodes, waiting: Sequence[Task]) -> Amounts:

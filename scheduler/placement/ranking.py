@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ..model.nodes import Amounts, Mask, Nodes, Rows, Vector
+from ..model.nodes import ALL, Amounts, Mask, Nodes, Rows, Vector
 from ..model.task import Task
-from .free_capacity import ALL, amounts, least, times, within
+from .free_capacity import amounts, least, times, within
 
 NOWHERE = -np.inf
 
