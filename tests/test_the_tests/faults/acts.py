@@ -85,8 +85,9 @@ def _of_any_queue(self: PreemptionRequest, job: Any) -> bool:
 
 
 def _any_row(self: CycleCache, request: PreemptionRequest) -> set[int]:
-    every = {node.row for node in request.session.nodes.rows}
-    return every if _preempts_others(request) else _candidate_rows(self, request)
+    if not _preempts_others(request):
+        return _candidate_rows(self, request)
+    return {node.row for node in request.session.nodes.rows}
 
 
 _ADMITS = (
