@@ -13,8 +13,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-# Set before numpy is imported: otherwise numpy starts a thread for each CPU of the node, and each thread uses 0.1 s of
-# CPU before it sleeps. No matrix of ours is large enough for a second thread.
+# Set before numpy is imported: otherwise numpy starts a thread for each further CPU of the node, and each thread uses
+# 0.1 s of CPU before it sleeps. No matrix of ours is large enough for a second thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from .live.options import add_controllers, add_run, options_from
