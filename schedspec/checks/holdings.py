@@ -12,7 +12,7 @@ from decimal import Decimal
 from ..api.kinds import Kind
 from ..monitors import Rules, amounts
 from ..monitors.amounts import NONE, spoken
-from ..monitors.ledger import is_leaving, is_over
+from ..monitors.object_state import is_leaving, is_over
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import History, Object, Version, View

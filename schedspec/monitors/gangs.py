@@ -5,11 +5,12 @@ A gang is judged after a burst of its binds or evictions, not pod by pod, becaus
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..api.kinds import Kind
 from ..observe.view import eviction
-from .ledger import Act, Ledger, Violation, group_of, is_leaving
+from .ledger import Act, Ledger, Violation
+from .object_state import group_of, is_leaving
 from .rules import Rules
 
 NAME = "gang"
@@ -23,10 +24,8 @@ SWITCHES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     if not rules.has("gang"):
         return
-    groups = {group_of(act.pod) for act in ledger.acts} - {""}
-    for group in sorted(groups):
-        acts = [act for act in ledger.acts if group_of(act.pod) == group]
-        for last in _ends_of_bursts(acts):
+    for group in sorted({act.group for act in ledger.acts} - {""}):
+        for last in _ends_of_bursts(ledger.acts_on(group)):
             if last.kind == "evict" and not rules.is_enabled("gang", SWITCHES.get(last.action, "enableReclaimable")):
                 continue
             if last.kind == "evict" and _is_evicted_pod_by_pod(ledger, group, last):
@@ -42,7 +41,7 @@ def _is_evicted_pod_by_pod(ledger: Ledger, key: str, last: Act) -> bool:
     return found is not None and (found["metadata"].get("annotations") or {}).get(_MODE) == "pod"
 
 
-def _ends_of_bursts(acts: list[Act]) -> Iterator[Act]:
+def _ends_of_bursts(acts: Sequence[Act]) -> Iterator[Act]:
     for act, following in zip(acts, [*acts[1:], None], strict=True):
         if following is None or following.kind != act.kind or following.time - act.time > BURST:
             yield act
@@ -54,8 +53,7 @@ def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
     position = _settled(ledger, last)
     found = ledger.at(position, Kind.PODGROUP, key)
     needed = int((found or {"spec": {}})["spec"].get("minMember", 0))
-    members = [pod for pod in ledger.all_at(position, Kind.POD) if group_of(pod) == key]
-    held = [p for p in members if p["spec"].get("nodeName") and not is_leaving(p)]
+    held = [p for p in ledger.members(position, key) if p["spec"].get("nodeName") and not is_leaving(p)]
     over = [p for p in held if p.get("status", {}).get("phase") == "Failed"]
     if found is None or over:  # the group is deleted, or a member ended by itself: not an act of the scheduler
         return
@@ -67,12 +65,12 @@ def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
 def _settled(ledger: Ledger, last: Act) -> int:
     """Return the last position before another writer changes the group, at most a burst later."""
     position = last.position
-    others = {act.position for act in ledger.acts if act.kind != last.kind and group_of(act.pod) == group_of(last.pod)}
+    others = {act.position for act in ledger.acts_on(last.group) if act.kind != last.kind}
     for later in range(last.position + 1, len(ledger.versions)):
         seen = ledger.versions[later]
         if seen.at - last.time > BURST or later in others:
             break
-        if seen.ref.kind == Kind.POD and group_of(seen.object) == group_of(last.pod):
+        if seen.ref.kind == Kind.POD and group_of(seen.object) == last.group:
             if seen.change == "gone" or (seen.change == "added" and last.kind == "evict"):
                 break
             if seen.object["metadata"].get("deletionTimestamp") and not eviction(seen.object):

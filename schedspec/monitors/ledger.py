@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from ..api.kinds import Kind
 from ..observe import view
@@ -18,7 +19,10 @@ from ..observe.history import Version
 from ..observe.view import eviction
 from . import amounts
 from .amounts import Amounts, Object
+from .holdings import Holdings, Timeline, capacities
+from .object_state import group_of, holds, is_over, key_of
 
+Key = TypeVar("Key")
 _DETAILS = re.compile(r" \(|[,;]")
 
 
@@ -61,10 +65,20 @@ class Act:
     def node(self) -> str:
         return str(self.pod["spec"].get("nodeName", ""))
 
-    @property
+    @cached_property
     def cause(self) -> str:
         """The preemptor and the action of an eviction: the scheduler's message without its details."""
         return _DETAILS.split(self.message, maxsplit=1)[0]
+
+    @cached_property
+    def group(self) -> str:
+        """The key of the pod's PodGroup, or an empty text."""
+        return group_of(self.pod)
+
+    @cached_property
+    def amounts(self) -> Amounts:
+        """What the pod occupies."""
+        return amounts.of_pod(self.pod)
 
     def violation(self, monitor: str, text: str) -> Violation:
         """Return the violation of a monitor's rule by this act."""
@@ -72,18 +86,37 @@ class Act:
 
 
 class Ledger:
-    """All versions in order, with queries about the state at a position."""
+    """All versions in order, with queries about the state at a position.
+
+    Every query is answered from indexes that are made once. Monitors ask at each act, so a query that reads all pods
+    would make the time to judge a history grow with the square of its length.
+    """
 
     def __init__(self, versions: Iterable[Version]) -> None:
         self.versions = sorted(versions, key=lambda seen: int(seen.object["metadata"].get("resourceVersion") or 0))
         self._of: dict[tuple[Kind, str], list[tuple[int, Object | None]]] = {}
-        self._keys: dict[Kind, list[tuple[Kind, str]]] = {}
+        self._names: dict[Kind, list[str]] = {}
+        self._of_node: dict[str, dict[str, None]] = {}
+        """The names of the pods that were ever on a node."""
+        self._of_group: dict[str, dict[str, None]] = {}
+        """The names of the pods that were ever in a group."""
+        self._ends_on: dict[str, list[tuple[int, str]]] = {}
+        """The positions at which pods of a node have ended or are gone, with the uid of each pod."""
         for position, seen in enumerate(self.versions):
-            key = (seen.ref.kind, _name(seen.object))
+            name = key_of(seen.object)
+            key = (seen.ref.kind, name)
             if key not in self._of:
-                self._keys.setdefault(seen.ref.kind, []).append(key)
+                self._names.setdefault(seen.ref.kind, []).append(name)
             self._of.setdefault(key, []).append((position, None if seen.change == "gone" else seen.object))
+            if seen.ref.kind == Kind.POD:
+                self._of_group.setdefault(group_of(seen.object), {})[name] = None
+                if node := seen.object["spec"].get("nodeName"):
+                    self._of_node.setdefault(node, {})[name] = None
+                    if seen.change == "gone" or is_over(seen.object):
+                        self._ends_on.setdefault(node, []).append((position, str(seen.object["metadata"]["uid"])))
         self.acts = list(self._find_acts())
+        self._binds = [act for act in self.acts if act.kind == "bind"]
+        self._evictions = [act for act in self.acts if act.kind == "evict"]
 
     def _find_acts(self) -> Iterator[Act]:
         bound: set[str] = set()
@@ -104,41 +137,111 @@ class Ledger:
                 )
                 yield Act("evict", position, seen.at, pod, action, message)
 
-    def binds(self) -> list[Act]:
-        return [act for act in self.acts if act.kind == "bind"]
+    # ------------------------------------------------------------------------------------------------------------ acts
 
-    def evictions(self) -> list[Act]:
-        return [act for act in self.acts if act.kind == "evict"]
+    def binds(self) -> Sequence[Act]:
+        return self._binds
 
-    def evictions_at(self, time: float) -> list[Act]:
+    def binds_between(self, position: int, end: int) -> Sequence[Act]:
+        """Return the binds after a position and up to another one, that one included."""
+        first, last = (bisect.bisect_right(self._binds, limit, key=_position) for limit in (position, end))
+        return self._binds[first:last]
+
+    def last_bind_between(self, position: int, end: float, node: str) -> int | None:
+        """Return the position of the last bind to a node after a position and before another one; None without one."""
+        binds = self._binds_on.get(node, [])
+        before = bisect.bisect_left(binds, end, key=_position) - 1
+        return binds[before].position if before >= 0 and binds[before].position > position else None
+
+    def ends_on(self, node: str) -> Sequence[tuple[int, str]]:
+        """Return the positions at which pods of a node have ended or are gone, with the uid of each pod."""
+        return self._ends_on.get(node, ())
+
+    def evictions(self) -> Sequence[Act]:
+        return self._evictions
+
+    def causes_until(self, position: int) -> dict[str, Act]:
+        """Return the last eviction of each cause up to a position, that one included."""
+        known = ((acts, bisect.bisect_right(acts, position, key=_position)) for acts in self._evictions_of.values())
+        return {acts[number - 1].cause: acts[number - 1] for acts, number in known if number}
+
+    def evictions_at(self, time: float) -> Sequence[Act]:
         """Return the evictions of a moment: those of one decision, which may be written after its binds."""
-        return self._evictions_at.get(time, [])
+        return self._evictions_at.get(time, ())
+
+    def evictions_of(self, cause: str) -> Sequence[Act]:
+        return self._evictions_of.get(cause, ())
+
+    def evictions_of_group(self, cause: str, group: str) -> Sequence[Act]:
+        """Return the evictions of a group's pods for a cause."""
+        return self._evictions_of_group.get((cause, group), ())
+
+    def evictions_from(self, cause: str, node: str) -> Sequence[Act]:
+        """Return the evictions from a node for a cause."""
+        return self._evictions_from.get((cause, node), ())
+
+    def preemptors(self, act: Act) -> list[str]:
+        """Return the groups that the cause of an eviction names; none if the scheduler does not name its preemptor."""
+        return [word for word in dict.fromkeys(act.cause.split()) if word in self._of_group]
+
+    @cached_property
+    def evictions_for(self) -> Mapping[str, Sequence[Act]]:
+        """The evictions for each group that a cause names."""
+        found: dict[str, list[Act]] = {}
+        for act in self._evictions:
+            for group in self.preemptors(act):
+                found.setdefault(group, []).append(act)
+        return found
+
+    def acts_on(self, group: str) -> Sequence[Act]:
+        """Return the binds and evictions of a group's pods."""
+        return self._acts_on.get(group, ())
 
     @cached_property
     def _evictions_at(self) -> dict[float, list[Act]]:
-        found: dict[float, list[Act]] = {}
-        for act in self.evictions():
-            found.setdefault(act.time, []).append(act)
-        return found
+        return _buckets(self._evictions, lambda act: act.time)
+
+    @cached_property
+    def _evictions_of(self) -> dict[str, list[Act]]:
+        return _buckets(self._evictions, lambda act: act.cause)
+
+    @cached_property
+    def _evictions_of_group(self) -> dict[tuple[str, str], list[Act]]:
+        return _buckets(self._evictions, lambda act: (act.cause, act.group))
+
+    @cached_property
+    def _evictions_from(self) -> dict[tuple[str, str], list[Act]]:
+        return _buckets(self._evictions, lambda act: (act.cause, act.node))
+
+    @cached_property
+    def _binds_on(self) -> dict[str, list[Act]]:
+        return _buckets(self._binds, lambda act: act.node)
+
+    @cached_property
+    def _acts_on(self) -> dict[str, list[Act]]:
+        return _buckets(self.acts, lambda act: act.group)
 
     # ------------------------------------------------------------------------------------------------- at a position
 
     def at(self, position: int, kind: Kind, name: str) -> Object | None:
         """Return the object at a position, that version included, or None if it did not exist."""
         versions = self._of.get((kind, name), [])
-        index = bisect.bisect_right(versions, position, key=lambda entry: entry[0]) - 1
+        index = bisect.bisect_right(versions, position, key=_position_of_version) - 1
         return versions[index][1] if index >= 0 else None
 
     def all_at(self, position: int, kind: Kind) -> list[Object]:
         """Return all objects of a kind that existed at a position."""
-        found = (self.at(position, kind, name) for _, name in self._keys.get(kind, ()))
+        return self._existing(position, kind, self._names.get(kind, ()))
+
+    def _existing(self, position: int, kind: Kind, names: Iterable[str]) -> list[Object]:
+        found = (self.at(position, kind, name) for name in names)
         return [item for item in found if item is not None]
 
     def lately(self, position: int, kind: Kind, name: str, seconds: float = 1.0) -> list[Object]:
         """Return the versions that the scheduler may have seen: those valid at a position and shortly before it."""
         since = self.versions[position].at - seconds
         versions = self._of.get((kind, name), [])
-        index = bisect.bisect_right(versions, position, key=lambda entry: entry[0]) - 1
+        index = bisect.bisect_right(versions, position, key=_position_of_version) - 1
         found: list[Object] = []
         while index >= 0:
             at, version = versions[index]
@@ -149,14 +252,53 @@ class Ledger:
             index -= 1
         return found
 
+    def since(self, position: int, kind: Kind, name: str) -> Iterator[Object]:
+        """Yield the versions of an object from a position on."""
+        versions = self._of.get((kind, name), [])
+        for _, version in versions[bisect.bisect_left(versions, position, key=_position_of_version) :]:
+            if version is not None:
+                yield version
+
     def holding(self, position: int) -> list[Object]:
         """Return the pods that occupy capacity on a node at a position."""
-        return [p for p in self.all_at(position, Kind.POD) if p["spec"].get("nodeName") and not is_over(p)]
+        return [pod for pod in self.all_at(position, Kind.POD) if holds(pod)]
+
+    def on_node(self, position: int, node: str) -> list[Object]:
+        """Return the pods that occupy capacity on this node at a position."""
+        pods = self._existing(position, Kind.POD, self._of_node.get(node, ()))
+        return [pod for pod in pods if holds(pod) and pod["spec"]["nodeName"] == node]
+
+    def members(self, position: int, group: str) -> list[Object]:
+        """Return the pods of a group that existed at a position."""
+        pods = self._existing(position, Kind.POD, self._of_group.get(group, ()))
+        return [pod for pod in pods if group_of(pod) == group]
 
     def queue_of(self, position: int, pod: Object) -> str:
         """Return the name of the pod's queue; empty for a pod without a PodGroup."""
-        found = (self.at(position, kind, group_of(pod)) for kind in view.QUEUED)
-        return next((view.queue_named_by(group) for group in found if group is not None), "")
+        return self.queue_of_group(position, group_of(pod))
+
+    def queue_of_group(self, position: int, group: str) -> str:
+        """Return the name of a group's queue; empty if the group does not exist."""
+        found = (self.at(position, kind, group) for kind in view.QUEUED)
+        return next((view.queue_named_by(it) for it in found if it is not None), "")
+
+    # --------------------------------------------------------------------------------------------------------- amounts
+
+    def held(self, position: int) -> Mapping[str, Amounts]:
+        """Return what the pods of each queue hold at a position, without its descendants and without leaving pods."""
+        return self._held.at(position)
+
+    def capacity(self, position: int) -> Amounts:
+        """Return what all nodes have together at a position."""
+        return self._capacity.at(position)
+
+    @cached_property
+    def _held(self) -> Timeline[dict[str, Amounts]]:
+        return Timeline(Holdings(self.versions).by_queue(), {})
+
+    @cached_property
+    def _capacity(self) -> Timeline[Amounts]:
+        return Timeline(capacities(self.versions), {})
 
 
 def generation_of(obj: Object) -> int:
@@ -164,23 +306,19 @@ def generation_of(obj: Object) -> int:
     return int(obj["metadata"].get("generation") or 0)
 
 
-def _name(obj: Object) -> str:
-    metadata = obj["metadata"]
-    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+def _position(act: Act) -> int:
+    return act.position
 
 
-def group_of(pod: Object) -> str:
-    """Return the key of the pod's PodGroup, or an empty text."""
-    name = view.group_of(pod)
-    return f"{pod['metadata'].get('namespace', '')}/{name}" if name else ""
+def _position_of_version(entry: tuple[int, Object | None]) -> int:
+    return entry[0]
 
 
-def is_over(pod: Object) -> bool:
-    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-
-
-def is_leaving(pod: Object) -> bool:
-    return bool(pod["metadata"].get("deletionTimestamp")) or eviction(pod) is not None
+def _buckets(acts: Iterable[Act], key: Callable[[Act], Key]) -> dict[Key, list[Act]]:
+    found: dict[Key, list[Act]] = {}
+    for act in acts:
+        found.setdefault(key(act), []).append(act)
+    return found
 
 
 def taken(pods: Iterable[Object]) -> Amounts:

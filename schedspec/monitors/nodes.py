@@ -19,10 +19,10 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         node = ledger.at(act.position, Kind.NODE, act.node)
         if node is None:
             continue
-        used = taken(p for p in ledger.holding(act.position) if p["spec"]["nodeName"] == act.node)
+        used = taken(ledger.on_node(act.position, act.node))
         has = amounts.parse(node.get("status", {}).get("allocatable"))
         # A node has none of a requested resource that it does not list.
-        requested = amounts.of_pod(act.pod)
+        requested = act.amounts
         limits = {**dict.fromkeys(requested, amounts.NONE), **has}
         if over := amounts.above(used, limits, requested):
             text = f"bound to {act.node}, which then holds {', '.join(over)}"

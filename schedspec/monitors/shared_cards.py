@@ -32,7 +32,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         if len(own) != requested or not named <= cards.keys():
             seen = ", ".join(sorted(named)) or "none"
             yield act.violation(NAME, f"asks for {requested} of the cards of {act.node}, and has {seen}")
-        held = _held(pod for pod in ledger.holding(act.position) if pod["spec"]["nodeName"] == act.node)
+        held = _held(ledger.on_node(act.position, act.node))
         for name in sorted(named & cards.keys()):
             for over in _beyond(cards[name], held.get(name, [])):
                 yield act.violation(NAME, f"card {name} of {act.node} then has {over}")

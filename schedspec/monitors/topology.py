@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..api.kinds import LEVELS, Kind
-from .ledger import Act, Ledger, Violation, group_of, is_leaving
+from .ledger import Act, Ledger, Violation
+from .object_state import holds, is_leaving
 from .rules import Rules
 
 NAME = "topology"
@@ -29,7 +30,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 def _required(ledger: Ledger, act: Act) -> str:
     """Return the node label whose value has to be the same for all pods of the gang; empty if there is none."""
-    key = group_of(act.pod)
+    key = act.group
     for kind in _GROUPS if key else ():
         group = ledger.at(act.position, kind, key)
         if group is None:
@@ -45,9 +46,9 @@ def _required(ledger: Ledger, act: Act) -> str:
 def _domains(ledger: Ledger, act: Act, label: str) -> dict[str, int]:
     """Return how many pods of the gang are in each domain. A node that is gone counts for none."""
     found: dict[str, int] = {}
-    for pod in ledger.holding(act.position):
-        node = ledger.at(act.position, Kind.NODE, pod["spec"]["nodeName"])
-        if group_of(pod) == group_of(act.pod) and not is_leaving(pod) and node is not None:
+    for pod in ledger.members(act.position, act.group):
+        node = ledger.at(act.position, Kind.NODE, pod["spec"]["nodeName"]) if holds(pod) else None
+        if node is not None and not is_leaving(pod):
             name = str((node["metadata"].get("labels") or {}).get(label, ""))
             found[name] = found.get(name, 0) + 1
     return found

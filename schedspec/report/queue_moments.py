@@ -11,7 +11,8 @@ import msgspec
 from ..api.kinds import Kind
 from ..monitors import amounts
 from ..monitors.amounts import NONE, Amounts
-from ..monitors.ledger import Ledger, is_leaving, is_over
+from ..monitors.ledger import Ledger
+from ..monitors.object_state import is_leaving, is_over
 from ..monitors.queues import usage
 from ..observe.history import Object, Version
 from .objects import Queues, parsed, plain, quantities

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from ...api.kinds import Kind
 from ..amounts import NONE, Amounts, Object, above, of_pod, total
 from ..gangs import SWITCHES
-from ..ledger import Act, Ledger, Violation, generation_of, group_of, is_leaving, taken
+from ..ledger import Act, Ledger, Violation
+from ..object_state import generation_of, holds, is_leaving, key_of, waits
 from ..rules import Rules
 
 NAME = "disproportionate-eviction"
@@ -30,7 +31,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         waiting = _waiting(ledger, acts)
         if not waiting:
             continue
-        evicted, units = taken([act.pod for act in acts]), _units(ledger, acts, rules)
+        evicted, units = total(act.amounts for act in acts), _units(ledger, acts, rules)
         largest = {name: max(unit.get(name, NONE) for unit in units) for name in evicted}
         bound = total([*map(of_pod, waiting), *([largest] * len(waiting))])
         requested = total(map(of_pod, waiting))
@@ -61,31 +62,34 @@ def _waiting(ledger: Ledger, acts: Sequence[Act]) -> list[Object]:
     If none got a node, return all pods that waited.
     """
     waited: dict[str, Object] = {}
-    words = set(acts[0].cause.split())
     for act in acts:
-        for pod in ledger.all_at(act.position, Kind.POD):
-            if not pod["spec"].get("nodeName") and group_of(pod) in words:
-                waited.setdefault(pod["metadata"]["uid"], pod)
-    placed = {
-        seen.object["metadata"]["uid"]
-        for seen in ledger.versions[acts[0].position :]
-        if seen.ref.kind == Kind.POD
-        and (seen.object["spec"].get("nodeName") or seen.object.get("status", {}).get("nominatedNodeName"))
-    }
-    return [pod for uid, pod in waited.items() if uid in placed] or list(waited.values())
+        for group in ledger.preemptors(act):
+            for pod in ledger.members(act.position, group):
+                if waits(pod):
+                    waited.setdefault(pod["metadata"]["uid"], pod)
+    return [pod for pod in waited.values() if _is_placed_after(ledger, acts[0].position, pod)] or [*waited.values()]
+
+
+def _is_placed_after(ledger: Ledger, position: int, pod: Object) -> bool:
+    """Whether a later version of the pod has a node or is nominated to one."""
+    return any(
+        version["metadata"]["uid"] == pod["metadata"]["uid"]
+        and (version["spec"].get("nodeName") or version.get("status", {}).get("nominatedNodeName"))
+        for version in ledger.since(position, Kind.POD, key_of(pod))
+    )
 
 
 def _units(ledger: Ledger, acts: Sequence[Act], rules: Rules) -> list[Amounts]:
     """Return the amounts of each eviction unit: of a pod, or of all evicted pods of a broken gang."""
     of_group: dict[str, list[Act]] = {}
     for act in acts:
-        of_group.setdefault(group_of(act.pod) or act.uid, []).append(act)
+        of_group.setdefault(act.group or act.uid, []).append(act)
     units = []
     for key, evicted in of_group.items():
         if _is_broken(ledger, key, evicted, rules):
-            units.append(taken([act.pod for act in evicted]))
+            units.append(total(act.amounts for act in evicted))
         else:
-            units += [of_pod(act.pod) for act in evicted]
+            units += [act.amounts for act in evicted]
     return units
 
 
@@ -95,5 +99,5 @@ def _is_broken(ledger: Ledger, key: str, evicted: Sequence[Act], rules: Rules) -
     group = ledger.at(position, Kind.PODGROUP, key)
     if group is None or not rules.is_enabled("gang", SWITCHES.get(evicted[0].action, "enableReclaimable")):
         return False
-    left = [pod for pod in ledger.holding(position) if group_of(pod) == key and not is_leaving(pod)]
+    left = [pod for pod in ledger.members(position, key) if holds(pod) and not is_leaving(pod)]
     return len(left) < int(group["spec"].get("minMember") or 0)

@@ -7,13 +7,16 @@ evicted as a whole counts as one victim: its eviction was needed unless all memb
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from .. import amounts, shared_cards
 from ..amounts import NONE, Amounts
 from ..gangs import SWITCHES
-from ..ledger import Act, Ledger, Violation, group_of, is_leaving, taken
+from ..ledger import Act, Ledger, Violation, taken
+from ..object_state import holds, is_leaving, key_of, waits
 from ..queues import usage
 from ..rules import Rules
 
@@ -21,44 +24,46 @@ NAME = "needless-eviction"
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
+    room = _FreedRoom(ledger)
     for act in ledger.evictions():
         unit = _unit(ledger, act, rules)
-        if all(_was_needless(ledger, member, unit, rules) for member in unit):
+        ends = ((member, room.last_used(member)) for member in unit)
+        if all(end is not None and _could_have_stayed(ledger, member, end, unit, rules) for member, end in ends):
             yield act.violation(NAME, f"evicted although {act.node} had room for it and for all pods bound since")
 
 
 def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
     """Return the evictions that belong together: all of the gang's, if the gang could not lose a single pod."""
-    key = group_of(act.pod)
-    group = ledger.at(act.position, Kind.PODGROUP, key)
+    group = ledger.at(act.position, Kind.PODGROUP, act.group)
     if group is None or not rules.is_enabled("gang", SWITCHES.get(act.action, "enableReclaimable")):
         return [act]
-    evicted = [other for other in ledger.evictions() if group_of(other.pod) == key and other.cause == act.cause]
-    held = [pod for pod in ledger.holding(evicted[-1].position) if group_of(pod) == key and not is_leaving(pod)]
+    evicted = list(ledger.evictions_of_group(act.cause, act.group))
+    members = ledger.members(evicted[-1].position, act.group)
+    held = [pod for pod in members if holds(pod) and not is_leaving(pod)]
     return [act] if held else evicted
 
 
-def _was_needless(ledger: Ledger, act: Act, unit: list[Act], rules: Rules) -> bool:
-    together = [other for other in ledger.evictions() if other.node == act.node and other.cause == act.cause]
-    end = _when_served(ledger, act, together)
-    return end is not None and _could_have_stayed(ledger, act, end, unit, rules)
+class _FreedRoom:
+    """When the room of victims was used.
 
+    Pods that leave a node for the same cause leave it together. Where one cause evicts without end, there are as many
+    of them as evictions, so their ends are looked up once for each cause and node.
+    """
 
-def _when_served(ledger: Ledger, act: Act, together: list[Act]) -> int | None:
-    """Return the position of the last bind to the victim's node before another pod left that node, if any."""
-    gone = {other.uid for other in together}
-    came: int | None = None
-    for position in range(act.position + 1, len(ledger.versions)):
-        seen = ledger.versions[position]
-        if seen.ref.kind != Kind.POD or seen.object["spec"].get("nodeName") != act.node:
-            continue
-        uid = seen.object["metadata"]["uid"]
-        over = seen.change == "gone" or seen.object.get("status", {}).get("phase") in ("Succeeded", "Failed")
-        if over and uid not in gone:
-            break
-        if any(bind.position == position for bind in ledger.binds()):
-            came = position
-    return came
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._ends: dict[tuple[str, str], list[int]] = {}
+        """The positions at which pods end on a node that no eviction for the cause has ended."""
+
+    def last_used(self, act: Act) -> int | None:
+        """Return the position of the last bind to the victim's node before another pod left that node, if any."""
+        key = (act.cause, act.node)
+        if key not in self._ends:
+            gone = {other.uid for other in self._ledger.evictions_from(*key)}
+            self._ends[key] = [position for position, uid in self._ledger.ends_on(act.node) if uid not in gone]
+        ends = self._ends[key]
+        first = bisect.bisect_right(ends, act.position)
+        return self._ledger.last_bind_between(act.position, ends[first] if first < len(ends) else math.inf, act.node)
 
 
 def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
@@ -73,17 +78,16 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
     uids, pod_names = {member.uid for member in here}, {member.name for member in here}
     there = [
         pod
-        for pod in ledger.holding(end)
-        if pod["spec"]["nodeName"] == act.node
-        and pod["metadata"]["uid"] not in uids
-        and pod["metadata"]["name"] not in pod_names
+        for pod in ledger.on_node(end, act.node)
+        if pod["metadata"]["uid"] not in uids and pod["metadata"]["name"] not in pod_names
     ]
     decided = {other.cause: other for other in ledger.evictions_at(act.time)} | {act.cause: act}
     coming = {bind.uid: bind for other in decided.values() for bind in _still_to_come(ledger, other, end)}
-    later = [bind.pod for bind in coming.values() if bind.node == act.node]
-    together = [*there, *later, *(member.pod for member in here)]
+    later = [bind for bind in coming.values() if bind.node == act.node]
     has = amounts.parse(node.get("status", {}).get("allocatable"))
-    if not is_within(taken(together), has) or shared_cards.exceeded(node, together):
+    if not is_within(amounts.total((taken(there), *(its.amounts for its in (*later, *here)))), has):
+        return False
+    if shared_cards.exceeded(node, [*there, *(its.pod for its in (*later, *here))]):
         return False
     return not _above_quota(ledger, act, end, unit, rules)
 
@@ -98,15 +102,20 @@ def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Act]:
 
     If the scheduler does not name the preemptor, return those of the other members of the gangs that were bound.
     """
-    came = {group_of(bind.pod) for bind in ledger.binds() if act.position < bind.position <= end} - {""}
-    groups = {group_of(pod) for pod in ledger.all_at(act.position, Kind.POD)}
-    words = groups.intersection(act.cause.split()) or came
-    waited = {
-        pod["metadata"]["uid"] for pod in ledger.all_at(act.position, Kind.POD) if not pod["spec"].get("nodeName")
-    }
+    named = {group for group in ledger.preemptors(act) if ledger.members(act.position, group)}
+    groups = named or {bind.group for bind in ledger.binds_between(act.position, end)} - {""}
     return [
-        bind for bind in ledger.binds() if bind.position > end and bind.uid in waited and group_of(bind.pod) in words
+        later
+        for group in groups
+        for later in ledger.acts_on(group)
+        if later.kind == "bind" and later.position > end and _waited(ledger, act.position, later)
     ]
+
+
+def _waited(ledger: Ledger, position: int, bind: Act) -> bool:
+    """Whether the pod of a bind existed at an earlier position and had no node."""
+    pod = ledger.at(position, Kind.POD, key_of(bind.pod))
+    return pod is not None and pod["metadata"]["uid"] == bind.uid and waits(pod)
 
 
 def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
@@ -114,14 +123,14 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
 
     Binds for which other pods were evicted by then count too: the room of those pods is not free.
     """
-    queue, names = ledger.queue_of(act.position, act.pod), {member.name for member in unit}
-    gone = taken([member.pod for member in unit])
-    since = [bind for bind in ledger.binds() if act.position < bind.position <= end]
-    causes = {other.cause: other for other in ledger.evictions() if other.position <= end} | {act.cause: act}
+    queue, names = ledger.queue_of(act.position, act.pod), {key_of(member.pod) for member in unit}
+    gone = amounts.total(member.amounts for member in unit)
+    causes = ledger.causes_until(end) | {act.cause: act}
     later = [bind for other in causes.values() for bind in _still_to_come(ledger, other, end)]
-    binds = [bind.position for bind in (*since, *later)]
+    binds = [bind.position for bind in (*ledger.binds_between(act.position, end), *later)]
     for position, name in ((at, name) for at in binds for name in usage.lineage(ledger, at, queue, rules)):
-        others = usage.held_below(ledger, position, name, rules, lambda pod: pod["metadata"]["name"] not in names)
+        own = [pod for key in names if (pod := ledger.at(position, Kind.POD, key)) is not None]
+        others = usage.held_below(ledger, position, name, rules, own)
         held = amounts.total((others, gone))
         found = ledger.at(position, Kind.QUEUE, name) or {}
         quota = usage.card_quota(found) if found else {}

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from ...api.kinds import WORLD, Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
-from ..ledger import Act, Ledger, Violation, group_of, is_leaving, is_over, taken
+from ..ledger import Act, Ledger, Violation, taken
+from ..object_state import group_of, is_leaving, is_over
 from ..queues import usage
 from ..rules import Rules
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from ...observe.view import QUEUED
-from ..ledger import Act, Ledger, Violation, generation_of, group_of, is_over
+from ..ledger import Act, Ledger, Violation
+from ..object_state import generation_of, group_of, holds, is_over, key_of, waits
 from ..rules import Rules
 
 NAME = "repeated-eviction"
@@ -38,25 +39,26 @@ def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
     """Whether the second eviction has a new cause. The evictions of its own decision may be written after it."""
     acts = [act for act in ledger.acts if first.position < act.position < second.position]
     acts += [act for act in ledger.evictions_at(second.time) if act.position > second.position]
-    victim = group_of(first.pod)
-    served = [act for act in acts if act.kind == "bind" and group_of(act.pod) in first.cause.split()]
-    takers = [act for act in acts if act.kind == "evict" and group_of(act.pod) in first.cause.split()]
+    victim, named = first.group, ledger.preemptors(first)
+    served = [act for act in acts if act.kind == "bind" and act.group in named]
+    takers = [act for act in acts if act.kind == "evict" and act.group in named]
     if not served or any(victim in taker.cause.split() for taker in takers):
         return False
-    held = {pod["metadata"]["uid"] for pod in ledger.holding(second.position)}
-    has_lost = bool(takers) or any(bind.uid not in held for bind in served)
-    preemptors = {group_of(bind.pod) for bind in served}
-    claims_more = any(
-        not pod["spec"].get("nodeName") and group_of(pod) in preemptors
-        for pod in ledger.all_at(second.position, Kind.POD)
-    )
-    evicted = {group_of(act.pod) for act in (first, *acts) if act.kind == "evict"}
+    has_lost = bool(takers) or not all(_still_holds(ledger, second.position, bind) for bind in served)
+    preemptors = {bind.group for bind in served}
+    claims_more = any(waits(pod) for group in preemptors for pod in ledger.members(second.position, group))
+    evicted = {act.group for act in (first, *acts) if act.kind == "evict"}
     own = {victim, *preemptors}
     between = range(first.position + 1, second.position)
     return (has_lost or claims_more) and (
         any(_gave_way(ledger, taker, first, second) for taker in takers)
         or any(_is_from_outside(ledger, position, own, evicted) for position in between)
     )
+
+
+def _still_holds(ledger: Ledger, position: int, bind: Act) -> bool:
+    pod = ledger.at(position, Kind.POD, key_of(bind.pod))
+    return pod is not None and pod["metadata"]["uid"] == bind.uid and holds(pod)
 
 
 def _gave_way(ledger: Ledger, taker: Act, first: Act, second: Act) -> bool:
@@ -70,12 +72,12 @@ def _gave_way(ledger: Ledger, taker: Act, first: Act, second: Act) -> bool:
         first: The first eviction of the victim.
         second: Its second eviction.
     """
-    loser, words = group_of(taker.pod), taker.cause.split()
-    of_third = [act for act in ledger.acts if act.position > taker.position and group_of(act.pod) in words]
+    groups = ledger.preemptors(taker)
+    of_third = [act for group in groups for act in ledger.acts_on(group) if act.position > taker.position]
     is_served = any(act.kind == "bind" for act in of_third)
     is_evicted = any(act.kind == "evict" and act.position < second.position for act in of_third)
-    known = (act for act in ledger.evictions() if act.cause == taker.cause and act.position < first.position)
-    return is_served and not is_evicted and all(group_of(act.pod) != loser for act in known)
+    known = (act for act in ledger.evictions_of(taker.cause) if act.position < first.position)
+    return is_served and not is_evicted and all(act.group != taker.group for act in known)
 
 
 def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[str]) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from .. import amounts
-from ..amounts import NONE, Amounts, Object
-from ..ledger import Act, Ledger, Violation, group_of, is_over, taken
+from ..amounts import NONE, Amounts
+from ..ledger import Act, Ledger, Violation, taken
+from ..object_state import waits
 from ..rules import Rules
 from . import usage
 
@@ -29,9 +30,8 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
     """Check that after a bind beyond the own guarantee the free capacity covers the guarantees of the other queues."""
-    requested = {n: v for n, v in amounts.of_pod(act.pod).items() if v > 0 and n != "pods"}
-    held = usage.usage(ledger, act.position)
-    left = amounts.of_nodes(ledger.all_at(act.position, Kind.NODE))
+    requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
+    held, left = ledger.held(act.position), ledger.capacity(act.position)
     for part in held.values():
         left = {name: amount - part.get(name, NONE) for name, amount in left.items()}
     kin = set(usage.lineage(ledger, act.position, queue, rules))
@@ -59,35 +59,30 @@ def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Vi
         if name in receives:
             continue
         held = amounts.total((usage.held_below(ledger, act.position, name, rules), _kept(ledger, act, name, rules)))
-        cut = [_cut(usage.guarantee(v), held, act.pod) for v in ledger.lately(act.position, Kind.QUEUE, name)]
+        cut = [_cut(usage.guarantee(v), held, act.amounts) for v in ledger.lately(act.position, Kind.QUEUE, name)]
         if cut and all(cut):
             yield act.violation(NAME, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}")
 
 
 def _kept(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Amounts:
     """Return the room of pods evicted so far for jobs of a queue that still wait: the scheduler keeps it for them."""
-    waiting: dict[str, list[Object]] = {}
-    for pod in ledger.all_at(act.position, Kind.POD):
-        waits = not pod["spec"].get("nodeName") and not is_over(pod)
-        if waits and queue in usage.lineage(ledger, act.position, ledger.queue_of(act.position, pod), rules):
-            waiting.setdefault(group_of(pod), []).append(pod)
-    freed = [other for other in ledger.evictions() if other.position <= act.position or other.time == act.time]
-    return amounts.total(
-        amounts.at_most(taken(other.pod for other in freed if group in other.cause.split()), taken(pods))
-        for group, pods in waiting.items()
-    )
+    kept: list[Amounts] = []
+    for group, evictions in ledger.evictions_for.items():
+        freed = [other.amounts for other in evictions if other.position <= act.position or other.time == act.time]
+        waiting = [pod for pod in ledger.members(act.position, group) if waits(pod)] if freed else []
+        if waiting and queue in usage.lineage(ledger, act.position, ledger.queue_of_group(act.position, group), rules):
+            kept.append(amounts.at_most(amounts.total(freed), taken(waiting)))
+    return amounts.total(kept)
 
 
 def _receiving(ledger: Ledger, act: Act, rules: Rules) -> set[str]:
     """Return the queue of the preemptor and all queues above it; nothing if the scheduler does not name it."""
-    words = act.cause.split()
-    pods = (pod for pod in ledger.all_at(act.position, Kind.POD) if group_of(pod) in words)
-    queues = {ledger.queue_of(act.position, pod) for pod in pods} - {""}
+    groups = (group for group in ledger.preemptors(act) if ledger.members(act.position, group))
+    queues = {ledger.queue_of_group(act.position, group) for group in groups} - {""}
     return {name for queue in queues for name in usage.lineage(ledger, act.position, queue, rules)}
 
 
-def _cut(guaranteed: Amounts, held: Amounts, pod: Object) -> list[str]:
-    gave = amounts.of_pod(pod)
+def _cut(guaranteed: Amounts, held: Amounts, gave: Amounts) -> list[str]:
     return [n for n, v in guaranteed.items() if gave.get(n, NONE) > 0 and held.get(n, NONE) < v]
 
 

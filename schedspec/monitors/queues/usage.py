@@ -7,34 +7,20 @@ its descendants use.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...api.kinds import Kind
 from .. import amounts
-from ..amounts import Amounts, Object
-from ..ledger import Ledger, is_leaving, taken
+from ..amounts import NONE, Amounts, Object
+from ..ledger import Ledger, taken
+from ..object_state import holds, is_leaving
 from ..rules import Rules
 
 CARD_QUOTA = "volcano.sh/card.quota"
 ROOT = "root"
 GUARANTEED = ("capacity", "proportion")
 """The queue plugins that keep guarantees."""
-Counts = Callable[[Object], bool]
-"""Whether a pod counts."""
-
-
-def always(_pod: Object) -> bool:
-    return True
-
-
-def usage(ledger: Ledger, position: int, counts: Counts = always) -> dict[str, Amounts]:
-    """Return the usage of each queue by counted pods, without its descendants."""
-    pods: dict[str, list[Object]] = {}
-    for pod in ledger.holding(position):
-        if counts(pod) and not is_leaving(pod) and (queue := ledger.queue_of(position, pod)):
-            pods.setdefault(queue, []).append(pod)
-    return {queue: taken(members) for queue, members in pods.items()}
 
 
 def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator[str]:
@@ -47,10 +33,27 @@ def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator
         queue = str(spec.get("parent") or "") if rules.is_tree else ""
 
 
-def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, counts: Counts = always) -> Amounts:
-    """Return the usage of a queue and its descendants by counted pods."""
-    held = usage(ledger, position, counts)
-    return amounts.total(part for name, part in held.items() if queue in lineage(ledger, position, name, rules))
+def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without: Iterable[Object] = ()) -> Amounts:
+    """Return the usage of a queue and its descendants.
+
+    Args:
+        ledger: The history.
+        position: The position in it.
+        queue: The queue.
+        rules: The switches of the policy.
+        without: Pods at this position that do not count.
+    """
+    held = amounts.total(
+        part for name, part in ledger.held(position).items() if queue in lineage(ledger, position, name, rules)
+    )
+    left_out = taken(
+        pod
+        for pod in without
+        if holds(pod)
+        and not is_leaving(pod)
+        and queue in lineage(ledger, position, ledger.queue_of(position, pod), rules)
+    )
+    return {name: amount - left_out.get(name, NONE) for name, amount in held.items()}
 
 
 def capability(queue: Mapping[str, object], rules: Rules) -> Amounts:
@@ -82,7 +85,7 @@ def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amo
     """Return what the cluster has, less what is guaranteed to queues that are neither kin nor below other queues."""
     if rules.queue_plugin not in GUARANTEED:
         return {}
-    total = amounts.of_nodes(ledger.all_at(position, Kind.NODE))
+    total = ledger.capacity(position)
     queues = (
         Guaranteed(other["metadata"]["name"], str((other.get("spec") or {}).get("parent") or ""), guarantee(other))
         for other in ledger.all_at(position, Kind.QUEUE)
