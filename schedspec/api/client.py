@@ -18,6 +18,7 @@ import urllib3
 from kubernetes import config as kubeconfig
 from kubernetes.client import ApiClient, ApiException, Configuration
 
+from . import timeouts
 from .errors import ClusterUnreachableError, RejectedError
 from .kinds import Resource
 from .names import Names
@@ -33,6 +34,8 @@ _FIELD = re.compile(r"""(?:unknown field "|[;:] )(\.?(?:spec|metadata|status)[\w
 """Fields that the server names only in its message: fields that the schema does not have."""
 
 
+ANSWERS = 10.0
+"""Maximum seconds until the API server answers a request."""
 _EXEC = 10.0
 """Maximum seconds of a command in a pod."""
 
@@ -64,7 +67,7 @@ class Api:
         body: object = None,
         content_type: str = "application/json",
         stream: bool = False,
-        timeout: float = 10.0,
+        timeout: float = ANSWERS,
     ) -> urllib3.BaseHTTPResponse:
         """Send one request and return the response, whatever its status. With `stream` the body is not read.
 
@@ -141,14 +144,27 @@ class Api:
             content_type=APPLY,
         )
 
-    def delete(self, path: str, *, grace: int | None = None, propagation: str = "Background", uid: str = "") -> bool:
-        """Delete the object or collection at `path`. Return False if it did not exist.
+    def delete_all(self, path: str, *, grace: int | None = None, propagation: str = "Background") -> None:
+        """Delete all objects of the collection at `path`; see `delete`."""
+        self.delete(path, grace=grace, propagation=propagation, timeout=timeouts.COLLECTION)
+
+    def delete(
+        self,
+        path: str,
+        *,
+        grace: int | None = None,
+        propagation: str = "Background",
+        uid: str = "",
+        timeout: float = ANSWERS,
+    ) -> bool:
+        """Delete the object at `path`. Return False if it did not exist.
 
         Args:
-            path: Path of an object or a collection.
+            path: Path of the object.
             grace: Grace period in seconds.
             propagation: Propagation policy.
             uid: If set, a successor of the same name is not deleted.
+            timeout: Maximum seconds until the answer.
         """
         options: Object = {"propagationPolicy": propagation}
         if uid:
@@ -156,7 +172,7 @@ class Api:
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         try:
-            self.call("DELETE", path, body=options)
+            self.call("DELETE", path, body=options, timeout=timeout)
         except RejectedError as problem:
             if problem.status == 404:
                 return False

@@ -66,6 +66,12 @@ A change takes some tens of milliseconds.
 EMPTY: Final = 10.0
 """A scenario's objects are deleted by force → they are gone."""
 
+COLLECTION: Final = 60.0
+"""A request deletes all objects of a kind → it is answered (never scaled).
+
+The API server deletes them one after the other, some hundreds a second, and ends each request after this time.
+"""
+
 CRD: Final = 15.0
 """A custom resource definition is applied → it is Established and served."""
 

@@ -152,6 +152,6 @@ def delete_namespace(api: Api, namespace: str, kinds: Iterable[Kind] = NAMESPACE
     api.delete(f"/api/v1/namespaces/{namespace}")  # first the namespace: no new object can be created in it afterwards
     for kind in kinds:
         with contextlib.suppress(RejectedError):  # a kind without a right, of another scheduler
-            api.delete(SERVED[kind].path(namespace=namespace), grace=0)
+            api.delete_all(SERVED[kind].path(namespace=namespace), grace=0)
         if kind == Kind.DEPLOYMENT:
-            api.delete(f"/apis/apps/v1/namespaces/{namespace}/replicasets", grace=0)
+            api.delete_all(f"/apis/apps/v1/namespaces/{namespace}/replicasets", grace=0)

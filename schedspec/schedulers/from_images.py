@@ -98,8 +98,8 @@ def remove(api: Api) -> None:
         for item in api.call("GET", path, query=labelled)["items"]:
             name = item["metadata"]["name"]
             if path == _NAMESPACES:  # at once: the removal of a namespace takes seconds
-                api.delete(f"/apis/apps/v1/namespaces/{name}/deployments", propagation="Foreground")
-                api.delete(f"{_NAMESPACES}/{name}/pods", grace=0)
+                api.delete_all(f"/apis/apps/v1/namespaces/{name}/deployments", propagation="Foreground")
+                api.delete_all(f"{_NAMESPACES}/{name}/pods", grace=0)
             api.delete(f"{path}/{name}")
     for attempt in patiently(timeouts.REMOVED, 0.2):
         with attempt:
