@@ -43,8 +43,10 @@ def of_known(factory: Callable[Concatenate[str, P], Check]) -> Callable[Concaten
 
 def in_queue(workload: str, view: View, outcome: Outcome) -> Outcome:
     """Return the outcome, or a hopeless one if the workload's queue is missing: without a queue no pod gets a node."""
+    if outcome.ok:
+        return outcome
     queue = views.queue_of(view, workload)
-    text = "" if outcome.ok or queue in ("", *BUILT_IN_QUEUES) else no_queue(view, queue)
+    text = "" if queue in ("", *BUILT_IN_QUEUES) else no_queue(view, queue)
     return replace(outcome, seen=f"{outcome.seen}; {text}", hopeless=IN_FLUX) if text else outcome
 
 

@@ -7,7 +7,7 @@ version, so a check over views also sees states that lasted a millisecond.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +16,8 @@ from ..api import clock
 from ..api.kinds import SERVED, Kind, Ref
 
 Object = dict[str, Any]
+Live = dict[Kind, dict[Ref, Object]]
+Key = Callable[[Object], str]
 Change = Literal["was", "added", "changed", "gone"]
 """`was`: the object existed when the scenario began."""
 
@@ -43,33 +45,62 @@ class Version(msgspec.Struct, frozen=True):
 class View:
     """The cluster after version `seq`. Valid until the replay advances: copy data that must last."""
 
-    def __init__(self, history: History, live: dict[Ref, Object], seq: int, at: float) -> None:
+    def __init__(self, history: History, live: Live, seq: int, at: float) -> None:
         self.history, self.seq, self.at = history, seq, at
         self._live = live
+        self._grouped: dict[tuple[Kind, Key], dict[str, dict[Ref, Object]]] = {}
 
     def get(self, kind: Kind, name: str) -> Object | None:
         """Return the object of that name in the scenario's namespace, or None."""
-        return self._live.get(self.history.ref(kind, name))
+        return self._live.get(kind, {}).get(self.history.ref(kind, name))
 
     def all(self, kind: Kind) -> Iterator[Object]:
         """Return every live object of a kind in any namespace."""
-        return (obj for ref, obj in self._live.items() if ref.kind == kind)
+        return iter(self._live.get(kind, {}).values())
 
     def mine(self, kind: Kind) -> Iterator[Object]:
         """Return the live objects of a kind in the scenario's namespace; all of them for kinds without namespaces."""
-        space = self.history.namespace if SERVED[kind].namespaced else ""
-        return (obj for ref, obj in self._live.items() if ref.kind == kind and ref.namespace == space)
+        space = self.history.space(kind)
+        return (obj for ref, obj in self._live.get(kind, {}).items() if ref.namespace == space)
+
+    def mine_by(self, kind: Kind, key: Key, value: str) -> Iterator[Object]:
+        """Return those objects of `mine` for which `key` returns `value`.
+
+        An index answers, because a check of each of many workloads would read all pods each time.
+        """
+        groups = self._grouped.get((kind, key))
+        if groups is None:
+            groups, space = {}, self.history.space(kind)
+            for ref, obj in self._live.get(kind, {}).items():
+                if ref.namespace == space:
+                    groups.setdefault(key(obj), {})[ref] = obj
+            self._grouped[(kind, key)] = groups
+        return iter(groups.get(value, {}).values())
 
     def versions(self, kind: Kind, name: str | None = None) -> Iterator[Version]:
         """Return the versions so far of one kind in the scenario's namespace, or of one object, oldest first."""
         return (version for version in self.history.versions(kind, name) if version.seq <= self.seq)
 
     def _step(self, version: Version) -> None:
-        if version.change == "gone":
-            self._live.pop(version.ref, None)
-        else:
-            self._live[version.ref] = version.object
+        before = _take_in(self._live, version.ref, version.change, version.object)
+        for (kind, key), groups in self._grouped.items():
+            if version.ref.kind == kind and version.ref.namespace == self.history.space(kind):
+                if before is not None:
+                    groups[key(before)].pop(version.ref)
+                if version.change != "gone":
+                    groups.setdefault(key(version.object), {})[version.ref] = version.object
         self.seq, self.at = version.seq, version.at
+
+
+def _take_in(live: Live, ref: Ref, change: Change, obj: Object) -> Object | None:
+    """Apply a version to the live objects. Return the object that it replaces."""
+    of_kind = live.setdefault(ref.kind, {})
+    before = of_kind.get(ref)
+    if change == "gone":
+        of_kind.pop(ref, None)
+    else:
+        of_kind[ref] = obj
+    return before
 
 
 class History:
@@ -85,7 +116,7 @@ class History:
         """
         self._versions: list[Version] = []
         self._by_ref: dict[Ref, list[Version]] = {}
-        self._live: dict[Ref, Object] = {}
+        self._live: Live = {}
         self._changed = threading.Condition()
         for ref, obj in (seed or {}).items():
             self.record(ref, "was", obj)
@@ -99,10 +130,7 @@ class History:
             version = Version(len(self._versions) + 1, clock.monotonic(), clock.wall(), change, ref, obj)
             self._versions.append(version)
             self._by_ref.setdefault(ref, []).append(version)
-            if change == "gone":
-                self._live.pop(ref, None)
-            else:
-                self._live[ref] = obj
+            _take_in(self._live, ref, change, obj)
             self._changed.notify_all()
 
     def wake(self) -> None:
@@ -118,13 +146,17 @@ class History:
 
     def ref(self, kind: Kind, name: str) -> Ref:
         """Return the reference of that name in the scenario's namespace."""
-        return Ref(kind, name, self.namespace if SERVED[kind].namespaced else "")
+        return Ref(kind, name, self.space(kind))
+
+    def space(self, kind: Kind) -> str:
+        """Return the scenario's namespace; empty for a kind without namespaces."""
+        return self.namespace if SERVED[kind].namespaced else ""
 
     def now(self) -> View:
         """Return the last observed state as a copy that later versions do not change."""
         with self._changed:
             at = self._versions[-1].at if self._versions else self.began
-            return View(self, dict(self._live), len(self._versions), at)
+            return View(self, {kind: dict(its) for kind, its in self._live.items()}, len(self._versions), at)
 
     def until(self, at: float) -> View:
         """Return the state at a moment (monotonic seconds), without the versions that came later."""
@@ -149,7 +181,7 @@ class History:
         """Return every version of a kind in the scenario's namespace, or of one object of it, oldest first."""
         if name is not None:
             return self.story(self.ref(kind, name))
-        space = self.namespace if SERVED[kind].namespaced else ""
+        space = self.space(kind)
         return [version for version in self.since(0) if version.ref.kind == kind and version.ref.namespace == space]
 
     def seconds(self, at: float) -> float:

@@ -83,8 +83,7 @@ def workload_of(pod: Object) -> str:
 
 def pods_of(view: View, workload: str) -> list[Object]:
     """Return the live pods of a workload, by name."""
-    found = [pod for pod in view.mine(Kind.POD) if workload_of(pod) == workload]
-    return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
+    return sorted(view.mine_by(Kind.POD, workload_of, workload), key=lambda pod: str(pod["metadata"]["name"]))
 
 
 def podgroup_of(view: View, workload: str) -> Object | None:
