@@ -40,7 +40,7 @@ class Holdings:
         self._of_group: dict[str, Amounts] = {}
         self._of_queue: dict[str, Amounts] = {}
         self._named: dict[str, dict[Kind, str]] = {}
-        """The queue that each object of a group's name names."""
+        """The queue that each object of a group names, by the key of the group."""
 
     def by_queue(self) -> Iterator[tuple[int, dict[str, Amounts]]]:
         """Yield what queues hold, by name, from each position on at which that changes."""

@@ -45,7 +45,7 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
             dimension
             for dimension in requested
             if missing.get(dimension, NONE) > left.get(dimension, NONE)
-            and held[queue].get(dimension, NONE) > own.get(dimension, NONE)
+            and held.get(queue, {}).get(dimension, NONE) > own.get(dimension, NONE)
         ]
         if short and _was_guaranteed(ledger, act, name):
             text = f"takes {', '.join(short)} that is guaranteed to queue {name}"
