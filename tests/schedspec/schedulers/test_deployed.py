@@ -67,6 +67,9 @@ class Server:
             del self.objects[name]
         return bool(gone)
 
+    def delete_all(self, path: str, **_: Any) -> None:
+        self.delete(path)
+
     def call(self, method: str, path: str, **more: Any) -> Any:
         if path.endswith("/queues/default"):
             return {"status": {"state": "Open"}}
