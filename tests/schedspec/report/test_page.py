@@ -194,3 +194,21 @@ def test_a_finding_of_a_monitor_is_marked_on_what_it_judges() -> None:
     [bar] = [it for it in picture.bars if it.uid == "uid-chat-5f7-x2" and it.kind == "run"]
     assert bar.y <= mark.y <= bar.y + bar.height
     assert "monitor node, chat-5f7-x2: over" in mark.title
+
+
+@pytest.mark.parametrize(("preemptors", "folded"), [(8, ""), (10, "2 more got room from others")])
+def test_the_room_that_many_workloads_got_is_folded(preemptors: int, folded: str) -> None:
+    it = Scene()
+    it.node("n1")
+    for number in range(preemptors):
+        it.gang(f"old-{number}", "guest")
+        it.gang(f"new-{number}", "owner")
+        it.pod(f"old-{number}-0", f"old-{number}")
+        it.pod(f"new-{number}-0", f"new-{number}")
+        it.bind(f"old-{number}-0", "n1")
+    for number in range(preemptors):
+        it.now += 0.1
+        it.evict(f"old-{number}-0", f"new-{number}-0")
+    page = html.render([it.record()])
+    assert page.count("made room for <strong>new-") == preemptors
+    assert (re.findall(r"<summary>(\d+ more got room from others)</summary>", page) or [""]) == [folded]
