@@ -209,6 +209,7 @@ def test_the_room_that_many_workloads_got_is_folded(preemptors: int, folded: str
     for number in range(preemptors):
         it.now += 0.1
         it.evict(f"old-{number}-0", f"new-{number}-0")
+    it.now += 0.1
     page = html.render([it.record()])
     assert page.count("made room for <strong>new-") == preemptors
     assert (re.findall(r"<summary>(\d+ more got room from others)</summary>", page) or [""]) == [folded]
