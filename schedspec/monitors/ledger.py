@@ -88,8 +88,9 @@ class Act:
 class Ledger:
     """All versions in order, with queries about the state at a position.
 
-    Every query is answered from indexes that are made once. Monitors ask at each act, so a query that reads all pods
-    would make the time to judge a history grow with the square of its length.
+    Indexes, which are made once, answer the queries about a node, a group, a cause and a queue. Monitors ask them at
+    each act: `all_at` and `holding` read all objects of a kind, so that with them the time to judge a history would
+    grow with the square of its length.
     """
 
     def __init__(self, versions: Iterable[Version]) -> None:
