@@ -34,8 +34,6 @@ _FIELD = re.compile(r"""(?:unknown field "|[;:] )(\.?(?:spec|metadata|status)[\w
 """Fields that the server names only in its message: fields that the schema does not have."""
 
 
-ANSWERS = 10.0
-"""Maximum seconds until the API server answers a request."""
 _EXEC = 10.0
 """Maximum seconds of a command in a pod."""
 
@@ -67,7 +65,7 @@ class Api:
         body: object = None,
         content_type: str = "application/json",
         stream: bool = False,
-        timeout: float = ANSWERS,
+        timeout: float = timeouts.ANSWERED,
     ) -> urllib3.BaseHTTPResponse:
         """Send one request and return the response, whatever its status. With `stream` the body is not read.
 
@@ -155,7 +153,7 @@ class Api:
         grace: int | None = None,
         propagation: str = "Background",
         uid: str = "",
-        timeout: float = ANSWERS,
+        timeout: float = timeouts.ANSWERED,
     ) -> bool:
         """Delete the object at `path`. Return False if it did not exist.
 

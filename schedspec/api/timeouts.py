@@ -66,6 +66,9 @@ A change takes some tens of milliseconds.
 EMPTY: Final = 10.0
 """A scenario's objects are deleted by force → they are gone."""
 
+ANSWERED: Final = 10.0
+"""A request is sent → the API server answers (never scaled)."""
+
 COLLECTION: Final = 60.0
 """A request deletes all objects of a kind → it is answered (never scaled).
 
