@@ -12,7 +12,7 @@ from decimal import Decimal
 from ..api.kinds import Kind
 from ..monitors import Rules, amounts
 from ..monitors.amounts import NONE, spoken
-from ..monitors.object_state import is_leaving, is_over
+from ..monitors.object_state import keeps
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
 from ..observe.history import History, Object, Version, View
@@ -81,7 +81,7 @@ def _holdings(view: View, queue: str, resource: str, rules: Rules) -> Iterator[t
 
 def _counts(version: Version, queue: str, resource: str, groups: dict[str, str], parents: dict[str, str]) -> Decimal:
     pod = version.object
-    if version.change == "gone" or not pod["spec"].get("nodeName") or is_over(pod) or is_leaving(pod):
+    if version.change == "gone" or not keeps(pod):
         return NONE
     return (
         amounts.of_pod(pod).get(resource, NONE)

@@ -1,4 +1,4 @@
-"""What queues hold, and what all nodes have, at each position of a history: one pass over its versions."""
+"""Compute in one pass what queues hold, and what all nodes have, at each position of a history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..observe import view
 from ..observe.history import Version
 from . import amounts
 from .amounts import NONE, Amounts, Object
-from .object_state import group_of, holds, is_leaving, key_of
+from .object_state import group_of, keeps, key_of
 
 Value = TypeVar("Value")
 
@@ -31,7 +31,7 @@ class Timeline(Generic[Value]):
 
 
 class Holdings:
-    """What each queue holds: the requests of its bound pods, until the pods end or are marked as victims."""
+    """Sums up for each queue what its bound pods request, until the pods end or are marked as victims."""
 
     def __init__(self, versions: Sequence[Version]) -> None:
         self._versions = versions
@@ -86,7 +86,7 @@ class Holdings:
 
 
 def _holding(pod: Object | None) -> tuple[str, Amounts] | None:
-    if pod is None or not holds(pod) or is_leaving(pod):
+    if pod is None or not keeps(pod):
         return None
     group = group_of(pod)
     return (group, amounts.of_pod(pod)) if group else None

@@ -77,7 +77,7 @@ class Act:
 
     @cached_property
     def amounts(self) -> Amounts:
-        """What the pod occupies."""
+        """The amounts that the pod occupies on a node."""
         return amounts.of_pod(self.pod)
 
     def violation(self, monitor: str, text: str) -> Violation:
@@ -274,6 +274,11 @@ class Ledger:
         pods = self._existing(position, Kind.POD, self._of_group.get(group, ()))
         return [pod for pod in pods if group_of(pod) == group]
 
+    def pod_of(self, position: int, act: Act) -> Object | None:
+        """Return the pod of an act as it is at a position; None if it does not exist, or only a successor of it."""
+        pod = self.at(position, Kind.POD, key_of(act.pod))
+        return pod if pod is not None and pod["metadata"]["uid"] == act.uid else None
+
     def queue_of(self, position: int, pod: Object) -> str:
         """Return the name of the pod's queue; empty for a pod without a PodGroup."""
         return self.queue_of_group(position, group_of(pod))
@@ -300,11 +305,6 @@ class Ledger:
     @cached_property
     def _capacity(self) -> Timeline[Amounts]:
         return Timeline(capacities(self.versions), {})
-
-
-def generation_of(obj: Object) -> int:
-    """Return how often the spec of an object was changed; 0 where the object does not count that."""
-    return int(obj["metadata"].get("generation") or 0)
 
 
 def _position(act: Act) -> int:

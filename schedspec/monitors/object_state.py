@@ -37,6 +37,11 @@ def holds(pod: Object) -> bool:
     return bool(pod["spec"].get("nodeName")) and not is_over(pod)
 
 
+def keeps(pod: Object) -> bool:
+    """Whether a pod occupies capacity on a node and is not leaving."""
+    return holds(pod) and not is_leaving(pod)
+
+
 def waits(pod: Object) -> bool:
     """Whether a pod has no node yet."""
     return not pod["spec"].get("nodeName") and not is_over(pod)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..api.kinds import LEVELS, Kind
 from .ledger import Act, Ledger, Violation
-from .object_state import holds, is_leaving
+from .object_state import keeps
 from .rules import Rules
 
 NAME = "topology"
@@ -47,8 +47,8 @@ def _domains(ledger: Ledger, act: Act, label: str) -> dict[str, int]:
     """Return how many pods of the gang are in each domain. A node that is gone counts for none."""
     found: dict[str, int] = {}
     for pod in ledger.members(act.position, act.group):
-        node = ledger.at(act.position, Kind.NODE, pod["spec"]["nodeName"]) if holds(pod) else None
-        if node is not None and not is_leaving(pod):
+        node = ledger.at(act.position, Kind.NODE, pod["spec"]["nodeName"]) if keeps(pod) else None
+        if node is not None:
             name = str((node["metadata"].get("labels") or {}).get(label, ""))
             found[name] = found.get(name, 0) + 1
     return found

@@ -12,7 +12,7 @@ from ..api.kinds import Kind
 from ..monitors import amounts
 from ..monitors.amounts import NONE, Amounts
 from ..monitors.ledger import Ledger
-from ..monitors.object_state import is_leaving, is_over
+from ..monitors.object_state import keeps
 from ..monitors.queues import usage
 from ..observe.history import Object, Version
 from .objects import Queues, parsed, plain, quantities
@@ -94,7 +94,7 @@ class _Sums:
 
 def _holds(version: Version, queues: Queues) -> tuple[str, Amounts] | None:
     pod = version.object
-    if version.change == "gone" or not pod["spec"].get("nodeName") or is_over(pod) or is_leaving(pod):
+    if version.change == "gone" or not keeps(pod):
         return None
     queue = queues.of(pod)
     return (queue, amounts.of_pod(pod)) if queue else None

@@ -14,7 +14,7 @@ from ...api.kinds import Kind
 from ..amounts import NONE, Amounts, Object, above, of_pod, total
 from ..gangs import SWITCHES
 from ..ledger import Act, Ledger, Violation
-from ..object_state import generation_of, holds, is_leaving, key_of, waits
+from ..object_state import generation_of, keeps, key_of, waits
 from ..rules import Rules
 
 NAME = "disproportionate-eviction"
@@ -99,5 +99,5 @@ def _is_broken(ledger: Ledger, key: str, evicted: Sequence[Act], rules: Rules) -
     group = ledger.at(position, Kind.PODGROUP, key)
     if group is None or not rules.is_enabled("gang", SWITCHES.get(evicted[0].action, "enableReclaimable")):
         return False
-    left = [pod for pod in ledger.members(position, key) if holds(pod) and not is_leaving(pod)]
+    left = [pod for pod in ledger.members(position, key) if keeps(pod)]
     return len(left) < int(group["spec"].get("minMember") or 0)

@@ -16,7 +16,7 @@ from .. import amounts, shared_cards
 from ..amounts import NONE, Amounts
 from ..gangs import SWITCHES
 from ..ledger import Act, Ledger, Violation, taken
-from ..object_state import holds, is_leaving, key_of, waits
+from ..object_state import keeps, key_of, waits
 from ..queues import usage
 from ..rules import Rules
 
@@ -39,12 +39,12 @@ def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
         return [act]
     evicted = list(ledger.evictions_of_group(act.cause, act.group))
     members = ledger.members(evicted[-1].position, act.group)
-    held = [pod for pod in members if holds(pod) and not is_leaving(pod)]
+    held = [pod for pod in members if keeps(pod)]
     return [act] if held else evicted
 
 
 class _FreedRoom:
-    """When the room of victims was used.
+    """Finds when the room of victims was used.
 
     Pods that leave a node for the same cause leave it together. Where one cause evicts without end, there are as many
     of them as evictions, so their ends are looked up once for each cause and node.
@@ -108,14 +108,9 @@ def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Act]:
         later
         for group in groups
         for later in ledger.acts_on(group)
-        if later.kind == "bind" and later.position > end and _waited(ledger, act.position, later)
+        if later.kind == "bind" and later.position > end
+        if (pod := ledger.pod_of(act.position, later)) is not None and waits(pod)
     ]
-
-
-def _waited(ledger: Ledger, position: int, bind: Act) -> bool:
-    """Whether the pod of a bind existed at an earlier position and had no node."""
-    pod = ledger.at(position, Kind.POD, key_of(bind.pod))
-    return pod is not None and pod["metadata"]["uid"] == bind.uid and waits(pod)
 
 
 def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
@@ -128,14 +123,19 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
     causes = ledger.causes_until(end) | {act.cause: act}
     later = [bind for other in causes.values() for bind in _still_to_come(ledger, other, end)]
     binds = [bind.position for bind in (*ledger.binds_between(act.position, end), *later)]
-    for position, name in ((at, name) for at in binds for name in usage.lineage(ledger, at, queue, rules)):
+    for position in binds:
         own = [pod for key in names if (pod := ledger.at(position, Kind.POD, key)) is not None]
-        others = usage.held_below(ledger, position, name, rules, own)
-        held = amounts.total((others, gone))
-        found = ledger.at(position, Kind.QUEUE, name) or {}
-        quota = usage.card_quota(found) if found else {}
-        limits = usage.lowest(usage.unguaranteed(ledger, position, name, rules), usage.capability(found, rules), quota)
-        cards = sum((v for n, v in held.items() if "/" in n), NONE)
-        if not is_within(held, limits) or any(cards > v for v in quota.values()):
-            return True
+        for name in usage.lineage(ledger, position, queue, rules):
+            held = amounts.total((usage.held_below(ledger, position, name, rules, own), gone))
+            if _exceeds(ledger, position, name, held, rules):
+                return True
     return False
+
+
+def _exceeds(ledger: Ledger, position: int, queue: str, held: Amounts, rules: Rules) -> bool:
+    """Whether a queue that holds this is above its capability, its quota of cards, or what is guaranteed to others."""
+    found = ledger.at(position, Kind.QUEUE, queue) or {}
+    quota = usage.card_quota(found) if found else {}
+    limits = usage.lowest(usage.unguaranteed(ledger, position, queue, rules), usage.capability(found, rules), quota)
+    cards = sum((v for n, v in held.items() if "/" in n), NONE)
+    return not is_within(held, limits) or any(cards > v for v in quota.values())

@@ -16,7 +16,7 @@ from ...api.kinds import WORLD, Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
 from ..ledger import Act, Ledger, Violation, taken
-from ..object_state import group_of, is_leaving, is_over
+from ..object_state import group_of, is_leaving, is_over, key_of
 from ..queues import usage
 from ..rules import Rules
 
@@ -27,7 +27,7 @@ _PREEMPTOR = re.compile(r"accommodate a workload \(UID: ([^,)]+)")
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     served = [(unit, _when_served(ledger, unit[0])) for unit in _units(ledger)]
     for unit, own_end in served:
-        first, key = unit[0], group_of(unit[0].pod)
+        first, key = unit[0], unit[0].group
         end = _when_all_served(own_end, [(others[0].position, their_end) for others, their_end in served])
         if end is None or _ended_meanwhile(ledger, first, end) or _total(ledger, end) != _total(ledger, first.position):
             continue
@@ -41,7 +41,7 @@ def _units(ledger: Ledger) -> list[list[Act]]:
     """Return the evictions of each Workload, by preemptor: those of its pods that belong together."""
     units: dict[tuple[str, str], list[Act]] = {}
     for act in ledger.evictions():
-        preemptor, key = _PREEMPTOR.search(act.message), group_of(act.pod)
+        preemptor, key = _PREEMPTOR.search(act.message), act.group
         if preemptor and ledger.at(act.position, Kind.WORKLOAD, key) is not None:
             units.setdefault((key, preemptor[1]), []).append(act)
     return list(units.values())
@@ -52,9 +52,9 @@ def _when_served(ledger: Ledger, act: Act) -> int | None:
     found = _PREEMPTOR.search(act.message)
     uid = found[1] if found else ""
     preemptors = [it for it in ledger.all_at(act.position, Kind.WORKLOAD) if it["metadata"]["uid"] == uid]
-    keys = {f"{it['metadata'].get('namespace', '')}/{it['metadata']['name']}" for it in preemptors}
+    acts = (act for it in preemptors for act in ledger.acts_on(key_of(it)))
     wanted = sum(part["count"] for it in preemptors for part in it["spec"].get("podSets") or ())
-    binds = [bind.position for bind in ledger.binds() if bind.position > act.position and group_of(bind.pod) in keys]
+    binds = [later.position for later in acts if later.kind == "bind" and later.position > act.position]
     return max(binds) if binds and len(binds) >= wanted else None
 
 

@@ -44,7 +44,8 @@ def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
     takers = [act for act in acts if act.kind == "evict" and act.group in named]
     if not served or any(victim in taker.cause.split() for taker in takers):
         return False
-    has_lost = bool(takers) or not all(_still_holds(ledger, second.position, bind) for bind in served)
+    still_there = (ledger.pod_of(second.position, bind) for bind in served)
+    has_lost = bool(takers) or not all(pod is not None and holds(pod) for pod in still_there)
     preemptors = {bind.group for bind in served}
     claims_more = any(waits(pod) for group in preemptors for pod in ledger.members(second.position, group))
     evicted = {act.group for act in (first, *acts) if act.kind == "evict"}
@@ -54,11 +55,6 @@ def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
         any(_gave_way(ledger, taker, first, second) for taker in takers)
         or any(_is_from_outside(ledger, position, own, evicted) for position in between)
     )
-
-
-def _still_holds(ledger: Ledger, position: int, bind: Act) -> bool:
-    pod = ledger.at(position, Kind.POD, key_of(bind.pod))
-    return pod is not None and pod["metadata"]["uid"] == bind.uid and holds(pod)
 
 
 def _gave_way(ledger: Ledger, taker: Act, first: Act, second: Act) -> bool:
@@ -90,7 +86,7 @@ def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[
         evicted: The groups that lost pods to evictions: their other pods may end for this.
     """
     seen = ledger.versions[position]
-    name = f"{seen.ref.namespace}/{seen.ref.name}" if seen.ref.namespace else seen.ref.name
+    name = key_of(seen.object)
     before, is_gone = ledger.at(position - 1, seen.ref.kind, name), seen.change == "gone"
     if seen.ref.kind == Kind.POD:
         ends = before is not None and not is_over(before) and (is_gone or is_over(seen.object))

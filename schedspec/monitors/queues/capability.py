@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
 from ..ledger import Act, Ledger, Violation
-from ..object_state import is_leaving, key_of
+from ..object_state import is_leaving
 from ..rules import Rules
 from . import usage
 
@@ -34,8 +34,8 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             if not counts(act.pod):
                 continue
             requested = {n: v for n, v in requested.items() if n in ("cpu", "memory")}  # cards have quotas
-        candidates = ledger.holding(act.position) if free else _pods_of(ledger, act.position, evictions)
-        left_out = [pod for pod in candidates if not counts(pod, gone)]
+        candidates = ledger.holding(act.position) if free else [ledger.pod_of(act.position, it) for it in evictions]
+        left_out = [pod for pod in candidates if pod is not None and not counts(pod, gone)]
         for name in usage.lineage(ledger, act.position, queue, rules):
             held = usage.held_below(ledger, act.position, name, rules, left_out)
             over = [
@@ -45,12 +45,6 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             if over and all(over):
                 text = f"lifts queue {name} to {', '.join(over[0])} of its capability"
                 yield act.violation(NAME, text)
-
-
-def _pods_of(ledger: Ledger, position: int, acts: Iterable[Act]) -> list[Object]:
-    """Return the pods of these acts as they are at a position, or their successors of the same name."""
-    found = (ledger.at(position, Kind.POD, key_of(act.pod)) for act in acts)
-    return [pod for pod in found if pod is not None]
 
 
 def _card(pod: Object) -> str:

@@ -14,7 +14,7 @@ from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
 from ..ledger import Ledger, taken
-from ..object_state import holds, is_leaving
+from ..object_state import keeps
 from ..rules import Rules
 
 CARD_QUOTA = "volcano.sh/card.quota"
@@ -49,9 +49,7 @@ def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without:
     left_out = taken(
         pod
         for pod in without
-        if holds(pod)
-        and not is_leaving(pod)
-        and queue in lineage(ledger, position, ledger.queue_of(position, pod), rules)
+        if keeps(pod) and queue in lineage(ledger, position, ledger.queue_of(position, pod), rules)
     )
     return {name: amount - left_out.get(name, NONE) for name, amount in held.items()}
 
