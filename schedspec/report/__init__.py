@@ -1,4 +1,4 @@
-"""Write what a run leaves: a record of each scenario, the page and exports made from records, the text of a failure.
+"""Write the results of a run: a record of each scenario, the page and exports made from records, failure texts.
 
 `build` is the entry point of `schedspec report` and `schedspec ci --join`.
 """
@@ -24,7 +24,7 @@ def build(
 ) -> int:
     """Join the records below `directories` (shards, runs, clusters) into one page and, on request, further files.
 
-    Of several records of one scenario on one cluster with one scheduler the youngest counts.
+    If several records are of one scenario, cluster and scheduler, only the newest counts.
     If the records are of several schedulers or versions, one page compares them. With `against`, the folder of another
     run, one page shows the differences. `root` is the folder of the feature files, which Cucumber Messages contain; by
     default the working directory.
@@ -33,7 +33,7 @@ def build(
         The number of scenarios.
 
     Raises:
-        RecordError: There is no record, a record cannot be read, or a feature file has changed since.
+        RecordError: There is no record, a record cannot be read, or a feature file has changed since the run.
     """
     from . import comparison, cucumber, html, matrix, record  # noqa: PLC0415 - only for pages
     from . import perfetto as trace  # noqa: PLC0415
@@ -41,7 +41,7 @@ def build(
     records = list(record.read_all(directories))
     if not records:
         names = ", ".join(map(str, directories))
-        raise record.RecordError(f"no record of a scenario below {names}: name a run's folder")
+        raise record.RecordError(f"no record of a scenario below {names}: pass the folder of a run")
     runs = list(results.read_all(directories))
     found = matrix.make(runs)
     views = [matrix.view(found, records)] if len(found.columns) > 1 else []

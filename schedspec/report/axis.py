@@ -14,13 +14,14 @@ from itertools import pairwise
 
 _LEAST = 0.02
 """Seconds that are always shown at full length."""
-_SHOWN = 4.0
-"""From this factor on a span is marked as shortened."""
+_MARKED = 4.0
+"""A span is marked as shortened if its width is shortened by more than this factor."""
 _SHARE = 0.2
 """Maximum part of the axis, approximately, for a span without events."""
 _TICK = 52.0
+"""Minimum distance of ticks in pixels."""
 _FINEST = 60.0
-"""Minimum distance of ticks, as a part of the whole."""
+"""Maximum number of ticks of one step length on the whole axis."""
 _NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 
@@ -52,7 +53,7 @@ class Axis:
         x = left
         for (a, b, gap), weight in zip(gaps, weights, strict=True):
             wide = weight * scale
-            short = gap > _SHOWN * weight and wide >= 10.0
+            short = gap > _MARKED * weight and wide >= 10.0
             last = self.stretches[-1] if self.stretches else None
             straight = math.isclose(gap, weight)
             if last is not None and straight and _is_straight(last, scale):
@@ -70,12 +71,12 @@ class Axis:
         return stretch.left + part * (stretch.right - stretch.left)
 
     def points(self) -> list[tuple[float, float]]:
-        """Return the corners of the map, in seconds and pixels, from which both directions can be computed."""
+        """Return the corner points (seconds, pixel) of the map, for conversion in both directions."""
         first = self.stretches[0]
         return [(first.began, first.left), *((stretch.ended, stretch.right) for stretch in self.stretches)]
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Return pixels and texts of round times, as many as fit; the coarsest first, so that they stay round."""
+        """Yield pixels and texts of round times that fit; coarser steps first, so that rounder times win."""
         taken = [self.left]
         yield self.left, "0"
         for step in reversed(_NICE):

@@ -13,8 +13,8 @@ from .picture import GUTTER, MARGIN, WIDTH, Area, Picture, colours_of
 from .record import ScenarioRecord
 
 CHARACTER = 5.9
-"""The width of a character."""
-Stay = tuple[float, float, str, float]
+"""The average width of a character in pixels."""
+Interval = tuple[float, float, str, float]
 """Begin, end, queue and amount of a pod."""
 
 
@@ -31,7 +31,7 @@ class Canvas:
         self.x = self.picture.axis.x
         self.y = 0.0
         self.places: dict[str, tuple[float, float]] = {}
-        """Where each pod's bar begins: x, and the middle of its y."""
+        """Pod uid → where its bar on a node begins: x, and the middle in y. `waits` has the bars of waiting pods."""
         self.waits: dict[str, tuple[float, float]] = {}
 
     def _times(self) -> Iterable[float]:
@@ -56,11 +56,11 @@ class Canvas:
         ) if t is not None]  # fmt: skip
         return "\n".join(rows)
 
-    def stacked(self, stays: Sequence[Stay], capacity: float, top: float, height: float) -> list[Area]:
-        """Return the sum of the pods of each queue over time, stacked."""
-        queues = sorted({queue for _, _, queue, _ in stays})
+    def stacked(self, intervals: Sequence[Interval], capacity: float, top: float, height: float) -> list[Area]:
+        """Return one area for each queue, stacked: the sum of its pods' amounts over time."""
+        queues = sorted({queue for _, _, queue, _ in intervals})
         changes: list[tuple[float, str, float]] = []
-        for began, until, queue, amount in stays:
+        for began, until, queue, amount in intervals:
             changes += [(began, queue, amount), (until, queue, -amount)]
         held = dict.fromkeys(queues, 0.0)
         levels: dict[str, list[tuple[float, float, float]]] = {queue: [(GUTTER, 0.0, 0.0)] for queue in queues}
@@ -80,9 +80,9 @@ class Canvas:
         ]
 
 
-def fitting(text: str, room: float) -> str:
-    """Return the part of a text that fits into a width, in units of the picture; empty if too short to read."""
-    most = int(room / CHARACTER)
+def fitting(text: str, width: float) -> str:
+    """Return the part of a text that fits into a width in pixels; empty if that part is too short to read."""
+    most = int(width / CHARACTER)
     if len(text) <= most:
         return text
     return text[: most - 1].rstrip() + "…" if most >= 5 else ""

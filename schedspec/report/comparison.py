@@ -1,4 +1,4 @@
-"""Compare the results of two runs: flipped verdicts, other numbers of evictions, other times until pods run.
+"""Compare the results of two runs: flipped verdicts, changed numbers of evictions, changed times until pods run.
 
 `schedspec report --against OTHER` prints the comparison and adds it to the page. Scenarios are matched by feature, name
 and example. Of repeated runs of a scenario, the worst verdict and the means of the numbers count.
@@ -19,7 +19,7 @@ from .matrix import Cell
 VIEW = "against"
 """The anchor of the comparison on the page."""
 _SLOWER, _SECONDS = 1.5, 0.5
-"""Minimum factor and minimum seconds by which times differ, because a machine is never equally fast twice."""
+"""A smaller factor, or fewer seconds, between two times is noise of the machine and no difference."""
 
 Kind = Literal["verdict", "evictions", "time", "new", "gone"]
 
@@ -85,8 +85,8 @@ def _cells(runs: Iterable[RunResults]) -> Mapping[_Place, Cell]:
 def _differences(place: _Place, old: Mapping[_Place, Cell], new: Mapping[_Place, Cell]) -> Iterator[Difference]:
     before, after = old.get(place), new.get(place)
     if before is None or after is None:
-        there = before or after
-        yield Difference("gone" if after is None else "new", *place, "", there.verdict if there is not None else "")
+        only = before or after
+        yield Difference("gone" if after is None else "new", *place, "", only.verdict if only is not None else "")
         return
     if before.verdict != after.verdict:
         yield Difference("verdict", *place, before.verdict, after.verdict, after.why or before.why)

@@ -20,12 +20,12 @@ from .record import ActMoment, Evicted
 Clock = Callable[[float], float]
 """Converts a time of the history to a time of the record."""
 _SOON = 60.0
-"""Maximum seconds from an eviction to the bind of the pod that it was for, if the scheduler names no preemptor."""
+"""Maximum seconds from an eviction to the bind of the preemptor that is inferred for it."""
 
 
 def acts_of(ledger: Ledger, queues: Queues, clock: Clock) -> list[ActMoment]:
     """Return binds and evictions in the order in which the API server recorded them."""
-    naming = {
+    preemptor_events = {
         str((version.object.get("involvedObject") or {}).get("uid")): version.object
         for version in ledger.versions
         if version.ref.kind == Kind.EVENT and version.object.get("related")
@@ -33,7 +33,7 @@ def acts_of(ledger: Ledger, queues: Queues, clock: Clock) -> list[ActMoment]:
     uids = {(v.ref.namespace, v.ref.name): v.uid for v in ledger.versions if v.ref.kind == Kind.POD}
     return [
         _act(act, queues, clock) if act.kind == "bind"
-        else _eviction(act, naming[act.uid], queues, clock, uids=uids) if act.uid in naming
+        else _eviction(act, preemptor_events[act.uid], queues, clock, uids=uids) if act.uid in preemptor_events
         else _inferred(ledger, act, queues, clock)
         for act in ledger.acts
     ]  # fmt: skip
@@ -74,7 +74,7 @@ def _eviction(act: Act, event: Object, queues: Queues, clock: Clock, *, uids: di
 
 
 def _inferred(ledger: Ledger, act: Act, queues: Queues, clock: Clock) -> ActMoment:
-    """Infer the preemptor for a scheduler that names none: the next pod of another group bound to that node."""
+    """Infer the preemptor for a scheduler that names none: the next pod of another group bound to the victim's node."""
     mine = view.group_of(act.pod)
     for other in ledger.binds():
         if other.position <= act.position or other.node != act.node or other.time - act.time > _SOON:
@@ -94,7 +94,7 @@ def _inferred(ledger: Ledger, act: Act, queues: Queues, clock: Clock) -> ActMome
 
 
 def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> Evicted:
-    """Return the evicted and the requested amounts."""
+    """Return what was evicted, and what the preemptors requested for their waiting pods."""
     evictions = [act for act in acts if act.act == "evict"]
     if not evictions:
         return Evicted()
@@ -110,8 +110,8 @@ def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> Evicted:
         first = began.get(view.group_of(pod) or uid)
         if first is not None and bound.get(uid, first) >= first:
             requested[str(pod["metadata"]["name"])] = amounts.of_pod(pod)
-    gone = amounts.total(amounts.of_pod(pods[act.uid]) for act in evictions)
+    evicted = amounts.total(amounts.of_pod(pods[act.uid]) for act in evictions)
     wanted = amounts.total(requested.values())
-    ratio = {name: float(round(gone.get(name, NONE) / want, 3)) for name, want in wanted.items() if want}
+    ratio = {name: float(round(evicted.get(name, NONE) / want, 3)) for name, want in wanted.items() if want}
     ratio.pop("pods", None)
-    return Evicted(len(evictions), quantities(gone), quantities(wanted), ratio)
+    return Evicted(len(evictions), quantities(evicted), quantities(wanted), ratio)

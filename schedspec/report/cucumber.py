@@ -1,7 +1,7 @@
 """Write a run as Cucumber Messages (NDJSON) for other tools: complete, in order, each validated by the library.
 
-The documents are parsed again from the feature files, so that their ids fit; a record finds its pickle by its line and
-its sentences. Monitors are a hook after the test case: a finding fails a scenario whose sentences all passed.
+The feature files are parsed again, so that all ids are consistent. A record is matched to its pickle by line and
+sentences. Monitors are a hook after the test case: a finding fails a scenario whose sentences all passed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from . import html
 from .record import Failure, RecordError, ScenarioRecord
 
 MEDIA_TYPE: Final = "text/x.cucumber.gherkin+plain"
-_MOST_BYTES = 4 << 20
 """The media type of a feature file."""
+_MOST_BYTES = 4 << 20
 _MOST = 200_000
-"""Maximum characters of a picture; a larger one is only in the report."""
+"""Maximum characters of a picture; a larger picture is only in the report."""
 _STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
 Message = dict[str, Any]
 
@@ -59,7 +59,7 @@ def messages(records: Sequence[ScenarioRecord], root: Path) -> Iterator[Message]
     cases = [(record, _case(_pickle(record, pickles), hook, run, ids)) for record in records if record.feature]
     yield from ({"testCase": case} for _, case in cases)
     for record, case in cases:
-        yield from _course(record, case, ids)
+        yield from _execution(record, case, ids)
     success = all(record.verdict != "failed" for record in records)
     yield {"testRunFinished": {"success": success, "timestamp": _time(ended), "testRunStartedId": run}}
 
@@ -79,9 +79,9 @@ def _document(uri: str, root: Path, ids: IdGenerator, into: dict[Any, Message]) 
     try:
         parsed: Any = Parser(AstBuilder(ids)).parse(text)
     except ParserError:  # the error's text repeats lines of the file
-        raise RecordError(f"{uri}: not a feature file in Gherkin, though a record names it as one") from None
+        raise RecordError(f"{uri}: not valid Gherkin, though a record names it as its feature file") from None
     if not parsed.get("feature"):
-        raise RecordError(f"{uri}: no feature in it, though a record names it as one")
+        raise RecordError(f"{uri}: contains no feature, though a record names it as its feature file")
     document: Any = {**parsed, "uri": uri}
     yield {"source": {"uri": uri, "data": text, "mediaType": MEDIA_TYPE}}
     yield {"gherkinDocument": document}
@@ -99,7 +99,7 @@ def _feature(uri: str, root: Path) -> str:
     A record may come from another machine, so the path that it names is checked after links are resolved.
 
     Raises:
-        RecordError: The file is missing, outside of the root or not UTF-8. The text contains nothing of the file.
+        RecordError: The file is missing, outside of the root or not UTF-8. The error quotes nothing of the file.
     """
     outside = f"{uri!r}: a record names this file, which is not a feature file below {root}; leave the record out"
     try:
@@ -107,16 +107,16 @@ def _feature(uri: str, root: Path) -> str:
         if path.suffix != ".feature" or Path(uri).is_absolute() or not path.is_relative_to(root.resolve()):
             raise RecordError(outside)
         if not path.exists():
-            raise RecordError(f"{uri}: its records are here, the file is not below {root}")
+            raise RecordError(f"{uri}: records name this feature file, but it is not below {root}")
         return untrusted.read_bytes(path, _MOST_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise RecordError(f"{uri}: not a feature file: not UTF-8") from None
-    except (OSError, ValueError):  # a loop of links, a name that no file has
+    except (OSError, ValueError):  # a loop of symbolic links, or an invalid file name
         raise RecordError(outside) from None
 
 
 def _lines(children: Iterable[Message]) -> Iterator[tuple[str, int]]:
-    """Return the line of each scenario by its id, including those in Rules."""
+    """Yield the id and the line of each scenario, also of scenarios in Rules."""
     for child in children:
         if "scenario" in child:
             yield child["scenario"]["id"], child["scenario"]["location"]["line"]
@@ -137,7 +137,7 @@ def _case(pickle: Message, hook: str, run: str, ids: IdGenerator) -> Message:
     return {"id": ids.get_next_id(), "pickleId": pickle["id"], "testSteps": steps, "testRunStartedId": run}
 
 
-def _course(record: ScenarioRecord, case: Message, ids: IdGenerator) -> Iterator[Message]:
+def _execution(record: ScenarioRecord, case: Message, ids: IdGenerator) -> Iterator[Message]:
     started, at = ids.get_next_id(), record.began
     steps = case["testSteps"]
     yield {"testCaseStarted": {"id": started, "testCaseId": case["id"], "attempt": 0, "timestamp": _time(at)}}

@@ -1,4 +1,4 @@
-"""Write everything known of a failed scenario into files, also what its story leaves out."""
+"""Write everything known about a failed scenario into files, including what its failure text leaves out."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from pathlib import Path
 import msgspec
 
 from ..scenario.run import ScenarioRun
-from . import failure as story
-from . import files
+from . import failure, files
 
-_LOG = 400
+_LOG_LINES = 400
 
 
 def write(running: ScenarioRun, problem: BaseException) -> Path:
-    """Write the folder of this scenario anew and return its path. Raises OSError."""
+    """Write the files into the scenario's folder and return its path. Raises OSError."""
     private = running.session is not None and running.session.ownership.shared
     folder = files.make_folder(running.folder, private=private)
-    text = "\n".join(story.render(running, problem, whole=True)) + "\n"
+    text = "\n".join(failure.render(running, problem, whole=True)) + "\n"
     files.write(folder / "failure.txt", text, private=private)
     files.write(folder / "policy.yaml", running.policy, private=private)
     if running.history is not None:
@@ -36,7 +35,7 @@ def write(running: ScenarioRun, problem: BaseException) -> Path:
         )
     scheduler = running.session.scheduler if running.session is not None else None
     if scheduler is not None:
-        files.write(folder / "scheduler.log", "\n".join(scheduler.last_lines(_LOG)) + "\n", private=private)
+        files.write(folder / "scheduler.log", "\n".join(scheduler.last_lines(_LOG_LINES)) + "\n", private=private)
         keep_recording(running)
     return folder
 
@@ -47,5 +46,5 @@ def keep_recording(running: ScenarioRun) -> None:
     if scheduler is None:
         return
     files.make_folder(running.folder, private=running.session is not None and running.session.ownership.shared)
-    shutil.rmtree(running.folder / story.RECORDING, ignore_errors=True)  # left by an earlier run
-    scheduler.keep_recording(running.began_wall, running.folder / story.RECORDING)
+    shutil.rmtree(running.folder / failure.RECORDING, ignore_errors=True)  # left by an earlier run
+    scheduler.keep_recording(running.began_wall, running.folder / failure.RECORDING)

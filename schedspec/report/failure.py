@@ -63,7 +63,7 @@ def colour(row: str, *, first: bool = False) -> dict[str, bool]:
 def render(running: ScenarioRun, problem: BaseException, *, whole: bool = False, cut: bool = True) -> list[str]:
     """Return the story, line by line.
 
-    With `whole`, nothing is left out and names stay as they are; without `cut`, the story may be long.
+    With `whole`, nothing is left out and no name is shortened; without `cut`, the number of lines has no limit.
     """
     rows = list(_head(running, problem))
     most: dict[str, int | None] = _MOST if cut and not whole else dict.fromkeys(_MOST)
@@ -83,12 +83,12 @@ def render(running: ScenarioRun, problem: BaseException, *, whole: bool = False,
     if not cut:
         return [*rows, *_section(_COURSE, course, None, last=True), *state, *files]
     rows, state = _wrapped(rows), _wrapped(state)
-    room = LINES - len(files)
-    if len(rows) + len(state) > room - _LEAST:  # a monitor may have one finding for each pod
-        rows = _shortened(rows, max(room // 3, room - _LEAST - len(state)))
-        state = _shortened(state, room - _LEAST - len(rows))
-    happened = _section(_COURSE, course, min(_MOST["course"] or LINES, room - len(rows) - len(state) - 1), last=True)
-    return [*rows, *_fitting(happened, room - len(rows) - len(state)), *state, *files]
+    limit = LINES - len(files)
+    if len(rows) + len(state) > limit - _LEAST:  # a monitor may have one finding for each pod
+        rows = _shortened(rows, max(limit // 3, limit - _LEAST - len(state)))
+        state = _shortened(state, limit - _LEAST - len(rows))
+    happened = _section(_COURSE, course, min(_MOST["course"] or LINES, limit - len(rows) - len(state) - 1), last=True)
+    return [*rows, *_fitting(happened, limit - len(rows) - len(state)), *state, *files]
 
 
 def _wrapped(rows: Iterable[str]) -> list[str]:
@@ -104,23 +104,23 @@ def _wrapped(rows: Iterable[str]) -> list[str]:
     return [row.rstrip() for row in found]
 
 
-def _fitting(section: Sequence[str], room: int) -> list[str]:
-    """Wrap the rows of a section of the timeline, and return its latest rows that fit into `room` lines."""
+def _fitting(section: Sequence[str], limit: int) -> list[str]:
+    """Wrap the rows of a section of the timeline, and return its latest rows that fit into `limit` lines."""
     if not section:
         return []
     kept: list[str] = []
     for number, row in enumerate(reversed(section[1:])):
         lines = _wrapped([row])
         left = len(section) - 1 - number
-        if len(kept) + len(lines) > room - 1 - (left > len(lines)):
+        if len(kept) + len(lines) > limit - 1 - (left > len(lines)):
             return [section[0], f"    … {left} earlier", *kept]
         kept = lines + kept
     return [section[0], *kept]
 
 
-def _shortened(rows: list[str], room: int) -> list[str]:
-    """Return the first rows, and the number of the others."""
-    return rows if len(rows) <= room else [*rows[: room - 1], f"  … {len(rows) - room + 1} more lines"]
+def _shortened(rows: list[str], limit: int) -> list[str]:
+    """Return at most `limit` rows: the first ones, and a last line with the number of the rest."""
+    return rows if len(rows) <= limit else [*rows[: limit - 1], f"  … {len(rows) - limit + 1} more lines"]
 
 
 def _commands(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _head(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Row:
-    """Something that happened to one object, or in the same way to several pods of a workload."""
+    """A row of the timeline: a change of one object, or the same change of several pods of a workload."""
 
     at: float
     subject: str
@@ -165,11 +165,11 @@ class _Row:
     workload: str = ""
     nodes: dict[str, None] = field(default_factory=dict)
     pods: set[str] = field(default_factory=set)
-    """The pods of one row: those of its workload, by their names."""
+    """The names of the workload's pods that changed."""
 
 
 def _course(running: ScenarioRun, about: Sequence[Ref]) -> Iterator[str]:
-    """Return sentences, changes of objects and events, ordered by time."""
+    """Yield the timeline as text: sentences, changes of objects, and events."""
     history = running.history
     zero = history.began if history is not None else running.began
     rows = [_sentence_row(sentence, sentence.began - zero) for sentence in running.sentences]
@@ -183,12 +183,12 @@ def _course(running: ScenarioRun, about: Sequence[Ref]) -> Iterator[str]:
 
 
 def _sentence_row(sentence: SentenceRun, at: float) -> _Row:
-    took = f"{sentence.ended - sentence.began:.2f} s" if sentence.ended is not None else "not over"
+    took = f"{sentence.ended - sentence.began:.2f} s" if sentence.ended is not None else "unfinished"
     return _Row(at, "", f"> {sentence} ({took}){' fails' if sentence.verdict == 'failed' else ''}")
 
 
 def _merged(rows: Iterable[_Row]) -> list[_Row]:
-    """Merge rows of a workload's pods with the same change at about the same time; rows with a node stay apart."""
+    """Merge rows of a workload's pods with the same change at about the same time, but not with and without a node."""
     found: list[_Row] = []
     last: dict[tuple[str, str, bool], _Row] = {}
     for row in sorted(rows, key=lambda row: row.at):

@@ -20,7 +20,7 @@ from ..api.errors import HarnessError
 PAGE = "report.html"
 """The page of a run, in its folder."""
 RUN = "run.json"
-"""When the last run in a folder began."""
+"""The file with the start time of the last run in a folder."""
 RECORDS = "**/scenarios/*/*.json"
 """The records of a run, below its folder."""
 
@@ -46,7 +46,7 @@ class Claim:
                 continue
             return
         raise FolderTakenError(
-            f"another run writes into {folder} now; do next: wait for its end, or name another by --out or --junitxml"
+            f"another run writes into {folder} now; do next: wait for its end, or name another with --out or --junitxml"
         )
 
     def release(self) -> None:
@@ -77,7 +77,7 @@ def make_folder(folder: Path, *, private: bool = False) -> Path:
 
 def write(path: Path, content: bytes | str, *, private: bool = False) -> Path:
     """Write a file, for this user only if `private`. Raises OSError."""
-    before = os.umask(0o077)  # private too, on a shared cluster
+    before = os.umask(0o077)  # a mask is read by setting it
     os.umask(before)
     mode = 0o600 if private else 0o644 & ~before
     path.touch(mode=mode)

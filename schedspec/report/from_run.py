@@ -1,7 +1,7 @@
 """Make the record of a scenario that has ended.
 
-A record contains nothing of other scenarios. Of cluster-scoped objects (queues, nodes, priority classes) it keeps those
-that existed at the first sentence or were created later; of namespaced objects, those in the scenario's own namespace.
+A record contains nothing of other scenarios. It keeps the cluster-scoped objects (queues, nodes, priority classes) that
+existed at the first sentence or were created later, and the namespaced objects of the scenario's own namespace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .queue_moments import queue_moments
 from .record import Failure, Judgement, Moment, Reason, ScenarioRecord, Sentence, Software, Span, Story, digest
 
 _WHOLE = 600
-"""A record keeps whole pods up to this number of versions."""
+"""A record with more pod versions than this keeps no whole pods."""
 
 
 def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: Sequence[str] = ()) -> ScenarioRecord:
@@ -41,8 +41,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         return round(max(0.0, at - zero), 4)
 
     versions = list(own(history)) if history is not None else []
-    queues, lived = Queues(versions), [version for version in versions if version.at < cleanup]
-    ledger = Ledger(lived)
+    queues, ledger = Queues(versions), Ledger(version for version in versions if version.at < cleanup)
     stories = _stories(versions, queues, clock, cleanup)
     acts = course.acts_of(ledger, queues, clock)
     numbers = queue_moments(ledger, queues, Rules(running.policy).is_tree, clock)
@@ -84,17 +83,15 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
 
 
 def own(history: History) -> Iterator[Version]:
-    """Return the versions that belong to this scenario, in the order of their arrival."""
+    """Yield the versions that belong to this scenario, in the order of their arrival."""
     everything = history.since(0)
     opened = history.opened or history.began
-    dead = set()
-    live: dict[Ref, Version] = {}
+    deleted = set()
     for version in everything:
         if version.at > opened:
             break
-        live[version.ref] = version
         if version.change == "gone":
-            dead.add((version.ref, version.uid))
+            deleted.add((version.ref, version.uid))
     uids: set[str] = set()
     for version in everything:
         ref = version.ref
@@ -104,14 +101,14 @@ def own(history: History) -> Iterator[Version]:
         elif SERVED[ref.kind].namespaced:
             mine = ref.namespace == history.namespace
         else:
-            mine = (ref, version.uid) not in dead
+            mine = (ref, version.uid) not in deleted
             uids.add(version.uid)
         if mine:
             yield version
 
 
 def _stories(versions: Sequence[Version], queues: Queues, clock: course.Clock, cleanup: float) -> list[Story]:
-    keeps = sum(version.ref.kind == Kind.POD for version in versions) <= _WHOLE
+    keeps_whole = sum(version.ref.kind == Kind.POD for version in versions) <= _WHOLE
     by_ref: dict[Ref, list[Moment]] = {}
     for version in versions:
         moments = by_ref.setdefault(version.ref, [])
@@ -119,13 +116,13 @@ def _stories(versions: Sequence[Version], queues: Queues, clock: course.Clock, c
         last = moments[-1] if moments else None
         if version.change == "changed" and last and (last.uid, last.state, last.cleanup) == (version.uid, state, over):
             continue
-        whole = version.object if keeps and version.ref.kind == Kind.POD and not over else {}
+        whole = version.object if keeps_whole and version.ref.kind == Kind.POD and not over else {}
         moments.append(Moment(clock(version.at), version.change, version.uid, state, whole, over))
     return [Story(ref.kind, ref.name, moments, ref.namespace) for ref, moments in by_ref.items()]
 
 
 def _sentences(running: ScenarioRun, clock: course.Clock, cleanup: float) -> Iterator[Sentence]:
-    """Return the sentences that ran, then those that did not."""
+    """Yield the sentences that ran, then the sentences that did not."""
     planned = running.planned
     for number, sentence in enumerate(running.sentences):
         plan = planned[number] if number < len(planned) else sentence
@@ -171,7 +168,7 @@ def _units(stories: Sequence[Story]) -> dict[str, str]:
 
 
 def _reasons(stories: Sequence[Story]) -> list[Reason]:
-    """Yield the published reasons of waiting pods and PodGroups, each text once for each object and change."""
+    """Return the published reasons of waiting pods and PodGroups. An unchanged text is not repeated."""
     found: list[Reason] = []
     data = _published_data(stories)
     for story in stories:
@@ -185,7 +182,7 @@ def _reasons(stories: Sequence[Story]) -> list[Reason]:
 
 
 def _published_data(stories: Sequence[Story]) -> dict[str, list[dict[str, Any]]]:
-    """Map the message of each event to the reasons in its annotation; to none if the annotation cannot be read."""
+    """Return the reasons in the annotation of each event, by the event's message; skip unreadable annotations."""
     found: dict[str, list[dict[str, Any]]] = {}
     for story in stories:
         for moment in story.moments if story.kind == Kind.EVENT else ():
@@ -205,7 +202,7 @@ def _cluster(running: ScenarioRun) -> Software:
 
 def _scheduler(running: ScenarioRun) -> Software:
     name, version = running.scheduler
-    if not version:  # unknown, or not asked because it was already running
+    if not version:  # unknown, or not queried because the scheduler was already running
         name = _who_binds(running.history) or name
     return Software(name or "unknown", version)
 

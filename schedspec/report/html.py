@@ -135,7 +135,7 @@ class Report:
 
     @property
     def tags(self) -> list[str]:
-        """Return all tags of a scenario."""
+        """The tags of all scenarios, sorted."""
         return sorted({tag for scenario in self.scenarios for tag in scenario.record.tags})
 
     @property
@@ -156,8 +156,8 @@ def render(
     Args:
         records: The scenarios that ran.
         views: Further pages.
-        skipped: The scenarios that were collected and did not run.
-        opens_on: The anchor of the view that the page begins with; the overview without one.
+        skipped: The scenarios that were collected but did not run.
+        opens_on: The anchor of the view on which the page opens; empty for the overview.
     """
     report = Report(records, skipped)
     return template("report.html.j2").render(report=report, views=views, start=opens_on)
@@ -209,7 +209,7 @@ def _number(value: float) -> str:
 
 
 def _spoken(amounts: dict[str, str], *left_out: str) -> str:
-    """Return amounts as `4 cpu, 8 gpus`, without minor resources if there are others; a dash for no amounts."""
+    """Format amounts as `4 cpu, 8 gpus`, without `left_out` unless nothing else remains; a dash for no amounts."""
     shown = {name: amount for name, amount in amounts.items() if name not in left_out} or amounts
     return ", ".join(spoken(name, amount) for name, amount in shown.items()) or "–"
 

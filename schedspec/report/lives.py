@@ -16,7 +16,7 @@ from .record import ActMoment, ScenarioRecord, Story
 
 @dataclass(slots=True)
 class Life:
-    """One pod. Times are those of the record; None until the event. `bound` is None for a pod without a node."""
+    """One pod. Times are seconds on the record's clock; None if the event did not happen."""
 
     name: str
     uid: str
@@ -38,11 +38,11 @@ class Life:
     eviction: ActMoment | None = None
 
     def released(self, end: float) -> float:
-        """When the pod freed its node."""
+        """Return when the pod freed its node: its end or deletion, else `end`."""
         return min((t for t in (self.ended, self.gone) if t is not None), default=end)
 
     def waited_until(self, end: float) -> float:
-        """When the pod stopped waiting for a node."""
+        """Return when the pod stopped waiting for a node: its bind, end or deletion, else `end`."""
         return min((t for t in (self.bound, self.gone, self.ended) if t is not None), default=end)
 
     @property

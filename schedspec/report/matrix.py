@@ -1,6 +1,6 @@
 """Compare schedulers and versions, scenario by scenario, from the results of runs: JSON, Markdown, and a report page.
 
-`schedspec matrix` writes it. Runs of one scheduler in one version on one Kubernetes are one column.
+`schedspec matrix` writes these files. Runs of one scheduler in one version on one Kubernetes are one column.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     why: str
     node_id: str = ""
-    """The anchor of the worst run; its record has the same."""
+    """The pytest node id of the worst run, which its record has, too."""
     seconds_to_run: float | None
     evictions: float | None
     evicted_to_requested: float | None
@@ -75,12 +75,12 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> str:
-        """The measurements, for instance `0.31 s to run, 4 evicted, 2 × what was asked for`; empty if nothing ran."""
+        """The measurements, for instance `0.31 s to run, 4 evicted, 2 × the requests`; empty if nothing ran."""
         if self.verdict in ("lacks", "skipped", "error") or self.seconds_to_run is None:
             return ""
         parts = [f"{self.seconds_to_run:.2f} s to run"]
         parts += [f"{self.evictions:g} evicted"] if self.evictions else []
-        parts += [] if self.evicted_to_requested is None else [f"{self.evicted_to_requested:g} × what was asked for"]
+        parts += [] if self.evicted_to_requested is None else [f"{self.evicted_to_requested:g} × the requests"]
         return ", ".join(parts)
 
 
@@ -159,13 +159,13 @@ def markdown(matrix: Matrix) -> str:
         lines += [f"### {feature}", ""]
         body = [[_escaped(row.scenario), *map(_shown, row.cells)] for row in rows]
         lines += [*table(["scenario", *heads], body), ""]
-    surprises = [
+    differences = [
         _item(f"**{column.title}**, {row.feature}, {_escaped(row.scenario)}: {_escaped(cell.why)}")
         for row in matrix.rows
         for column, cell in zip(matrix.columns, row.cells, strict=True)
         if cell is not None and cell.verdict in ("failed", "known", "error")
     ]
-    return "\n".join([*lines, "### What happened instead", "", *(surprises or ["Nothing."])]) + "\n"
+    return "\n".join([*lines, "### What happened instead", "", *(differences or ["Nothing."])]) + "\n"
 
 
 def _item(text: str) -> str:
@@ -190,7 +190,7 @@ def view(matrix: Matrix, records: Iterable[ScenarioRecord]) -> html.View:
 
 
 def pictures(matrix: Matrix, records: Iterable[ScenarioRecord]) -> dict[str, str]:
-    """Yield the picture (SVG) of each difference in these records, with its file name."""
+    """Return the picture (SVG) of each difference that has a record, by file name."""
     known = {_place(record): record for record in records}
     found = {}
     for row in matrix.rows:

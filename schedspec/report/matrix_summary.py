@@ -15,7 +15,8 @@ def summary(matrix: Matrix) -> str:
     levels = sorted({row.level for row in matrix.rows}, key=lambda name: (not name, name))
     profiles = [(level or NO_LEVEL, [row for row in matrix.rows if row.level == level]) for level in levels]
     passed = [
-        [name, *(_passed(rows, at) for at in range(len(heads)))] for name, rows in [*profiles, ("all", matrix.rows)]
+        [name, *(_passed(rows, number) for number in range(len(heads)))]
+        for name, rows in [*profiles, ("all", matrix.rows)]
     ]
     differences = [
         [column.title, f"{row.feature}: {_escaped(row.scenario)}", f"{cell.text} {_escaped(_first_line(cell))}"]
@@ -37,9 +38,9 @@ def summary(matrix: Matrix) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _passed(rows: Sequence[Row], at: int) -> str:
-    """Return `12 of 13 ✓, 2 –`: passed of judged, and how many lack a capability or were skipped."""
-    cells = [cell for row in rows if (cell := row.cells[at]) is not None]
+def _passed(rows: Sequence[Row], number: int) -> str:
+    """Return `12 of 13 ✓, 2 –`: passed and judged scenarios, then those that lack a capability or were skipped."""
+    cells = [cell for row in rows if (cell := row.cells[number]) is not None]
     lacking = sum(cell.verdict in ("lacks", "skipped") for cell in cells)
     passed = sum(cell.verdict == "passed" for cell in cells)
     parts = [f"{passed} of {len(cells) - lacking} ✓"] if len(cells) > lacking else []

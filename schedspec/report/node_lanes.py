@@ -1,6 +1,6 @@
-"""Draw the lanes of nodes: one row for each card or a band of cpu, with the pods that held them.
+"""Draw one lane for each node: a row for each card, or a band of cpu, with the pods that held them.
 
-Many nodes share lanes, which show sums by queue.
+If there are many nodes, several share a lane, which shows sums by queue.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def draw_nodes(canvas: Canvas) -> None:
 
 
 def _nodes(canvas: Canvas) -> list[tuple[str, dict[str, float]]]:
-    """Return each node's largest capacity, by name; of many nodes, those that never had a pod are left out."""
+    """Return each node's largest capacity, by name. If there are many nodes, leave out those that never had a pod."""
     used = {life.node for life in canvas.lives if life.bound is not None}
     found: dict[str, dict[str, float]] = {}
     for story in canvas.record.objects:
@@ -50,36 +50,36 @@ def _nodes(canvas: Canvas) -> list[tuple[str, dict[str, float]]]:
     return sorted(found.items(), key=lambda node: natural(node[0]))
 
 
-def _node(canvas: Canvas, name: str, offers: dict[str, float]) -> None:
-    dimension = next((resource for resource, amount in offers.items() if is_card(resource) and amount > 0), "cpu")
-    capacity = offers.get(dimension, 0.0)
-    guests = sorted(
+def _node(canvas: Canvas, name: str, allocatable: dict[str, float]) -> None:
+    dimension = _dimension(allocatable)
+    capacity = allocatable.get(dimension, 0.0)
+    lives = sorted(
         (life for life in canvas.lives if life.node == name and life.bound is not None),
         key=lambda life: life.bound or 0.0,
     )
-    some = [life for life in guests if life.amounts.get(dimension, 0.0) > 0]
-    none = [life for life in guests if life.amounts.get(dimension, 0.0) <= 0]
-    stays = [(life.bound or 0.0, life.released(canvas.end), life.amounts[dimension]) for life in some]
-    parts = place(stays)
-    what = spoken(dimension, capacity)  # the node's capacity, even if its pods need more rows
+    holders = [life for life in lives if life.amounts.get(dimension, 0.0) > 0]
+    others = [life for life in lives if life.amounts.get(dimension, 0.0) <= 0]
+    intervals = [(life.bound or 0.0, life.released(canvas.end), life.amounts[dimension]) for life in holders]
+    parts = place(intervals)
+    detail = spoken(dimension, capacity)  # the node's capacity, even if its pods need more rows
     capacity = max([capacity, *(low + size for found in parts for low, size in found)])
     if is_card(dimension) and capacity <= 32:
         unit = ROW
     else:
-        height = min(120.0, max(30.0, 16.0 * max((len(stay) for stay in _together(stays)), default=1)))
+        height = min(120.0, max(30.0, 16.0 * max(map(len, _overlaps(intervals)), default=1)))
         unit = height / (capacity or 1.0)
     height = max(ROW, unit * capacity)
-    lane = Lane(name, canvas.y, height, "node", what, title=_offers(name, offers))
+    lane = Lane(name, canvas.y, height, "node", detail, title=_tooltip(name, allocatable))
     if unit == ROW:
         lane.rows = [canvas.y + ROW * n for n in range(1, round(capacity))]
-    for life, found in zip(some, parts, strict=True):
+    for life, found in zip(holders, parts, strict=True):
         for n, (low, size) in enumerate(found):
             _bar(canvas, life, canvas.y + low * unit, size * unit, labelled=n == 0)
     canvas.y += height
-    if none:
-        rows = place([(life.bound or 0.0, life.released(canvas.end), 1.0) for life in none])
+    if others:
+        rows = place([(life.bound or 0.0, life.released(canvas.end), 1.0) for life in others])
         most = min(4.0, max(row[0][0] for row in rows) + 1)
-        for life, row in zip(none, rows, strict=True):
+        for life, row in zip(others, rows, strict=True):
             if row[0][0] < most:
                 _bar(canvas, life, canvas.y + row[0][0] * ROW + 1, ROW - 1, labelled=True)
         lane.height += most * ROW + 1
@@ -110,30 +110,34 @@ def _shared_lanes(canvas: Canvas, nodes: Sequence[tuple[str, dict[str, float]]])
     for n in range(0, len(nodes), size):
         part = nodes[n : n + size]
         names = {name for name, _ in part}
-        offers: dict[str, float] = {}
+        allocatable: dict[str, float] = {}
         for _, amounts in part:
             for name, amount in amounts.items():
-                offers[name] = offers.get(name, 0.0) + amount
-        dimension = next((resource for resource, amount in offers.items() if is_card(resource) and amount > 0), "cpu")
+                allocatable[name] = allocatable.get(name, 0.0) + amount
+        dimension = _dimension(allocatable)
         height = 34.0
-        guests = [life for life in canvas.lives if life.node in names and life.bound is not None]
-        detail = f"{count(len(part), 'node')}, {spoken(dimension, offers.get(dimension, 0.0))}"
+        lives = [life for life in canvas.lives if life.node in names and life.bound is not None]
+        detail = f"{count(len(part), 'node')}, {spoken(dimension, allocatable.get(dimension, 0.0))}"
         lane = Lane(_range(part[0][0], part[-1][0]), canvas.y, height, "shared", detail)
         lane.title = f"{part[0][0]} to {part[-1][0]}"
-        stays = [
+        intervals = [
             (life.bound or 0.0, life.released(canvas.end), life.queue, life.amounts.get(dimension, 0.0))
-            for life in guests
+            for life in lives
         ]
-        lane.areas = canvas.stacked(stays, offers.get(dimension, 0.0), canvas.y, height)
+        lane.areas = canvas.stacked(intervals, allocatable.get(dimension, 0.0), canvas.y, height)
         canvas.picture.lanes.append(lane)
-        for life in guests:
+        for life in lives:
             canvas.places[life.uid] = (canvas.x(life.bound or 0.0), canvas.y + height / 2)
         canvas.y += height + 6
     canvas.y += GAP - 6
 
 
-def _offers(name: str, amounts: dict[str, float]) -> str:
-    return f"node {name}: " + ", ".join(spoken(what, amount) for what, amount in amounts.items() if what != "pods")
+def _dimension(allocatable: dict[str, float]) -> str:
+    return next((resource for resource, amount in allocatable.items() if is_card(resource) and amount > 0), "cpu")
+
+
+def _tooltip(node: str, amounts: dict[str, float]) -> str:
+    return f"node {node}: " + ", ".join(spoken(name, amount) for name, amount in amounts.items() if name != "pods")
 
 
 def _range(first: str, last: str) -> str:
@@ -142,6 +146,6 @@ def _range(first: str, last: str) -> str:
     return f"{first}…{last[same if first.startswith(last[:same]) else 0 :]}" if first != last else first
 
 
-def _together(stays: Sequence[tuple[float, float, float]]) -> Iterable[list[int]]:
-    for began, _, _ in stays:
-        yield [n for n, (start, end, _) in enumerate(stays) if start <= began < end]
+def _overlaps(intervals: Sequence[tuple[float, float, float]]) -> Iterable[list[int]]:
+    for began, _, _ in intervals:
+        yield [n for n, (start, end, _) in enumerate(intervals) if start <= began < end]

@@ -40,12 +40,12 @@ def parsed(given: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def plain(amount: Decimal) -> str:
-    """Return `0.5` or `2`, but never `1E+3`."""
+    """Format an amount as `0.5` or `2`, never as `1E+3`."""
     return f"{amount.normalize():f}"
 
 
 class Queues:
-    """Finds the queue of a pod by its PodGroup, also if the PodGroup appeared after the pod."""
+    """Finds the queue of a pod by its PodGroup, even if the PodGroup appeared after the pod."""
 
     def __init__(self, versions: Iterable[Version]) -> None:
         self._of: dict[str, str] = {}
@@ -63,7 +63,7 @@ def state_of(kind: Kind, obj: Object, queues: Queues) -> dict[str, Any]:
     return {name: value for name, value in _state(kind, obj, queues) if value not in (None, "", [], {}, False)}
 
 
-def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]:  # noqa: PLR0912, PLR0915 - a kind a case
+def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]:  # noqa: PLR0912, PLR0915 - kinds
     spec, status, metadata = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
     match kind:
         case Kind.POD:

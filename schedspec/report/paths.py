@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def band(rows: Sequence[tuple[float, float, float]], right: float, base: float, scale: float) -> str:
-    """Return a step chart between a lower and an upper line."""
+    """Return the path of the area between a lower and an upper step line. A row is x, low and high."""
     upper: list[tuple[float, float, float]] = []
     lower: list[tuple[float, float, float]] = []
     for n, (x, low, high) in enumerate(rows):
@@ -26,7 +26,7 @@ def band(rows: Sequence[tuple[float, float, float]], right: float, base: float, 
 
 
 def curve(x: float, y: float, to_x: float, to_y: float) -> str:
-    """Return an arrow from the victim to its preemptor, which leaves to the right and arrives from the left."""
+    """Return the path of an arrow from a victim to its preemptor: it starts to the right and arrives from the left."""
     bend = max(26.0, abs(to_x - x) * 0.45)
     points = ((x + bend, y), (to_x - bend, to_y), (to_x - 2, to_y))
     return f"M{number(x)} {number(y)}C" + " ".join(f"{number(a)} {number(b)}" for a, b in points)

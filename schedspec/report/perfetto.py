@@ -51,18 +51,18 @@ class _Trace:
                 name = f"{step.keyword} {step.text}"
                 self._slice(record, steps, name, (step.began, step.began + step.seconds), {"verdict": step.verdict})
         flows = {act.uid: next(self._ids) for act in record.acts if act.act == "evict" and act.preemptor_uid}
-        to: dict[str, list[int]] = {}
+        flows_to: dict[str, list[int]] = {}
         for act in record.acts:
             if act.uid in flows and act.act == "evict":
-                to.setdefault(act.preemptor_uid, []).append(flows[act.uid])
+                flows_to.setdefault(act.preemptor_uid, []).append(flows[act.uid])
         lives = lives_of(record)
         for node in sorted({life.node for life in lives if life.bound is not None}, key=natural):
-            self._pods(record, process, node, [life for life in lives if life.node == node], (flows, to))
+            self._pods(record, process, node, [life for life in lives if life.node == node], (flows, flows_to))
         waiting = [life for life in lives if life.waited_until(end) > life.created]
         for row, life in _rows((life, life.created, life.waited_until(end)) for life in waiting):
             track = self._slot(process, "waiting", row)
             notes = {f"reason {n}": why for n, (_, why) in enumerate(life.reasons, 1)}
-            flow = to.get(life.uid, ()) if life.bound is None else ()
+            flow = flows_to.get(life.uid, ()) if life.bound is None else ()
             self._slice(record, track, life.name, (life.created, life.waited_until(end)), notes, ends=flow)
         self._queues(record, process)
 
@@ -148,9 +148,9 @@ class _Trace:
         _annotate(event, notes)
 
 
-def _rows(stays: Iterable[tuple[Life, float, float]]) -> Iterator[tuple[int, Life]]:
+def _rows(intervals: Iterable[tuple[Life, float, float]]) -> Iterator[tuple[int, Life]]:
     """Assign each slice the lowest row that is free for its duration."""
-    found = list(stays)
+    found = list(intervals)
     for (life, _, _), parts in zip(found, place([(began, until, 1.0) for _, began, until in found]), strict=True):
         yield int(parts[0][0]), life
 

@@ -13,7 +13,7 @@ WIDTH, GUTTER, MARGIN = 1000.0, 136.0, 12.0
 ROW, GAP = 15.0, 14.0
 """The height of a card's row, and of the gap below a lane."""
 COLOURS = 8
-"""The number of colours. Further queues use the colours again, and their names distinguish them."""
+"""The number of colours. With more queues, colours repeat, and names distinguish the queues."""
 
 
 @dataclass(slots=True)

@@ -11,16 +11,16 @@ from markupsafe import Markup
 from . import files, html, load
 
 MOST = 200
-"""Maximum rows of a table; the plan as JSON has all."""
+"""Maximum number of rows of a table; plan.json has all rows."""
 
 
 def write(plan: Any, results: Mapping[str, Path], path: Path) -> Path:
     """Write the page.
 
     Args:
-        plan: The answer (`scheduler.plan.Plan`).
+        plan: The plan (`scheduler.plan.Plan`).
         results: The result file of each world, `now` and `proposed`; empty without a load.
-        path: The file.
+        path: The file to write.
 
     Raises:
         OSError: the file cannot be written.

@@ -64,7 +64,7 @@ class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
     object: dict[str, Any] = {}
     """The whole object of a pod, as the API server sent it; only in scenarios with few versions."""
     cleanup: bool = False
-    """Seen during the clean-up of the scenario: no decision of the scheduler."""
+    """True for a version from the clean-up of the scenario; it shows no decision of the scheduler."""
 
 
 class Story(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,13 +107,13 @@ class ActMoment(msgspec.Struct, frozen=True, omit_defaults=True):
     action: str = ""
     """`reclaim` or `preempt`."""
     preemptor: str = ""
-    """The pod that takes the place."""
+    """The pod for which the victim was evicted."""
     preemptor_uid: str = ""
     preemptor_queue: str = ""
     inferred: bool = False
     """True if the scheduler named no preemptor; `preemptor` is then the next pod of another group bound to the node."""
     tier: Line = 0
-    """The policy's tier that decided, from 1; 0 if the scheduler did not say."""
+    """The policy's tier that decided, from 1; 0 if the scheduler did not publish it."""
     votes: dict[str, str] = {}
     """Plugin → `permits` or `vetoes`."""
     whole_gang: bool = False
@@ -127,7 +127,7 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     message: str
     data: list[dict[str, Any]] = []
-    """The reasons as data, where the scheduler published them beside the message (ours does for each PodGroup)."""
+    """The reasons as data, if the scheduler published them beside the message (schedspec does for each PodGroup)."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -158,7 +158,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def headline(expected: str, seen: str) -> str:
-    """The expectation and the observation in one line; a monitor or an error has only `seen`.
+    """Return the expectation and the observation in one line; a monitor or an error has only `seen`.
 
     >>> headline("exactly 1 eviction", "2 evictions: a-0, a-1")
     'expected 1 eviction, saw 2 evictions: a-0, a-1'
@@ -190,7 +190,7 @@ class Evicted(msgspec.Struct, frozen=True, omit_defaults=True):
     requested: dict[str, str] = {}
     """The requests of the preemptors, without the pods that already had a node."""
     ratio: dict[str, float] = {}
-    """Evicted to requested, by resource; 1 is exactly what was needed, 0.0 as `requested` is left out."""
+    """Evicted to requested, by resource; 1 means exactly what was needed. Unrequested resources are left out."""
 
 
 class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -282,7 +282,7 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def anchor(self) -> str:
-        """The scenario's anchor in a report: the same in every run, for links from elsewhere."""
+        """The scenario's anchor in a report: the same in every run, so that other documents can link to it."""
         path = Path(self.feature_file)
         return slug(f"{path.parent.name}-{path.stem}-{self.line}-{self.example}")
 
@@ -296,7 +296,7 @@ def slug(text: str) -> str:
 
 
 def digest(policy: str) -> str:
-    """Return a checksum of a policy, by which records of the same policy are recognised."""
+    """Return a checksum of a policy, which is equal for records of the same policy."""
     return hashlib.sha256(policy.encode()).hexdigest()
 
 
@@ -318,7 +318,7 @@ def _read(path: Path, left: int) -> tuple[ScenarioRecord, int]:
         raw = untrusted.read_bytes(path)
         schema = untrusted.decode(path, raw, _Versioned, "a record of a scenario").schema
         if schema != SCHEMA:
-            raise RecordError(f"{path}: a record of schema {schema}; this version reads {SCHEMA}: run it again")
+            raise RecordError(f"{path}: schema {schema}, but this version reads {SCHEMA}: run the scenario again")
         record = untrusted.decode(path, raw, ScenarioRecord, "a record of a scenario", left)
         return record, left - untrusted.memory_of(raw)
     except untrusted.RefusedFileError as problem:
@@ -328,7 +328,7 @@ def _read(path: Path, left: int) -> tuple[ScenarioRecord, int]:
 def read_all(directories: Iterable[Path]) -> Iterator[ScenarioRecord]:
     """Yield every record below these directories: each scenario once for each cluster, scheduler and version.
 
-    Of several runs of a scenario the youngest counts. A record of an earlier run in the same folder does not count.
+    If a scenario has several runs, the newest counts. A record of an earlier run in the same folder does not count.
 
     Raises:
         RecordError: A folder is missing, or a record cannot be read.

@@ -84,7 +84,7 @@ class Scenario:
 
     @property
     def facts(self) -> list[str]:
-        """The outcome of the scenario, in a line."""
+        """The outcome of the scenario in numbers, such as `2 pods evicted`."""
         evicted, found = self.record.evicted, []
         binds = sum(act.act == "bind" for act in self.record.acts)
         if binds:
@@ -130,7 +130,7 @@ class Scenario:
 
     @property
     def order(self) -> list[tuple[str, str, list[ActMoment]]]:
-        """The evictions by preemptor, with its queue and its victims, in order."""
+        """The evictions by preemptor: its workload, its queue, and the evictions in order of time."""
         found: dict[tuple[str, str], list[ActMoment]] = {}
         workloads = {life.uid: life.workload for life in self.lives}
         for act in self.evictions:
@@ -185,9 +185,9 @@ class Scenario:
         """Return the CSS class of a queue's colour."""
         return f"q{self.colours[queue]}" if queue in self.colours else "q"
 
-    def workload(self, uid: str, otherwise: str) -> str:
-        """Return the name of a pod's workload, by the pod's uid."""
-        return self.names.get(uid, otherwise)
+    def pod_name(self, uid: str, default: str) -> str:
+        """Return a pod's name in the picture; `default` for a pod that the record lacks."""
+        return self.names.get(uid, default)
 
 
 def _amount(amounts: dict[str, str], name: str) -> str:

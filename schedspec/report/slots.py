@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_NOTHING = 1e-9
+_EPSILON = 1e-9
 Part = tuple[float, float]
 """Position and size of a part."""
 
 
-def place(stays: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
-    """Return the parts that each pod occupies, given its time on a node (from, until, amount), ordered by start.
+def place(intervals: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
+    """Return the parts that each pod occupies, given its interval on a node (from, until, amount); ordered by start.
 
     A pod takes one contiguous part if there is one, else the lowest free pieces. The space is unlimited: the caller
     shows what exceeds a node's capacity.
     """
-    taken: list[tuple[float, float, float]] = []  # from where, to where, until when
+    taken: list[tuple[float, float, float]] = []  # low, high, until when
     found: list[list[Part]] = []
-    for began, until, amount in stays:
+    for began, until, amount in intervals:
         taken = sorted(part for part in taken if part[2] > began)
         parts = _parts(taken, amount)
         taken += [(low, low + size, until) for low, size in parts]
@@ -32,19 +32,19 @@ def _parts(taken: Sequence[tuple[float, float, float]], amount: float) -> list[P
     free: list[Part] = []
     low = 0.0
     for start, end, _ in taken:
-        if start - low > _NOTHING:
+        if start - low > _EPSILON:
             free.append((low, start - low))
         low = max(low, end)
-    whole = next(((start, amount) for start, size in free if size >= amount - _NOTHING), None)
+    whole = next(((start, amount) for start, size in free if size >= amount - _EPSILON), None)
     if whole is not None:
         return [whole]
-    if sum(size for _, size in free) < amount - _NOTHING:
+    if sum(size for _, size in free) < amount - _EPSILON:
         return [(low, amount)]
     parts: list[Part] = []
     for start, size in free:
         use = min(size, amount)
         parts.append((start, use))
         amount -= use
-        if amount <= _NOTHING:
+        if amount <= _EPSILON:
             break
     return parts

@@ -1,4 +1,4 @@
-"""Draw the lane of pods without a node: alike pods together, and why they wait."""
+"""Draw the lane of waiting pods: similar pods share a bar, with their reason below it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG = 0.2
 
 @dataclass(slots=True)
 class _Wait:
-    """Alike pods that wait: their bar with the name in or beside it, and the lines of their reason below."""
+    """Similar pods that wait: their bar, the name inside or beside it, and the lines of their reason."""
 
     lives: list[Life]
     x: float
@@ -36,10 +36,10 @@ class _Wait:
 
 
 def draw_waiting(canvas: Canvas) -> None:
-    """Draw the pods without a node, alike pods together, each reason below its bar; of many, only the longest waits."""
+    """Draw the pods without a node. If there are many, draw counts by queue, and only the longest waits."""
     if canvas.picture.shared:
-        _waiting_together(canvas)
-    found = [_wait_of(canvas, lives) for lives in _alike(canvas) if not canvas.picture.shared or lives[0].reasons]
+        _draw_counts(canvas)
+    found = [_wait_of(canvas, lives) for lives in _similar(canvas) if not canvas.picture.shared or lives[0].reasons]
     if not found:
         return
     longest = sorted(found, key=lambda wait: wait.x - wait.until)[: _WAITING_ROWS * 3]
@@ -56,9 +56,9 @@ def draw_waiting(canvas: Canvas) -> None:
 
 def _rows(waits: Sequence[_Wait]) -> list[tuple[_Wait, int]]:
     """Assign each wait a row: waits without a reason share rows at the top, the others have rows of their own."""
-    silent = sorted((wait for wait in waits if not wait.reason), key=lambda wait: wait.left)
-    placed = [int(row[0][0]) for row in place([(wait.left, wait.right, 1.0) for wait in silent])]
-    found = [(wait, row) for wait, row in zip(silent, placed, strict=True) if row < _WAITING_ROWS]
+    unexplained = sorted((wait for wait in waits if not wait.reason), key=lambda wait: wait.left)
+    placed = [int(row[0][0]) for row in place([(wait.left, wait.right, 1.0) for wait in unexplained])]
+    found = [(wait, row) for wait, row in zip(unexplained, placed, strict=True) if row < _WAITING_ROWS]
     row = max((row + 1 for _, row in found), default=0)
     for wait in sorted((wait for wait in waits if wait.reason), key=lambda wait: wait.x):
         if row >= _WAITING_ROWS * 2:
@@ -72,7 +72,7 @@ def _draw(canvas: Canvas, wait: _Wait, y: float) -> None:
     life = wait.lives[0]
     colour = canvas.colours.get(life.queue, -1)
     width = max(2.0, wait.until - wait.x)
-    bar = Bar(wait.x, y + 1.5, width, ROW - 3, colour, life.uid, _why(canvas, wait.lives))
+    bar = Bar(wait.x, y + 1.5, width, ROW - 3, colour, life.uid, _tooltip(canvas, wait.lives))
     bar.kind, bar.label, bar.note = "wait", wait.name if wait.side == 0 else "", wait.name if wait.side else ""
     bar.note_left = wait.side < 0
     canvas.picture.bars.append(bar)
@@ -80,27 +80,27 @@ def _draw(canvas: Canvas, wait: _Wait, y: float) -> None:
     left = max(GUTTER + 4, min(wait.x + 4, WIDTH - MARGIN - longest))
     for number, line in enumerate(wait.reason, 1):
         canvas.picture.texts.append(Text(left, y + number * ROW + ROW * 0.7, line))
-    for one in wait.lives:
-        canvas.waits[one.uid] = (wait.x, y + ROW / 2)
+    for pod in wait.lives:
+        canvas.waits[pod.uid] = (wait.x, y + ROW / 2)
 
 
-def _waiting_together(canvas: Canvas) -> None:
+def _draw_counts(canvas: Canvas) -> None:
     """Draw the number of waiting pods of each queue as a chart."""
-    stays = [(life.created, life.waited_until(canvas.end), life.queue, 1.0) for life in canvas.lives]
-    if not stays:
+    intervals = [(life.created, life.waited_until(canvas.end), life.queue, 1.0) for life in canvas.lives]
+    if not intervals:
         return
-    changes = sorted([(a, 1) for a, *_ in stays] + [(b, -1) for _, b, *_ in stays])
+    changes = sorted([(a, 1) for a, *_ in intervals] + [(b, -1) for _, b, *_ in intervals])
     most = max(accumulate(step for _, step in changes))
     lane = Lane("waiting", canvas.y, 44.0, "shared", f"at most {most:,} pods")
-    lane.areas = canvas.stacked(stays, float(most), canvas.y, lane.height)
+    lane.areas = canvas.stacked(intervals, float(most), canvas.y, lane.height)
     canvas.picture.lanes.append(lane)
     for life in canvas.lives:
         canvas.waits[life.uid] = (canvas.x(life.created), canvas.y + 22)
     canvas.y += lane.height + GAP
 
 
-def _alike(canvas: Canvas) -> Iterable[list[Life]]:
-    """Group pods of one workload that were created and stopped waiting together; of many pods, all of one workload."""
+def _similar(canvas: Canvas) -> Iterable[list[Life]]:
+    """Group the pods of a workload that began and stopped waiting together; on shared lanes, whatever the times are."""
     groups: dict[tuple[object, ...], list[Life]] = {}
     for life in canvas.lives:
         key: tuple[object, ...] = (life.workload, life.bound is None)
@@ -112,7 +112,7 @@ def _alike(canvas: Canvas) -> Iterable[list[Life]]:
 
 
 def _wait_of(canvas: Canvas, lives: list[Life]) -> _Wait:
-    """Return the position of alike pods while they wait, and their last reason, in full if they waited for long."""
+    """Return the bar of similar pods while they wait, with their last reason if they waited for long."""
     began, ended = min(life.created for life in lives), max(life.waited_until(canvas.end) for life in lives)
     x, until = canvas.x(began), canvas.x(ended)
     why = next((life.reasons[-1][1] for life in lives if life.reasons), "")
@@ -127,7 +127,7 @@ def _wait_of(canvas: Canvas, lives: list[Life]) -> _Wait:
     return _Wait(lives, x, until, left, right, name, side, reason)
 
 
-def _why(canvas: Canvas, lives: Sequence[Life]) -> str:
+def _tooltip(canvas: Canvas, lives: Sequence[Life]) -> str:
     head = f"{len(lives)} pods of {lives[0].workload}" if len(lives) > 1 else canvas.title(lives[0])
     reasons = (f"at {seconds(t)}: {canvas.plain(why)}" for life in lives[:20] for t, why in life.reasons)
     return "\n".join([head, *dict.fromkeys(reasons)])

@@ -1,8 +1,8 @@
-"""Render a simulation's result as a page: what queues held, who waited and why, who took from whom; one world or two.
+"""Render a simulation's result as a page: what queues held, why jobs waited, which queue lost pods to which.
 
-1. `steps` keeps amounts over time, exactly, and averages them for a picture at any zoom.
-2. `world` reads a result file into such steps, distributions and tables, whose size does not grow with the load.
-3. `charts` draws them; `page` puts them into a file that loads nothing, or into a section of another page.
+1. `steps` keeps amounts over time and averages them for a chart at any zoom.
+2. `world` reads a result file into such steps, distributions and tables.
+3. `charts` draws them; `page` writes one world, or two side by side, as a page that loads nothing or as a section.
 """
 
 from .page import Page, make, section, write

@@ -18,13 +18,13 @@ from .world import World
 
 WIDTH, HEIGHT = 1000.0, 200.0
 COLUMNS = 240
-"""Columns of the picture without a script."""
+"""Columns of a chart as drawn without the script."""
 _POINTS = 200
 """Points of a distribution."""
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600,
           2592000, 7776000, 31536000)  # fmt: skip
-REAL = 315_532_800.0
-"""A start before 1980 is no date: times are shown from the start."""
+FIRST_DATE = 315_532_800.0
+"""Seconds since 1970. An earlier start (before 1980) is no date: times are then shown relative to it."""
 _WAITS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (21600, "6 h"), (86400, "1 d"),
           (604800, "7 d"), (2592000, "30 d"))  # fmt: skip
 
@@ -36,12 +36,12 @@ class Area:
     colour: int
     label: str
     parts: Sequence[str]
-    """Names of the steps whose sum it shows."""
+    """Names of the steps whose sum the area shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line over the areas, of steps or at one height."""
+    """A line over the areas: the steps of that name, or a constant."""
 
     kind: str
     steps: str = ""
@@ -50,10 +50,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Paths of a chart: class and `d` of each; its ticks, as parts of the whole and texts."""
+    """A chart as drawn: its paths, and its ticks as pairs of position (0 to 1) and text."""
 
     paths: Sequence[tuple[str, str, str]]
-    """Class, `d` and label."""
+    """CSS class, `d` and label."""
     x_ticks: Sequence[tuple[float, str]]
     y_ticks: Sequence[tuple[float, str]]
 
@@ -77,7 +77,7 @@ class Chart:
         }
 
     def draw(self, steps: Mapping[str, Steps], start: float, span: float) -> Drawn:
-        """Draw the whole time."""
+        """Draw the chart from `start` (seconds) for the whole `span`."""
         edges = np.linspace(0.0, span, COLUMNS + 1)
         below = np.zeros(COLUMNS)
         stacked = []
@@ -107,12 +107,12 @@ def rounded_up(value: float) -> float:
 
 
 def _stair(levels: Floats) -> str:
-    """Return a line of equally wide steps."""
+    """Return the path of a line of equally wide steps."""
     return f"M0 {HEIGHT - levels[0]:.1f}{_run(levels, WIDTH / len(levels), 1)}"
 
 
 def _band(low: Floats, high: Floats) -> str:
-    """Return the area between two stairs; nothing where it is flat."""
+    """Return the path of the area between two stairs; empty if the area is flat everywhere."""
     if not (high - low).max(initial=0.0):
         return ""
     back = _run(low[::-1], WIDTH / len(low), -1)
@@ -120,7 +120,7 @@ def _band(low: Floats, high: Floats) -> str:
 
 
 def _run(levels: Floats, width: float, direction: int) -> str:
-    """Return steps from one side to the other."""
+    """Return the path of steps to the right (`direction` 1) or to the left (-1)."""
     parts = []
     last = len(levels) - 1
     for index, level in enumerate(levels):
@@ -134,7 +134,7 @@ def _run(levels: Floats, width: float, direction: int) -> str:
 
 def _time_ticks(start: float, span: float, most: int = 6) -> Iterable[tuple[float, str]]:
     step = next((length for length in _STEPS if span / length <= most), _STEPS[-1])
-    first = start if start < REAL else 0.0
+    first = start if start < FIRST_DATE else 0.0
     at = first + math.ceil((start - first) / step) * step
     while at <= start + span:
         yield (at - start) / span, moment(at, start, step)
@@ -142,8 +142,8 @@ def _time_ticks(start: float, span: float, most: int = 6) -> Iterable[tuple[floa
 
 
 def moment(at: float, start: float, step: float = 1.0) -> str:
-    """Format a moment: a date, or the time from the start where the load has no dates."""
-    if start < REAL:
+    """Format a moment as a date, or as the time since the start if the load has no dates."""
+    if start < FIRST_DATE:
         days, rest = divmod(round(at - start), 86400)
         clock = f"{rest // 3600:02}:{rest // 60 % 60:02}" + (f":{rest % 60:02}" if step < 60 else "")
         return f"{days}d" if step >= 86400 else f"{days}d {clock}" if days else clock
@@ -187,5 +187,5 @@ def _cumulated(world: World, names: Sequence[str], longest: float) -> str:
 
 
 def _log(seconds: float, longest: float) -> float:
-    """Return the place of a wait on the axis: 0 for at most a second, 1 for the longest."""
+    """Return the position of a wait on the axis: 0 for at most a second, 1 for the longest wait."""
     return math.log(max(seconds, 1.0)) / math.log(max(longest, 2.0))

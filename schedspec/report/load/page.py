@@ -1,4 +1,4 @@
-"""Put one or two worlds into a page that loads nothing, or into a section of another page."""
+"""Render one or two worlds as a page that loads nothing, or as a section of another page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 from markupsafe import Markup
 
 from .. import files, html
-from .charts import REAL, Area, Chart, Distribution, Drawn, Line, distribution, moment
+from .charts import FIRST_DATE, Area, Chart, Distribution, Drawn, Line, distribution, moment
 from .steps import Steps
 from .world import SERIES, WORST, World
 
@@ -66,24 +66,24 @@ class Page:
 
     def at(self, seconds: float) -> str:
         """Format a moment in full."""
-        if self.start < REAL:
+        if self.start < FIRST_DATE:
             return moment(seconds, self.start)
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
     @staticmethod
     def reasons(job: Any) -> tuple[Sequence[Any], int]:
-        """Return the reasons for which a job waited longest, in the order of their times, and the number of others."""
+        """Return the reasons for which a job waited longest, in order of time, and the number of further reasons."""
         most = heapq.nlargest(_REASONS, job.waits, key=lambda wait: wait.seconds)
         return sorted(most, key=lambda wait: wait.since), len(job.waits) - len(most)
 
     @staticmethod
     def time(seconds: float | None) -> str:
-        """Format a time with the unit that suits it."""
+        """Format a duration with a suitable unit."""
         return _time(seconds)
 
     @staticmethod
     def share(part: float | None) -> str:
-        """Format a part of a whole."""
+        """Format a part of a whole in percent."""
         return "–" if part is None else f"{part:.1%}"
 
 
@@ -157,13 +157,13 @@ def _charts(world: World, names: Sequence[str], colours: Mapping[str, int]) -> I
     yield Chart("waiting", "Jobs waiting by queue", "jobs", areas("waiting"))
     for name in known[:_QUEUES]:
         area = Area(colours.get(name, 7), name, [f"{name}.held"])
-        limits = [kind for kind in _LINES if _limits(world, name, kind)]
+        limits = [kind for kind in _LINES if _is_limit(world, name, kind)]
         lines = [Line(kind, f"{name}.{kind}") for kind in limits]
         yield Chart("queue", name, "cards", [area], lines)
 
 
-def _limits(world: World, name: str, kind: str) -> bool:
-    """Return True unless an amount is always nothing, or a capability always all cards."""
+def _is_limit(world: World, name: str, kind: str) -> bool:
+    """Whether the chart draws a limit: not one that is always 0, and no capability that always covers all cards."""
     _, values = world.queues[name].samples.get(kind, ([], []))
     return any(values) and not (kind == "capability" and min(values) >= world.run.cards)
 

@@ -1,4 +1,4 @@
-"""Amounts over time as step functions: exact while they are few, with rounded times beyond that."""
+"""Represent amounts over time as step functions. Times are exact up to a number of changes, and rounded beyond it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Changes:
         self._times, self._amounts = array("d"), array("d")
 
     def add(self, at: float, amount: float) -> None:
-        """The amount changes by so much."""
+        """Add a change by `amount` at a time in seconds."""
         self._times.append(at)
         self._amounts.append(amount)
 
@@ -29,8 +29,8 @@ class Changes:
 
         Args:
             start: The origin of times.
-            most: With more changes than this, times are rounded up to a `most`-th of `span`.
-            span: The length of the whole in seconds.
+            most: With more changes than this, times are rounded up to multiples of `span / most`.
+            span: The length of the run in seconds.
         """
         times, amounts = np.array(self._times) - start, np.array(self._amounts)
         times = np.round(times, 3)
@@ -53,11 +53,11 @@ class Steps:
     times: Floats
     values: Floats
     rounded: float = 0.0
-    """Seconds to which times are rounded; 0: exact."""
+    """Seconds to which times are rounded; 0 if they are exact."""
 
     @classmethod
     def of(cls, times: Sequence[float], values: Sequence[float]) -> Steps:
-        """Return the steps of samples; equal neighbours are one."""
+        """Return the steps of samples. Equal neighbouring samples are one step."""
         at, amounts = np.array(times, dtype=float), np.array(values, dtype=float)
         keep = np.concatenate(([True], np.diff(amounts) != 0)) if len(amounts) else np.zeros(0, bool)
         return cls(np.round(at[keep], 3), amounts[keep])

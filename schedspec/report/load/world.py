@@ -1,7 +1,7 @@
 """Read a result file of `simulate` for the page.
 
-What is kept is bounded by the number of queues and by the limits below. Only the changes of what a queue holds, and the
-waits, grow with the load: a few numbers for each job.
+The limits below and the number of queues bound the memory of a world, except for the changes of held amounts and the
+waits: they take a few numbers for each job.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .steps import Changes, Steps
 WORST = 20
 """Jobs whose wait is explained."""
 SERIES = 8
-"""Queues with a colour of their own in a chart; the last colour is that of all others."""
+"""Maximum number of colours in a chart. If there are more queues, the last colour stands for all remaining ones."""
 CHANGES = 400_000
-"""Changes that a page holds exactly, all queues together."""
+"""Maximum number of changes, all queues together, whose times a page holds exactly."""
 FINDINGS = 50
 """Findings of monitors that are shown."""
 NODES = "(nodes)"
-"""Stands for the preemptor of pods that were lost with their node."""
+"""In place of a preemptor, for pods that were lost with their node."""
 
 
 @dataclass(slots=True)
-class Taken:
-    """What one queue lost to another."""
+class QueueLoss:
+    """The pods that one queue lost to another."""
 
     victim: str
     preemptor: str
@@ -62,14 +62,14 @@ class World:
     run: Any = None
     end: Any = None
     queues: dict[str, Queue] = field(default_factory=dict)
-    taken: dict[tuple[str, str], Taken] = field(default_factory=dict)
+    losses: dict[tuple[str, str], QueueLoss] = field(default_factory=dict)
     worst: list[Any] = field(default_factory=list)
     """The jobs that waited longest, as their records, longest first."""
     waited: dict[str, float] = field(default_factory=dict)
-    """Job → seconds until its first start, for the comparison of two worlds; empty unless asked for."""
+    """Job → seconds until its first start, for the comparison of two worlds; empty unless `read` keeps waits."""
     start: float = 0.0
     findings: list[Any] = field(default_factory=list)
-    """The first findings of monitors."""
+    """The first findings of monitors; `found` is the number of all findings."""
     found: int = 0
 
     @property
@@ -84,7 +84,7 @@ class World:
         return found
 
     def by_use(self) -> list[str]:
-        """Return the queues, those that used most card-hours first."""
+        """Return the queues; those that used the most card-hours come first."""
         used = self.metrics["queues"]
         return sorted(self.queues, key=lambda name: (-used.get(name, {}).get("used_card_hours", 0.0), name))
 
@@ -107,27 +107,26 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
     Args:
         path: The file that `simulate` wrote.
         title: The world's name on the page.
-        keeps_waits: Remember how long each job waited, for a comparison.
+        keeps_waits: Whether to keep how long each job waited, for a comparison.
 
     Raises:
-        ValueError: The file is no result, or was cut off (scheduler.simulate.InputError).
+        ValueError: The file is not a result, or was cut off (scheduler.simulate.InputError).
     """
-    room = distribution.load("scheduler.simulate.records")
+    records = distribution.load("scheduler.simulate.records")
     reader = _Reader(World(title), keeps_waits=keeps_waits)
-    takes: Mapping[type, Callable[[Any], None]] = {
-        room.Run: reader.add_run,
-        room.Sample: reader.add_sample,
-        room.JobRecord: reader.add_job,
-        room.Finding: reader.add_finding,
-        room.End: reader.add_end,
+    handlers: Mapping[type, Callable[[Any], None]] = {
+        records.Run: reader.add_run,
+        records.Sample: reader.add_sample,
+        records.JobRecord: reader.add_job,
+        records.Finding: reader.add_finding,
+        records.End: reader.add_end,
     }
-    for record in room.read_result(path):
-        take = takes.get(type(record))
-        if take is not None:
-            take(record)
+    for record in records.read_result(path):
+        if type(record) in handlers:
+            handlers[type(record)](record)
     if reader.world.end is None or reader.world.run is None:
-        room = distribution.load("scheduler.simulate.errors")
-        raise room.InputError(str(path), "has no last line with metrics: the run was cut off", "run it again")
+        errors = distribution.load("scheduler.simulate.errors")
+        raise errors.InputError(str(path), "has no last line with metrics: the run was cut off", "run it again")
     return reader.close()
 
 
@@ -138,7 +137,7 @@ class _Reader:
         self.world, self._keeps_waits = world, keeps_waits
         self._longest: list[tuple[float, str, Any]] = []
         self._stuck: list[tuple[float, str, Any]] = []
-        """Jobs that never started, the earliest."""
+        """The jobs that never started: those that were submitted first."""
         self._first = math.inf
 
     def add_run(self, run: Any) -> None:
@@ -181,7 +180,7 @@ class _Reader:
         self.world.end = end
 
     def close(self) -> World:
-        """Return the world; after the last record."""
+        """Return the world. Call this after the last record."""
         world = self.world
         world.start = self._first if self._first < math.inf else world.end.at
         ended = world.end.at
@@ -193,20 +192,20 @@ class _Reader:
         return self.world.queues.setdefault(name, Queue(name))
 
     def _add_eviction(self, job: Any, eviction: Any) -> None:
-        by = eviction.preemptor_queue or (job.queue if eviction.preemptor else NODES)
-        taken = self.world.taken.setdefault((job.queue, by), Taken(job.queue, by))
-        taken.times += 1
-        taken.pods += eviction.pods
-        taken.card_hours += eviction.lost / 3600
+        preemptor = eviction.preemptor_queue or (job.queue if eviction.preemptor else NODES)
+        loss = self.world.losses.setdefault((job.queue, preemptor), QueueLoss(job.queue, preemptor))
+        loss.times += 1
+        loss.pods += eviction.pods
+        loss.card_hours += eviction.lost / 3600
 
 
 def _keep(heap: list[tuple[float, str, Any]], item: tuple[float, str, Any]) -> None:
-    """Keep the largest items."""
+    """Add an item to a heap of the `WORST` largest items."""
     (heapq.heappush if len(heap) < WORST else heapq.heappushpop)(heap, item)
 
 
 def _record_waiting(waiting: Changes, job: Any) -> None:
-    """A job waits from its submission to its end while it holds nothing."""
+    """Add a job to the number of waiting jobs: it waits from its submission to its end, except while it holds cards."""
     waiting.add(job.submitted, 1)
     runs = [(began, until) for began, until, _ in job.held]
     if not job.cards and job.started is not None:

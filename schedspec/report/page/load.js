@@ -1,6 +1,6 @@
 "use strict";
-/* The page is complete without this. It adds zooming: it draws the charts again for the visible time, from months to
-   seconds, with the exact amounts; and the amounts below the pointer. */
+/* The page is complete without this script. The script adds zooming, from months to seconds: it draws the charts again
+   with the exact amounts of the visible time. It also shows the amounts at the pointer. */
 (() => {
   const root = document.getElementById("load");
   const html = document.documentElement;
@@ -15,7 +15,7 @@
     button.addEventListener("click", () => {
       const dark = html.dataset.theme ? html.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
       html.dataset.theme = dark ? "light" : "dark";
-      try { localStorage.setItem("schedspec-theme", html.dataset.theme); } catch { /* a page from a file may not keep it */ }
+      try { localStorage.setItem("schedspec-theme", html.dataset.theme); } catch { /* a page opened from a file may have no storage */ }
     });
   }
 
@@ -157,7 +157,7 @@
         const box = this.plot.getBoundingClientRect();
         return view.from + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * (view.to - view.from);
       }
-      tell(t) {
+      showAmounts(t) {
         const amounts = this.spec.areas.map((area) => [area.label, this.parts(area).reduce((sum, name) => sum + this.steps[name].at(t), 0)]);
         const held = this.spec.areas.length === 1 ? amounts.map(([, it]) => ["held", it]) : amounts.filter(([, it]) => it > 0);
         const lines = this.lines().map((line) => [line.kind, line.steps ? this.steps[line.steps].at(t) : line.value]);
@@ -166,13 +166,13 @@
     }
     const charts = all(root, ".chart[data-chart]").map((it) => new Chart(it));
 
-    let asked = false;
+    let scheduled = false;
     const redraw = () => {
       for (const it of charts) it.dirty = true;
       root.querySelector(".range").textContent = `${full(data.start, view.from)} – ${full(data.start, view.to)}`;
-      if (asked) return;
-      asked = true;
-      requestAnimationFrame(() => { asked = false; for (const it of charts) it.draw(); root.dataset.drawn = `${view.from}-${view.to}`; });
+      if (scheduled) return;
+      scheduled = true;
+      requestAnimationFrame(() => { scheduled = false; for (const it of charts) it.draw(); root.dataset.drawn = `${view.from}-${view.to}`; });
     };
     const show = (from, to) => {
       let span = Math.min(data.span, Math.max(least, to - from));
@@ -214,7 +214,7 @@
       it.plot.addEventListener("pointermove", (event) => {
         const t = it.time(event);
         cursors(t);
-        it.tell(t);
+        it.showAmounts(t);
         if (!drag) return;
         const span = view.to - view.from, [left, right] = [drag.t, t].sort((a, b) => a - b);
         brush.style.display = "block";

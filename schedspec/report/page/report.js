@@ -1,7 +1,7 @@
 "use strict";
-/* The page is complete without this. It adds: search, the cursor with the state at its time, arrows on demand, a drawer
-   for each pod, keys (/ search, n and p the next and the previous failure), copying. What a reader has chosen is in the
-   address: #overview?verdict=failed&q=words, #scenario?t=1.25&pod=uid. */
+/* The page is complete without this script. The script adds: search, a cursor with the state at its time, arrows on
+   demand, a drawer for each pod, keys (/ search, n next failure, p previous failure), copying. The address contains the
+   reader's choices: #overview?verdict=failed&q=words, #scenario?t=1.25&pod=uid. */
 (() => {
   const $ = (root, what) => root.querySelector(what);
   const all = (root, what) => [...root.querySelectorAll(what)];
@@ -14,7 +14,7 @@
     if (cls) it.className = cls;
     return it;
   };
-  /* An amount as the page's other texts have it: 8 gpus, 500m cpu, 8Gi memory. */
+  /* Format an amount as the templates do: 8 gpus, 500m cpu, 8Gi memory. */
   const spoken = (name, amount) => {
     if (name === "nvidia.com/gpu") return `${amount} gpu${amount === 1 ? "" : "s"}`;
     if (name === "cpu" && amount && (amount < 1 || !Number.isInteger(amount * 100))) return `${amount * 1000}m cpu`;
@@ -30,7 +30,7 @@
   $(document, "#theme").addEventListener("click", () => {
     const dark = html.dataset.theme ? html.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     html.dataset.theme = dark ? "light" : "dark";
-    try { localStorage.setItem("schedspec-theme", html.dataset.theme); } catch { /* a page from a file may not keep it */ }
+    try { localStorage.setItem("schedspec-theme", html.dataset.theme); } catch { /* a page opened from a file may have no storage */ }
   });
 
   // ------------------------------------------------------------------------------------------------- place and address
@@ -38,7 +38,7 @@
     const [id, query = ""] = location.hash.slice(1).split("?");
     return { id: decodeURIComponent(id), chosen: new URLSearchParams(query) };
   };
-  /* Keep what is chosen in the address, without a new entry in the browser's history. */
+  /* Write the reader's choices into the address, without a new entry in the browser's history. */
   let writing = 0;
   const keep = (id, chosen) => {
     const query = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value)).toString();
@@ -83,7 +83,7 @@
     if (event.key === "n" || event.key === "p") toFailure(event.key === "n" ? 1 : -1);
   });
 
-  /* The next failure, or the previous one, seen from the page that is open; around the end. */
+  /* Open the next (1) or previous (-1) failure after the open page; wrap around at both ends. */
   const toFailure = (step) => {
     const failed = entries.filter((it) => it.dataset.verdict === "failed").map((it) => $(it, "a").getAttribute("href"));
     if (!failed.length) return;
@@ -94,7 +94,7 @@
   };
   for (const it of all(document, ".to-failure")) it.addEventListener("click", () => toFailure(Number(it.dataset.step)));
 
-  /* Lines of YAML for a value of JSON. */
+  /* Return the lines of YAML for a JSON value. */
   const yaml = (value, indent = "") => {
     const flat = (it) => it === null || typeof it !== "object" || !Object.keys(it).length;
     const scalar = (it) => typeof it === "string" && /^[A-Za-z][\w./ -]*$/.test(it) && !/^(true|false|null|yes|no)$/i.test(it) && !it.endsWith(" ") ? it : JSON.stringify(it);
@@ -124,10 +124,10 @@
       this.slider.addEventListener("input", () => this.move(this.time(Number(this.slider.value) / 1000 * (this.right - this.left) + this.left)));
       this.svg.addEventListener("pointermove", (event) => this.move(this.time(this.where(event))));
       this.svg.addEventListener("click", (event) => this.clicked(event));
-      for (const it of all(section, ".said")) {
-        const go = () => this.say(it);
-        it.addEventListener("click", go);
-        it.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
+      for (const it of all(section, ".sentence")) {
+        const choose = () => this.chooseSentence(it);
+        it.addEventListener("click", choose);
+        it.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(); });
       }
       for (const row of all(section, "tr[data-evict]")) row.addEventListener("click", () => this.choose(row.dataset.evict));
       this.pod = null;
@@ -166,10 +166,10 @@
       this.slider.setAttribute("aria-valuetext", seconds(t));
       $(this.section, ".cursorbar output").textContent = seconds(t);
       let chosen = null;
-      for (const it of all(this.section, ".said")) {
+      for (const it of all(this.section, ".sentence")) {
         if (!it.classList.contains("skipped") && Number(it.dataset.at) <= t + 1e-6) chosen = it;
       }
-      for (const it of all(this.section, ".said, .step")) it.classList.remove("chosen");
+      for (const it of all(this.section, ".sentence, .step")) it.classList.remove("chosen");
       if (chosen) {
         chosen.classList.add("chosen");
         $(this.svg, `.steplink[data-step="${chosen.dataset.step}"] .step`)?.classList.add("chosen");
@@ -179,14 +179,14 @@
       this.timer = setTimeout(() => this.show(t), 30);
     }
     remember() { keep(this.section.id, { t: this.t === undefined ? "" : this.t.toFixed(3), evict: this.chosen ?? "", pod: this.pod ?? "" }); }
-    /* Show what an address asks for. */
+    /* Restore the choices that an address contains. */
     async restore(chosen) {
       if (!this.svg) return;
       if (chosen.get("evict") && chosen.get("evict") !== this.chosen) await this.choose(chosen.get("evict"));
       if (chosen.get("t")) this.move(Number(chosen.get("t")));
       if (chosen.get("pod")) await this.drawer(chosen.get("pod"));
     }
-    say(it) {
+    chooseSentence(it) {
       if (it.classList.contains("skipped")) return;
       const last = it.nextElementSibling && Number(it.nextElementSibling.dataset.at);
       const until = Number(it.dataset.until);
@@ -208,7 +208,7 @@
     }
     swatch(queue) { return element("i", "", this.colours.get(queue) ?? "swatch"); }
 
-    /* The state that the cluster had shown by that time. */
+    /* Show the state of the cluster at a time. */
     async show(t) {
       const record = await this.record();
       if (t !== this.t) return;
@@ -257,9 +257,9 @@
       if (!link) return this.choose(null);
       event.preventDefault();
       if (link.dataset.evict) this.choose(link.dataset.evict);
-      else { const it = $(this.section, `.said[data-step="${link.dataset.step}"]`); this.say(it); it.scrollIntoView({ block: "nearest" }); }
+      else { const it = $(this.section, `.sentence[data-step="${link.dataset.step}"]`); this.chooseSentence(it); it.scrollIntoView({ block: "nearest" }); }
     }
-    /* One eviction: its arrow, its words; the rest steps back. */
+    /* Show one eviction: its arrow and its message; dim the rest. Null shows none. */
     async choose(number) {
       if (number === this.chosen) number = null;
       this.chosen = number;
@@ -282,13 +282,13 @@
       const title = element("p");
       title.append(element("span", number, "badge"), " ", element("strong", act.pod), ` of queue ${act.queue || "(none)"} was evicted at ${seconds(act.at)}`,
         ...(act.preemptor ? [" to make room for ", element("strong", act.preemptor), act.preemptor_queue ? ` of queue ${act.preemptor_queue}` : "",
-          act.inferred ? " (inferred: it came to that node next)" : ""] : [""]), ".");
+          act.inferred ? " (inferred: the next pod bound to that node)" : ""] : [""]), ".");
       const votes = Object.entries(act.votes ?? {}).map(([plugin, vote]) => `${plugin} ${vote}`).join(", ");
       this.callout.replaceChildren(close, title, element("p", `“${$(this.section, `tr[data-evict="${number}"] .words`).textContent}”`));
       if (act.tier || votes) this.callout.append(element("p", `${act.action}${act.tier ? `, decided by tier ${act.tier}` : ""}${votes ? `: ${votes}` : ""}`));
     }
 
-    /* One pod: why it waited over time, its events, its versions, its logs. */
+    /* Show one pod: the reasons for which it waited, its events, its versions, its log. */
     async drawer(uid) {
       this.pod = uid === this.pod ? null : uid;
       this.side.hidden = this.pod === null;
@@ -308,8 +308,8 @@
       const head = element("h2", `Pod ${story.name}`);
       const facts = element("p", [last.queue && `queue ${last.queue}`, last.node && `on ${last.node}`, last.priority && `priority ${last.priority}`, amounts].filter(Boolean).join(" · "), "facts");
       this.side.replaceChildren(close, head, facts);
-      let why = "";
-      const reasons = moments.filter((it) => { const said = it.state.waits ?? ""; const other = said && said !== why; why = said; return other; });
+      let previous = "";
+      const reasons = moments.filter((it) => { const why = it.state.waits ?? ""; const isNew = why && why !== previous; previous = why; return isNew; });
       this.rows("Why it waited", reasons.map((it) => [it.at, plain(it.state.waits)]));
       const events = (record.objects ?? []).filter((it) => it.kind === "event").flatMap((it) => it.moments)
         .filter((it) => !it.cleanup && it.change !== "gone" && (it.state.uid ? it.state.uid === uid : it.state.about === `Pod ${story.name}`)).sort((a, b) => a.at - b.at);

@@ -1,4 +1,4 @@
-"""A real browser for pages: the system's Chromium, by playwright. Skips, with the reason, where there is none."""
+"""Open pages in the system's Chromium, driven by playwright. Tests are skipped if there is no Chromium."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _QUIET = (
 
 
 class Browser:
-    """Opens pages; every request that one makes, and every error of its script, fails the test."""
+    """Opens pages. A script error, or a request other than for the page itself, fails the test."""
 
     def __init__(self, chromium: Any) -> None:
         self._chromium = chromium
 
     @contextmanager
     def page(self, path: Path, anchor: str = "", *, width: int = 1440, **more: Any) -> Iterator[Any]:
-        """A page of a file, ready. `more`: what playwright's `new_context` takes."""
+        """Yield a loaded page of a file. `more`: arguments of playwright's `new_context`."""
         context = self._chromium.new_context(viewport={"width": width, "height": 1000}, **more)
         context.set_default_timeout(30_000)
         page = context.new_page()
@@ -35,15 +35,15 @@ class Browser:
         try:
             page.goto(url)
             yield page
-            asked_for_more = [it for it in errors if it.partition("#")[0] != path.as_uri()]
-            assert not asked_for_more, asked_for_more
+            unexpected = [it for it in errors if it.partition("#")[0] != path.as_uri()]
+            assert not unexpected, unexpected
         finally:
             context.close()
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """One browser."""
+    """Yield a started browser."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("no chromium on this machine: apt-get install chromium")

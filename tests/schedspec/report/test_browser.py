@@ -28,7 +28,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three scenarios: one passed, one failed, one of a scheduler that names nobody."""
+    """Three scenarios: one passed, one failed, one of a scheduler that names no preemptor."""
     change = msgspec.structs.replace
     records = [
         reclaim(),
@@ -43,9 +43,7 @@ def opacity(page: Any, what: str) -> float:
     return float(page.locator(what).evaluate("it => getComputedStyle(it).opacity"))
 
 
-def test_a_click_on_an_eviction_draws_the_arrow_and_tells_for_whom_by_which_votes(
-    browser: Browser, report: Path
-) -> None:
+def test_a_click_on_an_eviction_shows_its_arrow_its_preemptor_and_the_votes(browser: Browser, report: Path) -> None:
     with browser.page(report, ANCHOR) as page:
         arrow = f"#{ANCHOR} .arrows[data-evict='2']"
         assert opacity(page, arrow) == 0
@@ -63,7 +61,7 @@ def test_a_click_on_an_eviction_draws_the_arrow_and_tells_for_whom_by_which_vote
         assert opacity(page, arrow) == 0
 
 
-def test_the_arrow_ends_at_the_pod_that_it_made_room_for(browser: Browser, report: Path) -> None:
+def test_an_arrow_ends_at_the_preemptor(browser: Browser, report: Path) -> None:
     with browser.page(report, ANCHOR) as page:
         head = page.locator(f"#{ANCHOR} .arrows[data-evict='1'] .arrowhead").bounding_box()
         bars = page.locator(f"#{ANCHOR} .pod[data-uid='uid-chat-5f7-x2'] .bar:not(.wait)").bounding_box()
@@ -71,7 +69,7 @@ def test_the_arrow_ends_at_the_pod_that_it_made_room_for(browser: Browser, repor
         assert bars["y"] < head["y"] < bars["y"] + bars["height"]
 
 
-def test_an_inferred_arrow_is_dashed_and_says_so(browser: Browser, report: Path) -> None:
+def test_an_inferred_arrow_is_dashed_and_labelled_as_inferred(browser: Browser, report: Path) -> None:
     with browser.page(report, INFERRED) as page:
         page.click(f"#{INFERRED} a.evict[data-evict='1']")
         dashes = page.locator(f"#{INFERRED} .arrows[data-evict='1'] .arrow").evaluate(
@@ -93,7 +91,7 @@ def test_a_chosen_sentence_moves_the_cursor_and_shows_the_state_at_that_time(bro
     with browser.page(report, ANCHOR) as page:
         state = page.locator(f"#{ANCHOR} .state")
         assert "chat-5f7-x2 Running on card-node-1" in state.inner_text()
-        page.click(f"#{ANCHOR} .said[data-step='5']")
+        page.click(f"#{ANCHOR} .sentence[data-step='5']")
         expect(page.locator(f"#{ANCHOR} h2 .when")).to_have_text(re.compile(r"^at \d"))
         inner = state.inner_text()
         assert "chat-5f7-x2: 1 node: 1 lacks nvidia.com/gpu" in inner
@@ -111,7 +109,7 @@ def test_moving_over_the_picture_moves_the_cursor_and_chooses_the_sentence(brows
             times.append(float(page.locator(f"#{ANCHOR} .cursorbar output").inner_text().removesuffix(" s")))
         assert times == sorted(times)
         assert times[0] < times[-1]
-        assert page.locator(f"#{ANCHOR} .said.chosen").get_attribute("data-step") in ("7", "8")
+        assert page.locator(f"#{ANCHOR} .sentence.chosen").get_attribute("data-step") in ("7", "8")
 
 
 def test_the_slider_moves_the_cursor_by_keyboard(browser: Browser, report: Path) -> None:
@@ -131,7 +129,7 @@ def test_a_failure_shows_expected_and_seen_beside_the_picture(browser: Browser, 
         assert failure.bounding_box()["y"] < 1000
 
 
-def test_the_overview_begins_with_what_failed(browser: Browser, report: Path) -> None:
+def test_the_overview_lists_failed_scenarios_first(browser: Browser, report: Path) -> None:
     with browser.page(report) as page:
         assert page.locator("h1").first.inner_text() == "1 of 3 scenarios failed"
         verdicts = page.locator(".entry").evaluate_all("all => all.map(it => it.dataset.verdict)")
@@ -143,7 +141,7 @@ def test_the_overview_begins_with_what_failed(browser: Browser, report: Path) ->
         assert page.locator("#overview").is_visible()
 
 
-def test_search_and_filters_leave_what_fits(browser: Browser, report: Path) -> None:
+def test_search_and_filters_show_only_the_scenarios_that_match(browser: Browser, report: Path) -> None:
     with browser.page(report) as page:
         shown = page.locator(".entry:visible")
         page.keyboard.press("/")
@@ -163,7 +161,7 @@ def test_search_and_filters_leave_what_fits(browser: Browser, report: Path) -> N
         expect(shown).to_have_count(1)
 
 
-def test_what_is_filtered_and_where_a_reader_is_are_in_the_address(browser: Browser, report: Path) -> None:
+def test_the_address_contains_the_filters_and_the_chosen_time_and_eviction(browser: Browser, report: Path) -> None:
     with browser.page(report) as page:
         page.fill("#search", "keeps waiting")
         page.select_option("#by-verdict", "failed")
@@ -174,11 +172,11 @@ def test_what_is_filtered_and_where_a_reader_is_are_in_the_address(browser: Brow
     with browser.page(report, f"{ANCHOR}?t=0.500&evict=2") as page:
         expect(page.locator(f"#{ANCHOR} h2 .when")).to_have_text(re.compile("^at 0.5"))
         assert "low-1-task-0" in page.locator(f"#{ANCHOR} .callout").inner_text()
-        page.click(f"#{ANCHOR} .said[data-step='1']")
+        page.click(f"#{ANCHOR} .sentence[data-step='1']")
         page.wait_for_url(lambda url: "t=0.500" not in url)
 
 
-def test_keys_lead_to_the_next_failure_and_back(browser: Browser, tmp_path: Path) -> None:
+def test_keys_open_the_next_and_the_previous_failure(browser: Browser, tmp_path: Path) -> None:
     change = msgspec.structs.replace
     records = [change(reclaim(fails=number % 2 == 1), example=f"r{number}", line=7 + number) for number in range(5)]
     with browser.page(html.write(records, tmp_path / "report.html")) as page:
@@ -195,7 +193,7 @@ def test_keys_lead_to_the_next_failure_and_back(browser: Browser, tmp_path: Path
         ]
 
 
-def test_a_pods_drawer_has_its_versions_as_yaml_its_events_and_reasons(browser: Browser, report: Path) -> None:
+def test_a_pods_drawer_shows_its_versions_as_yaml_and_its_events(browser: Browser, report: Path) -> None:
     with browser.page(report, ANCHOR) as page:
         page.click(f"#{ANCHOR} .pod[data-uid='uid-low-1-task-0'] .bar")
         drawer = page.locator(f"#{ANCHOR} .drawer")
@@ -213,7 +211,7 @@ def test_a_pods_drawer_has_its_versions_as_yaml_its_events_and_reasons(browser: 
         expect(drawer).to_be_visible()
 
 
-def test_a_waiting_pods_drawer_tells_why_over_time(browser: Browser, tmp_path: Path) -> None:
+def test_a_waiting_pods_drawer_shows_its_reasons_over_time(browser: Browser, tmp_path: Path) -> None:
     made = blocked()
     with browser.page(html.write([made], tmp_path / "report.html"), f"{made.anchor}?pod=uid-chat-1") as page:
         inner = page.locator(f"#{made.anchor} .drawer").inner_text()
@@ -240,7 +238,7 @@ def test_a_command_is_copied(browser: Browser, report: Path) -> None:
         assert text.startswith("pytest 'features/area/some.feature::A service of six cards")
 
 
-def test_without_javascript_everything_is_told(browser: Browser, report: Path) -> None:
+def test_the_page_is_complete_without_javascript(browser: Browser, report: Path) -> None:
     with browser.page(report, ANCHOR, java_script_enabled=False) as page:
         section = page.locator(f"#{ANCHOR}")
         assert section.is_visible()
@@ -267,7 +265,7 @@ def test_axe_finds_no_serious_issue(browser: Browser, report: Path, scheme: str,
         assert [(it["id"], [node["html"][:160] for node in it["nodes"][:4]]) for it in found] == []
 
 
-def test_it_is_read_on_a_narrow_screen_and_on_paper(browser: Browser, report: Path) -> None:
+def test_a_scenario_fits_a_narrow_screen_and_can_be_printed(browser: Browser, report: Path) -> None:
     with browser.page(report, ANCHOR, width=390) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     with browser.page(report, ANCHOR, color_scheme="dark") as page:
@@ -284,7 +282,7 @@ def test_five_thousand_pods_on_a_thousand_nodes_stay_readable_and_usable(browser
     with browser.page(path, made.anchor) as page:
         assert page.locator(".lane").count() <= 20
         assert page.locator(".picture *").count() < 5_000
-        page.click(f"#{made.anchor} .said[data-step='2']")
+        page.click(f"#{made.anchor} .sentence[data-step='2']")
         expect(page.locator(f"#{made.anchor} h2 .when")).to_have_text(re.compile(r"^at \d"))
         page.click("tr[data-evict='1']")
         page.wait_for_selector(f"#{made.anchor} .callout:not([hidden])")
@@ -294,7 +292,7 @@ def test_five_thousand_pods_on_a_thousand_nodes_stay_readable_and_usable(browser
         expect(page.locator("tr[data-evict]:visible")).to_have_count(500)
 
 
-def test_the_matrix_opens_on_itself_and_leaves_differences_on_request(browser: Browser, tmp_path: Path) -> None:
+def test_the_matrix_page_opens_on_the_matrix_and_can_show_only_differences(browser: Browser, tmp_path: Path) -> None:
     def run(scheduler: str, *verdicts: str) -> RunResults:
         rows = [
             Result(feature=f"features/{name}/x.feature", scenario=name, example={}, run=1, verdict=cast("Any", verdict))

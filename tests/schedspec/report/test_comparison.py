@@ -38,9 +38,9 @@ def run(*found: Result) -> RunResults:
             ["only in this run: f.feature: b: passed", "only in the other run: f.feature: a: passed"],
         ),
     ],
-    ids=["a verdict", "evictions", "a time", "as fast as machines are", "another scenario"],
+    ids=["a verdict", "evictions", "a time", "noise of the machine", "another scenario"],
 )
-def test_a_difference_is_told_and_what_is_alike_is_not(before: Result, after: Result, expected: list[str]) -> None:
+def test_differences_are_listed_and_equal_scenarios_are_not(before: Result, after: Result, expected: list[str]) -> None:
     same = result("same")
     found = list(comparison.lines(comparison.compare([run(before, same)], [run(after, same)])))
     assert found == (expected or ["no difference: the same verdicts, evictions and times"])
@@ -65,6 +65,6 @@ def test_the_command_prints_the_differences_and_shows_them_on_the_page(tmp_path:
     assert 'id="against"' in page.read_text()
 
 
-def test_what_was_skipped_is_left_out_of_the_records_and_counted() -> None:
+def test_skipped_scenarios_without_a_record_are_found() -> None:
     skipped = msgspec.structs.replace(result("later", "lacks"), node_id="f::later")
     assert [it.scenario for it in without_record([run(result("a"), skipped)], [reclaim()])] == ["later"]

@@ -39,7 +39,7 @@ Feature: Some feature
 
 def outline(n: int, *, fails: bool) -> ScenarioRecord:
     verdict = "failed" if fails else "passed"
-    problems = [
+    sentences = [
         Sentence("Given", "a cluster", 4, 0.1, 0.2, "passed", background=True),
         Sentence("When", f"{n} pods come", 8, 0.3, 0.1, "passed", table=[["pod"], ["a"]]),
         Sentence("Then", "they run", 11, 0.4, 1.0, verdict),
@@ -51,7 +51,7 @@ def outline(n: int, *, fails: bool) -> ScenarioRecord:
         feature_file="some.feature",
         line=7,
         example=str(n),
-        sentences=problems,
+        sentences=sentences,
         verdict=verdict,
         failure=failure,
     )
@@ -86,7 +86,7 @@ def test_runs_and_shards_join_into_one_page_with_the_selected_exports(root: Path
         build([root / "shard-1" / "scenarios" / "x"], page)
 
 
-def test_messages_are_whole_in_order_and_point_at_what_is_there(root: Path) -> None:
+def test_messages_are_complete_in_order_and_refer_to_existing_ids(root: Path) -> None:
     rows = read(cucumber.write([outline(1, fails=False), outline(2, fails=True)], root, root / "messages.ndjson"))
     kinds = [next(iter(row)) for row in rows]
     assert kinds[:5] == ["meta", "source", "gherkinDocument", "pickle", "pickle"]
@@ -108,7 +108,7 @@ def test_messages_are_whole_in_order_and_point_at_what_is_there(root: Path) -> N
     assert rows[-1]["testRunFinished"]["success"] is False  # type: ignore[index]
 
 
-def test_what_a_monitor_found_fails_the_hook_after_the_sentences(root: Path) -> None:
+def test_a_finding_of_a_monitor_fails_the_hook_after_the_sentences(root: Path) -> None:
     judged = msgspec.structs.replace(outline(1, fails=False), verdict="failed", failure=Failure("monitor node: n1"))
     rows = read(cucumber.write([judged], root, root / "messages.ndjson"))
     results = [row["testStepFinished"]["testStepResult"] for row in rows if "testStepFinished" in row]  # type: ignore[index]
@@ -117,7 +117,7 @@ def test_what_a_monitor_found_fails_the_hook_after_the_sentences(root: Path) -> 
 
 
 @pytest.mark.parametrize("text", [None, FEATURE.replace("they run", "they sleep")])
-def test_a_feature_file_that_is_gone_or_another_is_named(root: Path, text: str | None) -> None:
+def test_the_error_names_a_missing_or_changed_feature_file(root: Path, text: str | None) -> None:
     if text is None:
         (root / "some.feature").unlink()
     else:
@@ -145,8 +145,8 @@ def test_a_trace_has_pods_as_slices_queues_as_counters_and_evictions_as_flows() 
 def test_slices_of_one_track_do_not_overlap() -> None:
     trace = Trace()
     trace.ParseFromString(perfetto.trace([reclaim()]))
-    open_: Counter[int] = Counter()
+    depth: Counter[int] = Counter()
     events = [(it.timestamp, it.track_event) for it in trace.packet if it.HasField("track_event")]
     for _, event in sorted(events, key=lambda it: it[0]):
-        open_[event.track_uuid] += {TrackEvent.TYPE_SLICE_BEGIN: 1, TrackEvent.TYPE_SLICE_END: -1}.get(event.type, 0)
-        assert open_[event.track_uuid] in (0, 1)
+        depth[event.track_uuid] += {TrackEvent.TYPE_SLICE_BEGIN: 1, TrackEvent.TYPE_SLICE_END: -1}.get(event.type, 0)
+        assert depth[event.track_uuid] in (0, 1)

@@ -105,7 +105,7 @@ def test_the_story_of_a_failure() -> None:
     ]
 
 
-def test_a_story_is_no_longer_than_sixty_lines_whatever_happened() -> None:
+def test_a_story_has_at_most_sixty_lines() -> None:
     history = a_history()
     for n in range(200):
         pod = {
@@ -129,14 +129,14 @@ def test_a_story_is_no_longer_than_sixty_lines_whatever_happened() -> None:
     assert len(whole) > 400
 
 
-def test_a_pod_of_which_the_scheduler_says_nothing_is_told_so() -> None:
+def test_a_pending_pod_without_a_published_reason_is_listed_as_such() -> None:
     history = a_history()
     silent = {"metadata": meta("train-task-1"), "spec": {}, "status": {"phase": "Pending"}}
     history.record(Ref(Kind.POD, "train-task-1", "ns"), "added", silent)
     assert "    pod train-task-1: the scheduler has published no reason" in failure.render(a_run(history), UNMET)
 
 
-def test_names_are_told_as_people_say_them() -> None:
+def test_names_are_shown_without_namespace_and_uid() -> None:
     history = a_history()
     group = "ns/build-4dfb0cbe-80f3-4975-af4f-1453a0ecbf06"
     about = {"kind": "Pod", "name": "train-task-0"}
@@ -151,13 +151,13 @@ def test_the_headline_begins_with_what_was_seen() -> None:
     assert failure.headline(a_run(a_history()), UNMET) == '0 of 1 run (Then "train" runs)'
 
 
-def test_a_long_reason_stands_in_full_on_as_many_lines_as_it_takes() -> None:
+def test_a_long_reason_is_wrapped_and_never_cut() -> None:
     history, reason = a_history(), " ".join(f"word-{n}" for n in range(100))
     for n in range(200):
-        gated = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": reason}]}
+        status = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": reason}]}
         pod = {
             "metadata": meta(f"train-task-{n}", labels={"volcano.sh/job-name": "train"}),
-            "status": gated,
+            "status": status,
             "spec": {},
         }
         history.record(Ref(Kind.POD, f"train-task-{n}", "ns"), "added", pod)
@@ -168,7 +168,7 @@ def test_a_long_reason_stands_in_full_on_as_many_lines_as_it_takes() -> None:
     assert f"200 pods of train: {reason}" in " ".join(" ".join(pending).split())
 
 
-def test_pods_are_counted_once_and_those_with_a_node_apart_from_the_others() -> None:
+def test_each_pod_is_counted_once_and_pods_with_a_node_are_a_row_of_their_own() -> None:
     history = a_history()
     for n in range(14):
         name = f"many-task-{n}"
@@ -188,7 +188,7 @@ def test_pods_are_counted_once_and_those_with_a_node_apart_from_the_others() -> 
     assert "8 pods of train: Pending, on gpu-1\n" in lines
 
 
-def test_memory_is_told_in_the_units_in_which_it_is_written() -> None:
+def test_memory_is_shown_in_binary_units() -> None:
     history = a_history()
     queue = {"metadata": meta("big", ""), "spec": {"deserved": {"memory": "8589934592"}}}
     history.record(Ref(Kind.QUEUE, "big"), "added", queue)
@@ -196,7 +196,7 @@ def test_memory_is_told_in_the_units_in_which_it_is_written() -> None:
     assert re.search(r"big +memory +- +8Gi", lines)
 
 
-def test_alike_pods_that_do_the_same_are_told_together_in_the_order_of_time() -> None:
+def test_equal_changes_of_a_workloads_pods_are_one_row_in_order_of_time() -> None:
     history = History("ns")
     for n in range(3):
         labels = {"volcano.sh/job-name": "batch"}
@@ -212,7 +212,7 @@ def test_alike_pods_that_do_the_same_are_told_together_in_the_order_of_time() ->
     ]
 
 
-def test_what_queues_hold_is_summed_from_pods_not_read_from_a_status_that_lags() -> None:
+def test_held_amounts_are_summed_from_pods_because_the_status_of_a_queue_lags() -> None:
     history = a_history()
     group = {"metadata": meta("g"), "spec": {"queue": "research"}}
     history.record(Ref(Kind.PODGROUP, "g", "ns"), "added", group)
@@ -236,7 +236,7 @@ def test_what_queues_hold_is_summed_from_pods_not_read_from_a_status_that_lags()
         ("  queues:", {"cyan": True}),
     ],
 )
-def test_a_terminal_shows_what_matters_in_colours(row: str, markup: dict[str, bool]) -> None:
+def test_a_terminal_shows_important_rows_in_colours(row: str, markup: dict[str, bool]) -> None:
     assert failure.colour(row) == markup
 
 
@@ -257,7 +257,7 @@ FEATURE = "Feature: f\n  Scenario: s\n    When nothing happens\n    Then it is u
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "under xdist"])
-def test_a_failure_is_told_without_python(specs: Run, workers: list[str]) -> None:
+def test_the_text_of_a_failure_contains_no_python(specs: Run, workers: list[str]) -> None:
     result = specs("-ra", *workers, f=FEATURE, steps=STEPS)
     result.stdout.fnmatch_lines(
         [
@@ -274,7 +274,7 @@ def test_a_failure_is_told_without_python(specs: Run, workers: list[str]) -> Non
     result.stdout.no_fnmatch_line("*.py*")
 
 
-def test_an_error_of_ours_is_told_without_python(specs: Run) -> None:
+def test_the_text_of_a_harness_error_contains_no_python(specs: Run) -> None:
     result = specs(f=FEATURE.replace("unmet", "impossible"), steps=STEPS)
     result.stdout.fnmatch_lines(["f.feature:4: Then it is impossible", "  the node is missing", "    do next: add it"])
     result.stdout.no_fnmatch_line("*.py*")
@@ -289,7 +289,7 @@ def test_colours_are_for_the_terminal_only(specs: Run, pytester: pytest.Pytester
 
 
 @pytest.mark.parametrize("how", ["-vv", "CI"])
-def test_a_failure_is_told_uncut_where_there_is_room(specs: Run, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_a_failure_is_uncut_with_vv_and_in_ci(specs: Run, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     long = FEATURE.replace("When nothing happens\n", "When nothing happens\n" + "    And nothing happens\n" * 60)
     cut = specs(f=long, steps=STEPS).stdout.str()
     assert "earlier" in cut
@@ -314,7 +314,7 @@ def test_the_whole_story_is_a_file_beside_the_junit_report(specs: Run, pytester:
     assert (found / "failure.txt").read_text().startswith("f.feature:4: Then it is unmet\n")
 
 
-def test_what_a_judge_finds_fails_a_scenario_that_has_passed(specs: Run) -> None:
+def test_a_finding_fails_a_scenario_whose_sentences_all_passed(specs: Run) -> None:
     steps = (
         STEPS
         + '''

@@ -41,14 +41,14 @@ def test_files_are_readable_by_others_unless_they_are_private(
     assert [mode(folder), *map(mode, written)] == [modes[0], modes[1], modes[1]]
 
 
-def test_a_folder_that_is_taken_gives_the_next_name(tmp_path: Path) -> None:
+def test_a_run_takes_the_next_name_if_the_default_folder_is_in_use(tmp_path: Path) -> None:
     first, second = (files.Claim(tmp_path / "run", named=False) for _ in range(2))
     assert [first.folder.name, second.folder.name] == ["run", "run-2"]
     first.release()
     assert files.Claim(tmp_path / "run", named=False).folder.name == "run"
 
 
-def test_a_named_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
+def test_a_named_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
     claim = files.Claim(tmp_path / "run", named=True)
     with pytest.raises(files.FolderTakenError, match=r"another run writes into .*run now; do next: wait"):
         files.Claim(tmp_path / "run", named=True)
@@ -62,7 +62,7 @@ def test_a_folder_is_free_again_when_its_run_was_killed(tmp_path: Path) -> None:
     assert files.Claim(tmp_path / "run", named=True).folder.name == "run"
 
 
-def test_a_run_beside_another_is_refused_its_junit_file_and_given_a_folder(
+def test_a_second_run_is_refused_a_named_folder_and_gets_another_default_one(
     specs: Run, pytester: pytest.Pytester
 ) -> None:
     with_junit = files.Claim(pytester.path / "junit", named=True)
@@ -77,9 +77,7 @@ def test_a_run_beside_another_is_refused_its_junit_file_and_given_a_folder(
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2", "-p", "xdist")])
-def test_a_report_that_cannot_be_written_is_said_once_and_the_verdict_stands(
-    specs: Run, workers: tuple[str, ...]
-) -> None:
+def test_an_unwritable_report_is_mentioned_once_and_changes_no_verdict(specs: Run, workers: tuple[str, ...]) -> None:
     result = specs(*workers, steps=FULL_DISK, a=FEATURE, b=FEATURE)
     assert result.ret == 0
     result.assert_outcomes(passed=2)

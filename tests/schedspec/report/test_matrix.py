@@ -86,19 +86,19 @@ def test_numbers_are_means() -> None:
     assert (cell.seconds_to_run, cell.evictions, cell.evicted_to_requested) == (1.5, 2.5, 0.5)
 
 
-def test_markdown_escapes_and_says_what_happened_instead() -> None:
+def test_markdown_is_escaped_and_lists_what_happened_instead() -> None:
     text = matrix.markdown(matrix.make([OURS, THEIRS]))
     assert "- **theirs v1 on Kubernetes v1.36.3**, features/f.feature, one: &lt;other>" in text
     assert all(line.count("|") == 4 for line in text.splitlines() if line.startswith("|"))
 
 
-def test_the_page_escapes_too() -> None:
+def test_the_page_of_the_matrix_is_escaped() -> None:
     text = html.render([], [matrix.view(matrix.make([OURS, THEIRS]), [])])
     assert "&lt;other&gt;" in text
     assert "<other>" not in text
 
 
-def of(scheduler: str, kubernetes: str) -> ScenarioRecord:
+def record_of(scheduler: str, kubernetes: str) -> ScenarioRecord:
     return ScenarioRecord(
         feature="f",
         feature_file="features/f.feature",
@@ -121,24 +121,24 @@ def test_each_difference_has_a_picture(tmp_path: Path) -> None:
         for verdict in ("known", "passed")
     ]
     found = matrix.make([a_run("theirs", results[0]), a_run("ours", results[1])])
-    files = matrix.write(found, tmp_path, [of("ours", "v1.36.3"), of("theirs", "v1.36.3")])
+    files = matrix.write(found, tmp_path, [record_of("ours", "v1.36.3"), record_of("theirs", "v1.36.3")])
     assert files[-1] == tmp_path / "pictures" / "theirs-v1-features-f-2.svg"
     assert files[-1].read_text("utf-8").lstrip().startswith("<")
     assert [it.parent.name for it in files].count("pictures") == 1
 
 
-def test_a_cell_leads_to_the_page_of_its_scenario() -> None:
+def test_a_cell_links_to_the_page_of_its_scenario() -> None:
     one = msgspec.structs.replace(result("one", "passed"), node_id="features/f.feature::one")
-    records = [of("ours", "v1.36.3"), of("theirs", "v1.36.3"), of("theirs", "v1.37.1")]
+    records = [record_of("ours", "v1.36.3"), record_of("theirs", "v1.36.3"), record_of("theirs", "v1.37.1")]
     links = re.findall(r'href="#(features-f-2[^"]*)"', matrix.view(matrix.make([a_run("theirs", one)]), records).body)
     titles = {it.anchor: it.record.scheduler.name + it.record.cluster.version for it in html.Report(records).scenarios}
     assert [titles[link] for link in links] == ["theirsv1.36.3"]
 
 
-def test_what_was_measured_stands_in_the_cell() -> None:
+def test_a_cell_shows_the_measurements() -> None:
     ran = msgspec.structs.replace(result("one", "passed"), numbers=Numbers(0.314, 4, 2.0))
     found = matrix.make([a_run("ours", ran, result("two", "lacks"))])
-    assert "| one | ✓ <br>0.31 s to run, 4 evicted, 2 × what was asked for |" in matrix.markdown(found)
+    assert "| one | ✓ <br>0.31 s to run, 4 evicted, 2 × the requests |" in matrix.markdown(found)
     assert "0.31 s to run, 4 evicted" in matrix.view(found, []).body
     assert found.rows[1].cells[0] is not None
     assert found.rows[1].cells[0].measured == ""
@@ -174,7 +174,7 @@ def test_a_run_writes_its_results(specs: Run, pytester: pytest.Pytester) -> None
     assert "assert" in found.results[1].why
 
 
-def test_a_scenario_without_a_cluster_was_not_judged(specs: Run, pytester: pytest.Pytester) -> None:
+def test_a_scenario_without_a_cluster_has_the_verdict_error(specs: Run, pytester: pytest.Pytester) -> None:
     steps = """
 from schedspec.clusters import ClusterError
 from schedspec.gherkin.step_decorators import then
@@ -210,7 +210,7 @@ def test_the_command_writes_the_tables_and_a_summary(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "{", "{}"])
-def test_what_is_no_run_is_refused(tmp_path: Path, text: str | None) -> None:
+def test_a_folder_without_readable_results_is_refused(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "results.json").write_text(text)
     done = CliRunner().invoke(matrix_command, [str(tmp_path)], standalone_mode=False)

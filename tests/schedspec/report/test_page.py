@@ -23,20 +23,20 @@ from schedspec.results import Result
 from tests.support.scene import Scene, blocked, reclaim
 
 
-def test_nothing_is_asked_of_anybody() -> None:
+def test_the_page_requests_nothing_from_a_network() -> None:
     page = html.render([reclaim()])
     assert "default-src 'none'" in page
     links = re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", page)
     assert [it for it in links if not it.startswith("#")] == []
 
 
-def test_the_records_are_inside_and_whole() -> None:
+def test_the_page_contains_the_complete_records() -> None:
     made = reclaim()
     [packed] = re.findall(r'class="record">([^<]+)<', html.render([made]))
     assert msgspec.json.decode(gzip.decompress(base64.b64decode(packed)), type=ScenarioRecord) == made
 
 
-def test_what_a_scenario_says_is_escaped() -> None:
+def test_the_texts_of_a_scenario_are_escaped() -> None:
     it = Scene()
     it.say("Given", "<script>alert(1)</script>", 0.1, table=[["<b>"], ["</script>"]])
     it.now = 1.0
@@ -50,7 +50,7 @@ def test_the_same_records_make_the_same_page() -> None:
     assert html.render([reclaim()]) == html.render([reclaim()])
 
 
-def test_a_view_of_its_own_stands_in_the_head() -> None:
+def test_a_further_view_is_linked_in_the_head() -> None:
     page = html.render([reclaim()], [View("matrix", "Schedulers", Markup("<p>who may what</p>"))])
     assert '<a href="#matrix">Schedulers</a>' in page
     assert "<p>who may what</p>" in page
@@ -60,7 +60,7 @@ def test_a_run_without_scenarios_says_so() -> None:
     assert "No scenario ran" in html.render([])
 
 
-def test_scenarios_stand_under_their_rules_what_failed_first() -> None:
+def test_scenarios_are_grouped_by_rule_and_failed_ones_come_first() -> None:
     made, change = reclaim(), msgspec.structs.replace
     records = [
         change(made, line=3, rule="one", scenario="a"),
@@ -68,19 +68,19 @@ def test_scenarios_stand_under_their_rules_what_failed_first() -> None:
         change(reclaim(fails=True), line=12, rule="two", scenario="c"),
         change(made, feature="Another", feature_file="features/a/a.feature", scenario="d"),
     ]
-    sentences = [
+    features = [
         (name, [(rule, [it.record.scenario for it in found]) for rule, found in rules])
         for name, _, rules in Report(records).features
     ]
-    assert sentences == [("Some feature", [("two", ["c", "b"]), ("one", ["a"])]), ("Another", [("", ["d"])])]
+    assert features == [("Some feature", [("two", ["c", "b"]), ("one", ["a"])]), ("Another", [("", ["d"])])]
 
 
-def test_one_scenario_on_two_clusters_has_two_places() -> None:
+def test_one_scenario_on_two_clusters_has_two_anchors() -> None:
     both = [reclaim(), msgspec.structs.replace(reclaim(), cluster=Software("kind"))]
     assert [it.anchor for it in Report(both).scenarios] == ["area-some-7", "area-some-7-2"]
 
 
-def test_a_picture_is_a_file_of_its_own() -> None:
+def test_a_picture_is_a_complete_svg_file() -> None:
     picture = html.picture(reclaim())
     assert picture.startswith("<svg")
     assert "--paper" in picture
@@ -91,7 +91,7 @@ times = st.lists(st.floats(0, 1000, allow_nan=False), max_size=60)
 
 
 @hypothesis.given(times, st.floats(0.01, 1000))
-def test_an_axis_never_goes_back_and_stays_within_its_ends(points: list[float], end: float) -> None:
+def test_an_axis_is_monotonic_and_stays_within_its_ends(points: list[float], end: float) -> None:
     axis = Axis(points, end, 100.0, 900.0)
     xs = [axis.x(end * n / 50) for n in range(51)]
     assert all(a <= b + 1e-6 for a, b in pairwise(xs))
@@ -101,7 +101,7 @@ def test_an_axis_never_goes_back_and_stays_within_its_ends(points: list[float], 
     assert all(a <= b and x <= y + 1e-6 for (a, x), (b, y) in pairwise(corners))
 
 
-def test_an_axis_shortens_a_span_without_events_and_says_which() -> None:
+def test_an_axis_shortens_a_span_without_events_and_marks_it() -> None:
     axis = Axis([0.1, 0.102, 0.104, 5.104], 5.2, 0.0, 1000.0)
     [short] = [it for it in axis.stretches if it.shortened]
     assert (short.began, short.ended) == (0.104, 5.104)
@@ -109,10 +109,10 @@ def test_an_axis_shortens_a_span_without_events_and_says_which() -> None:
     assert axis.x(0.104) - axis.x(0.1) > 5
 
 
-stays = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 10), st.integers(1, 4)), max_size=20)
+intervals = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 10), st.integers(1, 4)), max_size=20)
 
 
-@hypothesis.given(stays)
+@hypothesis.given(intervals)
 def test_no_two_pods_are_drawn_on_one_card_at_a_time(given: list[tuple[int, int, int]]) -> None:
     wanted = sorted((float(began), float(began + lasts), float(amount)) for began, lasts, amount in given)
     found = place(wanted)
@@ -125,13 +125,13 @@ def test_no_two_pods_are_drawn_on_one_card_at_a_time(given: list[tuple[int, int,
                     assert all(low >= a + b - 1e-9 or low + size <= a + 1e-9 for a, b in found[m])
 
 
-def test_a_pod_is_drawn_on_the_cards_that_are_free_in_one_piece() -> None:
+def test_a_pod_is_drawn_on_the_lowest_contiguous_free_cards() -> None:
     assert place([(0, 9, 2), (0, 3, 2), (0, 9, 2), (4, 9, 2), (5, 9, 1)]) == [
         [(0.0, 2)], [(2, 2)], [(4, 2)], [(2, 2)], [(6, 1)],
     ]  # fmt: skip
 
 
-def test_alike_pods_that_wait_share_a_bar_with_their_reason() -> None:
+def test_similar_waiting_pods_share_a_bar_with_their_reason() -> None:
     it = Scene()
     it.gang("train", "q")
     for n in range(3):
@@ -145,7 +145,7 @@ def test_alike_pods_that_wait_share_a_bar_with_their_reason() -> None:
     assert text.text == "queue q is full; PodGroup train"
 
 
-def test_a_long_reason_stands_in_full_below_its_own_bar() -> None:
+def test_a_long_reason_is_drawn_in_full_below_its_own_bar() -> None:
     made = blocked()
     picture = timeline.draw(made)
     [bar] = [it for it in picture.bars if it.kind == "wait" and it.uid == "uid-chat-1"]
@@ -165,7 +165,7 @@ def test_the_page_says_why_nothing_was_reclaimed_by_kind_of_protection() -> None
     assert "Why nothing was reclaimed" not in html.render([reclaim()])
 
 
-def test_a_lane_tells_what_its_node_offers_whatever_is_drawn_on_it() -> None:
+def test_a_lane_shows_the_capacity_of_its_node_even_if_more_pods_are_drawn() -> None:
     it = Scene()
     it.node("gpu-1", cards=8)
     for number in range(10):  # the end of two of them was seen late
@@ -177,7 +177,7 @@ def test_a_lane_tells_what_its_node_offers_whatever_is_drawn_on_it() -> None:
     assert lane.detail == "8 gpus"
 
 
-def test_scenarios_that_did_not_run_are_counted_and_told_why() -> None:
+def test_skipped_scenarios_are_counted_and_listed_with_their_reason() -> None:
     lacks = Result(feature="features/x.feature", scenario="Gangs <grow>", verdict="lacks", why="volcano lacks gangs")
     page = html.render([reclaim()], skipped=[lacks])
     assert "1 scenario passed, 1 skipped" in page
@@ -185,7 +185,7 @@ def test_scenarios_that_did_not_run_are_counted_and_told_why() -> None:
     assert "volcano lacks gangs" in page
 
 
-def test_a_finding_of_a_monitor_is_marked_on_what_it_judges() -> None:
+def test_a_finding_of_a_monitor_is_marked_on_the_judged_pod() -> None:
     made = reclaim()
     found = Judgement(0.61, "node", "chat-5f7-x2", "over")
     made = msgspec.structs.replace(made, findings=[found])
@@ -196,8 +196,8 @@ def test_a_finding_of_a_monitor_is_marked_on_what_it_judges() -> None:
     assert "monitor node, chat-5f7-x2: over" in mark.title
 
 
-@pytest.mark.parametrize(("preemptors", "folded"), [(8, ""), (10, "2 more got room from others")])
-def test_the_room_that_many_workloads_got_is_folded(preemptors: int, folded: str) -> None:
+@pytest.mark.parametrize(("preemptors", "folded"), [(8, ""), (10, "2 more preemptors")])
+def test_the_ninth_and_further_preemptors_are_folded(preemptors: int, folded: str) -> None:
     it = Scene()
     it.node("n1")
     for number in range(preemptors):
@@ -212,4 +212,4 @@ def test_the_room_that_many_workloads_got_is_folded(preemptors: int, folded: str
     it.now += 0.1
     page = html.render([it.record()])
     assert page.count("made room for <strong>new-") == preemptors
-    assert (re.findall(r"<summary>(\d+ more got room from others)</summary>", page) or [""]) == [folded]
+    assert (re.findall(r"<summary>(\d+ more preemptors)</summary>", page) or [""]) == [folded]

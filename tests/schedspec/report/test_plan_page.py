@@ -65,7 +65,7 @@ def test_the_difference_comes_before_both_worlds(over_load: Path) -> None:
     assert "deserved nvidia.com/gpu 2 → nvidia.com/gpu 4" in text
 
 
-def test_names_and_reasons_of_a_cluster_are_no_html(tmp_path: Path) -> None:
+def test_names_and_reasons_of_a_cluster_are_escaped(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     plan.at_once.evictions[0].why = "<script>alert(1)</script>"
     text = page.write(plan, {}, tmp_path / "plan.html").read_text()
@@ -75,9 +75,7 @@ def test_names_and_reasons_of_a_cluster_are_no_html(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_a_browser_shows_both_worlds_without_a_page_that_is_too_wide(
-    over_load: Path, browser: Browser, width: int
-) -> None:
+def test_both_worlds_are_shown_within_the_width_of_the_window(over_load: Path, browser: Browser, width: int) -> None:
     with browser.page(over_load, width=width) as shown:
         assert shown.locator("h2", has_text="At once: the difference").is_visible()
         assert shown.locator(".worlds").first.locator(".world").count() == 2

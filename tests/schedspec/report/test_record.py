@@ -21,7 +21,7 @@ def story(made: ScenarioRecord, kind: str, name: str) -> record.Story:
     return found
 
 
-def test_sentences_and_what_they_cause_are_told_by_one_clock() -> None:
+def test_sentences_and_their_effects_have_times_of_one_clock() -> None:
     made = reclaim()
     [when] = [sentence for sentence in made.sentences if sentence.keyword == "When"]
     [pod] = [moment for moment in story(made, "pod", "chat-5f7-x2").moments if moment.change == "added"]
@@ -38,7 +38,7 @@ def test_a_sentence_keeps_the_table_under_it() -> None:
     ]
 
 
-def test_sentences_after_the_failure_are_there_and_skipped() -> None:
+def test_sentences_after_the_failure_are_recorded_as_skipped() -> None:
     it = Scene()
     it.say("Given", "a cluster", 1.0)
     running = it.running()
@@ -49,7 +49,7 @@ def test_sentences_after_the_failure_are_there_and_skipped() -> None:
     ]
 
 
-def test_what_is_seen_during_the_clean_up_is_marked_and_is_no_act() -> None:
+def test_versions_of_the_clean_up_are_marked_and_are_no_acts() -> None:
     made = reclaim()
     last = story(made, "pod", "medium-1-task-0").moments[-1]
     assert (last.change, last.cleanup) == ("gone", True)
@@ -58,7 +58,7 @@ def test_what_is_seen_during_the_clean_up_is_marked_and_is_no_act() -> None:
     assert made.cleanup.began == made.seconds
 
 
-def test_nothing_of_an_earlier_scenario_is_in_it() -> None:
+def test_a_record_contains_nothing_of_an_earlier_scenario() -> None:
     it = Scene("spec-2")
     history = it.history
     history.opened = 1000.5
@@ -83,7 +83,7 @@ def test_nothing_of_an_earlier_scenario_is_in_it() -> None:
     ]
 
 
-def test_an_eviction_bears_what_the_scheduler_published() -> None:
+def test_an_eviction_has_everything_that_the_scheduler_published() -> None:
     first = next(act for act in reclaim().acts if act.act == "evict")
     assert (first.pod, first.preemptor, first.preemptor_uid) == ("low-2-task-0", "chat-5f7-x2", "uid-chat-5f7-x2")
     assert (first.action, first.tier, first.inferred) == ("reclaim", 2, False)
@@ -92,19 +92,19 @@ def test_an_eviction_bears_what_the_scheduler_published() -> None:
     assert first.amounts == {"cpu": "1", "nvidia.com/gpu": "2"}
 
 
-def test_of_a_scheduler_that_names_nobody_the_preemptor_is_inferred() -> None:
+def test_the_preemptor_is_inferred_if_the_scheduler_names_none() -> None:
     first = next(act for act in reclaim(names_preemptor=False).acts if act.act == "evict")
     assert (first.preemptor, first.preemptor_queue, first.inferred) == ("chat-5f7-x2", "inference", True)
     assert (first.tier, first.votes) == (0, {})
 
 
-def test_evicted_to_requested_is_told_by_resource() -> None:
+def test_evicted_to_requested_is_computed_by_resource() -> None:
     made = reclaim().evicted
     assert (made.pods, made.ratio["nvidia.com/gpu"]) == (3, 1.0)
     assert (made.evicted["nvidia.com/gpu"], made.requested["nvidia.com/gpu"]) == ("6", "6")
 
 
-def test_what_a_queue_holds_is_summed_from_its_pods() -> None:
+def test_the_amount_that_a_queue_holds_is_summed_from_its_pods() -> None:
     held = [(it.at, it.held.get("nvidia.com/gpu", "0")) for it in reclaim().queues if it.queue == "training"]
     assert [amount for _, amount in held] == ["0", "2", "4", "6", "8", "6", "4", "2"]
     assert held[-1][0] == 0.564
@@ -150,7 +150,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"schema": 1}', "a record of schema 1; this version reads 2: run it again"),
+        ('{"schema": 1}', "schema 1, but this version reads 2: run the scenario again"),
         ('{"schema": 2}', "not a record of a scenario"),
         ("[", "not a record of a scenario"),
     ],
@@ -162,7 +162,7 @@ def test_a_file_that_is_no_record_is_refused(tmp_path: Path, text: str, message:
         record.read(path)
 
 
-def test_a_failure_is_told_in_one_line_with_its_place() -> None:
+def test_a_failure_has_a_headline_and_a_place() -> None:
     made = reclaim(fails=True)
     assert (made.headline, made.where) == (
         'expected "chat" keeps waiting, saw it runs on card-node-1',
@@ -171,7 +171,7 @@ def test_a_failure_is_told_in_one_line_with_its_place() -> None:
     assert (reclaim().headline, reclaim().where) == ("", "features/area/some.feature:7")
 
 
-def test_of_several_runs_the_youngest_record_of_a_scenario_counts(tmp_path: Path) -> None:
+def test_only_the_newest_record_of_a_scenario_counts(tmp_path: Path) -> None:
     made = reclaim()
     for number, began in enumerate((2.0, 3.0, 1.0)):
         record.write(msgspec.structs.replace(made, began=began), tmp_path / f"run-{number}" / "scenarios" / "x")

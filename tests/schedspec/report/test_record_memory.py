@@ -1,4 +1,4 @@
-"""Records of other machines take bounded memory, whatever they consist of."""
+"""Records from other machines take bounded memory, whatever their content is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ITEMS = {
 
 
 @pytest.mark.parametrize("field", ITEMS)
-def test_content_takes_no_more_memory_than_is_estimated_before_it_is_decoded(field: str) -> None:
+def test_decoding_a_record_takes_no_more_memory_than_estimated(field: str) -> None:
     whole = json.loads(msgspec.json.encode(reclaim()))
     count = max(1, SIZE // len(ITEMS[field]))
     del whole[field]

@@ -48,7 +48,7 @@ def test_a_report_has_the_scenarios_of_its_own_run_only(specs: Run, pytester: py
     assert "1 scenario passed" in (pytester.path / "out/demo/report.html").read_text("utf-8")
 
 
-def test_a_scenario_that_passes_keeps_nothing_of_an_earlier_failure(specs: Run, pytester: pytest.Pytester) -> None:
+def test_a_scenario_that_passes_deletes_the_files_of_its_earlier_failure(specs: Run, pytester: pytest.Pytester) -> None:
     feature = FEATURE.replace("all is lost", "it is unmet")
     steps = '''
 from schedspec.api.errors import Unmet

@@ -1,4 +1,4 @@
-"""The page of a simulation: exact amounts, a bounded size, and what a reader zooms, reads and compares."""
+"""The page of a simulation: exact amounts, a bounded size, zooming, and the comparison of two worlds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WIDTHS = (1440, 390)
 
 
 def simulate(folder: Path, name: str, nodes: str = "2x8") -> Path:
-    """Lend all cards to red, and let blue take its half back."""
+    """Simulate a load in which red borrows all cards, and blue then reclaims its half."""
     rows = [*(f"{100 + n},500,1,red" for n in range(24)), *(f"{150 + n},200,1,blue" for n in range(12))]
     (folder / "trace.csv").write_text("when,secs,gpus,team\n" + "\n".join(rows))
     (folder / "policy.yaml").write_text(POLICY)
@@ -74,7 +74,7 @@ def test_means_over_any_edges_are_exact() -> None:
     assert steps.means(np.array([0.0, 8.0, 12.0, 20.0])).tolist() == [4.5, 4.0, 3.0]
 
 
-def test_more_changes_than_fit_are_rounded_and_lose_no_amount() -> None:
+def test_times_of_too_many_changes_are_rounded_and_no_amount_is_lost() -> None:
     changes = Changes()
     for n in range(1000):
         changes.add(n + 0.25, 1.0 if n % 2 else 3.0)
@@ -99,12 +99,12 @@ def test_held_cards_are_the_card_seconds_of_the_result(results: Sequence[Path]) 
         assert world.steps(name, world.start, "waiting").values[-1] == 0
 
 
-def test_evictions_are_summed_by_who_took_from_whom(results: Sequence[Path]) -> None:
+def test_evictions_are_summed_by_victim_queue_and_preemptor_queue(results: Sequence[Path]) -> None:
     world = load.read(results[0], "now")
-    (taken,) = world.taken.values()
-    assert (taken.victim, taken.preemptor) == ("red", "blue")
-    assert taken.pods == world.metrics["evicted_pods"] > 0
-    assert taken.card_hours == pytest.approx(world.metrics["lost_card_hours"])
+    (loss,) = world.losses.values()
+    assert (loss.victim, loss.preemptor) == ("red", "blue")
+    assert loss.pods == world.metrics["evicted_pods"] > 0
+    assert loss.card_hours == pytest.approx(world.metrics["lost_card_hours"])
 
 
 def test_a_file_that_was_cut_off_is_refused(results: Sequence[Path], tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_drag_zooms_all_pictures_and_a_double_click_shows_all(browser: Browser
         assert first.get_attribute("d") == before[0]
 
 
-def test_the_pointer_reads_the_exact_amounts(browser: Browser, pages: Sequence[Path]) -> None:
+def test_the_exact_amounts_at_the_pointer_are_shown(browser: Browser, pages: Sequence[Path]) -> None:
     with browser.page(pages[0]) as page:
         drawn(page)
         plot = page.locator(".chart[data-chart='0'] .plot")
@@ -207,7 +207,7 @@ def test_zooming_in_ends_at_seconds(browser: Browser, pages: Sequence[Path]) -> 
         assert page.locator(".chart[data-chart='0'] .x-ticks span").count() >= 2
 
 
-def test_a_long_wait_has_its_reasons_and_shows_its_time(browser: Browser, pages: Sequence[Path]) -> None:
+def test_a_long_wait_has_its_reasons_and_a_button_that_zooms_to_it(browser: Browser, pages: Sequence[Path]) -> None:
     with browser.page(pages[0]) as page:
         drawn(page)
         rows = page.locator(".worst > li")
@@ -229,7 +229,7 @@ def test_two_worlds_show_their_differences(browser: Browser, pages: Sequence[Pat
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pictures_stand_without_a_script(browser: Browser, pages: Sequence[Path], scheme: str) -> None:
+def test_the_charts_are_drawn_without_javascript(browser: Browser, pages: Sequence[Path], scheme: str) -> None:
     with browser.page(pages[0], java_script_enabled=False, color_scheme=scheme) as page:
         assert page.locator(".chart[data-chart='0'] svg path.area").count() == 2
         assert page.locator(".zoombar").is_hidden()
