@@ -1,1 +1,1 @@
-"""Observation of a cluster: the watcher, the history, views of it, and waits over it."""
+"""Observe a cluster: watch it, keep the history of its objects, and wait for conditions on the history."""

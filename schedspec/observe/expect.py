@@ -44,7 +44,7 @@ _AT_ONCE = 0.1
 
 
 class _PendingError(Unmet):
-    """The condition does not hold yet: look again."""
+    """The condition does not hold yet: check again after the next version."""
 
 
 class _HopelessTimer:
@@ -88,13 +88,13 @@ class Expect:
         Args:
             history: The scenario's history.
             scale: Factor for every duration.
-            guards: Called at each look.
-            silent_for: Seconds for `decided`; 0 if the scheduler publishes every reason.
+            guards: Called before each check.
+            silent_for: Maximum seconds of `decided`, if the scheduler does not publish every reason; else 0.
         """
         self._history, self._scale, self._guards = history, scale, tuple(guards)
         self._silent_for = silent_for
         self.waiting: Unmet | None = None
-        """The awaited condition that did not hold at the last look, for the progress display."""
+        """The awaited condition that did not hold at the last check, for the progress display."""
 
     def now(self, check: Check) -> None:
         """Check the last observed state.
@@ -110,7 +110,7 @@ class Expect:
         """Wait until the condition holds in the current or a later state, even for a moment.
 
         Raises:
-            Unmet: the time is over, or the condition can never hold.
+            Unmet: the time is up, or the condition can never hold.
         """
         replay, limit, hopeless_timer = Replay(self._history), within * self._scale, _HopelessTimer(self._scale)
 
@@ -126,9 +126,9 @@ class Expect:
         self._wait(look, replay, limit)
 
     def decided(self, has_reason: Check) -> None:
-        """Wait until the scheduler has published why some work waits.
+        """Wait until the scheduler has published why a workload waits.
 
-        For a scheduler that does not publish every reason, `silent_for` seconds suffice.
+        If the scheduler does not publish every reason, return after at most `silent_for` seconds even without a reason.
 
         Raises:
             Unmet: no reason was published in time.
@@ -165,10 +165,10 @@ class Expect:
     def settles(self, check: Check, within: float, during: float) -> None:
         """Wait until the condition begins to hold and then holds in every state for `during` seconds.
 
-        For numbers that change on the way: two of four pods run before four do.
+        Use this for counts that pass through other values: on the way to four running pods, two run.
 
         Raises:
-            Unmet: the time is over, or the condition can never hold.
+            Unmet: the time is up, or the condition can never hold.
         """
         replay, limit, span = Replay(self._history), within * self._scale, during * self._scale
         hopeless_timer = _HopelessTimer(self._scale)

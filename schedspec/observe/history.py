@@ -66,7 +66,7 @@ class View:
     def mine_by(self, kind: Kind, key: Key, value: str) -> Iterator[Object]:
         """Return those objects of `mine` for which `key` returns `value`.
 
-        An index answers, because a check of each of many workloads would read all pods each time.
+        The result is read from an index; otherwise each check of one of many workloads would read all pods.
         """
         groups = self._grouped.get((kind, key))
         if groups is None:
@@ -82,7 +82,7 @@ class View:
         return (version for version in self.history.versions(kind, name) if version.seq <= self.seq)
 
     def _step(self, version: Version) -> None:
-        before = _take_in(self._live, version.ref, version.change, version.object)
+        before = _apply(self._live, version.ref, version.change, version.object)
         for (kind, key), groups in self._grouped.items():
             if version.ref.kind == kind and version.ref.namespace == self.history.space(kind):
                 if before is not None:
@@ -92,8 +92,8 @@ class View:
         self.seq, self.at = version.seq, version.at
 
 
-def _take_in(live: Live, ref: Ref, change: Change, obj: Object) -> Object | None:
-    """Apply a version to the live objects. Return the object that it replaces."""
+def _apply(live: Live, ref: Ref, change: Change, obj: Object) -> Object | None:
+    """Apply a version to the live objects. Return the replaced object, or None."""
     of_kind = live.setdefault(ref.kind, {})
     before = of_kind.get(ref)
     if change == "gone":
@@ -112,7 +112,7 @@ class History:
         self.opened: float | None = None
         """When the world was ready for the first sentence.
 
-        Objects that were deleted before belong to an earlier scenario.
+        Objects that were deleted before that time belong to an earlier scenario.
         """
         self._versions: list[Version] = []
         self._by_ref: dict[Ref, list[Version]] = {}
@@ -130,11 +130,11 @@ class History:
             version = Version(len(self._versions) + 1, clock.monotonic(), clock.wall(), change, ref, obj)
             self._versions.append(version)
             self._by_ref.setdefault(ref, []).append(version)
-            _take_in(self._live, ref, change, obj)
+            _apply(self._live, ref, change, obj)
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """Wake every wait without a new version."""
+        """Wake all waiters without a new version."""
         with self._changed:
             self._changed.notify_all()
 
@@ -156,7 +156,7 @@ class History:
         """Return the last observed state as a copy that later versions do not change."""
         with self._changed:
             at = self._versions[-1].at if self._versions else self.began
-            return View(self, {kind: dict(its) for kind, its in self._live.items()}, len(self._versions), at)
+            return View(self, {kind: dict(objects) for kind, objects in self._live.items()}, len(self._versions), at)
 
     def until(self, at: float) -> View:
         """Return the state at a moment (monotonic seconds), without the versions that came later."""
@@ -178,7 +178,7 @@ class History:
             return tuple(self._by_ref.get(ref, ()))
 
     def versions(self, kind: Kind, name: str | None = None) -> Sequence[Version]:
-        """Return every version of a kind in the scenario's namespace, or of one object of it, oldest first."""
+        """Return every version of a kind in the scenario's namespace, or of its object `name`, oldest first."""
         if name is not None:
             return self.story(self.ref(kind, name))
         space = self.space(kind)
@@ -199,7 +199,7 @@ class Replay:
     def states(self) -> Iterator[View]:
         """Yield the current state, then one state for each version since.
 
-        Always yields the same View, which changes.
+        Every yielded state is the same View object, which changes.
         """
         yield self.view
         for version in self._history.since(self.view.seq):

@@ -67,7 +67,9 @@ def evicted_before(first: str, others: list[str]) -> Check:
         ok = bool(mine) and all(mine[0].seq < eviction.seq for eviction in theirs)
         seen = ", ".join(eviction.pod for eviction in happened) or "nothing was evicted"
         expected = f"{first} is evicted before {', '.join(others)}"
-        return Outcome(ok, expected, f"in this order: {seen}", _refs(view, happened), _never(bool(theirs) and not ok))
+        return Outcome(
+            ok, expected, f"in this order: {seen}", _refs(view, happened), _hopeless_if(bool(theirs) and not ok)
+        )
 
     return check
 
@@ -84,7 +86,7 @@ def start_in_order(workloads: list[str]) -> Check:
         seen = ", ".join(started[seq] for seq in sorted(started)) or "none has started"
         about = tuple(Ref(Kind.POD, first.pod, view.history.namespace) for first in firsts if first is not None)
         broken = order != [first.seq for first in firsts[: len(order)] if first is not None] or order != sorted(order)
-        return Outcome(ok, f"they start in this order: {', '.join(workloads)}", seen, about, _never(broken))
+        return Outcome(ok, f"they start in this order: {', '.join(workloads)}", seen, about, _hopeless_if(broken))
 
     return check
 
@@ -99,7 +101,7 @@ def evicted_exactly(pods: list[str]) -> Check:
         more = Counter(seen) - Counter(pods)
         already = _evictions(len(seen)) if more else ""
         return Outcome(
-            seen == sorted(pods), expected, _evicted(seen), _refs(view, happened), _never(bool(more)), already
+            seen == sorted(pods), expected, _evicted(seen), _refs(view, happened), _hopeless_if(bool(more)), already
         )
 
     return check
@@ -115,19 +117,19 @@ def evicted_count(number: int) -> Check:
         already = _evictions(len(happened)) if more else ""
         ok, seen = len(happened) == number and not twice, _evicted([eviction.pod for eviction in happened])
         expected = f"exactly {_evictions(number)}{', each of another pod' if number > 1 else ''}"
-        return Outcome(ok, expected, seen, _refs(view, happened), _never(more), already)
+        return Outcome(ok, expected, seen, _refs(view, happened), _hopeless_if(more), already)
 
     return check
 
 
-def exactly_of(number: int, workloads: list[str], happened: str, check_one: Iterable[bool]) -> Outcome:
-    """Return an outcome about how many of several workloads something has happened to."""
-    true = [name for name, ok in zip(workloads, check_one, strict=True) if ok]
+def exactly_of(number: int, workloads: list[str], claim: str, holds: Iterable[bool]) -> Outcome:
+    """Check that a claim, such as `lose a pod`, holds for exactly `number` of the workloads."""
+    true = [name for name, ok in zip(workloads, holds, strict=True) if ok]
     seen = f"{len(true)}: {', '.join(true)}" if true else "none"
-    expected = f"exactly {number} of {', '.join(workloads)} {happened}"
+    expected = f"exactly {number} of {', '.join(workloads)} {claim}"
     many = len(true) > number
-    already = f"{len(true)} of them {happened}" if many else ""
-    return Outcome(not many and len(true) == number, expected, seen, hopeless=_never(many), already=already)
+    already = f"{len(true)} of them {claim}" if many else ""
+    return Outcome(not many and len(true) == number, expected, seen, hopeless=_hopeless_if(many), already=already)
 
 
 def _expected_of(pods: Iterable[str]) -> str:
@@ -145,7 +147,7 @@ def _evictions(number: int) -> str:
     return f"{number} eviction{'' if number == 1 else 's'}"
 
 
-def _never(broken: bool) -> float | None:
+def _hopeless_if(broken: bool) -> float | None:
     """Return `hopeless` for a condition on past events: 0 if it is violated, because the past does not change."""
     return 0.0 if broken else None
 

@@ -1,4 +1,4 @@
-"""Read which shared cards a pod has, and which cards a node has, as the device plugins write and read them.
+"""Read the shared cards of a pod and of a node from the annotations that schedulers and device plugins use.
 
 Monitors and checks read the annotations by themselves, because the scheduler's own reading is under test.
 """
@@ -49,7 +49,7 @@ def parts_of(pod: Object) -> list[Part]:
 
 
 def cards_requested(pod: Object) -> int:
-    """Return how many parts of cards the pod asks for; 0 for a pod without shared cards."""
+    """Return how many parts of cards the pod requests; 0 for a pod without shared cards."""
     if number := _sum(pod, GPU_NUMBER) or min(_sum(pod, GPU_MEMORY), 1):
         return number
     limits = [_limits(container) for container in pod["spec"].get("containers", ())]

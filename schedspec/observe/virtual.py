@@ -22,14 +22,14 @@ from .watcher import HistoryWriter
 
 _KINDS = {f"{served.api_version}/{served.plural}": kind for kind, served in SERVED.items()}
 
-_LOOKS = 0.1
-"""Virtual seconds between two looks if nothing changes; a change ends a wait at once."""
-_WRITE = 0.03
-"""Virtual seconds that a write of the harness takes, so that controllers keep pace with a test as on a real cluster."""
+_CHECK_INTERVAL = 0.1
+"""Virtual seconds between two checks if nothing changes; a change ends a wait at once."""
+_WRITE_SECONDS = 0.03
+"""Virtual duration of a write by the harness, which gives controllers time to react, as on a real cluster."""
 
 
-class _Answer:
-    """The part of an urllib3 response that `Api.raw` returns."""
+class _Response:
+    """The part of a urllib3 response that callers of `Api.raw` use."""
 
     def __init__(self, status: int, data: bytes) -> None:
         self.status, self.data = status, data
@@ -60,29 +60,29 @@ class VirtualApi(Api):
         body: object = None,
         content_type: str = "application/json",
         **_: object,
-    ) -> _Answer:
-        """Send one request, which is answered at once."""
+    ) -> _Response:
+        """Send one request and return its response."""
         if method != "GET":
-            self._virtual.advance(_WRITE)
+            self._virtual.advance(_WRITE_SECONDS)
         target = path + (f"?{urlencode(query)}" if query else "")
         data = b"" if body is None else msgspec.json.encode(body)
-        return _Answer(*self._virtual.request(method, target, data, content_type))
+        return _Response(*self._virtual.request(method, target, data, content_type))
 
 
 class VirtualWatches:
     """Replaces `Watches`: records each change when it is made."""
 
-    def __init__(self, virtual: VirtualCluster, recorder: HistoryWriter) -> None:
-        self._virtual, self._recorder = virtual, recorder
+    def __init__(self, virtual: VirtualCluster, writer: HistoryWriter) -> None:
+        self._virtual, self._writer = virtual, writer
 
     def start(self, timeout: float) -> None:
         """Record everything from now on."""
         del timeout
-        self._virtual.watch(self._saw)
+        self._virtual.watch(self._record)
 
-    def _saw(self, kind: str, change: str, item: Object) -> None:
+    def _record(self, kind: str, change: str, item: Object) -> None:
         if (known := _KINDS.get(kind)) is not None:
-            self._recorder.saw(known, dict(item, metadata=dict(item["metadata"])), gone=change == "DELETED")
+            self._writer.saw(known, dict(item, metadata=dict(item["metadata"])), gone=change == "DELETED")
 
     def check(self) -> None:
         """Do nothing: no connection can break."""
@@ -92,7 +92,7 @@ class VirtualWatches:
 
 
 class VirtualClock:
-    """The clock of a simulated cluster. It begins at the machine's time, so that earlier times stay earlier."""
+    """The clock of a simulated cluster. It starts at the machine's time, so that times read before are smaller."""
 
     def __init__(self, virtual: VirtualCluster) -> None:
         self._virtual, self._zero = virtual, time.monotonic() - virtual.now()
@@ -108,4 +108,4 @@ class VirtualClock:
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
         del condition
-        self._virtual.advance(max(seconds, _LOOKS), until_shown=True)
+        self._virtual.advance(max(seconds, _CHECK_INTERVAL), until_shown=True)

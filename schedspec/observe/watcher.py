@@ -1,7 +1,7 @@
 """Feed the history: one raw watch for each kind, each in its own thread. No other code watches the API.
 
 A watch may end at any time (EOF, timeoutSeconds, a changed CRD) and continues from the last resourceVersion. Only
-status 410 leads to a new list, whose differences to the known objects are recorded, deletions included.
+status 410 leads to a new list, and its differences from the known objects are recorded, deletions included.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class HistoryWriter:
 
     Args:
         marks: The conditions by which the scheduler marks victims and publishes reasons.
-        covers: Objects for which it returns False are left out; an object that it no longer covers is recorded as gone.
+        covers: Whether to record an object. An object that is no longer covered is recorded as gone.
     """
 
     def __init__(self, marks: Marks = USUAL, covers: Callable[[Kind, Object], bool] = lambda _kind, _obj: True) -> None:
@@ -88,7 +88,7 @@ class HistoryWriter:
         return next(filter(of_pod, units), None)
 
     def relisted(self, kind: Kind, objects: Iterable[Object]) -> None:
-        """Record the differences of a new list to the known objects."""
+        """Record the differences between a new list and the known objects."""
         objects = list(objects)
         covered = (obj["metadata"] for obj in objects if self._covers(kind, obj))
         listed = {(meta.get("namespace", ""), meta["name"]) for meta in covered}
@@ -159,7 +159,7 @@ class _Watch:
         if isinstance(response, urllib3.HTTPResponse):
             try:
                 response.shutdown()
-            except (OSError, ValueError, RuntimeError):  # the watch has just ended by itself
+            except (OSError, ValueError, RuntimeError):  # the watch has ended meanwhile
                 return
 
     def _run(self) -> None:
@@ -181,7 +181,7 @@ class _Watch:
                 if time.monotonic() - lost_since > _UNREACHABLE_SECONDS and not self._stopping.is_set():
                     return self._fail(problem)
                 self._stopping.wait(0.2)
-            except Exception as problem:  # noqa: BLE001 - a thread must not die in silence
+            except Exception as problem:  # noqa: BLE001 - else the thread ends unnoticed
                 return self._fail(problem)
         return None
 
@@ -194,13 +194,13 @@ class _Watch:
         served, objects, query = SERVED[self.kind], [], {"limit": "500"}
         while True:
             response = self._api.raw("GET", served.path(), query=query)
-            if response.status in (403, 404):  # without a right the server does not say whether it serves the kind
+            if response.status in (403, 404):  # 403 hides whether the server serves the kind
                 self.listed.set()
                 self._stopping.wait(_UNSERVED)
             if response.status != 200:
                 raise _StaleError
             page = self._api.decode(response.data)
-            for item in page["items"]:  # items in a list carry neither field
+            for item in page["items"]:  # items of a list have neither field
                 item["apiVersion"], item["kind"] = served.api_version, served.kind
             objects += page["items"]
             if not page["metadata"].get("continue"):

@@ -188,7 +188,7 @@ def _sentence_row(sentence: SentenceRun, at: float) -> _Row:
 
 
 def _merged(rows: Iterable[_Row]) -> list[_Row]:
-    """Merge rows of a workload's pods with the same change at about the same time, but not with and without a node."""
+    """Merge equal changes of a workload's pods at about the same time, those with and without a node apart."""
     found: list[_Row] = []
     last: dict[tuple[str, str, bool], _Row] = {}
     for row in sorted(rows, key=lambda row: row.at):

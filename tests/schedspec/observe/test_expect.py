@@ -43,7 +43,7 @@ def history() -> History:
 
 @contextmanager
 def meanwhile(*acts: Callable[[], None]) -> Iterator[None]:
-    """Do these acts on another thread, as the watches do."""
+    """Do these acts in another thread, as the watches do."""
 
     def work() -> None:
         for act in acts:
@@ -56,16 +56,16 @@ def meanwhile(*acts: Callable[[], None]) -> Iterator[None]:
     thread.join()
 
 
-def test_what_holds_already_needs_no_wait(history: History) -> None:
+def test_a_condition_that_holds_already_needs_no_wait(history: History) -> None:
     Expect(history).eventually(is_in("Pending"), within=0)
 
 
-def test_what_comes_later_is_awaited(history: History) -> None:
+def test_a_condition_that_holds_later_is_awaited(history: History) -> None:
     with meanwhile(lambda: history.record(POD, "changed", pod("Running"))):
         Expect(history).eventually(is_in("Running"), within=5)
 
 
-def test_a_state_that_lasts_for_no_time_is_seen(history: History) -> None:
+def test_a_state_that_is_replaced_immediately_is_checked(history: History) -> None:
     def blink() -> None:
         history.record(POD, "changed", pod("Running"))
         history.record(POD, "changed", pod("Pending"))
@@ -74,25 +74,25 @@ def test_a_state_that_lasts_for_no_time_is_seen(history: History) -> None:
         Expect(history).eventually(is_in("Running"), within=5)
 
 
-def test_a_wait_wakes_on_change_and_not_on_the_clock(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_version_wakes_a_wait(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schedspec.observe.expect.WAKE", 60.0)
     with meanwhile(lambda: history.record(POD, "changed", pod("Running"))):
         Expect(history).eventually(is_in("Running"), within=90)
 
 
-def test_a_timeout_says_what_was_expected_and_seen(history: History) -> None:
+def test_the_error_of_a_timeout_contains_what_was_expected_and_seen(history: History) -> None:
     with pytest.raises(Unmet) as raised:
         Expect(history).eventually(is_in("Running"), within=0.05)
     assert str(raised.value) == "expected: train-0 is Running (within 0.05 s)\n    seen: Pending"
     assert raised.value.about == (POD,)
 
 
-def test_a_timeout_is_never_empty(history: History) -> None:
+def test_the_error_of_a_timeout_is_never_empty(history: History) -> None:
     with pytest.raises(Unmet, match="seen: nothing at all"):
         Expect(history).eventually(lambda _: Outcome(False, "anything", ""), within=0.01)
 
 
-def test_every_time_is_scaled(history: History) -> None:
+def test_durations_are_scaled(history: History) -> None:
     with pytest.raises(Unmet, match=r"within 0\.1 s"):
         Expect(history, scale=10).eventually(is_in("Running"), within=0.01)
 
@@ -101,12 +101,12 @@ def test_consistently_passes_where_nothing_changes(history: History) -> None:
     Expect(history).consistently(is_in("Pending"), during=0.05)
 
 
-def test_consistently_fails_at_once_where_it_does_not_hold(history: History) -> None:
+def test_consistently_fails_at_once_if_the_condition_does_not_hold(history: History) -> None:
     with pytest.raises(Unmet, match="for 60 s; broken after 0"):
         Expect(history).consistently(is_in("Running"), during=60)
 
 
-def test_consistently_fails_on_a_state_that_lasts_for_no_time(history: History) -> None:
+def test_consistently_fails_on_a_state_that_is_replaced_immediately(history: History) -> None:
     def blink() -> None:
         history.record(POD, "changed", pod("Running"))
         history.record(POD, "changed", pod("Pending"))
@@ -120,7 +120,7 @@ def hopeless(after: float) -> Callable[[View], Outcome]:
 
 
 @pytest.mark.parametrize("wait", ["eventually", "settles"])
-def test_what_nothing_can_undo_is_given_up_at_once(history: History, wait: str) -> None:
+def test_a_wait_without_hope_fails_at_once(history: History, wait: str) -> None:
     expect = Expect(history)
     began = time.monotonic()
     with pytest.raises(Unmet, match=r"expected: a miracle \(failed at once\)") as raised:
@@ -131,7 +131,7 @@ def test_what_nothing_can_undo_is_given_up_at_once(history: History, wait: str) 
     assert raised.value.about == (POD,)
 
 
-def test_what_cannot_be_undone_is_told_beside_that_the_wait_failed_at_once(history: History) -> None:
+def test_the_error_names_the_irreversible_fact_for_which_the_wait_failed_at_once(history: History) -> None:
     check = queries.evicted_count(0)
     for name in ("a", "b"):
         meta = {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1"}
@@ -144,13 +144,13 @@ def test_what_cannot_be_undone_is_told_beside_that_the_wait_failed_at_once(histo
         Expect(history).eventually(check, within=600)
 
 
-def test_what_may_be_in_flux_is_given_up_when_it_stays_so(history: History) -> None:
+def test_an_outcome_that_is_hopeless_for_too_long_ends_the_wait(history: History) -> None:
     with pytest.raises(Unmet, match=r"given up after (0\.[1-9]|[1-9])"):
         Expect(history, scale=2).eventually(hopeless(0.05), within=600)
 
 
-def test_hope_begins_anew_where_it_was_seen_in_between(history: History) -> None:
-    """The pod is hopeless while it is Pending; it is something else each time before patience ends."""
+def test_another_outcome_in_between_resets_the_time_without_hope(history: History) -> None:
+    """The outcome is hopeless while the pod is Pending, but never for 0.3 s without another phase in between."""
 
     def check(view: View) -> Outcome:
         outcome = is_in("Running")(view)
@@ -162,7 +162,7 @@ def test_hope_begins_anew_where_it_was_seen_in_between(history: History) -> None
         Expect(history).eventually(check, within=60)
 
 
-def test_never_fails_on_the_first_state_in_which_it_holds(history: History) -> None:
+def test_never_fails_on_the_first_state_in_which_the_condition_holds(history: History) -> None:
     with (
         meanwhile(lambda: history.record(POD, "changed", pod("Running"))),
         pytest.raises(Unmet, match="expected: never: train-0 is Running"),
@@ -170,13 +170,13 @@ def test_never_fails_on_the_first_state_in_which_it_holds(history: History) -> N
         Expect(history).never(is_in("Running"), during=60)
 
 
-def test_never_looks_at_what_comes_and_not_at_what_was(history: History) -> None:
+def test_never_checks_only_states_from_now_on(history: History) -> None:
     history.record(POD, "changed", pod("Running"))
     history.record(POD, "changed", pod("Failed"))
     Expect(history).never(is_in("Running"), during=0.05)
 
 
-def test_what_makes_waiting_senseless_ends_it(history: History) -> None:
+def test_the_error_of_a_guard_ends_the_wait(history: History) -> None:
     def dead() -> None:
         raise HarnessError("the scheduler is dead")
 
@@ -184,7 +184,7 @@ def test_what_makes_waiting_senseless_ends_it(history: History) -> None:
         Expect(history, guards=[dead]).eventually(is_in("Running"), within=60)
 
 
-def test_a_pod_that_is_gone_is_gone_from_the_view(history: History) -> None:
+def test_a_deleted_pod_is_not_in_the_view(history: History) -> None:
     history.record(POD, "gone", pod("Running"))
     Expect(history).now(is_in("no pod"))
 

@@ -65,7 +65,7 @@ def obj(*conditions: dict[str, Any], version: str = "1") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("condition", VICTIMS.values(), ids=VICTIMS)
-def test_a_victim_is_known(condition: dict[str, Any]) -> None:
+def test_the_mark_of_a_victim_is_recognized(condition: dict[str, Any]) -> None:
     assert view.eviction(obj(condition)) == condition
     assert view.eviction(obj({**condition, "reason": "EvictionByEvictionAPI"})) is None
     assert view.eviction(obj({**condition, "status": "False"})) is None
@@ -78,11 +78,11 @@ def test_a_reason_is_read(condition: dict[str, Any], why: str) -> None:
     assert view.reason(obj()) == ""
 
 
-def test_only_kueue_says_it_in_conditions_of_its_own() -> None:
+def test_only_kueue_has_conditions_of_its_own() -> None:
     assert {name for name, adapter in ADAPTERS.items() if adapter.marks != USUAL} == {"kueue"}
 
 
-def test_what_another_scheduler_says_in_its_own_conditions_counts_too() -> None:
+def test_evictions_and_reasons_in_conditions_of_another_scheduler_are_read() -> None:
     victim = {"type": "TerminationTarget", "status": "True", "reason": "WorkloadEvictedDueToPreempted", "message": "m"}
     writer = HistoryWriter(KUEUE)
     history: History = writer.begin("t")
@@ -94,7 +94,7 @@ def test_what_another_scheduler_says_in_its_own_conditions_counts_too() -> None:
     assert view.reason(history.now().get(Kind.POD, "p") or {}) == "no quota"
 
 
-def test_what_is_no_mark_of_it_does_not_count() -> None:
+def test_conditions_that_are_no_marks_of_the_scheduler_are_ignored() -> None:
     writer = HistoryWriter(KUEUE)
     history = writer.begin("t")
     writer.saw(Kind.POD, obj(VICTIMS["volcano"], WAITING["a pod"][0]))

@@ -1,4 +1,4 @@
-"""Queries of histories that the tests build."""
+"""Queries return past events of pods, and their checks fail at once if the past already violates them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def view() -> View:
 
 
 HOPELESS = {
-    "as many pods as wanted": (queries.evicted_exactly(["b-0", "c-0"]), False),
-    "one more may come": (queries.evicted_exactly(["b-0", "c-0", "d-0"]), False),
-    "another pod": (queries.evicted_exactly(["b-0", "d-0"]), True),
-    "any pod where none may": (queries.evicted_exactly([]), True),
-    "fewer than wanted": (queries.evicted_count(3), False),
-    "more than wanted": (queries.evicted_count(1), True),
+    "the expected pods": (queries.evicted_exactly(["b-0", "c-0"]), False),
+    "one expected pod is not evicted yet": (queries.evicted_exactly(["b-0", "c-0", "d-0"]), False),
+    "an unexpected pod": (queries.evicted_exactly(["b-0", "d-0"]), True),
+    "an eviction where none is expected": (queries.evicted_exactly([]), True),
+    "fewer than expected": (queries.evicted_count(3), False),
+    "more than expected": (queries.evicted_count(1), True),
     "before the other": (queries.evicted_before("b", ["c"]), False),
-    "before one that has not": (queries.evicted_before("a", ["d"]), False),
+    "neither is evicted yet": (queries.evicted_before("a", ["d"]), False),
     "after the other": (queries.evicted_before("a", ["c"]), True),
     "the last has not started": (queries.start_in_order(["a", "b", "d"]), False),
     "the wrong order": (queries.start_in_order(["b", "a"]), True),
@@ -61,18 +61,18 @@ HOPELESS = {
 
 
 @pytest.mark.parametrize(("check", "hopeless"), HOPELESS.values(), ids=HOPELESS)
-def test_what_has_happened_cannot_be_undone(view: View, check: Check, hopeless: bool) -> None:
+def test_a_violated_condition_on_the_past_is_hopeless(view: View, check: Check, hopeless: bool) -> None:
     assert check(view).hopeless == (0.0 if hopeless else None)
 
 
-def test_a_pod_that_is_evicted_twice_is_one_too_many(view: View) -> None:
+def test_a_second_eviction_of_a_pod_name_violates_both_conditions(view: View) -> None:
     show(view.history, "b-0", uid="again", node="n1", phase="Running", evicted=True)
     now = view.history.now()
     assert queries.evicted_exactly(["b-0", "c-0"])(now).hopeless == 0.0
     assert queries.evicted_count(3)(now).hopeless == 0.0
 
 
-def test_more_workloads_than_wanted_never_become_fewer() -> None:
+def test_too_many_affected_workloads_are_hopeless() -> None:
     assert queries.exactly_of(1, ["a", "b"], "lose a pod", [True, True]).hopeless == 0.0
     assert queries.exactly_of(1, ["a", "b"], "lose a pod", [False, False]).hopeless is None
 
@@ -81,24 +81,24 @@ def pods(happened: list[queries.Happened]) -> list[str]:
     return [it.pod for it in happened]
 
 
-def test_an_eviction_counts_once_a_pod_however_often_it_is_shown(view: View) -> None:
+def test_an_eviction_is_counted_once_per_pod_however_many_versions_show_it(view: View) -> None:
     assert pods(queries.evictions(view)) == ["b-0", "c-0"]
 
 
-def test_a_successor_starts_anew(view: View) -> None:
+def test_the_start_of_a_successor_is_counted_again(view: View) -> None:
     assert pods(queries.starts(view)) == ["a-0", "b-0", "b-0"]
 
 
-def test_binds_are_seen_before_anything_runs(view: View) -> None:
+def test_a_bind_is_found_before_the_pod_runs(view: View) -> None:
     assert pods(queries.binds(view)) == ["a-0", "b-0", "b-0", "c-0"]
 
 
-def test_a_workload_is_named_by_itself_or_by_its_pod(view: View) -> None:
+def test_a_workload_is_found_by_its_own_name_or_by_the_name_of_its_pod(view: View) -> None:
     all_evicted = queries.evictions(view)
     assert pods(queries.of_workload(all_evicted, "b")) == pods(queries.of_workload(all_evicted, "b-0")) == ["b-0"]
 
 
-def test_a_view_sees_no_further_than_itself(view: View) -> None:
+def test_a_query_uses_no_version_after_its_view(view: View) -> None:
     early = View(view.history, {}, 2, 0.0)
     assert pods(queries.evictions(early)) == []
 
@@ -126,25 +126,25 @@ def test_claims_about_the_past(view: View, check: Check, ok: bool, seen: str) ->
     assert outcome.expected
 
 
-def test_nothing_that_happened_is_said_so() -> None:
+def test_the_absence_of_events_has_a_text() -> None:
     view = History("ns").now()
     assert queries.evicted_exactly([])(view).seen == "no eviction"
     assert queries.start_in_order(["a"])(view).seen == "none has started"
 
 
-def test_phases_are_told_as_often_as_they_are_entered() -> None:
+def test_a_phase_is_returned_each_time_it_is_entered() -> None:
     history = History("ns")
     for phase in ("Pending", "Pending", "Running", "Pending"):
         show(history, "a-0", phase=phase)
     assert queries.phases(history.now(), Kind.POD, "a-0") == ["Pending", "Running", "Pending"]
 
 
-def test_exactly_so_many_of_several() -> None:
+def test_exactly_one_of_several_workloads_is_affected() -> None:
     assert queries.exactly_of(1, ["a", "b"], "run", [True, False]).ok
     assert queries.exactly_of(1, ["a", "b"], "run", [True, True]).seen == "2: a, b"
 
 
-def test_the_state_of_a_moment_lacks_what_came_later() -> None:
+def test_the_state_at_a_time_contains_no_later_version() -> None:
     history = History("ns")
     show(history, "a-0", node="n1", phase="Running")
     show(history, "a-0", node="n1", phase="Running", evicted=True)

@@ -43,7 +43,7 @@ class Script:
         self.queries: list[dict[str, str]] = []
         self.done = threading.Event()
 
-    def take(self, query: dict[str, str]) -> Answer | None:
+    def answer(self, query: dict[str, str]) -> Answer | None:
         self.queries.append(query)
         return self.answers.pop(0) if self.answers else None
 
@@ -59,11 +59,11 @@ def api(script: Script, tmp_path: Path) -> Iterator[Api]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
             query = {key: values[0] for key, values in parse_qs(urlparse(self.path).query).items()}
-            answer = script.take(query)
+            answer = script.answer(query)
             status, body = answer if answer is not None else (200, [])
             self.send_response(status)
             if "watch" not in query or status != 200:
@@ -113,9 +113,9 @@ def api(script: Script, tmp_path: Path) -> Iterator[Api]:
 @pytest.fixture
 def watched(script: Script, api: Api) -> Iterator[Callable[..., History]]:
     """Play these answers, and yield the history once the server has no more answers."""
-    recorder = HistoryWriter()
-    history = recorder.begin("ns")
-    watches = Watches(api, recorder, [Kind.NODE])
+    writer = HistoryWriter()
+    history = writer.begin("ns")
+    watches = Watches(api, writer, [Kind.NODE])
 
     def play(*answers: Answer) -> History:
         script.answers += answers
@@ -135,24 +135,24 @@ def changes(history: History) -> list[tuple[str, str]]:
     return [(version.change, version.ref.name) for version in history.since(0)]
 
 
-def test_a_list_and_what_comes_after_it(watched: Callable[..., History]) -> None:
+def test_a_list_and_the_watch_events_after_it_are_recorded(watched: Callable[..., History]) -> None:
     history = watched(listed(5, node("a", 3)), shown(("ADDED", node("b", 6)), ("DELETED", node("a", 7))))
     assert changes(history) == [("added", "a"), ("added", "b"), ("gone", "a")]
 
 
-def test_a_long_list_comes_in_pages(watched: Callable[..., History], script: Script) -> None:
+def test_a_long_list_is_read_in_pages(watched: Callable[..., History], script: Script) -> None:
     history = watched(listed(5, node("a", 3), more="next"), listed(5, node("b", 4)))
     assert changes(history) == [("added", "a"), ("added", "b")]
     assert [query.get("continue") for query in script.queries[:2]] == [None, "next"]
 
 
-def test_a_watch_that_ends_goes_on_from_where_it_was(watched: Callable[..., History], script: Script) -> None:
+def test_a_watch_continues_from_the_last_resource_version(watched: Callable[..., History], script: Script) -> None:
     history = watched(listed(5), shown(("ADDED", node("a", 6))), shown(("MODIFIED", node("a", 8))))
     assert changes(history) == [("added", "a"), ("changed", "a")]
     assert [query.get("resourceVersion") for query in script.queries] == [None, "5", "6", "8"]
 
 
-def test_a_bookmark_moves_the_place_and_is_no_object(watched: Callable[..., History], script: Script) -> None:
+def test_a_bookmark_is_no_object_but_updates_the_version(watched: Callable[..., History], script: Script) -> None:
     history = watched(listed(5), shown(("BOOKMARK", {"metadata": {"resourceVersion": "90"}})))
     assert changes(history) == []
     assert script.queries[-1]["resourceVersion"] == "90"
@@ -163,17 +163,17 @@ def test_a_bookmark_moves_the_place_and_is_no_object(watched: Callable[..., Hist
     [(410, "too old"), shown(("ERROR", {"code": 410, "metadata": {}}))],
     ids=["status 410", "an ERROR event"],
 )
-def test_a_place_that_is_too_old_is_listed_anew(watched: Callable[..., History], gone: Answer) -> None:
+def test_an_expired_resource_version_leads_to_a_new_list(watched: Callable[..., History], gone: Answer) -> None:
     history = watched(listed(5, node("a", 3), node("b", 3)), gone, listed(9, node("b", 3), node("c", 8)))
     assert changes(history) == [("added", "a"), ("added", "b"), ("gone", "a"), ("added", "c")]
 
 
-def test_a_kind_that_is_not_served_yet_is_asked_for_again(watched: Callable[..., History]) -> None:
+def test_a_kind_that_is_not_served_yet_is_requested_again(watched: Callable[..., History]) -> None:
     history = watched((404, "404 page not found"), (429, "not yet"), listed(5, node("a", 3)))
     assert changes(history) == [("added", "a")]
 
 
-def test_stopping_ends_a_watch_that_is_silent(script: Script, api: Api) -> None:
+def test_stop_ends_a_silent_watch(script: Script, api: Api) -> None:
     watches = Watches(api, HistoryWriter(), [Kind.NODE])
     script.answers.append(listed(5))
     watches.start(5)
@@ -186,12 +186,12 @@ def test_stopping_ends_a_watch_that_is_silent(script: Script, api: Api) -> None:
     assert not thread.is_alive()
 
 
-def test_what_cannot_be_understood_is_told_and_not_swallowed(watched: Callable[..., History]) -> None:
+def test_an_event_that_cannot_be_read_ends_the_watch_with_an_error(watched: Callable[..., History]) -> None:
     with pytest.raises(HarnessError, match="the watch of nodes ended: "):
         watched(listed(5), shown(("ADDED", {"no": "metadata"})))
 
 
-def test_a_server_that_is_not_there_is_told(tmp_path: Path, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server_is_an_error(tmp_path: Path, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "server", "http://127.0.0.1:1")
     watches = Watches(api, HistoryWriter(), [Kind.NODE])
     with pytest.raises(ClusterUnreachableError, match=r"no list of nodes within 0\.2 s"):
