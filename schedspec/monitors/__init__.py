@@ -1,4 +1,4 @@
-"""Monitors: rules that hold in every scenario, whatever its sentences are.
+"""Monitors check rules that hold in every scenario, whatever its sentences are.
 
 A monitor judges acts (a bind, an eviction) by the policy and the objects at the time of the act. Its only source is the
 history of the cluster. A monitor is a module with `NAME` and `judge(ledger, rules)`.
@@ -41,14 +41,14 @@ def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) ->
 
     Args:
         versions: Every version of every object in the history.
-        rules: Switches of the plugins in the policy in force.
+        rules: The plugins, switches and arguments of the policy in force.
         off: Names of monitors to skip.
     """
     return judge_ledger(Ledger(versions), rules, off)
 
 
 def judge_ledger(ledger: Ledger, rules: Rules, off: Sequence[str] = ()) -> list[Violation]:
-    """As `judge`, of a history that is in a ledger already."""
+    """Return the violations in a ledger; otherwise like `judge`."""
     found = [
         finding for name, monitor in MONITORS.items() if name not in off for finding in monitor.judge(ledger, rules)
     ]

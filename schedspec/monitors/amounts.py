@@ -26,12 +26,12 @@ def parse(quantities: Mapping[str, Any] | None) -> Amounts:
 
 
 def of_nodes(nodes: Iterable[Object]) -> Amounts:
-    """Return what nodes have together."""
+    """Return the total allocatable amounts of nodes."""
     return total(parse(node.get("status", {}).get("allocatable")) for node in nodes)
 
 
 def of_pod(pod: Object) -> Amounts:
-    """Return what a pod occupies: containers and side-cars, the largest init container, overhead, one pod."""
+    """Return the amounts that a pod occupies: containers, side-cars, the largest init container, overhead, one pod."""
     spec = pod.get("spec", {})
     running, side_cars, starting = total(map(_request, spec.get("containers", ()))), Amounts(), Amounts()
     for container in spec.get("initContainers", ()):
@@ -58,7 +58,7 @@ def total(parts: Iterable[Mapping[str, Decimal]]) -> Amounts:
 
 
 def at_most(amounts: Mapping[str, Decimal], limits: Mapping[str, Decimal]) -> Amounts:
-    """Return amounts, none of which exceeds its limit; without a limit it is nothing."""
+    """Return the amounts, each reduced to its limit; an amount without a limit becomes 0."""
     return {name: min(amount, limits.get(name, NONE)) for name, amount in amounts.items()}
 
 
@@ -91,8 +91,7 @@ def spoken(dimension: str, amount: Decimal | str | float) -> str:
 
 def listed(amounts: Mapping[str, Any] | None) -> str:
     """Format several amounts: `cpu 4, memory 8Gi`, or `nothing`."""
-    given = (amounts or {}).items()
-    return ", ".join(f"{name} {shown(name, amount)}" for name, amount in given) or "nothing"
+    return ", ".join(f"{name} {shown(name, amount)}" for name, amount in (amounts or {}).items()) or "nothing"
 
 
 def above(amounts: Mapping[str, Decimal], limits: Mapping[str, Decimal], within: Iterable[str]) -> list[str]:

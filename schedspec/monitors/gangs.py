@@ -1,6 +1,6 @@
 """Monitor: a gang is bound as a whole and never left in part, where the policy enables the gang plugin.
 
-A gang is judged after a burst of its binds or evictions, not pod by pod, because writes take time.
+A gang is judged after a burst of its binds or evictions, not after each one, because writes take time.
 """
 
 from __future__ import annotations

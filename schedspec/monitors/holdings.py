@@ -1,4 +1,4 @@
-"""Compute in one pass what queues hold, and what all nodes have, at each position of a history."""
+"""Compute in one pass, for each position of a history, what each queue holds and the total of all nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 
 class Timeline(Generic[Value]):
-    """A value that changes at some positions; `first` until the first of them."""
+    """A value that changes at some positions; it is `first` until the first change."""
 
     def __init__(self, changes: Iterable[tuple[int, Value]], first: Value) -> None:
         self._positions, self._values = list[int](), [first]
@@ -36,26 +36,26 @@ class Holdings:
     def __init__(self, versions: Sequence[Version]) -> None:
         self._versions = versions
         self._of_pod: dict[str, tuple[str, Amounts]] = {}
-        """The group of each pod that holds something, and what it holds."""
+        """By pod: its group, and the amounts that it holds."""
         self._of_group: dict[str, Amounts] = {}
         self._of_queue: dict[str, Amounts] = {}
         self._named: dict[str, dict[Kind, str]] = {}
         """The queue that each object of a group names, by the key of the group."""
 
     def by_queue(self) -> Iterator[tuple[int, dict[str, Amounts]]]:
-        """Yield what queues hold, by name, from each position on at which that changes."""
+        """Yield each position at which holdings change, with what all queues hold from then on, by name."""
         for position, seen in enumerate(self._versions):
             obj = None if seen.change == "gone" else seen.object
             if seen.ref.kind == Kind.POD:
-                changed = self._take_pod(key_of(seen.object), obj)
+                changed = self._apply_pod(key_of(seen.object), obj)
             elif seen.ref.kind in view.QUEUED:
-                changed = self._take_group(seen.ref.kind, key_of(seen.object), obj)
+                changed = self._apply_group(seen.ref.kind, key_of(seen.object), obj)
             else:
                 continue
             if changed:
                 yield position, dict(self._of_queue)
 
-    def _take_pod(self, name: str, pod: Object | None) -> bool:
+    def _apply_pod(self, name: str, pod: Object | None) -> bool:
         before, after = self._of_pod.pop(name, None), _holding(pod)
         if after is not None:
             self._of_pod[name] = after
@@ -63,12 +63,12 @@ class Holdings:
             return False
         for part, sign in ((before, -1), (after, 1)):
             if part is not None:
-                group, gave = part
-                _add(self._of_group, group, gave, sign)
-                _add(self._of_queue, self._queue(group), gave, sign)
+                group, held = part
+                _add(self._of_group, group, held, sign)
+                _add(self._of_queue, self._queue(group), held, sign)
         return True
 
-    def _take_group(self, kind: Kind, name: str, group: Object | None) -> bool:
+    def _apply_group(self, kind: Kind, name: str, group: Object | None) -> bool:
         before, named = self._queue(name), self._named.setdefault(name, {})
         named.pop(kind, None)
         if group is not None:
@@ -93,7 +93,7 @@ def _holding(pod: Object | None) -> tuple[str, Amounts] | None:
 
 
 def _add(sums: dict[str, Amounts], name: str, part: Amounts, sign: int) -> None:
-    """Add to the sum of a queue or group, in a new object: others keep the old one. The name "" has no sum."""
+    """Add to the sum of a queue or group, as a new object: yielded sums do not change. The name "" has no sum."""
     if not name:
         return
     before = sums.pop(name, {})
@@ -103,7 +103,7 @@ def _add(sums: dict[str, Amounts], name: str, part: Amounts, sign: int) -> None:
 
 
 def capacities(versions: Sequence[Version]) -> Iterator[tuple[int, Amounts]]:
-    """Yield what all nodes have together, from each position on at which that changes."""
+    """Yield each position at which the total allocatable amounts of all nodes change, with the new total."""
     nodes: dict[str, Amounts] = {}
     total: Amounts = {}
     for position, seen in enumerate(versions):

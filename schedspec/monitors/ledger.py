@@ -1,7 +1,7 @@
 """Order a history as a ledger: every version in the order of the API server's writes, with the acts among them.
 
 The order is that of resource versions, not of arrival, because watches of different kinds overtake each other. etcd
-numbers all writes in one sequence, so numbers are comparable on every API server that this code runs against.
+numbers all writes in one sequence, so these numbers are comparable on every API server that this code runs against.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Act:
 class Ledger:
     """All versions in order, with queries about the state at a position.
 
-    Indexes, which are made once, answer the queries about a node, a group, a cause and a queue. Monitors ask them at
-    each act: `all_at` and `holding` read all objects of a kind, so that with them the time to judge a history would
+    Queries about one node, group, cause or queue use indexes, so monitors may make them at each act. `all_at` and
+    `holding` read all objects of a kind: if they were called with pods at each act, the time to judge a history would
     grow with the square of its length.
     """
 
@@ -144,12 +144,12 @@ class Ledger:
         return self._binds
 
     def binds_between(self, position: int, end: int) -> Sequence[Act]:
-        """Return the binds after a position and up to another one, that one included."""
+        """Return the binds after `position` and until `end`, `end` included."""
         first, last = (bisect.bisect_right(self._binds, limit, key=_position) for limit in (position, end))
         return self._binds[first:last]
 
     def last_bind_between(self, position: int, end: float, node: str) -> int | None:
-        """Return the position of the last bind to a node after a position and before another one; None without one."""
+        """Return the position of the last bind to a node after `position` and before `end`; None if there is none."""
         binds = self._binds_on.get(node, [])
         before = bisect.bisect_left(binds, end, key=_position) - 1
         return binds[before].position if before >= 0 and binds[before].position > position else None
@@ -162,7 +162,7 @@ class Ledger:
         return self._evictions
 
     def causes_until(self, position: int) -> dict[str, Act]:
-        """Return the last eviction of each cause up to a position, that one included."""
+        """Return the last eviction of each cause until a position, this position included."""
         known = ((acts, bisect.bisect_right(acts, position, key=_position)) for acts in self._evictions_of.values())
         return {acts[number - 1].cause: acts[number - 1] for acts, number in known if number}
 
@@ -225,7 +225,7 @@ class Ledger:
     # ------------------------------------------------------------------------------------------------- at a position
 
     def at(self, position: int, kind: Kind, name: str) -> Object | None:
-        """Return the object at a position, that version included, or None if it did not exist."""
+        """Return the object at a position, a version at this position included, or None if it did not exist."""
         versions = self._of.get((kind, name), [])
         index = bisect.bisect_right(versions, position, key=_position_of_version) - 1
         return versions[index][1] if index >= 0 else None
@@ -275,7 +275,7 @@ class Ledger:
         return [pod for pod in pods if group_of(pod) == group]
 
     def pod_of(self, position: int, act: Act) -> Object | None:
-        """Return the pod of an act as it is at a position; None if it does not exist, or only a successor of it."""
+        """Return the pod of an act as it is at a position; None if it is gone, even if a successor has its name."""
         pod = self.at(position, Kind.POD, key_of(act.pod))
         return pod if pod is not None and pod["metadata"]["uid"] == act.uid else None
 
@@ -291,11 +291,11 @@ class Ledger:
     # --------------------------------------------------------------------------------------------------------- amounts
 
     def held(self, position: int) -> Mapping[str, Amounts]:
-        """Return what the pods of each queue hold at a position, without its descendants and without leaving pods."""
+        """Return what the pods of each queue hold at a position, without descendants and without leaving pods."""
         return self._held.at(position)
 
     def capacity(self, position: int) -> Amounts:
-        """Return what all nodes have together at a position."""
+        """Return the total allocatable amounts of all nodes at a position."""
         return self._capacity.at(position)
 
     @cached_property
@@ -322,6 +322,6 @@ def _buckets(acts: Iterable[Act], key: Callable[[Act], Key]) -> dict[Key, list[A
     return found
 
 
-def taken(pods: Iterable[Object]) -> Amounts:
-    """Return the sum of what pods occupy."""
+def occupied(pods: Iterable[Object]) -> Amounts:
+    """Return the total amounts that pods occupy."""
     return amounts.total(amounts.of_pod(pod) for pod in pods)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..api.kinds import Kind
 from . import amounts
-from .ledger import Ledger, Violation, taken
+from .ledger import Ledger, Violation, occupied
 from .rules import Rules
 
 NAME = "node"
@@ -19,7 +19,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         node = ledger.at(act.position, Kind.NODE, act.node)
         if node is None:
             continue
-        used = taken(ledger.on_node(act.position, act.node))
+        used = occupied(ledger.on_node(act.position, act.node))
         has = amounts.parse(node.get("status", {}).get("allocatable"))
         # A node has none of a requested resource that it does not list.
         requested = act.amounts

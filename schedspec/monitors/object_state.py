@@ -1,4 +1,4 @@
-"""Questions that monitors ask about one version of an object."""
+"""Read facts from one version of an object, for monitors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def group_of(pod: Object) -> str:
 
 
 def generation_of(obj: Object) -> int:
-    """Return how often the spec of an object was changed; 0 where the object does not count that."""
+    """Return how often the spec of an object was changed; 0 if the object has no generation."""
     return int(obj["metadata"].get("generation") or 0)
 
 

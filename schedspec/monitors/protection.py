@@ -23,9 +23,9 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 def _protects(ledger: Ledger, act: Act, rules: Rules) -> str:
     metadata = act.pod["metadata"]
-    wish = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}.get(PREEMPTABLE, "true")
-    if str(wish).lower() not in ("true", "1", "t"):
-        return f"it says {PREEMPTABLE}: {wish}"
+    value = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}.get(PREEMPTABLE, "true")
+    if str(value).lower() not in ("true", "1", "t"):
+        return f"it says {PREEMPTABLE}: {value}"
     if act.action == "reclaim" and (queue := ledger.queue_of(act.position, act.pod)):
         versions = ledger.lately(act.position, Kind.QUEUE, queue)
         if versions and all(_is_closed_to_reclaim(version) for version in versions):

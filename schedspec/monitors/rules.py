@@ -14,7 +14,7 @@ QUEUE_PLUGINS = ("capacity", "proportion", "capacity-card")
 
 
 class Rules:
-    """A policy as the monitors see it: its plugins with their switches and arguments."""
+    """The plugins of a policy with their switches and arguments."""
 
     def __init__(self, text: str) -> None:
         document: Any = yaml.safe_load(text) or {}

@@ -31,7 +31,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         named = {part.card for part in own}
         if len(own) != requested or not named <= cards.keys():
             seen = ", ".join(sorted(named)) or "none"
-            yield act.violation(NAME, f"asks for {requested} of the cards of {act.node}, and has {seen}")
+            yield act.violation(NAME, f"requests {requested} of the cards of {act.node}, but has {seen}")
         held = _held(ledger.on_node(act.position, act.node))
         for name in sorted(named & cards.keys()):
             for over in _beyond(cards[name], held.get(name, [])):
@@ -39,7 +39,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def exceeded(node: Object, pods: Iterable[Object]) -> bool:
-    """Whether pods hold more of a card of their node than it has."""
+    """Whether the pods on a node hold more of a card than the card has."""
     cards = cards_of(node)
     return any(any(_beyond(cards[name], parts)) for name, parts in _held(pods).items() if name in cards)
 

@@ -1,6 +1,6 @@
-"""Monitor: the pods of a gang that has to stay within a rack or a spine are never in two of them.
+"""Monitor: a gang that requires one rack or one spine never has pods in two.
 
-The constraint is that of the gang's PodGroup, of Volcano or of Kubernetes, at the time of the bind. A node is in the
+The constraint is read from the gang's PodGroup (Volcano's or Kubernetes') at the time of the bind. A node is in the
 rack that its label names; this holds for HyperNodes too, because the harness makes them from the labels.
 """
 
@@ -19,7 +19,7 @@ _GROUPS = (Kind.PODGROUP, Kind.GANG)
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """Compare the domains of all bound pods of a gang after each of its binds."""
-    del rules  # a scheduler that does not know the topology has to let the gang wait
+    del rules  # a scheduler without support for topology has to let the gang wait
     for act in ledger.binds():
         label = _required(ledger, act)
         found = _domains(ledger, act, label) if label else {}

@@ -1,1 +1,1 @@
-"""Monitors of evictions: each pod or Workload of Kueue had to go, the amount is in proportion, and none is repeated."""
+"""Monitors of evictions: each eviction of a pod or a Kueue Workload was needed, proportionate and not repeated."""

@@ -1,8 +1,8 @@
 """Monitor: the evictions for one workload are in proportion to its requests.
 
-The bound is the sum, over the pods that were placed for it, of each pod's request plus the largest eviction
-unit: a pod, or a gang that goes whole. Only evictions whose message names the workload are judged. One dimension
-within the bound is enough: victims that free cards may hold many cpus.
+The bound is a sum: each pod of the workload that got a node adds its request and the largest eviction unit (one pod, or
+a gang that was evicted as a whole). Only evictions whose message names the workload are judged. It is enough if one
+dimension is within the bound: victims that free cards may hold many cpus.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME = "disproportionate-eviction"
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    """Judge the evictions of each cause, as long as no node and no queue changes in between."""
+    """Yield violations. Evictions for one cause are judged together unless a node or a queue changes between them."""
     changes = _changes(ledger)
     causes: dict[tuple[str, int], list[Act]] = {}
     for act in ledger.evictions():
@@ -43,7 +43,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _changes(ledger: Ledger) -> list[int]:
-    """Return the positions at which a node or a queue was changed or deleted: room may have to be freed anew then."""
+    """Return the positions at which a node or a queue was changed or deleted: later evictions are judged separately."""
     found: list[int] = []
     generations: dict[tuple[Kind, str], int] = {}
     for position, seen in enumerate(ledger.versions):
@@ -57,7 +57,7 @@ def _changes(ledger: Ledger) -> list[int]:
 
 
 def _waiting(ledger: Ledger, acts: Sequence[Act]) -> list[Object]:
-    """Return the pods that the evictions were for: those of the named workload that waited and then got a node.
+    """Return the pods that the evictions were for: the pods of the named workload that waited and then got a node.
 
     If none got a node, return all pods that waited.
     """
@@ -71,7 +71,7 @@ def _waiting(ledger: Ledger, acts: Sequence[Act]) -> list[Object]:
 
 
 def _is_placed_after(ledger: Ledger, position: int, pod: Object) -> bool:
-    """Whether a later version of the pod has a node or is nominated to one."""
+    """Whether a later version of the pod has a node or a nominated node."""
     return any(
         version["metadata"]["uid"] == pod["metadata"]["uid"]
         and (version["spec"].get("nodeName") or version.get("status", {}).get("nominatedNodeName"))

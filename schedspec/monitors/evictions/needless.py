@@ -1,8 +1,8 @@
-"""Monitor: no eviction exceeds the need.
+"""Monitor: no pod is evicted that could have stayed.
 
-An eviction was needless if the victim could have stayed on its node beside every pod bound there since, with its queue
-within its limits at each of these binds. The input is the history, not the scheduler's state. A gang that had to be
-evicted as a whole counts as one victim: its eviction was needed unless all members could have stayed.
+An eviction was needless if the victim would fit on its node beside every pod that was bound there since, and if its
+queue would have been within its limits at each of these binds. The input is the history, not the scheduler's state. A
+gang that had to be evicted as a whole is one victim: its eviction was needed unless all members could have stayed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...api.kinds import Kind
 from .. import amounts, shared_cards
 from ..amounts import NONE, Amounts
 from ..gangs import SWITCHES
-from ..ledger import Act, Ledger, Violation, taken
+from ..ledger import Act, Ledger, Violation, occupied
 from ..object_state import keeps, key_of, waits
 from ..queues import usage
 from ..rules import Rules
@@ -24,10 +24,10 @@ NAME = "needless-eviction"
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    room = _FreedRoom(ledger)
+    freed = _FreedCapacity(ledger)
     for act in ledger.evictions():
         unit = _unit(ledger, act, rules)
-        ends = ((member, room.last_used(member)) for member in unit)
+        ends = ((member, freed.last_used(member)) for member in unit)
         if all(end is not None and _could_have_stayed(ledger, member, end, unit, rules) for member, end in ends):
             yield act.violation(NAME, f"evicted although {act.node} had room for it and for all pods bound since")
 
@@ -43,17 +43,17 @@ def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
     return [act] if held else evicted
 
 
-class _FreedRoom:
-    """Finds when the room of victims was used.
+class _FreedCapacity:
+    """Finds the last bind that may have used the capacity that a victim freed.
 
-    Pods that leave a node for the same cause leave it together. Where one cause evicts without end, there are as many
-    of them as evictions, so their ends are looked up once for each cause and node.
+    Pods that are evicted from a node for one cause count as one victim. The ends of the node's other pods are looked up
+    once for each cause and node, because one cause may evict very often.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._ends: dict[tuple[str, str], list[int]] = {}
-        """The positions at which pods end on a node that no eviction for the cause has ended."""
+        """By cause and node: the positions at which pods of the node end that were not evicted for the cause."""
 
     def last_used(self, act: Act) -> int | None:
         """Return the position of the last bind to the victim's node before another pod left that node, if any."""
@@ -69,7 +69,7 @@ class _FreedRoom:
 def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
     """Whether the victim, and the members of its unit on the same node, would fit there beside all pods bound since.
 
-    The jobs for which one decision evicts may each get the room that another one's victim leaves.
+    One decision may evict for several jobs. Each of them may then use the capacity of another job's victim.
     """
     node = ledger.at(end, Kind.NODE, act.node)
     if node is None:
@@ -82,25 +82,25 @@ def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rule
         if pod["metadata"]["uid"] not in uids and pod["metadata"]["name"] not in pod_names
     ]
     decided = {other.cause: other for other in ledger.evictions_at(act.time)} | {act.cause: act}
-    coming = {bind.uid: bind for other in decided.values() for bind in _still_to_come(ledger, other, end)}
-    later = [bind for bind in coming.values() if bind.node == act.node]
+    pending = {bind.uid: bind for other in decided.values() for bind in _later_binds(ledger, other, end)}
+    later = [bind for bind in pending.values() if bind.node == act.node]
     has = amounts.parse(node.get("status", {}).get("allocatable"))
-    if not is_within(amounts.total((taken(there), *(its.amounts for its in (*later, *here)))), has):
+    if not is_within(amounts.total((occupied(there), *(other.amounts for other in (*later, *here)))), has):
         return False
-    if shared_cards.exceeded(node, [*there, *(its.pod for its in (*later, *here))]):
+    if shared_cards.exceeded(node, [*there, *(other.pod for other in (*later, *here))]):
         return False
     return not _above_quota(ledger, act, end, unit, rules)
 
 
 def is_within(held: Amounts, limits: Amounts) -> bool:
-    """Whether a node or a queue may hold this, with a victim that stays."""
+    """Whether the amounts that a node or a queue would hold with the victim are within the limits."""
     return not amounts.above(held, limits, held)
 
 
-def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Act]:
-    """Return binds after `end` of pods of the victim's preemptor, for instance after another pod had left its node too.
+def _later_binds(ledger: Ledger, act: Act, end: int) -> list[Act]:
+    """Return the binds after `end` of the preemptor's pods, which may have to wait until another pod leaves its node.
 
-    If the scheduler does not name the preemptor, return those of the other members of the gangs that were bound.
+    If the scheduler names no preemptor, return the later binds of all gangs that were partly bound by `end`.
     """
     named = {group for group in ledger.preemptors(act) if ledger.members(act.position, group)}
     groups = named or {bind.group for bind in ledger.binds_between(act.position, end)} - {""}
@@ -116,12 +116,12 @@ def _still_to_come(ledger: Ledger, act: Act, end: int) -> list[Act]:
 def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
     """Whether the queue, not the node, needed the capacity: with the unit it would be above its quota at a bind.
 
-    Binds for which other pods were evicted by then count too: the room of those pods is not free.
+    Later binds for which other pods were evicted by then count too: the capacity of those pods is not free.
     """
     queue, names = ledger.queue_of(act.position, act.pod), {key_of(member.pod) for member in unit}
     gone = amounts.total(member.amounts for member in unit)
     causes = ledger.causes_until(end) | {act.cause: act}
-    later = [bind for other in causes.values() for bind in _still_to_come(ledger, other, end)]
+    later = [bind for other in causes.values() for bind in _later_binds(ledger, other, end)]
     binds = [bind.position for bind in (*ledger.binds_between(act.position, end), *later)]
     for position in binds:
         own = [pod for key in names if (pod := ledger.at(position, Kind.POD, key)) is not None]

@@ -1,10 +1,10 @@
 """Monitor: no Workload of Kueue is evicted that could have stayed.
 
-Kueue admits and evicts a Workload as a whole and counts quota, not nodes. The one rule: an eviction was needless if,
-when the preemptor runs, the evicted Workload would fit beside everything that runs: in what the nodes have in all,
-within the capability of its queue and of the queue's ancestors, and with the guarantees of the other queues kept free.
-Preemptors that have evicted by then run too: the room of their victims is not free. Where something else ended
-meanwhile, or the nodes changed, the monitor does not judge.
+Kueue admits and evicts a Workload as a whole and counts quota, not nodes. An eviction was needless if, once the
+preemptor runs, the evicted Workload would still fit beside all running pods: within the total of the nodes, within the
+capability of its queue and of the queue's ancestors, and with the guarantees of the other queues kept free. If other
+preemptors have evicted by then, they must run too, because the capacity of their victims is not free. The monitor does
+not judge if another pod ended or the nodes changed meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ...api.kinds import WORLD, Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
-from ..ledger import Act, Ledger, Violation, taken
+from ..ledger import Act, Ledger, Violation, occupied
 from ..object_state import group_of, is_leaving, is_over, key_of
 from ..queues import usage
 from ..rules import Rules
@@ -38,7 +38,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _units(ledger: Ledger) -> list[list[Act]]:
-    """Return the evictions of each Workload, by preemptor: those of its pods that belong together."""
+    """Return the evictions of each Workload's pods, one list for each preemptor."""
     units: dict[tuple[str, str], list[Act]] = {}
     for act in ledger.evictions():
         preemptor, key = _PREEMPTOR.search(act.message), act.group
@@ -59,7 +59,7 @@ def _when_served(ledger: Ledger, act: Act) -> int | None:
 
 
 def _when_all_served(end: int | None, preemptions: list[tuple[int, int | None]]) -> int | None:
-    """Return the first position from `end` on at which each preemptor that has evicted by then is served."""
+    """Return the first position from `end` on at which every preemptor that has evicted by then is bound."""
     while end is not None:
         later = [served for begin, served in preemptions if begin < end and (served is None or served > end)]
         if not later:
@@ -82,31 +82,31 @@ def _ended_meanwhile(ledger: Ledger, act: Act, end: int) -> bool:
 
 
 def _total(ledger: Ledger, position: int) -> Amounts:
-    """Return what the nodes of the scenario have; a Kind cluster has others."""
+    """Return the total of the scenario's nodes, without the kind cluster's own nodes."""
     nodes = [it for it in ledger.all_at(position, Kind.NODE) if WORLD in (it["metadata"].get("labels") or {})]
     return amounts.of_nodes(nodes)
 
 
 def _fits(ledger: Ledger, end: int, unit: list[Object], beside: list[Object], rules: Rules) -> bool:
-    gave = {name: amount for name, amount in taken(unit).items() if amount > 0}
+    freed = {name: amount for name, amount in occupied(unit).items() if amount > 0}
     total, queue = _total(ledger, end), ledger.queue_of(end, unit[0])
     kin = list(usage.lineage(ledger, end, queue, rules))
     for name in kin:
         own = [pod for pod in beside if name in usage.lineage(ledger, end, ledger.queue_of(end, pod), rules)]
         limits = usage.capability(ledger.at(end, Kind.QUEUE, name) or {}, rules)
-        if amounts.above(taken([*own, *unit]), limits, gave):
+        if amounts.above(occupied([*own, *unit]), limits, freed):
             return False
-    kept = amounts.total([taken([*beside, *unit]), *_unmet(ledger, end, beside, set(kin), rules)])
-    return not amounts.above(kept, total, gave)
+    kept = amounts.total([occupied([*beside, *unit]), *_unmet(ledger, end, beside, set(kin), rules)])
+    return not amounts.above(kept, total, freed)
 
 
 def _unmet(ledger: Ledger, end: int, beside: list[Object], kin: set[str], rules: Rules) -> Iterator[Amounts]:
-    """Yield what each other queue is guaranteed and does not hold."""
+    """Yield the part of the guarantee of each other queue that the queue does not hold."""
     for queue in ledger.all_at(end, Kind.QUEUE):
         name = str(queue["metadata"]["name"])
         if name not in kin:
             own = [pod for pod in beside if name in usage.lineage(ledger, end, ledger.queue_of(end, pod), rules)]
-            held = taken(own)
+            held = occupied(own)
             yield {
                 resource: max(amount - held.get(resource, NONE), NONE)
                 for resource, amount in usage.guarantee(queue).items()

@@ -1,10 +1,10 @@
 """Monitor: no pod is evicted twice for the same cause.
 
-A violation is a re-created pod that starts again and is evicted again for the same preemptor. The second eviction has
-a new cause if the preemptor lost the room to something other than the victim, or still has it and claims room for
-another of its pods, and if something changed from outside in between: a node, a queue, another job, or a pod that ended
-by itself. Instead of such a change, a third job may have taken the preemptor's room for the first time, if it keeps
-that room. Otherwise jobs that take the same room from each other in turn would excuse each other.
+A violation is a re-created pod that starts again and is evicted again for the same preemptor without a new cause. A
+new cause has two parts. First, the preemptor has lost the capacity, but not to the victim, or needs more for another of
+its pods. Second, something changed from outside in between (a node, a queue, another job, a pod that ended by itself),
+or a third job evicted the preemptor for the first time and kept the capacity. Only the first time counts, because jobs
+that evict each other in turn would otherwise excuse each other.
 """
 
 from __future__ import annotations
@@ -36,44 +36,44 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
-    """Whether the second eviction has a new cause. The evictions of its own decision may be written after it."""
+    """Whether the second eviction has a new cause. Evictions of its decision may be written after it."""
     acts = [act for act in ledger.acts if first.position < act.position < second.position]
     acts += [act for act in ledger.evictions_at(second.time) if act.position > second.position]
     victim, named = first.group, ledger.preemptors(first)
     served = [act for act in acts if act.kind == "bind" and act.group in named]
-    takers = [act for act in acts if act.kind == "evict" and act.group in named]
-    if not served or any(victim in taker.cause.split() for taker in takers):
+    losses = [act for act in acts if act.kind == "evict" and act.group in named]
+    if not served or any(victim in loss.cause.split() for loss in losses):
         return False
     still_there = (ledger.pod_of(second.position, bind) for bind in served)
-    has_lost = bool(takers) or not all(pod is not None and holds(pod) for pod in still_there)
+    has_lost = bool(losses) or not all(pod is not None and holds(pod) for pod in still_there)
     preemptors = {bind.group for bind in served}
     claims_more = any(waits(pod) for group in preemptors for pod in ledger.members(second.position, group))
     evicted = {act.group for act in (first, *acts) if act.kind == "evict"}
     own = {victim, *preemptors}
     between = range(first.position + 1, second.position)
     return (has_lost or claims_more) and (
-        any(_gave_way(ledger, taker, first, second) for taker in takers)
+        any(_is_for_third_job(ledger, loss, first, second) for loss in losses)
         or any(_is_from_outside(ledger, position, own, evicted) for position in between)
     )
 
 
-def _gave_way(ledger: Ledger, taker: Act, first: Act, second: Act) -> bool:
-    """Whether an eviction of the preemptor was the first one for a third job, which gets the room and keeps it.
+def _is_for_third_job(ledger: Ledger, loss: Act, first: Act, second: Act) -> bool:
+    """Whether an eviction of the preemptor was the first one for a third job, which is then bound and not evicted.
 
-    The second eviction may be of the same decision, before the third job is bound.
+    The second eviction may be part of the same decision; the third job is then bound later.
 
     Args:
         ledger: The history.
-        taker: The eviction of the preemptor.
+        loss: The eviction of the preemptor.
         first: The first eviction of the victim.
-        second: Its second eviction.
+        second: The second eviction of the victim.
     """
-    groups = ledger.preemptors(taker)
-    of_third = [act for group in groups for act in ledger.acts_on(group) if act.position > taker.position]
+    groups = ledger.preemptors(loss)
+    of_third = [act for group in groups for act in ledger.acts_on(group) if act.position > loss.position]
     is_served = any(act.kind == "bind" for act in of_third)
     is_evicted = any(act.kind == "evict" and act.position < second.position for act in of_third)
-    known = (act for act in ledger.evictions_of(taker.cause) if act.position < first.position)
-    return is_served and not is_evicted and all(act.group != taker.group for act in known)
+    known = (act for act in ledger.evictions_of(loss.cause) if act.position < first.position)
+    return is_served and not is_evicted and all(act.group != loss.group for act in known)
 
 
 def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[str]) -> bool:
@@ -83,7 +83,7 @@ def _is_from_outside(ledger: Ledger, position: int, own: set[str], evicted: set[
         ledger: The history.
         position: The position of the version.
         own: The groups of the preemptor and of the victim.
-        evicted: The groups that lost pods to evictions: their other pods may end for this.
+        evicted: The groups that lost pods to evictions; their other pods may end as a consequence.
     """
     seen = ledger.versions[position]
     name = key_of(seen.object)

@@ -19,23 +19,25 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """Yield violations. A limit counts if every version of the queue that was valid in the last second has it."""
     if not rules.queue_plugin:
         return
-    free = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
+    unlimited = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
 
-    def counts(pod: Object, gone: Collection[str] = ()) -> bool:
-        return not (free and _card(pod)) and pod["metadata"]["uid"] not in gone
+    def counts(pod: Object, evicted: Collection[str] = ()) -> bool:
+        return not (unlimited and _card(pod)) and pod["metadata"]["uid"] not in evicted
 
     for act in ledger.binds():
         queue = ledger.queue_of(act.position, act.pod)
         evictions = ledger.evictions_at(act.time)
-        gone = {eviction.uid for eviction in evictions}  # they have freed quota
+        evicted = {eviction.uid for eviction in evictions}  # these pods have freed their quota
         requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
         if rules.queue_plugin == "capacity-card":
             yield from _cards(ledger, act, queue)
             if not counts(act.pod):
                 continue
-            requested = {n: v for n, v in requested.items() if n in ("cpu", "memory")}  # cards have quotas
-        candidates = ledger.holding(act.position) if free else [ledger.pod_of(act.position, it) for it in evictions]
-        left_out = [pod for pod in candidates if pod is not None and not counts(pod, gone)]
+            requested = {n: v for n, v in requested.items() if n in ("cpu", "memory")}  # quotas limit cards
+        candidates = (
+            ledger.holding(act.position) if unlimited else [ledger.pod_of(act.position, it) for it in evictions]
+        )
+        left_out = [pod for pod in candidates if pod is not None and not counts(pod, evicted)]
         for name in usage.lineage(ledger, act.position, queue, rules):
             held = usage.held_below(ledger, act.position, name, rules, left_out)
             over = [
@@ -68,7 +70,7 @@ def _cards(ledger: Ledger, act: Act, queue: str) -> Iterator[Violation]:
 
 
 def _model(ledger: Ledger, position: int, pod: Object) -> str:
-    """Return the model of the cards that a pod got: the model of its node, whatever it asked for."""
+    """Return the model of the cards that a pod got: the model of the pod's node, whatever the pod requested."""
     wanted = _card(pod).split("|")
     node = ledger.at(position, Kind.NODE, str(pod["spec"]["nodeName"])) or {"metadata": {}}
     has = {v for k, v in (node["metadata"].get("labels") or {}).items() if k.endswith(".product")}

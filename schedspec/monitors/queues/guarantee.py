@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts
-from ..ledger import Act, Ledger, Violation, taken
+from ..ledger import Act, Ledger, Violation, occupied
 from ..object_state import waits
 from ..rules import Rules
 from . import usage
@@ -29,7 +29,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
-    """Check that after a bind beyond the own guarantee the free capacity covers the guarantees of the other queues."""
+    """Check a bind beyond its queue's guarantee: the free capacity must still cover the guarantees of other queues."""
     requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
     held, left = ledger.held(act.position), ledger.capacity(act.position)
     for part in held.values():
@@ -53,37 +53,37 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
 
 
 def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
-    """Check each queue above the victim. One that holds the preemptor as well gets the capacity back."""
+    """Check the victim's queue and its ancestors, except those of the preemptor: they get the capacity back."""
     receives = _receiving(ledger, act, rules)
     for name in usage.lineage(ledger, act.position, queue, rules):
         if name in receives:
             continue
-        held = amounts.total((usage.held_below(ledger, act.position, name, rules), _kept(ledger, act, name, rules)))
+        held = amounts.total((usage.held_below(ledger, act.position, name, rules), _reserved(ledger, act, name, rules)))
         cut = [_cut(usage.guarantee(v), held, act.amounts) for v in ledger.lately(act.position, Kind.QUEUE, name)]
         if cut and all(cut):
             yield act.violation(NAME, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}")
 
 
-def _kept(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Amounts:
-    """Return the room of pods evicted so far for jobs of a queue that still wait: the scheduler keeps it for them."""
-    kept: list[Amounts] = []
+def _reserved(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Amounts:
+    """Return the capacity that is reserved for waiting jobs of a queue, for which pods were evicted so far."""
+    reserved: list[Amounts] = []
     for group, evictions in ledger.evictions_for.items():
         freed = [other.amounts for other in evictions if other.position <= act.position or other.time == act.time]
         waiting = [pod for pod in ledger.members(act.position, group) if waits(pod)] if freed else []
         if waiting and queue in usage.lineage(ledger, act.position, ledger.queue_of_group(act.position, group), rules):
-            kept.append(amounts.at_most(amounts.total(freed), taken(waiting)))
-    return amounts.total(kept)
+            reserved.append(amounts.at_most(amounts.total(freed), occupied(waiting)))
+    return amounts.total(reserved)
 
 
 def _receiving(ledger: Ledger, act: Act, rules: Rules) -> set[str]:
-    """Return the queue of the preemptor and all queues above it; nothing if the scheduler does not name it."""
+    """Return the queue of the preemptor and its ancestors; empty if the scheduler names no preemptor."""
     groups = (group for group in ledger.preemptors(act) if ledger.members(act.position, group))
     queues = {ledger.queue_of_group(act.position, group) for group in groups} - {""}
     return {name for queue in queues for name in usage.lineage(ledger, act.position, queue, rules)}
 
 
-def _cut(guaranteed: Amounts, held: Amounts, gave: Amounts) -> list[str]:
-    return [n for n, v in guaranteed.items() if gave.get(n, NONE) > 0 and held.get(n, NONE) < v]
+def _cut(guaranteed: Amounts, held: Amounts, evicted: Amounts) -> list[str]:
+    return [n for n, v in guaranteed.items() if evicted.get(n, NONE) > 0 and held.get(n, NONE) < v]
 
 
 def _missing(guaranteed: Amounts, held: Amounts) -> Amounts:

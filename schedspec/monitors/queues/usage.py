@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
-from ..ledger import Ledger, taken
+from ..ledger import Ledger, occupied
 from ..object_state import keeps
 from ..rules import Rules
 
@@ -38,15 +38,15 @@ def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without:
 
     Args:
         ledger: The history.
-        position: The position in it.
+        position: The position in the ledger.
         queue: The queue.
         rules: The switches of the policy.
-        without: Pods at this position that do not count.
+        without: Pods, as they are at this position, that do not count.
     """
     held = amounts.total(
         part for name, part in ledger.held(position).items() if queue in lineage(ledger, position, name, rules)
     )
-    left_out = taken(
+    left_out = occupied(
         pod
         for pod in without
         if keeps(pod) and queue in lineage(ledger, position, ledger.queue_of(position, pod), rules)
@@ -72,7 +72,7 @@ def guarantee(queue: Object) -> Amounts:
 
 
 class Guaranteed(NamedTuple):
-    """A queue with its parent and what it is guaranteed."""
+    """A queue with its parent and its guarantee."""
 
     name: str
     parent: str
@@ -80,7 +80,7 @@ class Guaranteed(NamedTuple):
 
 
 def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amounts:
-    """Return what the cluster has, less what is guaranteed to queues that are neither kin nor below other queues."""
+    """Return the capacity of the cluster without the guarantees that are kept for other queues."""
     if rules.queue_plugin not in GUARANTEED:
         return {}
     total = ledger.capacity(position)
@@ -92,13 +92,13 @@ def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amo
 
 
 def left_by_guarantees(total: Amounts, queues: Iterable[Guaranteed], kin: Sequence[str], *, is_tree: bool) -> Amounts:
-    """Return what the cluster has, less what is guaranteed to queues that are neither kin nor below other queues.
+    """Return the capacity of the cluster without the guarantees of the siblings of the queue and of its ancestors.
 
     Args:
-        total: What the cluster has.
+        total: The capacity of the cluster.
         queues: All queues.
         kin: The queue and its ancestors, the queue first.
-        is_tree: Whether queues form a tree.
+        is_tree: Whether queues form a tree; otherwise all other queues are siblings.
     """
     above = {"", ROOT, *kin[1:]}
     kept = amounts.total(

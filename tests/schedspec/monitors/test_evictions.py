@@ -8,7 +8,7 @@ from schedspec.api.kinds import Kind
 from tests.schedspec.monitors.written_history import POLICY, WrittenHistory, a_cluster, findings
 
 
-def test_a_victim_too_many_is_found() -> None:
+def test_an_unneeded_victim_is_found() -> None:
     history = a_cluster()
     for index in range(4):
         history.bind(f"batch-{index}", "batch", "n1", "1")
@@ -18,7 +18,7 @@ def test_a_victim_too_many_is_found() -> None:
     assert set(findings(history)) == {"needless-eviction"}
 
 
-def test_a_victim_too_many_is_found_whatever_else_its_reason_says() -> None:
+def test_an_unneeded_victim_is_found_whatever_details_its_message_has() -> None:
     history = a_cluster()
     for index in range(4):
         history.bind(f"batch-{index}", "batch", "n1", "1")
@@ -30,7 +30,7 @@ def test_a_victim_too_many_is_found_whatever_else_its_reason_says() -> None:
 
 @pytest.mark.parametrize("why", ["reclaimed for ns/mine of queue owner (victim's queue: guest)", "reclaimed"])
 @pytest.mark.parametrize(("members", "found"), [(2, []), (1, ["needless-eviction", "needless-eviction"])])
-def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room(
+def test_victims_were_needed_if_the_last_pod_is_bound_after_other_pods_ended(
     members: int, found: list[str], why: str
 ) -> None:
     history = a_cluster()
@@ -41,7 +41,7 @@ def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room
     for index in (2, 3):
         history.evict(f"batch-{index}", why)
     history.bind("mine-0", "mine", "n1", "1")
-    for index in (0, 1):  # the job starts anew, all of it
+    for index in (0, 1):  # the whole job starts anew
         history.show(Kind.POD, f"batch-{index}", "gone", **history.pods[f"batch-{index}"])
     for index in range(1, members):
         history.bind(f"mine-{index}", "mine", "n1", "1")
@@ -49,7 +49,7 @@ def test_a_preemptor_whose_last_pod_comes_after_others_have_left_needed_its_room
 
 
 @pytest.mark.parametrize(("most", "found"), [("4", set()), ("5", {"needless-eviction"})])
-def test_a_victim_at_its_queues_capability_was_needed_whatever_is_free_later(most: str, found: set[str]) -> None:
+def test_a_victim_was_needed_if_its_queue_was_at_its_capability_at_the_time(most: str, found: set[str]) -> None:
     """Found by exploration (seed 704876): the victim returns once another pod of its queue is evicted."""
     history = WrittenHistory()
     history.node("n1", cpu="6")
@@ -67,7 +67,7 @@ def test_a_victim_at_its_queues_capability_was_needed_whatever_is_free_later(mos
 
 
 @pytest.mark.parametrize(("kept", "found"), [("1", set()), ("0", {"needless-eviction"})])
-def test_a_victim_was_needed_where_the_idle_room_is_guaranteed_to_another_queue(kept: str, found: set[str]) -> None:
+def test_a_victim_was_needed_if_the_idle_capacity_is_guaranteed_to_another_queue(kept: str, found: set[str]) -> None:
     """Found by exploration (seed 2000417)."""
     history = WrittenHistory()
     history.node("n1", cpu="2")
@@ -83,7 +83,7 @@ def test_a_victim_was_needed_where_the_idle_room_is_guaranteed_to_another_queue(
 
 
 @pytest.mark.parametrize(("most", "found"), [("2", set()), ("3", {"needless-eviction"})])
-def test_a_victim_at_a_capability_was_needed_for_a_pod_that_came_to_another_node(most: str, found: set[str]) -> None:
+def test_a_victim_at_a_capability_was_needed_for_a_pod_bound_to_another_node(most: str, found: set[str]) -> None:
     """Found by exploration (seed 3002972)."""
     history = WrittenHistory()
     history.node("n1", cpu="1")
@@ -101,7 +101,7 @@ def test_a_victim_at_a_capability_was_needed_for_a_pod_that_came_to_another_node
     assert set(findings(history, PREEMPT)) == found
 
 
-def test_a_gang_that_must_go_whole_is_one_victim() -> None:
+def test_a_gang_that_must_be_evicted_as_a_whole_is_one_victim() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="2")
     history.node("n2", cpu="4")
@@ -118,7 +118,7 @@ def test_a_gang_that_must_go_whole_is_one_victim() -> None:
 
 
 @pytest.mark.parametrize(("cpu", "found"), [("4", set()), ("6", {"needless-eviction"})])
-def test_a_gang_that_must_go_whole_was_needed_if_not_all_of_it_could_have_stayed(cpu: str, found: set[str]) -> None:
+def test_a_whole_gang_was_needed_unless_all_its_members_could_have_stayed(cpu: str, found: set[str]) -> None:
     history = WrittenHistory()
     history.node("n1", cpu=cpu)
     history.queue("guest")
@@ -133,8 +133,8 @@ def test_a_gang_that_must_go_whole_was_needed_if_not_all_of_it_could_have_stayed
     assert set(findings(history)) == found
 
 
-def test_a_victim_was_needed_if_another_job_of_the_decision_gets_its_room() -> None:
-    """Found by exploration (seed 78954): the preemptor started on idle room."""
+def test_a_victim_was_needed_if_another_job_of_the_decision_gets_its_capacity() -> None:
+    """Found by exploration (seed 78954): the preemptor started on idle capacity."""
     history = WrittenHistory()
     history.node("n1", cpu="3")
     history.queue("guest")
@@ -169,8 +169,8 @@ def test_a_successor_evicted_for_the_same_preemptor_is_found() -> None:
     assert "repeated-eviction" in findings(history)
 
 
-class _RoomInTurn(WrittenHistory):
-    """`batch-0` is evicted for `urgent`, returns after what a test adds, and is evicted for it again."""
+class _TwoEvictions(WrittenHistory):
+    """`batch-0` is evicted for `urgent`; `finish` lets it run and be evicted for `urgent` again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -191,38 +191,38 @@ class _RoomInTurn(WrittenHistory):
 
 
 class TestSecondEviction:
-    def test_has_no_new_cause_where_the_freed_room_never_came_to_the_preemptor(self) -> None:
-        history = _RoomInTurn()
+    def test_has_no_new_cause_if_the_preemptor_was_never_bound(self) -> None:
+        history = _TwoEvictions()
         history.node("n2", cpu="1")
         assert history.finish()
 
-    def test_has_no_new_cause_where_the_preemptor_keeps_its_room(self) -> None:
-        history = _RoomInTurn()
+    def test_has_no_new_cause_if_the_preemptor_still_runs(self) -> None:
+        history = _TwoEvictions()
         history.serve()
         history.node("n2", cpu="1")
         assert history.finish()
 
     @pytest.mark.parametrize("changes", [True, False])
-    def test_has_a_new_cause_where_a_change_lets_the_preemptor_claim_more(self, *, changes: bool) -> None:
+    def test_has_a_new_cause_if_a_change_lets_the_preemptor_claim_more(self, *, changes: bool) -> None:
         """Found by exploration (seed 2004050)."""
-        history = _RoomInTurn()
+        history = _TwoEvictions()
         history.wait("urgent-1", "urgent", "2")
         history.serve()
         if changes:
             history.node("n2", cpu="1")
         assert bool(history.finish()) != changes
 
-    @pytest.mark.parametrize("taker", ["batch", "late"])
-    def test_has_a_new_cause_where_a_new_job_took_the_room_of_the_preemptor(self, taker: str) -> None:
+    @pytest.mark.parametrize("evictor", ["batch", "late"])
+    def test_has_a_new_cause_if_a_new_job_evicted_the_preemptor(self, evictor: str) -> None:
         """Found by exploration (seed 1003711)."""
-        history = _RoomInTurn()
+        history = _TwoEvictions()
         history.serve()
         history.group("late", "guest")
-        history.evict("urgent-0", f"reclaimed for ns/{taker} of queue guest")
-        assert bool(history.finish()) == (taker == "batch")
+        history.evict("urgent-0", f"reclaimed for ns/{evictor} of queue guest")
+        assert bool(history.finish()) == (evictor == "batch")
 
-    def test_has_no_new_cause_where_jobs_take_the_room_in_turn(self) -> None:
-        history = _RoomInTurn()
+    def test_has_no_new_cause_if_jobs_evict_each_other_in_turn(self) -> None:
+        history = _TwoEvictions()
         history.serve()
         history.evict("urgent-0", "preempted for ns/third of queue guest")
         history.bind("third-0", "third", "n1", "2")
@@ -230,9 +230,9 @@ class TestSecondEviction:
         assert history.finish()
 
     @pytest.mark.parametrize("rounds", [1, 2])
-    def test_has_a_new_cause_where_a_third_job_has_the_room_of_the_preemptor(self, rounds: int) -> None:
-        """Found by exploration (seed 10077): the third job holds what it took."""
-        history = _RoomInTurn()
+    def test_has_a_new_cause_if_a_third_job_keeps_the_capacity_of_the_preemptor(self, rounds: int) -> None:
+        """Found by exploration (seed 10077): the third job keeps the capacity."""
+        history = _TwoEvictions()
         for index in range(rounds):
             history.bind(f"urgent-{index}", "urgent", "n1", "2")
             history.evict(f"urgent-{index}", "reclaimed for ns/third of queue guest")
@@ -241,9 +241,9 @@ class TestSecondEviction:
         assert bool(found) == (rounds > 1)
 
     @pytest.mark.parametrize("change", ["node", "pod", "queue", "job"])
-    def test_a_preemptor_that_lost_its_room_to_a_change_from_outside_is_a_new_cause(self, change: str) -> None:
-        """Found by exploration (seed 1000393): the preemptor's node left."""
-        history = _RoomInTurn()
+    def test_has_a_new_cause_if_the_preemptor_lost_capacity_and_something_changed(self, change: str) -> None:
+        """Found by exploration (seed 1000393): the preemptor's node was deleted."""
+        history = _TwoEvictions()
         history.serve()
         pod = history.pods["urgent-0"]
         if change == "pod":
@@ -264,7 +264,7 @@ FOR_URGENT = "preempted for ns/urgent of queue guest; tier 1 decided (priority p
 
 
 @pytest.mark.parametrize(("evicted", "found"), [(2, []), (3, ["disproportionate-eviction"])])
-def test_more_evictions_than_a_pod_and_the_largest_victim_are_found(evicted: int, found: list[str]) -> None:
+def test_evictions_beyond_a_pods_request_and_the_largest_victim_are_found(evicted: int, found: list[str]) -> None:
     history = a_cluster()
     history.queue("guest", capability={"cpu": "1"})
     history.group("urgent", "guest")
@@ -277,7 +277,7 @@ def test_more_evictions_than_a_pod_and_the_largest_victim_are_found(evicted: int
     assert [name for name in findings(history, PREEMPT) if name.startswith("dis")] == found
 
 
-def test_a_gang_that_goes_whole_is_in_proportion_to_one_pod() -> None:
+def test_the_eviction_of_a_whole_gang_is_in_proportion_to_one_pod() -> None:
     history = a_cluster()
     history.group("gang", "guest", 4)
     history.group("urgent", "guest")
@@ -290,7 +290,7 @@ def test_a_gang_that_goes_whole_is_in_proportion_to_one_pod() -> None:
     assert findings(history, PREEMPT) == []
 
 
-def test_evictions_after_a_queue_has_changed_are_judged_on_their_own() -> None:
+def test_evictions_after_a_change_of_a_queue_are_judged_separately() -> None:
     history = a_cluster()
     history.group("urgent", "guest")
     for index in range(4):
@@ -350,27 +350,27 @@ class TestNeedlessWorkload:
     def test_both_were_needed(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("8"))
 
-    def test_nodes_do_not_count_but_the_quota_does(self) -> None:
+    def test_the_quota_counts_and_the_nodes_do_not(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("5"))
 
-    def test_nodes_of_the_cluster_itself_are_no_room(self) -> None:
+    def test_the_nodes_of_the_cluster_itself_are_no_capacity(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("8", other_nodes=1))
 
-    def test_a_preemptor_of_which_a_pod_is_not_bound_is_not_served_yet(self) -> None:
+    def test_nothing_is_judged_while_a_pod_of_the_preemptor_is_not_bound(self) -> None:
         assert findings(WorkloadHistory("4", pods=1)).count(self.NAME) == 2
         assert self.NAME not in findings(WorkloadHistory("4", pods=2))
 
-    def test_the_capability_of_its_queue_is_a_reason(self) -> None:
+    def test_an_eviction_was_needed_if_its_queue_would_exceed_its_capability(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("4", capability="3"))
 
-    def test_the_guarantee_of_another_queue_is_a_reason(self) -> None:
+    def test_an_eviction_was_needed_if_it_freed_the_guarantee_of_another_queue(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("4", reserved="1"))
 
-    def test_what_ended_meanwhile_is_not_held_against_kueue(self) -> None:
+    def test_nothing_is_judged_if_another_pod_ended_meanwhile(self) -> None:
         assert self.NAME not in findings(WorkloadHistory("4", ends=True))
 
     @pytest.mark.parametrize("second_runs", [True, False], ids=["both run", "one runs"])
-    def test_room_for_a_second_preemptor_is_not_free_while_the_first_one_runs(self, second_runs: bool) -> None:
+    def test_capacity_for_a_second_preemptor_is_not_free_while_the_first_one_runs(self, second_runs: bool) -> None:
         history = WrittenHistory()
         for name in ("n1", "n2"):
             history.node(name, cpu="4")

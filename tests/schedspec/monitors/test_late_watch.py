@@ -1,4 +1,4 @@
-"""A fault test is judged only when the monitors' watch shows all that the test's watch has shown."""
+"""A fault test is judged only after the monitors' watch has shown every version that the test's watch has shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def a_job_that_reclaims_a_node(binds: int) -> WrittenHistory:
     return history
 
 
-def test_victims_look_needless_until_all_binds_after_them_are_seen() -> None:
+def test_victims_look_needless_until_all_later_binds_are_observed() -> None:
     seen = {binds: set(findings(a_job_that_reclaims_a_node(binds))) for binds in (1, 3)}
     assert seen == {1: {"needless-eviction", "disproportionate-eviction"}, 3: set()}
 

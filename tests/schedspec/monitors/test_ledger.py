@@ -1,4 +1,4 @@
-"""The ledger's indexes answer as the objects themselves would, and their use grows with the length of a history."""
+"""The ledger's indexes agree with the objects, and the number of queries grows linearly with a history's length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schedspec.api.kinds import Kind
 from schedspec.monitors import Ledger, Rules, amounts, judge
 from schedspec.monitors.amounts import Amounts
-from schedspec.monitors.ledger import taken
+from schedspec.monitors.ledger import occupied
 from schedspec.monitors.object_state import group_of, is_leaving
 from tests.schedspec.monitors.written_history import POLICY, WrittenHistory
 
@@ -58,11 +58,11 @@ def held_by_queue(ledger: Ledger, position: int) -> dict[str, Amounts]:
     for pod in ledger.holding(position):
         if not is_leaving(pod) and (queue := ledger.queue_of(position, pod)):
             found.setdefault(queue, []).append(pod)
-    return {queue: {name: v for name, v in taken(its).items() if v} for queue, its in found.items()}
+    return {queue: {name: v for name, v in occupied(its).items() if v} for queue, its in found.items()}
 
 
 @given(st.lists(changes, min_size=1, max_size=25))
-def test_the_indexes_of_a_ledger_answer_as_its_objects_would(given_changes: list[Change]) -> None:
+def test_the_indexes_of_a_ledger_agree_with_its_objects(given_changes: list[Change]) -> None:
     history = WrittenHistory()
     for change in given_changes:
         change(history)
@@ -104,8 +104,8 @@ def full_of_evictions(gangs: int, size: int = 4) -> WrittenHistory:
     return history
 
 
-def test_a_history_of_double_length_takes_about_double_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query of all pods at each act made the judgement of 640 pods take a minute."""
+def test_a_history_of_double_length_needs_about_double_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a query of all pods at each act, the monitors took a minute for 640 pods."""
     count, at = 0, Ledger.at
 
     def counted(*arguments: Any) -> Any:

@@ -11,7 +11,7 @@ from schedspec.monitors import Rules, judge
 from tests.schedspec.monitors.written_history import POLICY, WrittenHistory, a_cluster, findings
 
 
-def test_a_reclaim_as_it_should_be_is_not_found_fault_with() -> None:
+def test_a_correct_reclaim_has_no_finding() -> None:
     history = a_cluster()
     for index in range(4):
         history.bind(f"batch-{index}", "batch", "n1", "1")
@@ -38,14 +38,14 @@ def test_a_bind_above_capability_is_found_and_zero_cpu_is_no_limit(most: str, fo
     assert findings(history) == found
 
 
-def test_a_capability_that_was_lowered_just_now_is_no_fault_of_the_scheduler() -> None:
+def test_a_bind_just_after_a_capability_was_lowered_is_no_violation() -> None:
     history = a_cluster()
     history.queue("guest", capability={"cpu": "1"})
     history.bind("batch-0", "batch", "n1", "2")
     assert findings(history) == []
 
 
-def test_what_is_guaranteed_to_another_queue_is_not_taken() -> None:
+def test_a_bind_into_the_guarantee_of_another_queue_is_found() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="4")
     history.queue("owner", guarantee={"resource": {"cpu": "2"}})
@@ -58,7 +58,7 @@ def test_what_is_guaranteed_to_another_queue_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "found"), [("2", []), ("1", ["guarantee"])])
-def test_room_that_is_kept_for_a_waiting_job_counts_as_held_by_its_queue(wanted: str, found: list[str]) -> None:
+def test_capacity_reserved_for_a_waiting_job_counts_as_held_by_its_queue(wanted: str, found: list[str]) -> None:
     history = a_cluster()
     history.queue("guest", guarantee={"resource": {"cpu": "2"}})
     for index in range(3):
@@ -71,7 +71,7 @@ def test_room_that_is_kept_for_a_waiting_job_counts_as_held_by_its_queue(wanted:
     assert findings(history) == found
 
 
-def test_a_gang_left_in_part_is_found_unless_gang_has_no_say() -> None:
+def test_a_partly_evicted_gang_is_found_unless_the_gang_plugin_is_off() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="4")
     history.queue("guest")
@@ -89,7 +89,7 @@ def test_a_gang_left_in_part_is_found_unless_gang_has_no_say() -> None:
 
 
 @pytest.mark.parametrize(("tenths", "found"), [(1, []), (25, ["gang"])])
-def test_a_gang_bound_in_part_is_found_unless_the_scenario_ended_right_then(tenths: int, found: list[str]) -> None:
+def test_a_partly_bound_gang_is_found_unless_the_scenario_ended_just_then(tenths: int, found: list[str]) -> None:
     history = WrittenHistory()
     history.node("n1", cpu="4")
     history.group("batch", "guest", 2)
@@ -134,12 +134,12 @@ SHARING = Rules("tiers: [{plugins: [{name: deviceshare}]}]")
     [
         (["0", "1"], []),
         (["0", "0"], ["card 0 of n1 then has 10000 of 8000 MiB in use"]),
-        (["0", ""], ["asks for 1 of the cards of n1, and has none"]),
+        (["0", ""], ["requests 1 of the cards of n1, but has none"]),
         (
             ["0", "0,1"],
-            ["asks for 1 of the cards of n1, and has 0, 1", "card 0 of n1 then has 10000 of 8000 MiB in use"],
+            ["requests 1 of the cards of n1, but has 0, 1", "card 0 of n1 then has 10000 of 8000 MiB in use"],
         ),
-        (["0", "2"], ["asks for 1 of the cards of n1, and has 2"]),
+        (["0", "2"], ["requests 1 of the cards of n1, but has 2"]),
     ],
     ids=["a card each", "one card", "no card", "halves of two cards", "a card that the node lacks"],
 )
@@ -148,23 +148,23 @@ def test_a_card_that_is_shared_beyond_its_memory_is_found(indexes: list[str], fo
     history.node("n1", cpu="8", **CARDS)
     for number, index in enumerate(indexes):
         cards = {"volcano.sh/gpu-index": index} if index else {}
-        history.bind(f"p{number}", "g", "n1", "1", asks={"volcano.sh/gpu-memory": "5000"}, **cards)
+        history.bind(f"p{number}", "g", "n1", "1", requests={"volcano.sh/gpu-memory": "5000"}, **cards)
 
     seen = [it.text for it in judge(history.versions, SHARING) if it.monitor == "shared-cards"]
     assert seen == found
     assert not [it for it in judge(history.versions, Rules("tiers: []")) if it.monitor == "shared-cards"]
 
 
-def test_what_others_wrote_in_annotations_and_amounts_is_read_or_does_not_count() -> None:
+def test_amounts_with_suffixes_are_read_and_invalid_annotations_are_ignored() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="8", **{"volcano.sh/gpu-memory": "16k", "volcano.sh/gpu-number": "2"})
-    history.bind("p0", "g", "n1", "1", asks={"volcano.sh/gpu-memory": "9k"}, **{"volcano.sh/gpu-index": "0"})
+    history.bind("p0", "g", "n1", "1", requests={"volcano.sh/gpu-memory": "9k"}, **{"volcano.sh/gpu-index": "0"})
     ids = f"GPU-a,NVIDIA,{'9' * 5000},40:GPU-b,NVIDIA,much,40:"
-    history.bind("p1", "g", "n1", "1", asks={"volcano.sh/vgpu-number": "1"}, **{"volcano.sh/vgpu-ids-new": ids})
+    history.bind("p1", "g", "n1", "1", requests={"volcano.sh/vgpu-number": "1"}, **{"volcano.sh/vgpu-ids-new": ids})
 
     assert [it.text for it in judge(history.versions, SHARING) if it.monitor == "shared-cards"] == [
         "card 0 of n1 then has 9000 of 8000 MiB in use",
-        "asks for 1 of the cards of n1, and has none",
+        "requests 1 of the cards of n1, but has none",
     ]
 
 
@@ -175,7 +175,7 @@ def test_parts_and_cores_of_a_virtual_gpu_are_counted() -> None:
     history.show(Kind.NODE, "n1", metadata={"annotations": {"volcano.sh/node-vgpu-register": register}}, status=has)
     for number in range(3):
         card = {"volcano.sh/vgpu-ids-new": "GPU-a,NVIDIA,100,40:"}
-        history.bind(f"p{number}", "g", "n1", "1", asks={"volcano.sh/vgpu-number": "1"}, **card)
+        history.bind(f"p{number}", "g", "n1", "1", requests={"volcano.sh/vgpu-number": "1"}, **card)
 
     seen = [it.text for it in judge(history.versions, SHARING) if it.monitor == "shared-cards"]
     assert seen == [
@@ -199,7 +199,7 @@ REQUIRED = {"networkTopology": {"mode": "hard", "highestTierName": "rack"}}
     ],
     ids=["hard, two racks", "hard, one rack", "soft", "no topology", "of Kubernetes", "hard, a node in no rack"],
 )
-def test_a_gang_that_requires_a_rack_is_found_in_two(
+def test_a_gang_that_requires_one_rack_but_is_in_two_is_found(
     kind: Kind, spec: dict[str, Any], second: str, found: list[str]
 ) -> None:
     history = WrittenHistory()

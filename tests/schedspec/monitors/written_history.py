@@ -23,7 +23,7 @@ class WrittenHistory:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Let all that is shown have one time, as the evictions of one decision have."""
+        """Give all versions one time, like the evictions of one decision."""
         self._time = (len(self.versions) + 1) / 10
         yield
         self._time = 0.0
@@ -54,12 +54,12 @@ class WrittenHistory:
         cpu: str,
         *,
         uid: str = "",
-        asks: dict[str, str] | None = None,
+        requests: dict[str, str] | None = None,
         **annotations: str,
     ) -> None:
         self.pods[name] = {
             "metadata": {"namespace": "ns", "uid": uid or f"{name}-uid", "annotations": {GANG: group, **annotations}},
-            "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu, **(asks or {})}}}]},
+            "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu, **(requests or {})}}}]},
             "status": {"phase": "Running"},
         }
         self.show(Kind.POD, name, **self.pods[name])
