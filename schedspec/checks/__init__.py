@@ -1,4 +1,5 @@
 """Checks for `Then` sentences: pure functions of a view, for the expectations of `schedspec.observe.expect`.
 
-An outcome's `expected` and `seen` are never empty. A check never waits.
+The docstring of a check is the condition that it checks. An outcome's `expected` and `seen` are never empty. A check
+never waits.
 """

@@ -1,7 +1,7 @@
 """Check what a queue holds, in every state that the cluster showed.
 
-A queue holds what its pods on nodes request, until they are over or marked as victims: the numbers of the monitors and
-of the report. With a policy whose queues form a tree, a queue holds what its descendants hold, too.
+A queue holds what its pods on nodes request, until the pods end or are marked as victims, as in monitors and reports.
+With a policy whose queues form a tree, a queue also holds what its descendants hold.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check
 
 
 _Broken = tuple[Version, str]
-"""The version of a pod that made a state wrong, and the observation of that state."""
+"""The version of a pod that broke the condition, and a description of the state then."""
 
 
 def _at(version: Version, resource: str, held: Decimal) -> _Broken:
@@ -65,7 +65,7 @@ def _outcome(view: View, queue: str, expected: str, broken: _Broken | None, seen
 
 
 def _holdings(view: View, queue: str, resource: str, rules: Rules) -> Iterator[tuple[Version, Decimal]]:
-    """Return what the queue held after each version of a pod that changed it, oldest first."""
+    """Yield the versions of pods that changed what the queue held, oldest first, with the amount held after each."""
     groups, parents = _queues_of_groups(view.history), _parents(view.history) if rules.is_tree else {}
     holding: dict[str, Decimal] = {}
     held = NONE
@@ -85,18 +85,18 @@ def _counts(version: Version, queue: str, resource: str, groups: dict[str, str],
         return NONE
     return (
         amounts.of_pod(pod).get(resource, NONE)
-        if queue in _line(groups.get(views.group_of(pod), ""), parents)
+        if queue in _lineage(groups.get(views.group_of(pod), ""), parents)
         else NONE
     )
 
 
-def _line(queue: str, parents: dict[str, str]) -> list[str]:
+def _lineage(queue: str, parents: dict[str, str]) -> list[str]:
     """Return the queue and its ancestors."""
-    line: list[str] = []
-    while queue and queue not in line:
-        line.append(queue)
+    lineage: list[str] = []
+    while queue and queue not in lineage:
+        lineage.append(queue)
         queue = parents.get(queue, "")
-    return line
+    return lineage
 
 
 def _queues_of_groups(history: History) -> dict[str, str]:

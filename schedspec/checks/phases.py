@@ -35,7 +35,7 @@ def group_went_through(name: str, phases: Sequence[str]) -> Check:
         group = views.podgroup_of(view, name)
         own = {str(group["metadata"]["name"])} if group is not None else set()
         versions = [v.object for v in view.versions(Kind.PODGROUP) if v.ref.name in own or _owned_by(v.object, name)]
-        seen = _runs_of(_phase(version) for version in versions)
+        seen = _without_repetitions(_phase(version) for version in versions)
         expected = f"the PodGroup of {name} goes through {', '.join(phases)}"
         return Outcome(_in_order(phases, seen), expected, ", ".join(seen) or "no PodGroup", about(view, name))
 
@@ -44,7 +44,7 @@ def group_went_through(name: str, phases: Sequence[str]) -> Check:
 
 @of_known
 def job_is(name: str, phase: str) -> Check:
-    """The Job is in that phase."""
+    """The job is in that phase."""
 
     def check(view: View) -> Outcome:
         kind, obj = _job(view, name)
@@ -56,11 +56,11 @@ def job_is(name: str, phase: str) -> Check:
 
 @of_known
 def job_went_through(name: str, phases: Sequence[str]) -> Check:
-    """The Job was in these phases, in this order, possibly with others between."""
+    """The job was in these phases, in this order, possibly with others between."""
 
     def check(view: View) -> Outcome:
         kind, _ = _job(view, name)
-        seen = _runs_of(_job_phase(kind, version.object) for version in view.versions(kind, name))
+        seen = _without_repetitions(_job_phase(kind, version.object) for version in view.versions(kind, name))
         expected = f"{name} goes through {', '.join(phases)}"
         return Outcome(_in_order(phases, seen), expected, ", ".join(seen) or "no phase yet", about(view, name))
 
@@ -140,7 +140,7 @@ def _job_phase(kind: Kind, obj: Object) -> str:
     return str(max(true, key=lambda c: str(c.get("lastTransitionTime", "")))["type"]) if true else ""
 
 
-def _runs_of(phases: Iterable[str]) -> list[str]:
+def _without_repetitions(phases: Iterable[str]) -> list[str]:
     seen: list[str] = []
     for phase in phases:
         if phase and (not seen or seen[-1] != phase):

@@ -55,10 +55,10 @@ def waits(workload: str) -> Check:
 
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
-        there = wanted_pods(view, workload) is not None
+        exists = wanted_pods(view, workload) is not None
         bound = [pod for pod in pods if pod["spec"].get("nodeName") and not views.is_leaving(pod)]
-        seen = (since(view, bound) if bound else tally(pods)) if there else "it is gone"
-        return Outcome(there and not bound, f"no pod of {workload} has a node", seen, about(view, workload))
+        seen = (since(view, bound) if bound else tally(pods)) if exists else "it is gone"
+        return Outcome(exists and not bound, f"no pod of {workload} has a node", seen, about(view, workload))
 
     return check
 
@@ -73,7 +73,7 @@ def count_waits(workload: str, number: int) -> Check:
 def are_made(workload: str) -> Check:
     """The workload has as many pods as it wants, unless none of them has a node.
 
-    A `batch/v1` Job makes a pod that was lost anew after ten seconds.
+    A `batch/v1` Job re-creates a lost pod after ten seconds.
     """
 
     def check(view: View) -> Outcome:
@@ -82,7 +82,7 @@ def are_made(workload: str) -> Check:
             wanted_pods(view, workload),
         )
         ok = not held(pods) or len(pods) >= (wanted or 0)
-        return Outcome(ok, f"the lost pods of {workload} are made anew", tally(pods, wanted), about(view, workload))
+        return Outcome(ok, f"the lost pods of {workload} are re-created", tally(pods, wanted), about(view, workload))
 
     return check
 
@@ -151,9 +151,9 @@ def has_no_pods(workload: str) -> Check:
 
     def check(view: View) -> Outcome:
         pods = views.pods_of(view, workload)
-        there = wanted_pods(view, workload) is not None
-        seen = tally(pods) if there else "it is gone"
-        return Outcome(there and not pods, f"{workload} has no pods", seen, about(view, workload))
+        exists = wanted_pods(view, workload) is not None
+        seen = tally(pods) if exists else "it is gone"
+        return Outcome(exists and not pods, f"{workload} has no pods", seen, about(view, workload))
 
     return check
 

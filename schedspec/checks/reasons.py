@@ -20,7 +20,7 @@ def has_reason(workload: str) -> Check:
         pods = views.pods_of(view, workload)
         waiting = [pod for pod in pods if views.waits(pod)]
         group = views.podgroup_of(view, workload)
-        waiting_objects: list[Object] = [_explains(view, pod) for pod in waiting] or (
+        waiting_objects: list[Object] = [_explained_on(view, pod) for pod in waiting] or (
             [group] if group is not None else []
         )
         silent = views.names(obj for obj in waiting_objects if not views.reason(obj))
@@ -32,8 +32,8 @@ def has_reason(workload: str) -> Check:
     return check
 
 
-def _explains(view: View, pod: Object) -> Object:
-    """Return the object on which the scheduler publishes why a pod waits."""
+def _explained_on(view: View, pod: Object) -> Object:
+    """Return the object on which the scheduler publishes why the pod waits."""
     return (views.group_of_gated(view, pod) if views.is_gated(pod) else None) or pod
 
 
@@ -58,7 +58,7 @@ def pod_has_reason(name: str) -> Check:
 
     def check(view: View) -> Outcome:
         pod = view.get(Kind.POD, name)
-        reasons = "" if pod is None or not views.waits(pod) else views.reason(_explains(view, pod))
+        reasons = "" if pod is None or not views.waits(pod) else views.reason(_explained_on(view, pod))
         seen = f"there is no pod {name}" if pod is None else views.summary(Kind.POD, pod)
         refs = (view.history.ref(Kind.POD, name),)
         outcome = Outcome(bool(reasons), f"the scheduler says why pod {name} waits", seen, refs)
@@ -73,7 +73,7 @@ def waits_because(workload: str, text: str) -> Check:
 
     def check(view: View) -> Outcome:
         pods, group = views.pods_of(view, workload), views.podgroup_of(view, workload)
-        objects = [*(_explains(view, pod) for pod in pods), *([group] if group is not None else [])]
+        objects = [*(_explained_on(view, pod) for pod in pods), *([group] if group is not None else [])]
         reasons = sorted({views.reason(obj) for obj in objects} - {""})
         ok = any(text.lower() in reason.lower() for reason in reasons)
         seen = "; ".join(reasons) or "the scheduler has published no reason"

@@ -1,4 +1,4 @@
-"""Checks of which shared cards the pods of workloads have."""
+"""Checks of the shared cards that the pods of workloads have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Cards = set[tuple[str, str]]
 
 @of_known
 def are_on(workload: str, number: int) -> Check:
-    """The pods of the workload that have a node have parts of exactly `number` cards together."""
+    """The pods of the workload that have a node have parts of exactly `number` cards in total."""
 
     def check(view: View) -> Outcome:
         found = cards(view, workload)

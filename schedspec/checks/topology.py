@@ -1,4 +1,4 @@
-"""Checks of where in the network the pods of a workload are: in how many racks or spines, and in which."""
+"""Checks of the network topology of a workload's pods: in which racks or spines they are, and in how many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .workloads import about, of_known
 
 @of_known
 def is_in(workload: str, level: str, name: str = "") -> Check:
-    """All pods of the workload that have a node are in one rack or spine; with `name`, in the one of that name.
+    """All pods of the workload that have a node are in one rack or spine; with `name`, in the one that `name` names.
 
     A workload without a pod on a node fails the check.
     """

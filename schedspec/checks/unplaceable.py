@@ -1,7 +1,7 @@
-"""Find pods that wait for something that no node ever had, so that a misspelt request does not pass as a wait.
+"""Find waiting pods with a request that no node ever met, so that a misspelt request does not pass as a wait.
 
-A pod asks for nodes by its node selector and by the names of the resources that it requests. A scenario that asserts
-the reason of the wait (`"train" waits because of "…"`) is about that, and its pods are left out.
+The requests are the node selector and the names of the requested resources. A workload is skipped if the scenario
+asserts the reason for which it waits (`"train" waits because of "…"`): then the scenario is about such a request.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def find(history: History, sentences: Sequence[str]) -> list[str]:
         workload = views.workload_of(pod)
         if views.waits(pod) and not any(f'"{workload}"' in sentence and _is_reason(sentence) for sentence in sentences):
             name = str(pod["metadata"]["name"])
-            for wish in _wishes(pod["spec"], labels, resources):
-                found[f"pod {name} waits for what no node has: {wish}"] = None
+            for request in _unmet_requests(pod["spec"], labels, resources):
+                found[f"pod {name} waits for what no node has: {request}"] = None
     return list(found)
 
 
@@ -38,7 +38,7 @@ def _is_reason(sentence: str) -> bool:
     return "because of" in sentence or "因" in sentence
 
 
-def _wishes(spec: dict[str, Any], labels: set[str], resources: set[str]) -> Iterator[str]:
+def _unmet_requests(spec: dict[str, Any], labels: set[str], resources: set[str]) -> Iterator[str]:
     for key, value in (spec.get("nodeSelector") or {}).items():
         if (label := f"{key}={value}") not in labels:
             yield f"the label {label}{nearest(label, labels)}"

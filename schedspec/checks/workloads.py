@@ -22,23 +22,23 @@ P = ParamSpec("P")
 
 
 def of_known(factory: Callable[Concatenate[str, P], Check]) -> Callable[Concatenate[str, P], Check]:
-    """Wrap a check of a workload: it fails without hope if no workload of that name ever existed."""
+    """Wrap a check of a workload: its outcome is hopeless if no workload of that name ever existed."""
 
     @wraps(factory)
-    def made(workload: str, /, *args: P.args, **named: P.kwargs) -> Check:
+    def make_check(workload: str, /, *args: P.args, **named: P.kwargs) -> Check:
         check = factory(workload, *args, **named)
 
         def known(view: View) -> Outcome:
             outcome = check(view)
             if _is_known(view, workload):
                 return outcome
-            there = sorted({str(owner["metadata"]["name"]) for kind in OWNERS for owner in view.mine(kind)})
-            text = f"there is no workload {workload}{nearest(workload, there)}; there are: {', '.join(there) or 'none'}"
+            names = sorted({str(owner["metadata"]["name"]) for kind in OWNERS for owner in view.mine(kind)})
+            text = f"there is no workload {workload}{nearest(workload, names)}; there are: {', '.join(names) or 'none'}"
             return replace(outcome, ok=False, seen=text, hopeless=IN_FLUX)
 
         return known
 
-    return made
+    return make_check
 
 
 def in_queue(workload: str, view: View, outcome: Outcome) -> Outcome:
@@ -51,11 +51,11 @@ def in_queue(workload: str, view: View, outcome: Outcome) -> Outcome:
 
 
 def no_queue(view: View, name: str) -> str:
-    """Return an error text with the existing queues if the queue is missing, else an empty text."""
+    """Return an error text that lists the existing queues if the queue is missing; else an empty text."""
     if view.get(Kind.QUEUE, name) is not None:
         return ""
-    there = views.names(view.mine(Kind.QUEUE))
-    return f"there is no queue {name}{nearest(name, there)}; there are: {', '.join(there) or 'none'}"
+    names = views.names(view.mine(Kind.QUEUE))
+    return f"there is no queue {name}{nearest(name, names)}; there are: {', '.join(names) or 'none'}"
 
 
 def _is_known(view: View, workload: str) -> bool:
@@ -75,7 +75,7 @@ def held(pods: Iterable[Object]) -> list[Object]:
 
 
 def since(view: View, pods: Iterable[Object]) -> str:
-    """Describe since when pods run: `it runs since 0.44 s` after the begin of the scenario; several pods by name."""
+    """Describe since when pods run: `it runs since 0.44 s`, counted from the scenario's begin; several pods by name."""
     states = [(str(pod["metadata"]["name"]), *_since(view, pod)) for pod in pods]
     if len(states) == 1:
         return f"it {states[0][1]} since {states[0][2]:.2f} s"
@@ -88,12 +88,12 @@ def _since(view: View, pod: Object) -> tuple[str, float]:
     seen = (
         version for version in view.versions(Kind.POD, str(meta["name"])) if version.uid == str(meta.get("uid", ""))
     )
-    like = (
+    matching = (
         version
         for version in seen
         if views.runs(version.object) or (version.object["spec"].get("nodeName") and not views.runs(pod))
     )
-    first = next(like, None)
+    first = next(matching, None)
     return does, view.history.seconds(first.at) if first is not None else 0.0
 
 
@@ -107,7 +107,7 @@ def wanted_pods(view: View, workload: str) -> int | None:
 
 
 def _of_jobs(view: View, workload: str, job: Object) -> int:
-    """Return the number of pods of all Jobs of a gang. A gang that has grown has more than one."""
+    """Return the number of pods of all Jobs of a gang. A gang that has grown has several Jobs."""
     jobs = [job, *(other for other in view.mine(Kind.JOB) if other is not job and _workload(other) == workload)]
     return sum(_replicas(Kind.JOB, obj) for obj in jobs)
 

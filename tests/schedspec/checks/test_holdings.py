@@ -1,4 +1,4 @@
-"""Bounds on what queues hold are checked in every state: a short violation is found, a kept bound passes."""
+"""Bounds on what queues hold are checked in every state, so that even a short violation is found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def at_end(history: History) -> View:
 
 
 def bound(*names: str, queue: str = "research") -> Scene:
-    """Return a queue below `lab` whose pods of four cards each have a node."""
+    """Return a scene with a queue below `lab` whose pods, of four cards each, have a node."""
     it = Scene()
     it.queue("lab")
     it.queue(queue, parent="lab")
@@ -44,7 +44,7 @@ def evicted(it: Scene) -> None:
 
 
 def replaced(it: Scene) -> None:
-    """Return a history in which the queue holds less for a moment, which the last state does not show."""
+    """Let the queue hold less for a moment, which its last state does not show."""
     evicted(it)
     it.gang("c", "research")
     it.pod("c", "c", cards=4)
@@ -52,7 +52,7 @@ def replaced(it: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("then", "ok", "seen"),
+    ("act", "ok", "seen"),
     [
         (lambda it: None, True, "it has held 8 gpus at most so far"),
         (evicted, False, "it held 4 gpus at 1.00 s, when pod b changed"),
@@ -60,15 +60,15 @@ def replaced(it: Scene) -> None:
     ],
     ids=["kept", "evicted", "evicted and replaced"],
 )
-def test_a_queue_that_holds_less_for_a_moment_is_found(then: Callable[[Scene], None], ok: bool, seen: str) -> None:
+def test_a_queue_that_holds_less_for_a_moment_is_found(act: Callable[[Scene], None], ok: bool, seen: str) -> None:
     it = bound("a", "b")
-    then(it)
+    act(it)
     outcome = holdings.never_below("research", GPU, Decimal(8), FLAT)(at_end(it.history))
     assert (outcome.ok, outcome.seen) == (ok, seen)
     assert outcome.hopeless == (None if ok else 0.0)
 
 
-def test_less_before_the_bound_is_first_reached_is_no_breach() -> None:
+def test_a_smaller_amount_before_the_bound_is_first_reached_is_no_violation() -> None:
     check = holdings.never_below("research", GPU, Decimal(8), FLAT)
     assert not check(at_end(bound("a").history)).ok
     assert check(at_end(bound("a").history)).hopeless is None
@@ -91,7 +91,7 @@ def test_a_parent_holds_what_its_children_hold_where_queues_form_a_tree(rules: R
     assert holdings.never_above("lab", GPU, Decimal(0), rules)(at_end(it.history)).ok is (held == 0)
 
 
-def test_a_queue_that_does_not_exist_meets_no_bound() -> None:
+def test_a_missing_queue_meets_no_bound() -> None:
     outcome = holdings.never_above("reserch", GPU, Decimal(8), FLAT)(at_end(bound("a").history))
     assert not outcome.ok
     assert outcome.seen.startswith("there is no queue reserch (is 'research' meant?)")

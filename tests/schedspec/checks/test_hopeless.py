@@ -14,7 +14,7 @@ from schedspec.observe.history import History, View
 
 
 class Scene:
-    """A history with given times, written by hand: a job `train` of one pod, and a queue `team`."""
+    """A history written by hand: a job `train` of one pod, and a queue `team`."""
 
     def __init__(self) -> None:
         self.history = History("ns")
@@ -43,43 +43,43 @@ def scene() -> Scene:
 VICTIM = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "message": "no room"}
 
-OF_WORK = {
+CHECKS = {
     "runs": pods.runs,
     "exactly none run": lambda name: pods.count_runs(name, 0),
     "is bound": pods.is_bound,
     "waits": pods.waits,
     "exactly none wait": lambda name: pods.count_waits(name, 0),
-    "as a whole or not at all": pods.is_whole,
+    "runs as a whole or not at all": pods.is_whole,
     "has run": pods.has_run,
     "has no pods": pods.has_no_pods,
-    "its lost pods are there again": pods.are_made,
-    "was told why": reasons.has_reason,
-    "waits and was told why": reasons.waits_with_reason,
+    "its lost pods are re-created": pods.are_made,
+    "has a reason": reasons.has_reason,
+    "waits with a reason": reasons.waits_with_reason,
     "waits because": lambda name: reasons.waits_because(name, "room"),
-    "its PodGroup": lambda name: phases.group_is(name, "Pending"),
-    "the course of its PodGroup": lambda name: phases.group_went_through(name, ["Pending"]),
+    "phase of its PodGroup": lambda name: phases.group_is(name, "Pending"),
+    "phases of its PodGroup": lambda name: phases.group_went_through(name, ["Pending"]),
     "its phase": lambda name: phases.job_is(name, "Pending"),
-    "the course of its phases": lambda name: phases.job_went_through(name, ["Pending"]),
-    "what it needs": lambda name: phases.group_needs(name, 0),
+    "its phases": lambda name: phases.job_went_through(name, ["Pending"]),
+    "minMember of its PodGroup": lambda name: phases.group_needs(name, 0),
 }
 
 
-@pytest.mark.parametrize("check", OF_WORK.values(), ids=OF_WORK)
-def test_of_work_that_was_never_there_nothing_holds(scene: Scene, check: Any) -> None:
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_no_condition_on_a_workload_that_never_existed_holds(scene: Scene, check: Any) -> None:
     outcome: Outcome = check("trian")(scene.now())
     assert (outcome.ok, outcome.hopeless) == (False, IN_FLUX)
     assert outcome.seen == "there is no workload trian (is 'train' meant?); there are: train"
 
 
-@pytest.mark.parametrize("check", OF_WORK.values(), ids=OF_WORK)
-def test_of_work_that_is_there_the_check_speaks_itself(scene: Scene, check: Any) -> None:
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_the_outcome_for_an_existing_workload_is_that_of_the_check(scene: Scene, check: Any) -> None:
     scene.pod("Pending", UNSCHEDULABLE)
     outcome: Outcome = check("train")(scene.now())
     assert "there is no workload" not in outcome.seen
     assert outcome.hopeless is None
 
 
-def test_of_work_that_is_gone_no_pod_runs(scene: Scene) -> None:
+def test_no_pod_of_a_deleted_workload_runs(scene: Scene) -> None:
     scene.show(Kind.VCJOB, "train", "gone", spec={"tasks": [{"replicas": 1}]})
     assert pods.count_runs("train", 0)(scene.now()).ok
     assert pods.runs("train")(scene.now()).seen == "it is gone"
@@ -90,20 +90,20 @@ def test_of_work_that_is_gone_no_pod_runs(scene: Scene) -> None:
     [phases.queue_is("taem", "Open"), phases.queue_has("taem", "deserved", {})],
     ids=["its state", "its amounts"],
 )
-def test_of_a_queue_that_is_not_there_nothing_holds(scene: Scene, check: Check) -> None:
+def test_no_condition_on_a_missing_queue_holds(scene: Scene, check: Check) -> None:
     outcome = check(scene.now())
     assert (outcome.ok, outcome.hopeless) == (False, IN_FLUX)
     assert outcome.seen == "there is no queue taem (is 'team' meant?); there are: team"
 
 
-OF_WORK_IN_A_QUEUE = {"runs": pods.runs("train"), "is bound": pods.is_bound("train")}
+CHECKS_IN_A_QUEUE = {"runs": pods.runs("train"), "is bound": pods.is_bound("train")}
 
 
-@pytest.mark.parametrize("check", OF_WORK_IN_A_QUEUE.values(), ids=OF_WORK_IN_A_QUEUE)
+@pytest.mark.parametrize("check", CHECKS_IN_A_QUEUE.values(), ids=CHECKS_IN_A_QUEUE)
 @pytest.mark.parametrize(
     ("queue", "hopeless"), [("taem", IN_FLUX), ("team", None), ("", None), ("default", None), ("root", None)]
 )
-def test_work_gets_no_node_in_a_queue_that_is_not_there(
+def test_a_workload_in_a_missing_queue_gets_no_node(
     scene: Scene, check: Check, queue: str, hopeless: float | None
 ) -> None:
     scene.show(Kind.PODGROUP, "train", spec={"queue": queue})
@@ -118,13 +118,13 @@ def test_work_gets_no_node_in_a_queue_that_is_not_there(
 WAITING = {
     "the workload": reasons.waits_with_reason("train"),
     "the pod": reasons.pod_has_reason("train-task-0"),
-    "nothing of it waits": reasons.has_reason("train"),
-    "for a reason": reasons.waits_because("train", "room"),
+    "the workload, of which no pod waits": reasons.has_reason("train"),
+    "the text of the reason": reasons.waits_because("train", "room"),
 }
 
 
 @pytest.mark.parametrize("check", WAITING.values(), ids=WAITING)
-def test_a_pod_that_runs_and_should_wait_says_since_when(
+def test_the_outcome_for_a_running_pod_that_should_wait_says_since_when_it_runs(
     scene: Scene, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(scene.history.began + at for at in (0.2, 0.44, 0.9))
@@ -136,7 +136,9 @@ def test_a_pod_that_runs_and_should_wait_says_since_when(
     assert (outcome.ok, outcome.seen, outcome.hopeless) == (False, "it runs since 0.44 s", IN_FLUX)
 
 
-def test_a_pod_that_is_bound_and_should_wait_says_where(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_outcome_for_a_bound_pod_that_should_wait_names_its_node(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("schedspec.observe.history.clock.monotonic", lambda: scene.history.began + 0.3)
     scene.pod("Pending", node="n1")
     assert reasons.waits_with_reason("train")(scene.now()).seen == "it is on n1 since 0.30 s"
@@ -146,26 +148,26 @@ def test_a_pod_that_is_bound_and_should_wait_says_where(scene: Scene, monkeypatc
 @pytest.mark.parametrize(
     "state",
     [{"conditions": [VICTIM]}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}],
-    ids=["marked as a victim", "on its way out"],
+    ids=["marked as a victim", "being deleted"],
 )
-def test_a_pod_that_is_about_to_go_leaves_hope(scene: Scene, state: dict[str, Any]) -> None:
+def test_a_running_pod_that_is_being_evicted_or_deleted_is_not_hopeless(scene: Scene, state: dict[str, Any]) -> None:
     scene.pod("Running", *state.pop("conditions", ()), node="n1", **state)
     for check in WAITING.values():
         assert check(scene.now()).hopeless is None
 
 
-def test_a_pod_that_waits_and_was_told_why_is_what_was_asked_for(scene: Scene) -> None:
+def test_a_waiting_pod_with_a_published_reason_meets_the_checks(scene: Scene) -> None:
     scene.pod("Pending", UNSCHEDULABLE)
     assert all(check(scene.now()).ok for check in WAITING.values())
 
 
-def test_work_that_wants_no_pods_never_runs(scene: Scene) -> None:
+def test_a_workload_that_wants_no_pods_does_not_run(scene: Scene) -> None:
     scene.show(Kind.VCJOB, "train", spec={"tasks": [{"replicas": 0}]})
     outcome = pods.runs("train")(scene.now())
     assert (outcome.ok, outcome.seen) == (False, "it wants no pods: replicas 0")
 
 
-def test_a_workload_that_runs_in_part_still_lacks_its_lost_pod(scene: Scene) -> None:
+def test_a_workload_that_runs_in_part_has_a_lost_pod_that_is_not_yet_recreated(scene: Scene) -> None:
     check = pods.are_made("train")
     assert check(scene.now()).ok  # nothing runs: a gang may wait without pods
     scene.show(Kind.VCJOB, "train", spec={"tasks": [{"replicas": 2}]})

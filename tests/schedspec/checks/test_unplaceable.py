@@ -24,29 +24,29 @@ def scene(spec: dict[str, Any], *, node: str = "") -> History:
     return history
 
 
-SELECTS: dict[str, Any] = {"nodeSelector": {"gpu": "NVIDIA-A10"}, "containers": []}
-ASKS: dict[str, Any] = {"containers": [{"resources": {"requests": {"cpu": "1", "nvidia.com/gpus": "1"}}}]}
+NO_SUCH_LABEL: dict[str, Any] = {"nodeSelector": {"gpu": "NVIDIA-A10"}, "containers": []}
+NO_SUCH_RESOURCE: dict[str, Any] = {"containers": [{"resources": {"requests": {"cpu": "1", "nvidia.com/gpus": "1"}}}]}
 FITS: dict[str, Any] = {
     "nodeSelector": {"gpu": "NVIDIA-A100"},
     "containers": [{"resources": {"requests": {"cpu": "1"}}}],
 }
-STAYS = '"train" stays pending'
+SENTENCE = '"train" stays pending'
 
 
 @pytest.mark.parametrize(
-    ("spec", "wish"),
+    ("spec", "unmet"),
     [
-        (SELECTS, "the label gpu=NVIDIA-A10 (is 'gpu=NVIDIA-A100' meant?)"),
-        (ASKS, "the resource nvidia.com/gpus (is 'nvidia.com/gpu' meant?)"),
+        (NO_SUCH_LABEL, "the label gpu=NVIDIA-A10 (is 'gpu=NVIDIA-A100' meant?)"),
+        (NO_SUCH_RESOURCE, "the resource nvidia.com/gpus (is 'nvidia.com/gpu' meant?)"),
     ],
     ids=["a label", "a resource"],
 )
-def test_a_pod_that_no_node_could_take_is_told(spec: dict[str, Any], wish: str) -> None:
-    assert unplaceable.find(scene(spec), [STAYS]) == [f"pod train-0 waits for what no node has: {wish}"]
+def test_a_pod_with_a_request_that_no_node_meets_is_reported(spec: dict[str, Any], unmet: str) -> None:
+    assert unplaceable.find(scene(spec), [SENTENCE]) == [f"pod train-0 waits for what no node has: {unmet}"]
     assert unplaceable.find(scene(spec), ['"train" waits because of "selector"']) == []
     assert unplaceable.find(scene(spec), ['"other" waits because of "selector"']) != []
 
 
-def test_a_pod_that_a_node_could_take_is_not_told() -> None:
-    assert unplaceable.find(scene(FITS), [STAYS]) == []
-    assert unplaceable.find(scene(SELECTS, node="n1"), [STAYS]) == []
+def test_a_pod_that_fits_a_node_or_is_bound_is_not_reported() -> None:
+    assert unplaceable.find(scene(FITS), [SENTENCE]) == []
+    assert unplaceable.find(scene(NO_SUCH_LABEL, node="n1"), [SENTENCE]) == []
