@@ -118,7 +118,7 @@ def is_whole(workload: str) -> Check:
 
 
 def some_run(number: int, workloads: Sequence[str]) -> Check:
-    """All pods of exactly `number` of these workloads run (or are bound), and no pod of the others has a node."""
+    """All pods of exactly `number` of these workloads run, and no pod of the other workloads has a node."""
 
     def check(view: View) -> Outcome:
         whole = [is_whole(name)(view) for name in workloads]

@@ -159,7 +159,7 @@ class History:
             return View(self, {kind: dict(objects) for kind, objects in self._live.items()}, len(self._versions), at)
 
     def until(self, at: float) -> View:
-        """Return the state at a moment (monotonic seconds), without the versions that came later."""
+        """Return the state at a time (monotonic seconds), without later versions."""
         view = View(self, {}, 0, self.began)
         for version in self.since(0):
             if version.at > at:

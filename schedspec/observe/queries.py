@@ -108,7 +108,7 @@ def evicted_exactly(pods: list[str]) -> Check:
 
 
 def evicted_count(number: int) -> Check:
-    """Exactly `number` pods were evicted so far, no name twice."""
+    """Exactly `number` pods were evicted so far, no pod name twice."""
 
     def check(view: View) -> Outcome:
         happened = evictions(view)
@@ -116,7 +116,7 @@ def evicted_count(number: int) -> Check:
         more = len(happened) > number or twice
         already = _evictions(len(happened)) if more else ""
         ok, seen = len(happened) == number and not twice, _evicted([eviction.pod for eviction in happened])
-        expected = f"exactly {_evictions(number)}{', each of another pod' if number > 1 else ''}"
+        expected = f"exactly {_evictions(number)}{' of different pods' if number > 1 else ''}"
         return Outcome(ok, expected, seen, _refs(view, happened), _hopeless_if(more), already)
 
     return check

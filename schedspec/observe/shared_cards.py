@@ -18,7 +18,7 @@ _WHOLE = re.compile(r"[0-9]{1,12}")
 
 
 class Part(NamedTuple):
-    """A part of a card: MiB of its memory, percent of its cores; `whole` stands for all memory."""
+    """A part of a card: MiB of its memory, percent of its cores; if `whole`, all of its memory."""
 
     card: str
     memory: int = 0

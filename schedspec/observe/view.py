@@ -110,12 +110,12 @@ def queue_named_by(group: Object) -> str:
 
 
 def is_gated(pod: Object) -> bool:
-    """Whether a controller holds the pod back from the scheduler; its group then says why it waits."""
+    """Whether a controller holds the pod back from the scheduler. The reason is then on the pod's Workload."""
     return bool(pod["spec"].get("schedulingGates"))
 
 
 def group_of_gated(view: View, pod: Object) -> Object | None:
-    """Return the Workload of a gated pod: the Workload that the pod owns, alone or with others."""
+    """Return the Workload of a gated pod: the Workload that the pod owns, possibly together with other pods."""
     uid = pod["metadata"].get("uid")
     owned = (
         workload

@@ -1,6 +1,6 @@
 """Let the harness use a simulated cluster like any other: API, watches and clock.
 
-Virtual time passes only while the run waits.
+Virtual time passes only while the run waits or writes.
 """
 
 from __future__ import annotations

@@ -77,16 +77,16 @@ class Axis:
 
     def ticks(self) -> Iterator[tuple[float, str]]:
         """Yield pixels and texts of round times that fit; coarser steps first, so that rounder times win."""
-        taken = [self.left]
+        used = [self.left]
         yield self.left, "0"
         for step in reversed(_NICE):
             if step > self.end or step * _FINEST < self.end:
                 continue
             for n in range(1, int(self.end / step) + 1):
                 x = self.x(n * step)
-                at = bisect.bisect(taken, x)
-                if all(abs(x - other) >= _TICK for other in taken[max(0, at - 1) : at + 1]):
-                    taken.insert(at, x)
+                at = bisect.bisect(used, x)
+                if all(abs(x - other) >= _TICK for other in used[max(0, at - 1) : at + 1]):
+                    used.insert(at, x)
                     yield x, seconds(n * step)
 
 

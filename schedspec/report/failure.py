@@ -1,7 +1,7 @@
 """Write the story of a failed scenario: the failed sentence, what was expected and seen, and what happened before it.
 
-The story has at most 60 lines and no traceback; its last line names the files with the rest. Long lines are wrapped,
-never cut: reasons are shown in full, and the timeline is shortened instead. Uncut (`-vv`, CI) the story is complete.
+The story has at most 60 lines and no traceback; it ends with the files and commands that show the rest. Long lines are
+wrapped, never cut; instead, the timeline is shortened. With `-vv` and in CI the story is complete.
 """
 
 from __future__ import annotations

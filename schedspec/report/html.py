@@ -57,10 +57,10 @@ class Report:
         self.skipped = skipped
         found = sorted(records, key=lambda record: (record.feature_file, record.line, record.example, record.began))
         self.scenarios: list[Scenario] = []
-        taken: Counter[str] = Counter()
+        seen: Counter[str] = Counter()
         for record in found:  # with several clusters or schedulers, a scenario may have several records
-            taken[record.anchor] += 1
-            again = f"-{taken[record.anchor]}" if taken[record.anchor] > 1 else ""
+            seen[record.anchor] += 1
+            again = f"-{seen[record.anchor]}" if seen[record.anchor] > 1 else ""
             self.scenarios.append(Scenario(record, record.anchor + again))
 
     @property

@@ -15,23 +15,23 @@ Part = tuple[float, float]
 def place(intervals: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
     """Return the parts that each pod occupies, given its interval on a node (from, until, amount); ordered by start.
 
-    A pod takes one contiguous part if there is one, else the lowest free pieces. The space is unlimited: the caller
+    A pod occupies one contiguous part if there is one, else the lowest free pieces. The space is unlimited: the caller
     shows what exceeds a node's capacity.
     """
-    taken: list[tuple[float, float, float]] = []  # low, high, until when
+    occupied: list[tuple[float, float, float]] = []  # low, high, until when
     found: list[list[Part]] = []
     for began, until, amount in intervals:
-        taken = sorted(part for part in taken if part[2] > began)
-        parts = _parts(taken, amount)
-        taken += [(low, low + size, until) for low, size in parts]
+        occupied = sorted(part for part in occupied if part[2] > began)
+        parts = _parts(occupied, amount)
+        occupied += [(low, low + size, until) for low, size in parts]
         found.append(parts)
     return found
 
 
-def _parts(taken: Sequence[tuple[float, float, float]], amount: float) -> list[Part]:
+def _parts(occupied: Sequence[tuple[float, float, float]], amount: float) -> list[Part]:
     free: list[Part] = []
     low = 0.0
-    for start, end, _ in taken:
+    for start, end, _ in occupied:
         if start - low > _EPSILON:
             free.append((low, start - low))
         low = max(low, end)

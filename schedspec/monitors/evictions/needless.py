@@ -133,7 +133,7 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
 
 
 def _exceeds(ledger: Ledger, position: int, queue: str, held: Amounts, rules: Rules) -> bool:
-    """Whether a queue that holds this is above its capability, its quota of cards, or what is guaranteed to others."""
+    """Whether held amounts exceed a queue's capability, its quota of cards, or what other queues' guarantees leave."""
     found = ledger.at(position, Kind.QUEUE, queue) or {}
     quota = usage.card_quota(found) if found else {}
     limits = usage.lowest(usage.unguaranteed(ledger, position, queue, rules), usage.capability(found, rules), quota)

@@ -1,4 +1,4 @@
-"""Monitor: the guarantee of a queue stays free for the queue, and reclaim never cuts into it."""
+"""Monitor: no bind uses capacity that is guaranteed to another queue, and reclaim never cuts into a guarantee."""
 
 from __future__ import annotations
 

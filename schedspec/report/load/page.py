@@ -20,7 +20,7 @@ from .steps import Steps
 from .world import SERIES, WORST, World
 
 _QUEUES = 40
-"""Queues with a chart of their own; the others are in the tables."""
+"""Maximum number of queues with a chart; the remaining queues are only in the tables."""
 _REASONS = 5
 """Maximum number of reasons shown for a job."""
 _LINES = ("deserved", "guarantee", "capability")
@@ -36,7 +36,7 @@ class Shown:
     drawn: Sequence[Drawn]
     waits: Distribution
     hidden: int
-    """Queues without a chart of their own."""
+    """The number of queues without a chart."""
     rounded: float
     """Seconds to which times of the charts are rounded."""
 

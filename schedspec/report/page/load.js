@@ -191,8 +191,8 @@
     };
     all(root, "[data-zoom]").forEach((it) => it.addEventListener("click", () => turn(it.dataset.zoom)));
     all(root, ".show").forEach((it) => it.addEventListener("click", () => {
-      const from = +it.dataset.from, to = +it.dataset.to, room = (to - from) * 0.1;
-      show(from - room, to + room);
+      const from = +it.dataset.from, to = +it.dataset.to, margin = (to - from) * 0.1;
+      show(from - margin, to + margin);
       root.querySelector(".zoombar").scrollIntoView({ block: "start" });
     }));
 

@@ -238,8 +238,8 @@
         `${it.evicted ? "evicted, leaving" : it.leaving ? "leaving" : it.phase ?? "Pending"} on ${it.node}`)], "pods");
       $(this.section, "h2 .when").textContent = `at ${seconds(t)}`;
     }
-    amounts(given) {
-      const rows = Object.entries(given ?? {}).filter(([name], _, them) => them.length === 1 || !["memory", "ephemeral-storage"].includes(name));
+    amounts(values) {
+      const rows = Object.entries(values ?? {}).filter(([name], _, pairs) => pairs.length === 1 || !["memory", "ephemeral-storage"].includes(name));
       return rows.map(([name, amount]) => spoken(name, Number(amount))).join(", ") || "–";
     }
     list(into, title, rows, most, render, cls = "") {

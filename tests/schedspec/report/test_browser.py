@@ -39,7 +39,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opacity(page: Any, what: str) -> float:
-    page.wait_for_timeout(250)  # its transition
+    page.wait_for_timeout(250)  # the CSS transition
     return float(page.locator(what).evaluate("it => getComputedStyle(it).opacity"))
 
 
