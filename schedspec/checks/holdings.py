@@ -47,7 +47,7 @@ def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check
 
 
 _Broken = tuple[Version, str]
-"""The version of a pod that broke the condition, and a description of the state then."""
+"""The pod version that broke the condition, and a text about the state after it."""
 
 
 def _at(version: Version, resource: str, held: Decimal) -> _Broken:

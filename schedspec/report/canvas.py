@@ -15,7 +15,7 @@ from .record import ScenarioRecord
 CHARACTER = 5.9
 """The average width of a character in pixels."""
 Interval = tuple[float, float, str, float]
-"""Begin, end, queue and amount of a pod."""
+"""Begin and end (seconds), queue and amount of a pod."""
 
 
 class Canvas:

@@ -149,7 +149,7 @@ class _Trace:
 
 
 def _rows(intervals: Iterable[tuple[Life, float, float]]) -> Iterator[tuple[int, Life]]:
-    """Assign each slice the lowest row that is free for its duration."""
+    """Yield each pod with the lowest row that is free during its interval."""
     found = list(intervals)
     for (life, _, _), parts in zip(found, place([(began, until, 1.0) for _, began, until in found]), strict=True):
         yield int(parts[0][0]), life

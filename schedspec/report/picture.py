@@ -132,7 +132,7 @@ class Picture:
 
 
 def colours_of(record: ScenarioRecord) -> dict[str, int]:
-    """Return each queue's colour, by the order of the queues' names; the same on the whole page."""
+    """Return each queue's colour, by the order of the queues' names; the same in all pictures of the record."""
     names = {moment.queue for moment in record.queues} | {act.queue for act in record.acts}
     return {name: n % COLOURS for n, name in enumerate([*sorted(names - {"", "root", "default"}), "default", "root"])}
 

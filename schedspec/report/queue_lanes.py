@@ -63,7 +63,7 @@ def _queue(canvas: Canvas, name: str, moments: Sequence[QueueMoment], dimension:
 
 
 def _thinned(held: Sequence[tuple[float, float]], x: Callable[[float], float]) -> Iterable[tuple[float, float]]:
-    """Keep the last of several values within a pixel."""
+    """Yield one value for each pixel: the last one."""
     for _, group in groupby(held, key=lambda point: round(x(point[0]))):
         rows = list(group)
         yield rows[0][0], rows[-1][1]

@@ -13,7 +13,7 @@ Part = tuple[float, float]
 
 
 def place(intervals: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
-    """Return the parts that each pod occupies, given its interval on a node (from, until, amount); ordered by start.
+    """Return the parts that each pod occupies, from its interval (from, until, amount); intervals are ordered by start.
 
     A pod occupies one contiguous part if there is one, else the lowest free pieces. The space is unlimited: the caller
     shows what exceeds a node's capacity.
