@@ -12,10 +12,10 @@ are `dict[str, Any]`.
 
 * Bodies are plain dicts, because a struct names only the fields that we read. `patch` takes the kind of the patch
   (`Patch.MERGE` …), and `sub="status"` for a status.
-* `ApiError` and its subclasses (`NotFound`, `Conflict`, `AlreadyExists`, `Invalid`, `Forbidden` …) are answers.
-  `Unreachable` means no answer, or an unreadable one.
-* The client waits out 429, and 5xx of repeatable requests. With `once` it leaves both to its caller (attempts.py,
-  fair_queue.py).
+* `ApiError` and its subclasses (`NotFound`, `Conflict`, `AlreadyExists`, `Invalid`, `Forbidden` …): the server
+  refused the request. `Unreachable`: there was no answer, or an unreadable one.
+* The client retries after 429, and repeatable requests after 5xx too. With `once`, the caller has to retry
+  (attempts.py, fair_queue.py).
 * `delete(…, uid=…)` never deletes a successor of the same name.
 
 A controller consists of informers, one work queue and one function:
@@ -29,8 +29,8 @@ A controller consists of informers, one work queue and one function:
         await pods.synced.wait(); await jobs.synced.wait()
         group.create_task(queue.run(sync))             # async def sync(key): jobs.get(key), pods.by("job", uid)
 
-Errors of `sync` are logged, and the key is repeated after a pause that doubles. `queue.add_after(key, seconds)` sets a
-deadline. A malformed object is in `informer.malformed[key]` instead of `informer.objects`.
+Errors of `sync` are logged, and the key is requeued with a backoff that doubles. `queue.add_after(key, seconds)` queues
+a key later. A malformed object is in `informer.malformed[key]` instead of `informer.objects`.
 `EventRecorder.event(PODS, pod.metadata, WARNING, "Evict", "…")` writes events in the background.
 """
 

@@ -1,7 +1,7 @@
-"""Decide when to repeat a request that failed without a verdict.
+"""Decide when to retry a write after a temporary error.
 
-A worker tries each item once. An item that has to be repeated waits without a worker, so that it blocks no other item.
-A pause that the server asks for applies to one flow only: one kind of write in one namespace.
+A worker tries each item once. An item that has to be retried waits without a worker, so that it blocks no other item.
+A pause that the server requests applies to one flow only: one kind of write in one namespace.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from dataclasses import dataclass
 from .backoff import Backoff
 from .errors import ApiError, KubeError, TooManyRequests, Unreachable
 
-_NO_VERDICT = (429, 500, 502, 503, 504)
+_TEMPORARY = (429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Repeat after `after` seconds. With `holds_flow`, the other items of the flow wait as long."""
+    """Retry after `after` seconds. With `holds_flow`, the other items of the flow wait equally long."""
 
     after: float
     holds_flow: bool = False
 
 
 def again_after(error: KubeError, backoff: Backoff) -> Again | None:
-    """Return when to repeat a write; None where the error is a verdict.
+    """Return when to retry a write; None if the error is permanent.
 
     The caller makes sure that the write may be repeated.
     """
     if isinstance(error, TooManyRequests) and error.retry_after is not None:
         return Again(error.retry_after, holds_flow=True)
-    if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _NO_VERDICT):
+    if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.status in _TEMPORARY):
         return Again(backoff.next())
     return None

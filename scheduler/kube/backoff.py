@@ -1,7 +1,7 @@
 """Compute how long to wait before the next attempt.
 
 This module is the only source of randomness in the scheduler, and it decides only when something happens, never what.
-An event loop in virtual time brings a generator of its own, so that its delays repeat.
+An event loop in virtual time has a random generator of its own, so that its delays are reproducible.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def spread(low: float, high: float) -> float:
 
 
 def _uniform() -> Callable[[float, float], float]:
-    """Return `uniform` of the running event loop's `random` if it has one, else of the process."""
+    """Return `uniform` of the running event loop's `random` if it has one, else of the module `random`."""
     try:
         own = getattr(asyncio.get_running_loop(), "random", None)
     except RuntimeError:

@@ -1,14 +1,14 @@
 """Decode large JSON texts in chunks, so that a decoder never blocks the event loop for long.
 
-Values and errors are equal to msgspec's for the whole text. Other tasks run between two chunks of `CHUNK_BYTES`, or of
-one scan over the rest.
+Values and errors are those of msgspec for the whole text. Other tasks run after each chunk of `CHUNK_BYTES`, and after
+each scan that splits a text into its parts.
 
-A thread would not help: a decoder holds the interpreter until it ends. The largest pods that the API server stores (1.4
+A thread would not help: a decoder holds the GIL until it returns. The largest pods that the API server stores (1.4
 MB of small parts) take 30 to 50 ms of CPU in one piece; a cycle may hold the event loop for 4 ms.
 
-Where the caller sets `most`, decoding ends at the list or mapping that takes more memory than that. Without this, a
-text of 1.4 MB would take 10 MB for as long as it is decoded. Objects that other tasks create meanwhile keep parts of
-that memory from being returned.
+With `Extent.most`, decoding ends at the first list or mapping that takes more memory. Otherwise a text of 1.4 MB would
+take 10 MB while it is decoded, and objects that other tasks create meanwhile would keep the allocator from returning
+parts of that memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHUNK_BYTES = 128 * 1024
 """Bytes that are decoded in one turn of the event loop."""
 R = TypeVar("R")
 Stepwise = Generator[None, None, R]
-"""Work that lets other tasks run wherever it yields."""
+"""A computation that yields wherever other tasks may run."""
 _Parts = dict[str, msgspec.Raw]
 
 
@@ -38,9 +38,9 @@ class Extent:
     """How much of a large text is decoded."""
 
     most: int | None = None
-    """Bytes of memory that one list or mapping may take; without a value, any."""
+    """Maximum bytes of memory for one list or mapping; None for no limit."""
     unread: Collection[str] = ()
-    """Paths of fields that are left out where they are large, such as `$.spec.tolerations`."""
+    """Paths of fields that are not decoded if they are large, such as `$.spec.tolerations`."""
 
 
 WHOLE = Extent()
@@ -132,9 +132,9 @@ def _dict(kind: Any, data: bytes | msgspec.Raw, path: str, extent: Extent) -> St
 
 
 def _chunks_of_list(data: bytes | msgspec.Raw, path: str) -> list[tuple[int, int, bytes]]:
-    """Return start, end and text of each chunk; the text is a list, or the item where there is only one.
+    """Return start, end and text of each chunk; the text is a list, or the item if there is only one.
 
-    The items leave the memory before another task runs: there may be many thousands of them.
+    The raw items are freed before another task runs: there may be many thousands of them.
     """
     items: list[msgspec.Raw] = _decode(list[msgspec.Raw], data, path)
     return [
@@ -144,7 +144,7 @@ def _chunks_of_list(data: bytes | msgspec.Raw, path: str) -> list[tuple[int, int
 
 
 def _chunks_of_dict(data: bytes | msgspec.Raw, path: str) -> list[tuple[str | None, bytes]]:
-    """Return the text of each chunk: a mapping, or a value with its name where there is only one."""
+    """Return name and text of each chunk: a mapping without a name, or a single value with its name."""
     parts: _Parts = _decode(_Parts, data, path)
     names = list(parts)
     return [
@@ -156,7 +156,7 @@ def _chunks_of_dict(data: bytes | msgspec.Raw, path: str) -> list[tuple[str | No
 
 
 def _checked(size: int, some: Any, path: str, extent: Extent) -> int:
-    """Return the memory of a list or mapping with the batch `some`, from its size before."""
+    """Return the new size in bytes of a list or mapping of `size` bytes to which the items `some` are added."""
     if extent.most is None:
         return 0
     size += memory_of(some, extent.most)

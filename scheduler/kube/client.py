@@ -47,7 +47,7 @@ class Client:
     """Operations on one API server. Every method raises a subclass of ApiError, or Unreachable.
 
     Args:
-        once: Repeat no request except for pages of a list. For callers that queue what has to be repeated.
+        once: Retry no request except for pages of a list. For callers that requeue failed requests themselves.
         scope: The objects that reflectors report.
     """
 
@@ -152,7 +152,7 @@ class Client:
         sub: str = "",
         deadline: float = 30.0,
     ) -> T:
-        """Replace an object, or its `sub` (`status`). The body has to contain the resourceVersion.
+        """Replace an object, or its subresource `sub` (`status`). The body has to contain the resourceVersion.
 
         Raises:
             Conflict: The resourceVersion is not the latest.
@@ -174,10 +174,10 @@ class Client:
         force: bool = False,
         deadline: float = 30.0,
     ) -> T:
-        """Change an object, or its `sub` (`status`).
+        """Change an object, or its subresource `sub` (`status`).
 
-        APPLY needs a field `manager` and creates a missing object. A patch is repeated if its answer is lost. Do not
-        send a patch that adds up, such as a JSON patch that appends to a list.
+        APPLY needs a field `manager` and creates a missing object. A patch is repeated if its answer is lost, so it
+        must be idempotent: do not append to a list by a JSON patch.
         """
         path = resource.path(namespace, name, sub)
         query = {"fieldManager": manager, "force": "true" if force else ""}
@@ -199,7 +199,7 @@ class Client:
         """Delete an object.
 
         With `uid`, only the object with this uid is deleted, never a successor of the same name (Conflict). `grace` is
-        in seconds; None leaves the object's own. `propagation` is Background, Foreground or Orphan.
+        in seconds; None keeps the object's own grace period. `propagation` is Background, Foreground or Orphan.
 
         Raises:
             NotFound: No such object.

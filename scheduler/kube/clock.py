@@ -1,4 +1,4 @@
-"""The clocks of the process; an event loop in virtual time brings clocks of its own."""
+"""The clocks of the process; an event loop in virtual time has clocks of its own."""
 
 from __future__ import annotations
 

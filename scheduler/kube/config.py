@@ -23,7 +23,7 @@ class Connection:
 
     Args:
         authorization: Returns the value of the `Authorization` header, or None. It may read a file or run a credential
-            plugin, so the client calls it in a thread and keeps the value for some seconds. It raises Unreachable where
+            plugin, so the client calls it in a thread and keeps the value for some seconds. It raises Unreachable if
             there is no value now, for example while a token is rotated; the client calls it again.
     """
 
@@ -64,7 +64,7 @@ def connect(kubeconfig: str | Path | None = None, context: str | None = None) ->
                 config_file=source, context=context, client_configuration=configuration, persist_config=False
             )
     except official.ConfigException as error:
-        hint = "" if kubeconfig else "; outside of a cluster name a kubeconfig with --kubeconfig"
+        hint = "" if kubeconfig else "; outside of a cluster, set --kubeconfig"
         raise ConfigError(source, f"{error}{hint}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise ConfigError(source, f"not a usable kubeconfig: {error}") from error

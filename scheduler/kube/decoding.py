@@ -50,7 +50,7 @@ class Listing(Generic[T]):
         """Add the next page. Return the token of the page after it, empty after the last page.
 
         Raises:
-            UNREADABLE: One of these where the answer is not a list.
+            UNREADABLE: One of these if the answer is not a list.
         """
         meta = self._add_whole(resource, data) if len(data) <= PAGE_BYTES else None
         if meta is None:
@@ -138,7 +138,7 @@ def read(resource: Resource[T], data: bytes | msgspec.Raw, extent: Extent = WHOL
     """Return the object that was requested.
 
     Raises:
-        UNREADABLE: One of these where the struct cannot read the object.
+        UNREADABLE: One of these if the struct cannot read the object.
         TooLargeError: The object exceeds the extent.
     """
     if resource.struct is Bare:
@@ -160,9 +160,9 @@ def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T | Mal
 
 
 def _read_in_bounds(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T]:
-    """Return an object, and stop where it takes more memory than an object may.
+    """Return an object, or raise TooLargeError if it takes more memory than `resource.most_bytes`.
 
-    Of a large object of which only a part counts, read that part.
+    Skip the large fields that `resource.unread` names.
     """
     if resource.trim is None:
         return (yield from read(resource, data))
@@ -191,7 +191,7 @@ def decode_event(line: bytes) -> Stepwise[Event]:
     """Return one line of a watch as an event.
 
     Raises:
-        UNREADABLE: One of these where the line is not an event.
+        UNREADABLE: One of these if the line is not an event.
     """
     try:
         return _events.decode(line)
@@ -220,19 +220,19 @@ def _bare_of(data: bytes | msgspec.Raw) -> Stepwise[Bare]:
 
 
 _STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
-"""Brackets, and strings, so that the brackets in strings are skipped."""
+"""Matches brackets and whole strings, so that brackets in strings are skipped."""
 _TOKENS = 5_000
 """Tokens per turn of the event loop, at half a microsecond each."""
 
 
 def _outline(data: bytes, depth: int) -> Stepwise[tuple[bytes, list[bytes]]]:
-    """Replace each object or list below `depth` others by an index; return the text and the parts that were cut out.
+    """Replace each object or list inside `depth` others by an index; return the text and the parts that were cut out.
 
     >>> run_now(_outline(b'{"metadata": {}, "items": [{"a": 1}, {"b": {}}]}', 2))
     (b'{"metadata": {}, "items": [0, 1]}', [b'{"a": 1}', b'{"b": {}}'])
 
     Every decoder in the lock file recurses, also over values that it skips. This function does not recurse. It takes
-    about 50 ms per megabyte, for objects that no decoder can read.
+    about 50 ms per megabyte, and only texts that no decoder can read need it.
     """
     outline: list[bytes] = []
     cut: list[bytes] = []

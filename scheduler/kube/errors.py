@@ -1,4 +1,4 @@
-"""Errors between this process and the API server, as types.
+"""Errors of requests to the API server.
 
 Each error names the request and the meaning of the answer. Callers catch types, never status numbers.
 """
@@ -25,7 +25,7 @@ class KubeError(Exception):
 
 
 class ConfigError(KubeError):
-    """No connection can be tried: kubeconfig, context, certificate or token is missing or wrong."""
+    """The API server cannot be contacted: kubeconfig, context, certificate or token is missing or wrong."""
 
     def __init__(self, source: str, message: str) -> None:
         super().__init__(source, message)
@@ -131,8 +131,8 @@ class Status(msgspec.Struct):
     details: Details | None = None
 
     @property
-    def is_about_another(self) -> bool:
-        """Whether a patch named a uid that is not the object's. The API server reports an invalid change."""
+    def names_another_uid(self) -> bool:
+        """Whether a patch named another uid than the object's. The API server calls that an invalid change."""
         causes = self.details.causes if self.details is not None else None
         return any(cause.field == "metadata.uid" for cause in causes or ())
 
@@ -141,9 +141,9 @@ _decoder = msgspec.json.Decoder(Status)
 
 
 def error_of(request: str, status: int, body: bytes, retry_after: str | None = None) -> ApiError:
-    """Return the error for an answer.
+    """Return the error for an answer with a status of 400 or more.
 
-    Its body is a Status object or any text: a CRD not served yet answers in plain text.
+    The body is a Status object or any text: for a kind that is not served, the answer is plain text.
     """
     try:
         answer = _decoder.decode(body)
@@ -184,6 +184,6 @@ def _error(request: str, status: int, answer: Status, wait: float | None = None)
     kind: type[ApiError] = ServerError if status >= 500 else _BY_STATUS.get(status, ApiError)
     if kind is Conflict and answer.reason == "AlreadyExists":
         kind = AlreadyExists
-    if kind is Invalid and answer.is_about_another:
+    if kind is Invalid and answer.names_another_uid:
         kind = Conflict
     return kind(request, status, answer.reason, answer.message or "no message", wait)

@@ -1,9 +1,9 @@
 """Share workers fairly among flows, usually namespaces: no flow can keep the others from being served.
 
 1. Flows take turns.
-2. A flow with slow items has at most twice as many workers as it leaves to others, so that a new flow always finds a
-   worker. Network switches share their buffers in this way (the dynamic threshold of Choudhury and Hahne).
-3. An item that has to wait needs no worker.
+2. A flow with slow items has at most twice as many workers as are free, so that a new flow always finds a worker.
+   Network switches share their buffers in this way (the dynamic threshold of Choudhury and Hahne).
+3. A waiting item occupies no worker.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-_TIMES_FREE_WORKERS = 2
+_BUSY_PER_FREE = 2
 
 
 @dataclass(slots=True)
@@ -28,15 +28,15 @@ class _Flow(Generic[Item]):
 class FairQueue(Generic[Item]):
     """Items by flow.
 
-    A worker calls `take`, works, and calls `done`. At most `workers` items are taken at a time. `alone` is the number
-    of items of a flow that are worked on at a time while no other flow has any.
+    A worker calls `take`, works, and calls `done`. At most `workers` items are taken at a time. `alone` is the maximum
+    number of workers of one flow while no other flow has items.
 
     >>> FairQueue(alone=64).workers
     96
     """
 
     def __init__(self, alone: int) -> None:
-        self.workers = alone + -(-alone // _TIMES_FREE_WORKERS)
+        self.workers = alone + -(-alone // _BUSY_PER_FREE)
         self._free = self.workers
         self._flows: dict[str, _Flow[Item]] = {}
         self._turns: dict[str, None] = {}
@@ -54,7 +54,7 @@ class FairQueue(Generic[Item]):
             self._wake_one()
 
     def hold(self, flow: str, seconds: float) -> None:
-        """Take no item of a flow for so many seconds."""
+        """Return no item of this flow from `take` for `seconds` seconds."""
         loop = asyncio.get_running_loop()
         found = self._flows.setdefault(flow, _Flow())
         found.held_until = max(found.held_until, loop.time() + seconds)
@@ -99,7 +99,7 @@ class FairQueue(Generic[Item]):
         if flow.held_until and flow.held_until > asyncio.get_running_loop().time():
             return False
         left = self._free - 1
-        return left >= 0 if not flow.busy else left > 0 and flow.busy < _TIMES_FREE_WORKERS * self._free
+        return left >= 0 if not flow.busy else left > 0 and flow.busy < _BUSY_PER_FREE * self._free
 
     def _wake_one(self) -> None:
         while self._takers:

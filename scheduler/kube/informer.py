@@ -1,6 +1,6 @@
 """Keep all objects of a kind in memory: a reflector with a cache.
 
-The reflector changes the cache before handlers are called, so a handler never sees an older state than its change.
+The cache is updated before listeners are called, so a listener never sees a state older than the change.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Informer(Generic[T]):
     """All objects of a kind, by key. Run `run` as a task, and wait for `synced` before any decision.
 
     Args:
-        indexes: Lookups for `by`: a function from an object to its values (`{"owner": lambda pod: [...]}`).
-        follow: Use this reflector, which runs elsewhere, instead of a watch of our own.
+        indexes: Indexes for `by`: by name, a function from an object to its values (`{"owner": lambda pod: [...]}`).
+        follow: A reflector that runs elsewhere; the informer then has no watch of its own.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Informer(Generic[T]):
         self.objects: dict[str, T] = {}
         self.malformed: dict[str, Malformed] = {}
         self._indexes = indexes or {}
-        self._found: dict[str, dict[str, dict[str, T]]] = {name: {} for name in self._indexes}
+        self._by_index: dict[str, dict[str, dict[str, T]]] = {name: {} for name in self._indexes}
         self._listeners: list[Listener] = []
         self._change_listeners: list[Callable[[T | None, T | None], None]] = []
         self._is_following = follow is not None
@@ -84,12 +84,12 @@ class Informer(Generic[T]):
 
     def by(self, index: str, value: str) -> list[T]:
         """Return the objects with a value in an index, in the order of their keys."""
-        found = self._found[index].get(value)
+        found = self._by_index[index].get(value)
         return [found[key] for key in sorted(found)] if found else []
 
     def keys(self, index: str, value: str) -> Set[str]:
         """Return the keys of the objects with a value in an index."""
-        return self._found[index].get(value, {}).keys()
+        return self._by_index[index].get(value, {}).keys()
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.objects.values())
@@ -124,13 +124,13 @@ class Informer(Generic[T]):
     def _index(self, key: str, item: T, keep: T | None) -> None:
         for name, values in self._indexes.items():
             for value in values(item):
-                place = self._found[name].setdefault(value, {})
+                place = self._by_index[name].setdefault(value, {})
                 if keep is not None:
                     place[key] = keep
                 else:
                     place.pop(key, None)
                     if not place:
-                        del self._found[name][value]
+                        del self._by_index[name][value]
 
 
 def _key(item: Any) -> str:

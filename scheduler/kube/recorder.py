@@ -1,9 +1,9 @@
 """Write events, which users read in `kubectl describe`. No caller waits for an event.
 
-1. Events that wait are merged per object and reason.
+1. Waiting events are merged per object and reason.
 2. A few workers write them while no more urgent write is due. Namespaces share workers and memory fairly.
 3. An event that the server refuses is dropped.
-4. What was written is remembered until its object is deleted, so that a repetition only raises a count.
+4. A written event is remembered for some minutes or until its object is deleted; a repetition increases its count.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ log = logging.getLogger(__name__)
 
 _MOST_WAITING = 20_000
 """Maximum number of waiting events of one namespace."""
-_REST = 1.0
+_PAUSE = 1.0
 """Seconds without writes for a namespace whose event was refused."""
-_REMEMBERED = 4_096
+_MOST_REMEMBERED = 4_096
 _REPEATED_WITHIN = 300.0
 """Seconds within which a repetition increases the count of the written event. A later one is a new event."""
 _MOST_MESSAGE = 1_000
-"""Characters; events.k8s.io/v1 limits a note to 1,024 bytes."""
+"""Maximum characters of a message; events.k8s.io/v1 limits a note to 1,024 bytes."""
 
 NORMAL, WARNING = "Normal", "Warning"
 
 
 @dataclass(frozen=True, slots=True)
 class EventData:
-    """The part of an event for programs: the fields of these names of a `v1` Event."""
+    """The machine-readable part of an event: the fields of the same names in a `v1` Event."""
 
     action: str = ""
     related: dict[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class _Waiting:
     first: float
     last: float
     data: EventData
-    is_about_deleted: bool = False
+    is_object_deleted: bool = False
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class EventRecorder:
         self._waiting_by_namespace: Counter[str] = Counter()
         """Number of waiting events by namespace."""
         self._keys: FairQueue[tuple[str, str]] = FairQueue(workers)
-        self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _REMEMBERED, steady_time)
+        self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _MOST_REMEMBERED, steady_time)
         self._writing: dict[tuple[str, str], _Waiting] = {}
         """Events in flight. A repetition of such an event waits until the name of the event is known."""
         self._reasons: set[str] = set()
@@ -139,14 +139,14 @@ class EventRecorder:
             self._keys.put(meta.namespace, key)
 
     def on_object(self, change: Change[Any]) -> None:
-        """Forget what was written about an object that was deleted. A handler of reflectors."""
+        """Forget the written events of a deleted object. Reflectors call this as a handler."""
         if isinstance(change, Absent):
             for reason in self._reasons:
                 key = (change.uid or change.key, reason)
                 self._written.pop(key)
                 for event in (self._waiting.get(key), self._writing.get(key)):
                     if event is not None:
-                        event.is_about_deleted = True
+                        event.is_object_deleted = True
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -175,7 +175,7 @@ class EventRecorder:
                 self.dropped += 1
                 log.debug("event dropped: %s", error)
                 if isinstance(error, TooManyRequests | Unreachable):
-                    self._keys.hold(namespace, getattr(error, "retry_after", None) or _REST)
+                    self._keys.hold(namespace, getattr(error, "retry_after", None) or _PAUSE)
             except Exception:  # one bad event must not stop the others
                 self.dropped += 1
                 log.exception("event dropped after an unexpected error")
@@ -222,5 +222,5 @@ class EventRecorder:
         self._remember(key, waiting, _Written(namespace, name, digest, waiting.count))
 
     def _remember(self, key: tuple[str, str], event: _Waiting, written: _Written) -> None:
-        if not event.is_about_deleted:
+        if not event.is_object_deleted:
             self._written.set(key, written)

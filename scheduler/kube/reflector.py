@@ -2,8 +2,8 @@
 
 The one rule: a handler receives all changes without a gap and in order.
 
-1. A watch that ends is resumed at its last version; a watch ends regularly.
-2. Where the server no longer has that version, all objects are listed again and the differences are reported.
+1. Watches end regularly; a new watch resumes at the last version of the previous one.
+2. If the server no longer has that version, all objects are listed again and the differences are reported.
 3. A watch without an event or a bookmark for `SILENCE` seconds is replaced.
 """
 
@@ -28,7 +28,7 @@ from .resource import Resource, T
 log = logging.getLogger(__name__)
 
 _EVENTS_A_TURN = 50
-"""Events after which, or after CHUNK_BYTES of them, the reader yields to other tasks."""
+"""Maximum number of events, besides CHUNK_BYTES, between two turns of other tasks."""
 _SHORT = 1.0
 """A watch that ends within this many seconds without an event is a failure; a pause follows."""
 _LATE = 30.0
@@ -170,9 +170,7 @@ class Reflector(Generic[T]):
         except TimeoutError as error:
             what = f"watch of {self.resource.id}"
             if now() >= ends:
-                raise Unreachable(
-                    what, f"the server did not end it {_LATE:g} s after its timeout", sent=True
-                ) from error
+                raise Unreachable(what, f"not ended by the server {_LATE:g} s after its timeout", sent=True) from error
             self._is_silent = True
             log.warning("%s", self._silence)
             raise Unreachable(what, f"no event and no bookmark for {SILENCE:g} s", sent=True) from error

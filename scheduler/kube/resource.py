@@ -1,4 +1,4 @@
-"""Kinds of objects as values: their API path and their struct. The path of a resource is made only here."""
+"""Define the kinds of API objects: path and struct of each. No other module builds the path of a resource."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Resource(Generic[T]):
     optional: bool = False
     """Whether a kind that the server does not serve counts as a kind without objects."""
     trim: Callable[[T, int], T] | None = field(default=None, compare=False)
-    """Returns the part of an object to keep, from the object and its bytes of JSON. Raises ValueError if it is too
-    large.
+    """Returns the part of an object to keep, from the object and the size of its JSON in bytes. Raises ValueError if
+    the object is too large.
     """
     most_bytes: int = field(default=MOST_BYTES, compare=False)
     """Bytes of memory that an object may take where `trim` is set."""
     unread: Callable[[bytes | msgspec.Raw], Collection[str] | None] | None = field(default=None, compare=False)
-    """Returns the paths that `trim` does not need, from the JSON of an object that is too large; None where nothing of
-    the object is kept.
+    """Returns the paths of fields that `trim` does not need, from the JSON of an object that is too large; None if no
+    part of the object is kept.
     """
 
     @property
@@ -75,7 +75,7 @@ class Resource(Generic[T]):
         return Resource(self.group, self.version, self.plural, self.kind, other, self.namespaced, self.optional)
 
     def bounded(self, scheduler_names: Collection[str]) -> Resource[T]:
-        """Return the same kind with `trim` set, which bounds the memory of each object. It equals this resource.
+        """Return the same kind with `trim` set, which bounds the memory of an object. The result equals this resource.
 
         Nodes are kept whole: tenants do not create them.
         """

@@ -1,6 +1,6 @@
 """Decide which objects this process handles on a cluster that it shares with other teams.
 
-An object outside of the scope is not written. By default, the scope covers everything.
+Objects outside of the scope are not reported, so they are never written. By default, the scope covers everything.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Scope:
 
     Pods of other schedulers are always visible, because they occupy nodes.
 
-    With a label, the queues `root` and `default` are presumed: they exist with their defaults, without a uid. Real
-    queues with these names belong to somebody else.
+    With a label, the queues `root` and `default` are presumed to exist, with their default specs and without a uid.
+    Real queues with these names belong to another team.
     """
 
     queue_label: tuple[str, str] | None = None
@@ -53,12 +53,12 @@ class Scope:
         meta = item.metadata
         if not resource.namespaced:
             return resource.id != NAMESPACES.id or meta.name.startswith(self.namespace_prefix)
-        if meta.namespace.startswith(self.namespace_prefix) or self._bears_label(meta.labels or {}):
+        if meta.namespace.startswith(self.namespace_prefix) or self._has_label(meta.labels or {}):
             return True
         spec = getattr(item, "spec", None)
         return resource.id == PODS.id and spec is not None and spec.scheduler_name not in self.scheduler_names
 
-    def _bears_label(self, labels: dict[str, str]) -> bool:
+    def _has_label(self, labels: dict[str, str]) -> bool:
         if self.queue_label is None:
             return False
         key, value = self.queue_label

@@ -16,8 +16,8 @@ from typing import Any, cast
 import httptools
 
 _RECEIVE_BUFFER = 4 << 20
-"""Bytes that the kernel buffers while the event loop is busy. Set before the connection is made, or the kernel offers a
-smaller window.
+"""Bytes that the kernel buffers while the event loop is busy. Set before the connection is made: otherwise the kernel
+offers a smaller window.
 """
 _READ_BUFFER = 64 << 10
 """Bytes per read. `data_received` of asyncio allocates 256 KB for each TLS record, which is a sixth of the cost of a
@@ -86,19 +86,19 @@ class _Pieces:
 
     waiting: list[bytes] = field(default_factory=list)
     ended: bool = False
-    some: asyncio.Event = field(default_factory=asyncio.Event)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, piece: bytes) -> None:
         self.waiting.append(piece)
-        self.some.set()
+        self.arrived.set()
 
     def end(self) -> None:
         self.ended = True
-        self.some.set()
+        self.arrived.set()
 
 
 class Wire(asyncio.BufferedProtocol):
-    """One connection. Call `exchange` or `open_stream`; again once the answer is complete and `reusable` is set."""
+    """One connection. `exchange` and `open_stream` may be called again once the answer is complete, if `reusable`."""
 
     def __init__(self) -> None:
         self.reusable = True
@@ -139,14 +139,14 @@ class Wire(asyncio.BufferedProtocol):
             self._waiter = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the body of a stream as it arrives, everything since the last piece at once.
+        """Yield the body of a stream as it arrives; each piece has all bytes since the last one.
 
         Ends with the body or the connection.
         """
         pieces = self._pieces
         while pieces is not None:
-            await pieces.some.wait()
-            pieces.some.clear()
+            await pieces.arrived.wait()
+            pieces.arrived.clear()
             if pieces.waiting:
                 taken, pieces.waiting = pieces.waiting, []
                 yield b"".join(taken)
@@ -164,7 +164,7 @@ class Wire(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio asks so; it has no hint to give
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - part of asyncio's signature
         return self._read
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -181,8 +181,8 @@ class Wire(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._break(f"connection lost: {exc}" if exc else "connection lost")
-        # Both refer to this connection. Without this, 0.3 MB with the buffers of TLS would wait for a full collection,
-        # which is hours away in a process that makes little garbage.
+        # Break the reference cycles with this connection. Otherwise 0.3 MB with the buffers of TLS would wait for a
+        # full garbage collection, which is hours away in a process that makes little garbage.
         self._transport = self._parser = None
         self._read = memoryview(b"")  # the connection may be listed as idle for long
 

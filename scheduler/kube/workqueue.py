@@ -1,10 +1,10 @@
 """A queue of keys for controllers, with the semantics of client-go's rate limiting queue.
 
-The one rule: two workers never work on the same key at once. A key that is added meanwhile is worked on again
+The one rule: two workers never process the same key at once. A key that is added meanwhile is processed again
 afterwards.
 
-A key that is added several times is worked on once. A key that failed has a pause of its own. Namespaces share the
-workers fairly.
+A key that is added several times while it waits is processed once. Each failed key has a backoff of its own. Namespaces
+share the workers fairly.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ log = logging.getLogger(__name__)
 
 
 class WorkQueue:
-    """Keys (`namespace/name`, or names) of one controller; those of one namespace `workers` at a time.
+    """Keys (`namespace/name`, or names) of one controller; at most `workers` of one namespace are processed at a time.
 
-    `run(work)` awaits `work(key)` for each key. Where it raises, the key is repeated after a pause that doubles from
-    `first` to `most` seconds. Where it returns, the pauses start again.
+    `run(work)` awaits `work(key)` for each key. If it raises, the key is retried after a backoff that doubles from
+    `first` to `most` seconds. If it returns, the backoff is reset.
     """
 
     def __init__(self, name: str, *, workers: int = 4, first: float = 0.01, most: float = 30.0) -> None:
         self.name = name
         self.failures = 0
-        """Number of turns that failed."""
+        """Number of calls of `work` that failed."""
         self._first, self._most = first, most
         self._ready: FairQueue[str] = FairQueue(workers)
         self._waiting: set[str] = set()
@@ -45,7 +45,7 @@ class WorkQueue:
         return len(self._waiting) + len(self._again)
 
     def add(self, key: str) -> None:
-        """Work on a key soon."""
+        """Queue a key."""
         if key in self._working:
             self._again.add(key)
         elif key not in self._waiting:
@@ -53,7 +53,7 @@ class WorkQueue:
             self._ready.put(_namespace_of(key), key)
 
     def add_after(self, key: str, seconds: float) -> None:
-        """Work on a key after so many seconds. The earliest of several calls counts."""
+        """Queue a key in `seconds` seconds. Of several calls, the earliest time counts."""
         if seconds <= 0:
             self.add(key)
             return
@@ -71,17 +71,17 @@ class WorkQueue:
         self.add(key)
 
     def retry(self, key: str) -> float:
-        """Work on a key again after its pause. Return the pause in seconds."""
+        """Queue a key again after its backoff. Return the backoff in seconds."""
         pause = self._backoffs.setdefault(key, Backoff(self._first, self._most)).next()
         self.add_after(key, pause)
         return pause
 
     def forget(self, key: str) -> None:
-        """Start the pauses of a key again."""
+        """Reset the backoff of a key."""
         self._backoffs.pop(key, None)
 
     async def run(self, work: Callable[[str], Awaitable[None]]) -> None:
-        """Work until cancelled. Errors of `work` are logged and the key is repeated; they never end a worker."""
+        """Process keys until cancelled. Errors of `work` are logged and the key is retried; they never end a worker."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._ready.workers):
                 group.create_task(self._work(work))
@@ -102,7 +102,7 @@ class WorkQueue:
                     self._retry_after(flow, key, error),
                     error,
                 )
-            except Exception:  # a defect that shows on one object must not stop the others
+            except Exception:  # a defect that one object triggers must not stop the others
                 self.failures += 1
                 log.exception("%s: %s failed, next attempt in %.2f s", self.name, key, self.retry(key))
             else:

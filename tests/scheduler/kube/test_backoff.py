@@ -1,4 +1,4 @@
-"""Pauses grow, differ between waiters, and start again after a success."""
+"""Backoffs grow, differ between waiters, and are reset after a success."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def test_each_pause_is_half_to_all_of_its_step_and_steps_double_to_a_maximum() -
             assert step / 2 <= backoff.next() <= step
 
 
-def test_many_that_wait_do_not_come_back_together() -> None:
+def test_many_waiters_do_not_retry_together() -> None:
     pauses = sorted(Backoff(first=1.0, most=8.0).next() for _ in range(1000))
     assert pauses[0] < 0.55
     assert pauses[-1] > 0.95
     assert max(later - sooner for sooner, later in pairwise(pauses)) < 0.05
 
 
-def test_what_worked_begins_with_the_first_step_again() -> None:
+def test_a_reset_backoff_starts_with_the_first_step_again() -> None:
     backoff = Backoff(first=1.0, most=8.0)
     for _ in range(5):
         backoff.next()
@@ -31,7 +31,7 @@ def test_what_worked_begins_with_the_first_step_again() -> None:
     assert backoff.next() <= 1.0
 
 
-def test_what_is_periodic_is_spread() -> None:
+def test_spread_values_differ_and_are_within_the_bounds() -> None:
     moments = {spread(2.0, 3.0) for _ in range(100)}
     assert len(moments) > 90
     assert all(2.0 <= moment <= 3.0 for moment in moments)

@@ -1,6 +1,4 @@
-"""However large an object is, no turn of the event loop decodes more than a slice of it, and what comes of it is what
-comes of the whole.
-"""
+"""Each turn of the event loop decodes one chunk of a large object; the result is that of decoding it in one piece."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ LARGE: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 class Decoded:
-    """Bytes that msgspec makes objects of, turn by turn. What is only scanned, as `msgspec.Raw`, is cheap."""
+    """Count the bytes that msgspec decodes into objects in each turn, without the cheap scans into `msgspec.Raw`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.turns = [0]
@@ -63,7 +61,7 @@ class Decoded:
 
 
 @pytest.mark.parametrize(("kind", "body"), LARGE.values(), ids=LARGE)
-def test_no_turn_decodes_more_than_a_slice(kind: Any, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_turn_decodes_more_than_a_chunk(kind: Any, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     data = json.dumps({"metadata": META, **body}).encode()
     assert len(data) > 800_000
     seen = Decoded(monkeypatch)
@@ -72,7 +70,7 @@ def test_no_turn_decodes_more_than_a_slice(kind: Any, body: dict[str, Any], monk
     assert max(seen.turns) <= CHUNK_BYTES + 2  # brackets
 
 
-def test_no_turn_decodes_more_than_a_slice_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_turn_decodes_more_than_a_chunk_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     kind, body = LARGE["containers"]
     small = {"metadata": {**META, "name": "small"}}
     items = [{"metadata": META, **body}, *[small] * 5_000]
@@ -110,7 +108,9 @@ BODIES = st.fixed_dictionaries(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(BODIES)
-def test_values_and_errors_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch, body: dict[str, Any]) -> None:
+def test_values_and_errors_equal_those_of_decoding_in_one_piece(
+    monkeypatch: pytest.MonkeyPatch, body: dict[str, Any]
+) -> None:
     data = json.dumps(body).encode()
     with monkeypatch.context() as patched:
         patched.setattr(module, "CHUNK_BYTES", 12)
@@ -125,12 +125,12 @@ def _whole(data: bytes) -> Stepwise[Job]:
 def _outcome(work: Stepwise[Job]) -> Job | None:
     try:
         return run_now(work)
-    except msgspec.ValidationError:  # one of them, where several things are wrong
+    except msgspec.ValidationError:  # if several fields are wrong, either decoder may name any of them
         return None
 
 
 @pytest.mark.parametrize("wrong", ["spec", "spec.tasks", "spec.tasks[1].name", "spec.tasks[1].template"])
-def test_the_field_that_is_wrong_is_named_as_in_the_whole(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_errors_name_the_same_field_as_decoding_in_one_piece(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     body: dict[str, Any] = {"metadata": META, "spec": {"tasks": [{"name": "one"}, {"name": "two"}, {"name": "three"}]}}
     place: Any = body
     *way, last = wrong.replace("[1]", ".1").split(".")
@@ -141,12 +141,12 @@ def test_the_field_that_is_wrong_is_named_as_in_the_whole(monkeypatch: pytest.Mo
     with pytest.raises(msgspec.ValidationError) as whole:
         msgspec.json.decode(data, type=Job)
     monkeypatch.setattr(module, "CHUNK_BYTES", 12)
-    with pytest.raises(msgspec.ValidationError) as sliced:
+    with pytest.raises(msgspec.ValidationError) as chunked:
         run_now(decoded(Job, data))
-    assert str(sliced.value) == str(whole.value)
+    assert str(chunked.value) == str(whole.value)
 
 
-def test_what_is_nested_too_deep_is_found_out_in_turns() -> None:
+def test_an_object_nested_too_deep_is_scanned_in_several_turns() -> None:
     inside = b'{"a":' * 9_000 + b"1" + b"}" * 9_000
     parts = b",".join([inside] * 10)
     work = decode(PODS, b'{"metadata":{"name":"x"},"spec":{"containers":[%s]}}' % parts)

@@ -39,7 +39,7 @@ async def test_an_empty_list_may_have_null_items() -> None:
         assert (await client.list(PODS)).items == []
 
 
-async def test_a_malformed_object_of_a_list_is_told_apart_and_the_others_are_read() -> None:
+async def test_a_malformed_object_of_a_list_is_reported_and_the_others_are_read() -> None:
     items = [
         {"metadata": {"name": "good", "namespace": "ns"}, "spec": {"minMember": 2}},
         {"metadata": {"name": "bad", "namespace": "ns", "uid": "b"}, "spec": {"minMember": "two"}},
@@ -99,7 +99,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize(("operation", "request_line", "content_type", "part"), OPERATIONS.values(), ids=OPERATIONS)
-async def test_an_operation_is_sent_as_the_api_wants_it(
+async def test_an_operation_sends_the_request_that_the_api_requires(
     operation: Callable[[Client], Awaitable[None]], request_line: str, content_type: str, part: dict[str, object]
 ) -> None:
     async with standing_in(lambda request: Reply(body=POD)) as (server, client):

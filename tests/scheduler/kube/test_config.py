@@ -48,20 +48,20 @@ def test_a_missing_context_is_refused_by_name(tmp_path: Path) -> None:
         connect(kubeconfig(tmp_path), "elsewhere")
 
 
-def test_what_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "k"
     file.write_text("[1, 2")
     with pytest.raises(ConfigError, match="not a usable kubeconfig"):
         connect(file)
 
 
-def test_outside_of_a_cluster_a_kubeconfig_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_a_cluster_a_kubeconfig_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(ConfigError, match="outside of a cluster name a kubeconfig with --kubeconfig"):
+    with pytest.raises(ConfigError, match="outside of a cluster, set --kubeconfig"):
         connect()
 
 
-def test_a_proxy_is_refused_and_not_silently_gone_around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_refused_and_not_silently_bypassed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     monkeypatch.delenv("no_proxy", raising=False)
     with pytest.raises(ConfigError, match="a proxy is configured"):
@@ -69,7 +69,7 @@ def test_a_proxy_is_refused_and_not_silently_gone_around(tmp_path: Path, monkeyp
     assert connect(kubeconfig(tmp_path, "https://127.0.0.1:6443")).host == "127.0.0.1"
 
 
-def test_credentials_that_cannot_be_read_now_are_no_answer_and_read_again(
+def test_unreadable_credentials_raise_unreachable_and_are_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = tmp_path / "token"

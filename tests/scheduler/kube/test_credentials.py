@@ -21,7 +21,7 @@ async def test_a_rotated_token_is_read_again_after_401() -> None:
         await http.close()
 
 
-async def test_credentials_that_cannot_be_had_for_a_moment_are_waited_for() -> None:
+async def test_a_request_waits_for_credentials_that_are_missing_for_a_moment() -> None:
     async with standing_in(lambda request: Reply(body=POD)) as (server, client):
         tokens: list[str | None] = [None, None, "Bearer good"]
 

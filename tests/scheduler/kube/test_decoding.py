@@ -23,7 +23,7 @@ def nested(levels: int) -> bytes:
 
 
 def deep(levels: int = 3_000) -> bytes:
-    """A PodGroup that is nested so deep, in its spec and in what the API server notes of its fields."""
+    """Return a PodGroup that is nested this deep, in its spec and in its managedFields."""
     inside = nested(levels)
     return b'{"kind":"PodGroup","metadata":' + META % inside + b',"spec":{"networkTopology":' + inside + b"}}"
 
@@ -42,11 +42,11 @@ def test_an_object_that_is_nested_too_deep_is_malformed_and_keeps_its_name(level
     assert found.error == TOO_DEEP
 
 
-def test_of_an_object_that_is_nested_too_deep_the_metadata_can_be_read_alone() -> None:
+def test_the_metadata_of_an_object_nested_too_deep_can_be_read_alone() -> None:
     assert run_now(read(PODGROUPS.bare, deep())).metadata.key == "ns/deep"
 
 
-def test_the_others_of_its_list_are_read() -> None:
+def test_the_other_objects_of_its_list_are_read() -> None:
     listing: Listing[PodGroup] = Listing()
     page = b'{"metadata":{"resourceVersion":"9","continue":"next","odd":{}},"items":[%s,%s,%s]}'
     assert run_now(listing.add_page(PODGROUPS, page % (good("a"), deep(), good("b")))) == "next"
@@ -55,7 +55,7 @@ def test_the_others_of_its_list_are_read() -> None:
     assert listing.resource_version == "9"
 
 
-def test_the_event_that_it_comes_with_is_read() -> None:
+def test_the_watch_event_of_an_object_nested_too_deep_is_read() -> None:
     event = run_now(decode_event(b'{"type":"MODIFIED","object":%s}' % deep()))
     assert event.type == "MODIFIED"
     assert bytes(event.object) == deep()
@@ -73,7 +73,7 @@ JUNK = st.one_of(
 
 
 @given(JUNK)
-def test_whatever_an_object_is_it_is_read_or_malformed(data: bytes) -> None:
+def test_any_object_is_read_or_malformed(data: bytes) -> None:
     for text in (data, b'{"metadata":{"name":"x"},"spec":%s}' % data):
         assert isinstance(run_now(decode(PODGROUPS, text)), PodGroup | Malformed)
 

@@ -13,7 +13,7 @@ from tests.support.fake_server import cancelled, run_until_complete, until
 
 
 class Workers:
-    """Workers that take all items that the queue offers, and keep them until `finish`."""
+    """Workers that take all available items, and complete an item of a flow at each `finish`."""
 
     def __init__(self, queue: FairQueue[int]) -> None:
         self.queue = queue
@@ -45,13 +45,13 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_flow_alone_has_so_many_and_those_that_come_later_always_find_one() -> None:
+async def test_a_single_flow_has_its_maximum_and_later_flows_always_find_a_worker() -> None:
     workers = Workers(FairQueue(64))
     for item in range(200):
         workers.queue.put("a", item)
     await settled()
     assert workers.busy == {"a": 64}
-    for flow in "bcd":  # whatever hangs, hangs
+    for flow in "bcd":  # their items never complete either
         for item in range(200):
             workers.queue.put(flow, item)
     await settled()
@@ -92,7 +92,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["put", "finish"]), st.sampled_from("
 
 
 @given(st.integers(1, 12), STEPS)
-def test_nothing_is_lost_and_no_worker_idles_whom_a_flow_may_have(alone: int, steps: list[tuple[str, str]]) -> None:
+def test_no_item_is_lost_and_no_worker_idles_that_a_flow_may_use(alone: int, steps: list[tuple[str, str]]) -> None:
     async def test() -> None:
         queue: FairQueue[int] = FairQueue(alone)
         workers = Workers(queue)

@@ -33,7 +33,7 @@ POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
 
 async def test_the_error_of_a_refused_request_is_in_no_reference_cycle() -> None:
     async with standing_in(lambda request: status(409, "AlreadyExists")) as (_, client):
-        gc.disable()  # else a collection in time would hide the cycle
+        gc.disable()  # otherwise a garbage collection could hide the cycle
         try:
             try:
                 await client.create(PODS, POD, "ns")
@@ -69,7 +69,7 @@ async def test_a_closed_connection_leaves_nothing_to_the_garbage_collector(monke
         gc.enable()
 
 
-async def test_connections_keep_nothing_of_answers_and_no_buffer_once_they_are_closed() -> None:
+async def test_connections_keep_no_answer_and_closed_connections_keep_no_buffer() -> None:
     large = {"metadata": {"name": "p", "annotations": {"a": "x" * 1_000_000}}}
     async with standing_in(lambda request: Reply(body=large), limit=8) as (server, client):
         server.pause = 0.05  # so that each request has a connection of its own
@@ -88,7 +88,7 @@ def kept_mb() -> float:
     return tracemalloc.get_traced_memory()[0] / 1e6
 
 
-async def test_connections_that_a_burst_needed_are_closed_once_they_idle() -> None:
+async def test_idle_connections_of_a_burst_are_closed() -> None:
     async with standing_in(lambda request: Reply(body=POD), limit=8, idle_seconds=0.05) as (server, client):
         server.pause = 0.05  # so that each request has a connection of its own
         await asyncio.gather(*(client.get(PODS, "p", "ns") for _ in range(8)))
@@ -132,7 +132,7 @@ async def test_a_bind_whose_answer_is_lost_is_sent_again() -> None:
         assert server.requests[0].json()["metadata"]["uid"] == "u"
 
 
-async def test_what_is_repeatable_is_sent_again_when_no_answer_comes() -> None:
+async def test_a_repeatable_request_is_sent_again_if_no_answer_arrives() -> None:
     async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
         answer = await client.http.request("PUT", "/x", repeatable=True, attempt_seconds=1.0)
         assert answer.status == 200
@@ -141,7 +141,7 @@ async def test_what_is_repeatable_is_sent_again_when_no_answer_comes() -> None:
 
 async def test_no_answer_within_the_deadline_is_unreachable_and_may_have_been_carried_out() -> None:
     async with standing_in(scripted(Reply(), Hang())) as (_, client):
-        await client.http.request("GET", "/x")  # its connection is kept: what follows is sent at once
+        await client.http.request("GET", "/x")  # its connection is kept, so the next request is sent at once
         with pytest.raises(Unreachable, match="POST /x: no answer in time") as caught:
             await client.http.request("POST", "/x", deadline=0.1)
         assert caught.value.sent
@@ -154,7 +154,7 @@ async def test_a_refused_connection_is_unreachable_and_was_not_sent() -> None:
     assert not caught.value.sent
 
 
-async def test_a_server_that_never_shakes_hands_is_unreachable_and_nothing_was_sent() -> None:
+async def test_without_a_tls_handshake_the_server_is_unreachable_and_nothing_was_sent() -> None:
     async with standing_in(lambda request: Reply()) as (server, _):
         port = server._server.sockets[0].getsockname()[1]
         http = Http(Connection("127.0.0.1", port, tls=ssl.create_default_context()))
@@ -163,7 +163,7 @@ async def test_a_server_that_never_shakes_hands_is_unreachable_and_nothing_was_s
         assert not caught.value.sent
 
 
-async def test_429_holds_back_the_request_that_was_told_and_no_other() -> None:
+async def test_429_delays_only_the_refused_request() -> None:
     answers = scripted(Reply(429, b"slow down", {"Retry-After": "1"}), Reply(body=POD))
     async with standing_in(answers) as (server, client):
         loop = asyncio.get_running_loop()
@@ -193,12 +193,12 @@ RETRY_AFTER = {
 
 
 @pytest.mark.parametrize(("header", "seconds"), RETRY_AFTER.items())
-def test_what_the_server_asks_for_is_a_number_or_a_date_and_has_a_limit(header: str, seconds: float | None) -> None:
+def test_retry_after_is_a_number_or_a_date_and_has_a_maximum(header: str, seconds: float | None) -> None:
     assert error_of("GET /x", 429, b"", header).retry_after == seconds
 
 
 @pytest.mark.parametrize("answer", [Cut(), Reply(429), status(500, "InternalError"), Hang()])
-async def test_what_is_asked_once_is_not_sent_again(answer: Answer) -> None:
+async def test_a_request_with_once_is_not_sent_again(answer: Answer) -> None:
     async with standing_in(lambda request: answer) as (server, client):
         for method, repeatable in (("GET", False), ("PUT", True)):
             with pytest.raises((ApiError, Unreachable)):
@@ -206,7 +206,7 @@ async def test_what_is_asked_once_is_not_sent_again(answer: Answer) -> None:
         assert len(server.requests) == 2
 
 
-async def test_a_request_that_waits_for_others_to_end_has_a_deadline_too() -> None:
+async def test_the_deadline_includes_the_wait_for_other_requests() -> None:
     async with standing_in(lambda request: Hang(), limit=1) as (server, client):
         first = asyncio.create_task(client.http.request("POST", "/x"))
         await until(lambda: bool(server.requests))
@@ -231,7 +231,7 @@ async def test_a_create_is_sent_again_after_429_because_it_was_not_carried_out()
         (415, "UnsupportedMediaType", ApiError),
     ],
 )
-async def test_a_refusal_is_an_error_of_its_kind_that_says_what_was_asked(
+async def test_a_refusal_is_an_error_of_its_type_that_names_the_request(
     code: int, reason: str, expected: type[ApiError]
 ) -> None:
     async with standing_in(lambda request: status(code, reason, "because")) as (_, client):
@@ -256,7 +256,7 @@ async def test_a_refusal_in_plain_text_keeps_its_text() -> None:
             await client.get(PODS, "p", "ns")
 
 
-async def test_500_is_tried_again_only_where_that_does_no_harm() -> None:
+async def test_500_is_retried_only_for_repeatable_requests() -> None:
     async with standing_in(scripted(status(500, "InternalError"), Reply(201, POD))) as (server, client):
         with pytest.raises(ServerError):
             await client.create(PODS, {"metadata": {"name": "p"}}, "ns")
@@ -264,7 +264,7 @@ async def test_500_is_tried_again_only_where_that_does_no_harm() -> None:
         assert len(server.requests) == 2
 
 
-async def test_who_may_not_write_sends_no_write_and_still_reads() -> None:
+async def test_a_client_that_may_not_write_still_reads() -> None:
     async with standing_in(lambda request: Reply(body=POD), may_write=lambda: False) as (server, client):
         await client.get(PODS, "p", "ns")
         with pytest.raises(LeadershipLost):
@@ -276,9 +276,9 @@ async def test_who_may_not_write_sends_no_write_and_still_reads() -> None:
 
 async def test_a_cancelled_request_leaves_no_half_read_connection_behind() -> None:
     async with standing_in(scripted(Hang(), Reply(body=POD))) as (server, client):
-        asking = asyncio.create_task(client.get(PODS, "p", "ns"))
+        task = asyncio.create_task(client.get(PODS, "p", "ns"))
         await until(lambda: bool(server.requests))
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         assert (await client.get(PODS, "p", "ns")).metadata.name == "p"
         assert server.connections == 2

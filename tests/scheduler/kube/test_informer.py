@@ -14,7 +14,7 @@ def _labels(pod: Pod) -> list[str]:
     return [pod.metadata.labels["app"]] if pod.metadata.labels else []
 
 
-async def test_it_remembers_finds_and_tells() -> None:
+async def test_cache_indexes_and_listeners_follow_the_watch() -> None:
     def pod(name: str, version: int, app: str) -> dict[str, object]:
         item = group(name, version)
         item["metadata"]["labels"] = {"app": app}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler.kube.recent import Recent
 
 
-def test_what_is_remembered_goes_after_its_time_and_takes_no_room_then() -> None:
+def test_a_value_expires_and_then_takes_no_memory() -> None:
     now = 0.0
     recent: Recent[int, str] = Recent(10.0, 100, lambda: now)
     for second in range(1_000):
@@ -17,7 +17,7 @@ def test_what_is_remembered_goes_after_its_time_and_takes_no_room_then() -> None
     assert (recent.get(999), 999 in recent) == (None, False)
 
 
-def test_what_is_set_again_is_as_young_as_new() -> None:
+def test_a_value_that_is_set_again_expires_like_a_new_one() -> None:
     now = 0.0
     recent: Recent[str, int] = Recent(10.0, 100, lambda: now)
     recent.set("a", 1)
@@ -31,7 +31,7 @@ def test_what_is_set_again_is_as_young_as_new() -> None:
     assert recent.get("a") is None
 
 
-def test_of_more_than_there_is_room_for_the_last_ones_stay() -> None:
+def test_beyond_the_maximum_the_oldest_values_are_dropped() -> None:
     recent: Recent[int, int] = Recent(10.0, 3, lambda: 0.0)
     for number in range(5):
         recent.set(number, number)

@@ -1,4 +1,4 @@
-"""Events: merged while they wait, counted once they are written, never in the way."""
+"""Events are merged while they wait, counted once they are written, and never delay other writes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_equal_reasons_of_one_object_are_merged_while_they_wait() -> None:
         await cancelled(task)
 
 
-async def test_what_programs_read_of_an_event_is_written_beside_its_sentence() -> None:
+async def test_the_machine_readable_data_of_an_event_is_written() -> None:
     async with standing_in(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         related = {"kind": "Pod", "namespace": "ns", "name": "q"}
@@ -63,7 +63,7 @@ async def test_what_programs_read_of_an_event_is_written_beside_its_sentence() -
         await cancelled(task)
 
 
-async def test_the_same_event_again_only_raises_its_count_until_it_has_expired() -> None:
+async def test_a_repeated_event_only_increases_its_count_until_it_has_expired() -> None:
     answers = scripted(DONE, DONE, status(404, "NotFound"), DONE)
     async with standing_in(answers) as (server, client):
         recorder = EventRecorder(client, "me")
@@ -76,7 +76,7 @@ async def test_the_same_event_again_only_raises_its_count_until_it_has_expired()
         await cancelled(task)
 
 
-async def test_nothing_is_remembered_of_an_object_that_was_deleted() -> None:
+async def test_the_events_of_a_deleted_object_are_forgotten() -> None:
     async with standing_in(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
@@ -110,7 +110,7 @@ async def test_an_event_written_after_its_object_was_deleted_is_forgotten() -> N
         await cancelled(task)
 
 
-async def test_what_is_told_again_while_it_is_written_raises_the_count_of_that_event() -> None:
+async def test_an_event_that_is_repeated_while_it_is_written_increases_its_count() -> None:
     async with standing_in(lambda request: DONE) as (server, client):
         server.pause = 0.1
         recorder = EventRecorder(client, "me")
@@ -125,7 +125,7 @@ async def test_what_is_told_again_while_it_is_written_raises_the_count_of_that_e
         await cancelled(task)
 
 
-async def test_events_of_what_has_no_namespace_go_to_default() -> None:
+async def test_events_of_objects_without_a_namespace_are_written_to_default() -> None:
     async with standing_in(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         recorder.event(QUEUES, ObjectMeta(name="q", uid="u"), WARNING, "UnschedulableReason", "so")
@@ -135,7 +135,7 @@ async def test_events_of_what_has_no_namespace_go_to_default() -> None:
         await cancelled(task)
 
 
-async def test_events_wait_for_what_is_urgent_and_are_given_up_where_the_server_refuses() -> None:
+async def test_events_wait_for_urgent_writes_and_are_dropped_if_the_server_refuses() -> None:
     waits, urgent = asyncio.Event(), asyncio.Event()
 
     async def wait() -> None:
@@ -154,7 +154,7 @@ async def test_events_wait_for_what_is_urgent_and_are_given_up_where_the_server_
 
 
 @pytest.mark.parametrize("answer", [Reply(201, b"<html>sign in</html>"), Reply(201, b"\xff\xfe")])
-async def test_an_event_with_a_mad_answer_is_given_up_and_the_next_is_written(answer: Answer) -> None:
+async def test_an_event_with_an_unreadable_answer_is_dropped_and_the_next_is_written(answer: Answer) -> None:
     async with standing_in(scripted(answer, DONE)) as (server, client):
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
@@ -167,7 +167,7 @@ async def test_an_event_with_a_mad_answer_is_given_up_and_the_next_is_written(an
         await cancelled(task)
 
 
-async def test_who_may_write_no_more_gives_his_events_up_and_goes_on() -> None:
+async def test_a_recorder_that_may_not_write_drops_its_events_and_keeps_running() -> None:
     async with standing_in(lambda request: DONE, may_write=lambda: False) as (server, client):
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
@@ -192,7 +192,7 @@ async def test_an_event_name_is_valid_however_long_the_objects_name() -> None:
 
 
 @pytest.mark.parametrize("answer", [Hang(), Reply(429, headers={"Retry-After": "3600"})], ids=["no answer", "429"])
-async def test_a_namespace_whose_events_are_not_taken_costs_the_others_nothing(answer: Answer) -> None:
+async def test_a_namespace_whose_events_fail_does_not_delay_other_namespaces(answer: Answer) -> None:
     def handle(request: Request) -> Answer:
         return answer if "/namespaces/bad/" in request.path else DONE
 

@@ -1,4 +1,4 @@
-"""A reflector reports all changes of a server whose watches end, expire, break and lie."""
+"""A reflector reports all changes of a server whose watches end, expire, break and send garbage."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def expect(script: Script, wanted: list[str], versions: list[str], lists: 
         assert reflector.synced.is_set()
 
 
-async def test_it_lists_then_watches_from_there() -> None:
+async def test_the_watch_starts_at_the_version_of_the_list() -> None:
     script = Script([listing(5, group("a", 3))], [Reply(chunks=[event("MODIFIED", group("a", 6))], then="hang")])
     await expect(script, ["+a@3", "+a@6"], ["5"])
 
@@ -93,13 +93,13 @@ async def test_a_watch_that_ends_is_resumed_from_its_last_event() -> None:
     await expect(Script([listing(5)], watches), ["+b@7", "-ns/b", "+c@9"], ["5", "8", "9"])
 
 
-async def test_a_bookmark_moves_on_the_version_without_being_told() -> None:
+async def test_a_bookmark_advances_the_version_and_is_not_reported() -> None:
     bookmark = {"metadata": {"resourceVersion": "50"}}
     watches: list[Answer] = [Reply(chunks=[event("BOOKMARK", bookmark)])]
     await expect(Script([listing(5)], watches), [], ["5", "50"])
 
 
-async def test_an_expired_version_is_listed_again_and_the_difference_told() -> None:
+async def test_after_an_expired_version_a_list_finds_the_differences() -> None:
     expired = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
     script = Script(
         [listing(5, group("a", 1), group("b", 2), group("c", 3)), listing(20, group("a", 1), group("c", 15))],
@@ -108,29 +108,29 @@ async def test_an_expired_version_is_listed_again_and_the_difference_told() -> N
     await expect(script, ["+a@1", "+b@2", "+c@3", "+c@15", "-ns/b"], ["5", "20"], lists=2)
 
 
-async def test_410_as_the_status_of_a_watch_means_the_same() -> None:
+async def test_410_as_the_status_of_a_watch_means_an_expired_version() -> None:
     script = Script([listing(5, group("a", 1)), listing(9, group("a", 1))], [status(410, "Expired")])
     await expect(script, ["+a@1"], ["5", "9"], lists=2)
 
 
-async def test_a_list_that_expires_between_two_pages_is_begun_anew_and_told_once() -> None:
+async def test_a_list_that_expires_between_two_pages_is_restarted_and_reported_once() -> None:
     first = {"metadata": {"resourceVersion": "5", "continue": "next"}, "items": [group("a", 1)]}
     lists = [Reply(body=first), status(410, "Expired"), Reply(body=first), listing(5, group("b", 2))]
     await expect(Script(lists, []), ["+a@1", "+b@2"], ["5"])
 
 
-async def test_a_successor_found_by_a_list_is_told_as_gone_and_come() -> None:
+async def test_a_successor_found_by_a_list_is_reported_as_a_deletion_and_a_creation() -> None:
     script = Script([listing(5, group("a", 1)), listing(9, group("a", 8, uid="new"))], [status(410, "Expired")])
     await expect(script, ["+a@1", "-ns/a", "+a@8"], ["5", "9"], lists=2)
 
 
-async def test_events_cut_anywhere_are_put_together() -> None:
+async def test_events_that_are_split_anywhere_are_joined() -> None:
     data = event("ADDED", group("a", 6)) + event("ADDED", group("b", 7))
     script = Script([listing(5)], [Reply(chunks=[data[:11], data[11:90], data[90:]], then="hang")])
     await expect(script, ["+a@6", "+b@7"], ["5"])
 
 
-async def test_a_malformed_object_is_told_on_itself_and_the_others_go_on() -> None:
+async def test_a_malformed_object_is_reported_and_affects_no_other() -> None:
     chunks = [event("ADDED", group("bad", 6, minMember="two")), event("ADDED", group("good", 7))]
     script = Script(
         [listing(5)], [Reply(chunks=chunks), Reply(chunks=[event("DELETED", group("bad", 8, minMember="x"))])]
@@ -138,7 +138,7 @@ async def test_a_malformed_object_is_told_on_itself_and_the_others_go_on() -> No
     await expect(script, ["?ns/bad", "+good@7", "-ns/bad"], ["5", "7", "8"])
 
 
-async def test_errors_of_lists_and_watches_are_waited_out() -> None:
+async def test_lists_and_watches_are_retried_after_errors() -> None:
     script = Script(
         [Reply(404, b"404 page not found"), status(503, "ServiceUnavailable"), Cut(), listing(5, group("a", 1))],
         [status(500, "InternalError"), Cut()],
@@ -155,7 +155,7 @@ CORRUPT = {
     "an error that is a list": b'{"type": "ERROR", "object": [1]}\n',
     "an error whose code is a word": b'{"type": "ERROR", "object": {"code": "strange"}}\n',
     "an error without a code": b'{"type": "ERROR", "object": {"message": "no"}}\n',
-    "an error whose code is none of HTTP": b'{"type": "ERROR", "object": {"code": 99999999999}}\n',
+    "an error whose code is no HTTP status": b'{"type": "ERROR", "object": {"code": 99999999999}}\n',
 }
 
 
@@ -174,12 +174,12 @@ CORRUPT_LISTS = {
 
 
 @pytest.mark.parametrize("body", CORRUPT_LISTS.values(), ids=CORRUPT_LISTS)
-async def test_a_list_that_is_none_is_waited_out(body: bytes) -> None:
+async def test_an_answer_that_is_no_list_is_retried(body: bytes) -> None:
     script = Script([Reply(body=body), listing(5, group("a", 1))], [])
     await expect(script, ["+a@1"], ["5"])
 
 
-async def test_an_object_that_is_nested_too_deep_is_told_as_unreadable_and_as_gone() -> None:
+async def test_an_object_nested_too_deep_is_reported_as_unreadable_and_as_deleted() -> None:
     item = json.dumps(group("deep", 6)).encode()[:-1] + b',"status":' + b'{"a":' * 3000 + b"1" + b"}" * 3001
     chunks = [
         b'{"type":"MODIFIED","object":%s}\n' % item,
@@ -190,7 +190,7 @@ async def test_an_object_that_is_nested_too_deep_is_told_as_unreadable_and_as_go
     await expect(script, ["+deep@3", "?ns/deep", "+good@7", "-ns/deep"], ["5", "8"])
 
 
-async def test_an_object_that_is_large_is_told_as_any_other() -> None:
+async def test_a_large_object_is_reported_like_any_other() -> None:
     large = {f"k{i}": "v" * 90 for i in range(2_000)}
     bad = group("bad", 8, minMember="two", minResources=large)
     chunks = [
@@ -204,7 +204,7 @@ async def test_an_object_that_is_large_is_told_as_any_other() -> None:
     await expect(script, ["+listed@3", "+large@6", "+large@7", "?ns/bad", "-ns/large"], ["5", "10"])
 
 
-async def test_a_handler_that_fails_at_one_object_is_told_of_the_next() -> None:
+async def test_a_handler_that_fails_for_one_object_receives_the_next() -> None:
     changes = []
 
     def handler(change: Change[PodGroup]) -> None:
@@ -220,7 +220,7 @@ async def test_a_handler_that_fails_at_one_object_is_told_of_the_next() -> None:
 
 
 @pytest.mark.parametrize("by_event", [True, False])
-async def test_a_server_that_knows_no_version_for_long_is_not_asked_without_a_pause(by_event: bool) -> None:
+async def test_if_each_version_expires_at_once_there_are_pauses_between_lists(by_event: bool) -> None:
     expired = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
     answer: Answer = Reply(chunks=[event("ERROR", expired)]) if by_event else status(410, "Expired")
     began = asyncio.get_running_loop().time()
@@ -229,7 +229,7 @@ async def test_a_server_that_knows_no_version_for_long_is_not_asked_without_a_pa
         assert asyncio.get_running_loop().time() - began >= 0.2
 
 
-async def test_a_watch_that_outlives_its_time_is_given_up_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watch_that_exceeds_its_timeout_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector_module, "_LATE", 0.1)
     script = Script([listing(5)], [])
     async with standing_in(script) as (_, client):
@@ -251,18 +251,18 @@ SILENT: dict[str, list[bytes]] = {
 
 
 @pytest.mark.parametrize("chunks", SILENT.values(), ids=SILENT)
-async def test_a_silent_watch_is_replaced_and_unready_until_one_speaks(
+async def test_a_silent_watch_is_replaced_and_unready_until_a_watch_sends_an_event(
     chunks: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reflector_module, "SILENCE", 0.2)
-    speaks = False
+    sends = False
 
     def answers(request: Request) -> Answer:
         if "watch=true" not in request.path:
             return listing(5)
         versions.append(request.path.partition("resourceVersion=")[2].partition("&")[0])
         first = len(versions) == 1
-        return Reply(chunks=chunks if first else [BOOKMARK] if speaks else [], then="cut" if speaks else "hang")
+        return Reply(chunks=chunks if first else [BOOKMARK] if sends else [], then="cut" if sends else "hang")
 
     versions: list[str] = []
     async with reflecting(answers) as (changes, reflector):
@@ -271,7 +271,7 @@ async def test_a_silent_watch_is_replaced_and_unready_until_one_speaks(
         assert versions[1] == ("8" if BOOKMARK in chunks else "6" if chunks else "5")
         assert reflector.lists == 1
         assert changes == (["+a@6"] if chunks else [])
-        speaks = True
+        sends = True
         await until(lambda: not reflector.unready)
 
 
@@ -283,7 +283,7 @@ async def test_a_watch_that_sends_bookmarks_only_is_kept(monkeypatch: pytest.Mon
         assert (script.versions, reflector.unready) == (["5"], "")
 
 
-async def test_who_comes_later_is_told_of_all_that_is_there_and_then_of_the_same_changes() -> None:
+async def test_a_late_handler_receives_the_existing_objects_and_then_all_changes() -> None:
     bad = group("bad", 6, minMember="two")
     more = asyncio.Event()
 
@@ -309,7 +309,7 @@ async def test_who_comes_later_is_told_of_all_that_is_there_and_then_of_the_same
         assert len(late) == 3
 
 
-async def test_a_burst_of_events_is_read_while_others_run() -> None:
+async def test_other_tasks_run_while_a_burst_of_events_is_read() -> None:
     events = [event("ADDED", group(f"g{i}", 10 + i)) for i in range(3000)]
     script = Script([listing(5)], [Reply(chunks=[b"".join(events)], then="hang")])
     turns = 0
@@ -352,7 +352,7 @@ async def test_an_optional_kind_that_was_never_served_counts_as_listed() -> None
         await cancelled(task)
 
 
-async def test_trouble_says_what_is_missing() -> None:
+async def test_trouble_names_a_kind_that_is_not_served() -> None:
     async with reflecting(Script([Reply(404, b"404 page not found")], [])) as (_, reflector):
         await until(lambda: bool(reflector.trouble))
         assert reflector.trouble == "podgroups.scheduling.volcano.sh is not served (is its CRD applied?)"

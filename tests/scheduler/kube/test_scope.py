@@ -71,7 +71,7 @@ async def changes_of(resource: Resource[Any], scope: Scope, *items: dict[str, An
 
 
 @pytest.mark.parametrize(("resource", "item", "is_seen"), SEEN)
-async def test_what_is_in_foreign_namespaces_is_not_seen_but_pods_that_take_room(
+async def test_objects_in_the_scope_and_pods_of_other_schedulers_are_seen(
     resource: Resource[Any], item: dict[str, Any], is_seen: bool
 ) -> None:
     changes, _ = await changes_of(resource, OURS, item)
@@ -85,13 +85,13 @@ async def test_without_a_scope_everything_is_seen(resource: Resource[Any], item:
     assert "labelSelector" not in request[0].path
 
 
-async def test_queues_are_asked_for_by_label_and_root_and_default_are_presumed() -> None:
+async def test_queues_are_listed_by_label_and_root_and_default_are_presumed() -> None:
     changes, request = await changes_of(QUEUES, OURS, body("q", **LABEL))
     assert changes == ["root", "default", "q"]
     assert parse_qs(urlparse(request[0].path).query)["labelSelector"] == ["schedspec.dev/scenario"]
 
 
-async def test_no_controller_writes_to_a_queue_that_is_presumed() -> None:
+async def test_no_controller_writes_to_a_presumed_queue() -> None:
     def answer(request: Request) -> Answer:
         return Reply(chunks=[], then="hang") if "watch=true" in request.path else listed()
 

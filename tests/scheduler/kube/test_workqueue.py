@@ -1,4 +1,4 @@
-"""The work queue: once each, never twice at a time, again after a failure."""
+"""A key is processed once if it is added several times, never twice at a time, and again after a failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.fake_server import (
 )
 
 
-async def test_a_key_added_often_is_worked_on_once() -> None:
+async def test_a_key_that_is_added_several_times_is_processed_once() -> None:
     done: list[str] = []
     queue = WorkQueue("test")
     for key in "aabab":
@@ -32,7 +32,7 @@ async def test_a_key_added_often_is_worked_on_once() -> None:
     await cancelled(task)
 
 
-async def test_a_key_added_while_it_is_worked_on_comes_again_afterwards() -> None:
+async def test_a_key_that_is_added_while_it_is_processed_is_processed_again() -> None:
     together = most = 0
     done: list[str] = []
     queue = WorkQueue("test")
@@ -57,7 +57,7 @@ async def test_a_key_added_while_it_is_worked_on_comes_again_afterwards() -> Non
     await cancelled(task)
 
 
-async def test_a_key_that_failed_comes_again_after_pauses_that_grow() -> None:
+async def test_a_failed_key_is_retried_with_growing_backoff() -> None:
     times: list[float] = []
     queue = WorkQueue("test", first=0.02, most=1.0)
 
@@ -91,7 +91,7 @@ async def test_of_several_delays_the_earliest_counts() -> None:
     await cancelled(task)
 
 
-async def test_a_namespace_whose_keys_hang_or_fail_costs_the_others_nothing() -> None:
+async def test_a_namespace_whose_keys_hang_or_fail_does_not_delay_the_others() -> None:
     done, hung = [], []
     queue = WorkQueue("test")
 
