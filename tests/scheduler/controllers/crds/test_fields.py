@@ -15,23 +15,23 @@ from tests.scheduler.controllers.pytorchjob.test_training_ends import REFUSED as
 from tests.scheduler.controllers.queue.test_queue import UNHONOURED as OF_QUEUES
 
 CASES = list(cases())
-TOLD = {"Job": OF_JOBS, "PyTorchJob": OF_TRAINING, "Queue": OF_QUEUES}
-"""The fields that keep an object waiting in tests of the controllers, by the published name."""
+NAMED = {"Job": OF_JOBS, "PyTorchJob": OF_TRAINING, "Queue": OF_QUEUES}
+"""The fields that keep an object waiting in tests of the controllers, as the status names them."""
 
 
 @pytest.mark.embedded
 @pytest.mark.parametrize("case", [case for case in CASES if "refused" not in case.row], ids=str)
-def test_a_field_that_is_taken_is_kept(api: Api, case: Case) -> None:
+def test_an_accepted_field_is_kept(api: Api, case: Case) -> None:
     assert case.value_in(create(api, case.kind, case.body)) == case.row["value"]
 
 
 @pytest.mark.embedded
 @pytest.mark.parametrize("case", [case for case in CASES if "refused" in case.row], ids=str)
-def test_a_field_that_is_not_honoured_is_refused_by_name(api: Api, case: Case) -> None:
+def test_an_unsupported_field_is_refused_by_name(api: Api, case: Case) -> None:
     with pytest.raises(RejectedError) as refused:
         create(api, case.kind, case.body)
     assert case.row["refused"] in refused.value.message
-    assert "unknown field" not in refused.value.message, "clients that are not strict would have it pruned in silence"
+    assert "unknown field" not in refused.value.message, "non-strict clients would have it pruned silently"
 
 
 @pytest.mark.parametrize("kind", TABLE)
@@ -51,20 +51,20 @@ def _covers(path: str, field: str) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_field_is_accounted_for(case: Case) -> None:
+def test_every_field_is_honoured_refused_or_inert(case: Case) -> None:
     known = {"seen", "refused", "inert"} & case.row.keys()
-    assert len(known) == 1, "a field is honoured, refused, or has nothing to do"
+    assert len(known) == 1, "a field is honoured, refused, or has no effect"
     if "seen" in case.row:
         file, _, name = case.row["seen"].partition("::")
         assert name in proofs(file)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "told" in case.row], ids=str)
-def test_what_another_definition_lets_in_is_named_by_the_controller(case: Case) -> None:
-    assert case.row["told"] in TOLD[case.kind]
+@pytest.mark.parametrize("case", [case for case in CASES if "named" in case.row], ids=str)
+def test_a_field_that_another_definition_accepts_is_named_by_the_controller(case: Case) -> None:
+    assert case.row["named"] in NAMED[case.kind]
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "refused" in case.row and case.kind in TOLD], ids=str)
-def test_nothing_that_is_refused_goes_unnamed_by_the_controller(case: Case) -> None:
-    others = [one for one in CASES if one.path == case.path and one.kind == case.kind and "told" in one.row]
-    assert others or case.path.endswith("managedBy"), "a job that somebody else manages is left alone"
+@pytest.mark.parametrize("case", [case for case in CASES if "refused" in case.row and case.kind in NAMED], ids=str)
+def test_every_refused_field_is_named_by_the_controller(case: Case) -> None:
+    others = [one for one in CASES if one.path == case.path and one.kind == case.kind and "named" in one.row]
+    assert others or case.path.endswith("managedBy"), "a job with another manager is left alone"

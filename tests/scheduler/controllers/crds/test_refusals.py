@@ -18,7 +18,7 @@ CASES = yaml.safe_load((Path(__file__).parent / "refusals.yaml").read_text("utf-
 
 
 @pytest.mark.parametrize("case", CASES["accepted"], ids=lambda case: case["name"])
-def test_what_users_write_is_accepted(api: Api, case: Body) -> None:
+def test_objects_that_users_write_are_accepted(api: Api, case: Body) -> None:
     for document in yaml.safe_load_all(case["yaml"]):
         create(
             api, document["kind"], {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
@@ -26,13 +26,13 @@ def test_what_users_write_is_accepted(api: Api, case: Body) -> None:
 
 
 @pytest.mark.parametrize("case", CASES["refused"], ids=lambda case: case["name"])
-def test_what_cannot_work_is_refused(api: Api, case: Body) -> None:
+def test_invalid_objects_are_refused(api: Api, case: Body) -> None:
     (document,) = yaml.safe_load_all(case["yaml"])
     with pytest.raises(RejectedError) as refused:
         create(
             api, document["kind"], {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
         )
-    for text in case["says"]:
+    for text in case["message"]:
         assert text in refused.value.message
 
 
@@ -54,7 +54,7 @@ KEPT = "cannot be deleted: jobs that name no queue"
 
 
 @pytest.mark.parametrize("name", ["root", "default"])
-def test_the_queues_that_others_need_cannot_be_deleted(api: Api, name: str) -> None:
+def test_root_and_default_cannot_be_deleted(api: Api, name: str) -> None:
     body = {"apiVersion": KINDS["Queue"][0], "kind": "Queue", "metadata": {"name": name}, "spec": {}}
     api.call("PATCH", path("Queue", name), body=body, query={"fieldManager": "test"}, content_type=APPLY)
     with pytest.raises(RejectedError, match=f"the queue {name} {KEPT}"):
@@ -127,8 +127,8 @@ def test_the_scheduler_and_the_queue_controller_keep_their_own_fields_of_a_queue
         api.delete(path("Queue", name))
 
 
-def test_what_is_nested_where_nothing_is_read_is_not_kept(api: Api) -> None:
-    """As deep as one likes, it would be read by every replica."""
+def test_unknown_fields_of_template_metadata_are_pruned_at_any_depth(api: Api) -> None:
+    """Otherwise every replica would have to read them."""
     deep: Any = "x"
     for _ in range(60):
         deep = {"a": deep}

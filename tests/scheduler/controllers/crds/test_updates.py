@@ -54,12 +54,12 @@ def job(api: Api) -> Iterator[Callable[[Body], Body]]:
 
 
 class TestUpdatesOfAJob:
-    def test_what_may_change(self, job: Callable[[Body], Body]) -> None:
+    def test_fields_that_may_change(self, job: Callable[[Body], Body]) -> None:
         job({"minAvailable": 2, "priorityClassName": "high", "ttlSecondsAfterFinished": 5})
         job({"tasks": [{"name": "a", "replicas": 5, "minAvailable": 1, "template": pod()}]})
 
     @pytest.mark.parametrize(("change", "message"), FIXED)
-    def test_what_may_not(self, job: Callable[[Body], Body], change: Body, message: str) -> None:
+    def test_fields_that_may_not_change(self, job: Callable[[Body], Body], change: Body, message: str) -> None:
         with pytest.raises(RejectedError, match=re.escape(message)):
             job(change)
 
@@ -78,7 +78,7 @@ class TestUpdatesOfAQueue:
     @pytest.mark.parametrize(
         "change", [{"deserved": {"cpu": 4}}, {"deserved": None}, {"guarantee": {"resource": {"memory": "1Gi"}}}]
     )
-    def test_what_may_change(self, queue: Callable[[Body], Body], change: Body) -> None:
+    def test_fields_that_may_change(self, queue: Callable[[Body], Body], change: Body) -> None:
         queue({"spec": change})
 
     @pytest.mark.parametrize(
@@ -89,6 +89,6 @@ class TestUpdatesOfAQueue:
             ({"guarantee": {"resource": {"cpu": 3}}}, "spec.guarantee.resource is more than spec.deserved: cpu 3 > 2"),
         ],
     )
-    def test_what_may_not(self, queue: Callable[[Body], Body], change: Body, message: str) -> None:
+    def test_fields_that_may_not_change(self, queue: Callable[[Body], Body], change: Body, message: str) -> None:
         with pytest.raises(RejectedError, match=re.escape(message)):
             queue({"spec": change})
