@@ -1,7 +1,7 @@
 """The controllers of the objects that scenarios use: Job, PodGroup, Queue, PyTorchJob.
 
-Each controller has a pure `reconcile.py`, from an observed state to writes. `runtime` observes the state and carries
-out the writes.
+Each controller has a pure `reconcile.py` that maps an observed state to writes. `runtime` observes the state and
+carries out the writes.
 
     await run_controllers(client, recorder, ["job", "queue"], scheduler_names=["schedspec"],
                           queue_command_namespace="kube-system")   # until cancelled
@@ -52,7 +52,7 @@ async def run_controllers(
     reflectors: Iterable[Reflector[Any]] = (),
     on_started: Callable[[Context], None] = lambda _: None,
 ) -> None:
-    """Watch and work until cancelled.
+    """Run the controllers until cancelled.
 
     The caller runs the recorder and the reflectors. `on_started` receives the context once all controllers are built.
     """

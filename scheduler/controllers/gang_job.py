@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from ..kube import NAMESPACES, PODGROUPS, PODS, PRIORITY_CLASSES, Resource, WorkQueue
 from ..model import resources
 from ..model.objects import Namespace, Pod, PodGroup, PriorityClass, Queue
-from .queue.state import DEFAULT, limits_above, matters_to_others, usability
+from .queue.state import DEFAULT, is_relevant_change, limits_above, usability
 from .runtime.commands import NO_COMMANDS, CommandBatch
 from .runtime.controller import Context, unreadable
 from .runtime.executor import About
@@ -38,13 +38,13 @@ class ObservedGangJob(Generic[J]):
     commands: Sequence[Command] = ()
     """Commands to carry out; only a Volcano Job has any."""
     queue: str = DEFAULT
-    """The job's queue: its own, the one of its namespace, or of a PodGroup that existed before."""
+    """The job's queue: named by the job, its PodGroup or its namespace."""
     place: RoomLimits = ANYWHERE
-    """The maximum room for the job's gang."""
+    """Upper limits of the capacity for the job's gang."""
     queue_problem: str = ""
     """Why that queue cannot be used (missing, closed, has children), or empty."""
     name_taken: str = ""
-    """The object of another owner whose name the job needs, or empty."""
+    """Message about an object of another owner that has a name the job needs, or empty."""
     scheduler_name: str = ""
     """Scheduler of pods whose job names none."""
     now: float = 0.0
@@ -112,8 +112,8 @@ class GangJobController(ABC, Generic[J]):
             self._queue.add(key)
 
     def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
-        for job in self._jobs if matters_to_others(before, after) else ():
-            # in any queue: a child of that queue may have been created or deleted
+        for job in self._jobs if is_relevant_change(before, after) else ():
+            # jobs of every queue: the change may have added or removed a child of their queue
             if self._is_pending(job):
                 self._queue.add(job.metadata.key)
 
@@ -167,7 +167,7 @@ def is_outdated(group: PodGroup, wanted: Mapping[str, Any]) -> bool:
 
 
 def group_update(group: PodGroup, wanted: dict[str, Any]) -> Write:
-    """Return the write that gives a PodGroup the wanted spec. Resources and a class that it lacks are removed."""
+    """Return the write that updates the spec of a PodGroup and removes priority class and resources not in `wanted`."""
     wanted["minResources"] = {**dict.fromkeys(group.spec.min_resources or ()), **wanted["minResources"]}
     wanted.setdefault("priorityClassName", None)
     meta = group.metadata

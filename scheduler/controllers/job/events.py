@@ -28,14 +28,14 @@ ORDINARY = frozenset((POD_PENDING, POD_RUNNING, JOB_UPDATED))
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """One event, with `task` and `pod` where it is about one."""
+    """One event; `task` and `pod` are set if it concerns one."""
 
     name: str
     task: str = ""
     pod: str = ""
     exit_code: int | None = None
     since: float | None = None
-    """When it started, if not now."""
+    """When the event began, in seconds since the epoch; None for now."""
 
     def __str__(self) -> str:
         about = self.pod or (f"task {self.task}" if self.task else "")
@@ -53,12 +53,10 @@ class RequestedAction:
 
 
 def detect_events(seen: ObservedJob, census: Census) -> Iterator[JobEvent]:
-    """Yield what happened since the status was written, the worst first."""
-    job, current, as_good_as_gone = seen.job, seen.job.status.version, seen.job.status.restarting or ()
+    """Yield the events since the status was written, the most severe first."""
+    job, current, restarting = seen.job, seen.job.status.version, seen.job.status.restarting or ()
     live = [
-        pod
-        for pod in seen.pods
-        if is_live(pod) and version_of(pod) == current and pod.metadata.uid not in as_good_as_gone
+        pod for pod in seen.pods if is_live(pod) and version_of(pod) == current and pod.metadata.uid not in restarting
     ]
     for pod in live:
         if pod.status.phase == "Failed":
@@ -85,9 +83,9 @@ def _of_task(task: TaskSpec, seen: ObservedJob, census: Census, live: list[Pod])
     remembered = (seen.job.status.task_status_count or {}).get(task.name)
     phases = (remembered.phase or {}) if remembered else {}
     if sum(phases.values()) > census.of_task(task.name):
-        there = {pod.metadata.name for pod in seen.pods if is_live(pod)}
+        existing = {pod.metadata.name for pod in seen.pods if is_live(pod)}
         wanted = (pod_name(seen.job, task.name, index) for index in range(task.replicas))
-        missing = next((name for name in wanted if name not in there), "")
+        missing = next((name for name in wanted if name not in existing), "")
         if missing:
             yield JobEvent(POD_EVICTED, task.name, missing)
     succeeded = census.of_task(task.name, "Succeeded")
@@ -105,7 +103,7 @@ def requested_action(seen: ObservedJob, census: Census) -> tuple[RequestedAction
     waiting = [one for one in seen.job.status.delayed or () if not _recovered(one, seen)]
     for one in waiting:
         if seconds(one.until) <= seen.now:
-            cause = f"{one.event} of {one.pod or one.task or 'the job'} lasted its timeout"
+            cause = f"{one.event} of {one.pod or one.task or 'the job'} outlasted its timeout"
             return RequestedAction(one.action, cause, one.task, one.pod), []
     known = {(one.event, one.task, one.pod) for one in waiting}
     for event in detect_events(seen, census):

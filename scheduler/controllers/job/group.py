@@ -20,7 +20,7 @@ from .state import ObservedJob, min_available, task_minimum, tasks_of
 
 
 def group_name(job: Job) -> str:
-    """Return Volcano's name: name and uid of the Job, so that a Job's successor never takes over an old PodGroup."""
+    """Return the PodGroup's name, as in Volcano. It has the Job's uid, so that a Job never adopts its predecessor's."""
     return f"{job.metadata.name}-{job.metadata.uid}"
 
 
@@ -41,13 +41,13 @@ def group_spec(seen: ObservedJob) -> dict[str, Any]:
     return spec
 
 
-def _topology(closeness: NetworkTopology) -> dict[str, Any]:
-    given = {
-        "mode": closeness.mode or "hard",
-        "highestTierAllowed": closeness.highest_tier_allowed,
-        "highestTierName": closeness.highest_tier_name or None,
+def _topology(topology: NetworkTopology) -> dict[str, Any]:
+    fields = {
+        "mode": topology.mode or "hard",
+        "highestTierAllowed": topology.highest_tier_allowed,
+        "highestTierName": topology.highest_tier_name or None,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _subgroups(task: str, policy: PartitionPolicy) -> dict[str, Any]:
@@ -76,19 +76,19 @@ def _gang(job: Job) -> int:
 
     Tasks that depend on other tasks do not count; otherwise neither would ever start.
     """
-    return min(min_available(job), sum(task.replicas for task in job.spec.tasks if not _waits(task)))
+    return min(min_available(job), sum(task.replicas for task in job.spec.tasks if not _has_dependencies(task)))
 
 
 def _minimum(task: TaskSpec) -> int:
-    return 0 if _waits(task) else task_minimum(task)
+    return 0 if _has_dependencies(task) else task_minimum(task)
 
 
-def _waits(task: TaskSpec) -> bool:
+def _has_dependencies(task: TaskSpec) -> bool:
     return task.depends_on is not None and bool(task.depends_on.name)
 
 
 def min_resources(seen: ObservedJob) -> Resource:
-    """Return the requests of the gang's pods: each task's minimum first, then by the tasks' priority."""
+    """Return the total requests of the gang's pods: each task's minimum first, then by the tasks' priority."""
     job = seen.job
     tasks = sorted(
         tasks_of(job),
@@ -101,7 +101,7 @@ def min_resources(seen: ObservedJob) -> Resource:
     left -= sum(minima.values())
     total: Resource = {}
     for task in tasks:
-        extra = 0 if _waits(task) else min(max(left, 0), task.replicas - minima[task.name])
+        extra = 0 if _has_dependencies(task) else min(max(left, 0), task.replicas - minima[task.name])
         left -= extra
         pods = minima[task.name] + extra
         request = request_of(task.template) if pods else {}

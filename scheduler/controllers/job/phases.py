@@ -36,10 +36,10 @@ ACTIONS = frozenset((RESUME, *_ENDS, *_RESTARTS))
 """Valid actions of a policy."""
 
 
-def follow(requested: RequestedAction, status: JobStatus) -> bool:
+def apply_action(requested: RequestedAction, status: JobStatus) -> bool:
     """Apply an action to the status: another phase, and a new version where all pods are replaced.
 
-    Return False where the action has no effect.
+    Return False if the action has no effect.
     """
     phase = status.state.phase
     if requested.action == RESUME:
@@ -105,7 +105,7 @@ def pods_to_restart(status: JobStatus, pods: Sequence[Pod], requested: Requested
     The restart is the requested action, or an earlier one whose pods were not deleted before the controller stopped.
     """
     before = status.restarting or ()
-    ordered = (
+    restart = (
         requested if requested is not None and status.state.phase == JobPhase.RESTARTING else RequestedAction("", "")
     )
     return [
@@ -114,8 +114,8 @@ def pods_to_restart(status: JobStatus, pods: Sequence[Pod], requested: Requested
         if is_live(pod)
         and (
             pod.metadata.uid in before
-            or (ordered.action == "RestartPod" and pod.metadata.name == ordered.pod)
-            or (ordered.action == "RestartTask" and task_of(pod) == ordered.task)
+            or (restart.action == "RestartPod" and pod.metadata.name == restart.pod)
+            or (restart.action == "RestartTask" and task_of(pod) == restart.task)
         )
     ]
 

@@ -20,8 +20,8 @@ MANAGER = "schedspec-job-controller"
 HOSTS_PATH = "/etc/volcano"
 
 
-def equip(job: Job, pod: str, spec: dict[str, Any]) -> None:
-    """Add what the plugins need to a pod's spec, in place."""
+def add_svc(job: Job, pod: str, spec: dict[str, Any]) -> None:
+    """Add the host name, variables and host list of the plugin `svc` to a pod's spec, in place."""
     if "svc" not in (job.spec.plugins or {}):
         return
     spec.setdefault("hostname", pod)
@@ -39,7 +39,7 @@ def equip(job: Job, pod: str, spec: dict[str, Any]) -> None:
 
 
 def plugin_writes(job: Job) -> list[Write]:
-    """Return the writes of the objects beside the pods: host list, headless service and network policy.
+    """Return the writes of the objects of `svc`: host list, headless service and network policy.
 
     The host list follows the Job's tasks; the other two never change.
     """

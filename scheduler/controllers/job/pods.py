@@ -1,7 +1,7 @@
 """The pods of a Job: which are missing, and how each is built from its task's template.
 
-A pod's name is its place (`job-task-index`), and its annotations say what it was made for. Nothing else is stored about
-it.
+A pod's name (`job-task-index`) and annotations identify what the pod was created for. The controller stores nothing
+else about it.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from ..runtime.objects import JOBS, TaskSpec
 from ..runtime.pod_batches import batch_size, creation_order
 from ..runtime.pods import add_environment, copy_of
 from ..runtime.writes import Create, owned_by
-from .plugins import equip
+from .plugins import add_svc
 from .state import Census, ObservedJob, min_available, pod_name, task_minimum, tasks_of
 
 
 def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) -> list[Create]:
     """Return the next batch of missing pods. A terminating pod keeps its name until it is gone."""
-    there = {pod.metadata.name for pod in seen.pods}
+    existing = {pod.metadata.name for pod in seen.pods}
     tasks = list(tasks_of(seen.job))
     ready = {task.name for task in tasks if census.of_task(task.name, "Running", "Succeeded") >= task_minimum(task)}
     tasks = [task for task in tasks if _may_start(task, ready)]
     number = batch_size(seen.pods, min_available(seen.job), (task.template for task in tasks))
     order = creation_order([(task_minimum(task), task.replicas) for task in tasks])
     wanted = ((tasks[task], index) for task, index in order)
-    missing = ((task, index) for task, index in wanted if pod_name(seen.job, task.name, index) not in there)
+    missing = ((task, index) for task, index in wanted if pod_name(seen.job, task.name, index) not in existing)
     return [Create(PODS, pod_body(seen, task, index, group, version)) for task, index in islice(missing, number)]
 
 
 def _may_start(task: TaskSpec, ready: Set[str]) -> bool:
-    """Return True if the tasks that this one depends on run (all of them, or any)."""
+    """Return True if the tasks that this task depends on run (all of them, or any)."""
     if task.depends_on is None or not task.depends_on.name:
         return True
     met = [name in ready for name in task.depends_on.name]
@@ -44,7 +44,7 @@ def _may_start(task: TaskSpec, ready: Set[str]) -> bool:
 def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version: int) -> dict[str, Any]:
     """Return one pod. The template's own values are kept, except for those that identify the pod as this Job's."""
     job = seen.job
-    given, spec = copy_of(task.template)
+    metadata, spec = copy_of(task.template)
     marks = {
         names.TASK_SPEC: task.name,
         names.JOB_NAME: job.metadata.name,
@@ -53,7 +53,7 @@ def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version:
     }
     annotations = {
         **_inherited(job.metadata.annotations),
-        **(given.get("annotations") or {}),
+        **(metadata.get("annotations") or {}),
         **marks,
         names.GROUP_NAME: group,
         names.JOB_VERSION: str(version),
@@ -61,7 +61,7 @@ def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version:
     }
     labels = {
         **_inherited(job.metadata.labels),
-        **(given.get("labels") or {}),
+        **(metadata.get("labels") or {}),
         **marks,
         names.JOB_NAMESPACE: job.metadata.namespace,
     }
@@ -76,7 +76,7 @@ def pod_body(seen: ObservedJob, task: TaskSpec, index: int, group: str, version:
     add_environment(
         spec, [{"name": "VC_TASK_INDEX", "value": str(index)}, {"name": "VK_TASK_INDEX", "value": str(index)}]
     )
-    equip(job, pod_name(job, task.name, index), spec)
+    add_svc(job, pod_name(job, task.name, index), spec)
     return {
         "metadata": {
             "name": pod_name(job, task.name, index),

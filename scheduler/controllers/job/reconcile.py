@@ -16,7 +16,7 @@ from ..runtime.pods import TemplateError, check_size
 from ..runtime.writes import ApplyObject, EmitEvent, ReconcileResult, Remove, Write
 from .events import RequestedAction, next_due, requested_action
 from .group import gang_problem, group_removal, group_version, group_writes
-from .phases import advance, follow, pods_to_delete, pods_to_restart
+from .phases import advance, apply_action, pods_to_delete, pods_to_restart
 from .plugins import MANAGER, plugin_writes
 from .pods import missing_pods
 from .refusals import impossible, unhonoured
@@ -29,7 +29,7 @@ _OBSTACLES = ("NotHonoured", "Malformed", "QueueNotUsable", "GangTooLarge", NAME
 
 
 def reconcile(seen: ObservedJob) -> ReconcileResult:
-    """Return the writes for one Job, and when to look again. Pure: equal input, equal outcome."""
+    """Return the writes for one Job, and when to reconcile it again. Pure: equal input, equal outcome."""
     job = seen.job
     if job.metadata.deletion_timestamp is not None:
         return ReconcileResult()
@@ -45,7 +45,7 @@ def reconcile(seen: ObservedJob) -> ReconcileResult:
 
 
 def _refusal(seen: ObservedJob, reason: str, message: str) -> ReconcileResult:
-    """Return the writes for a Job that cannot run as written: it waits, with the reason."""
+    """Return the writes for a Job that cannot run as written: it waits, and its status has the reason."""
     status = copy.deepcopy(seen.job.status)
     status.state.phase = status.state.phase or JobPhase.PENDING
     status.state.reason, status.state.message = reason, message
@@ -67,14 +67,13 @@ def _reconcile(seen: ObservedJob) -> ReconcileResult:
         status.state.reason = status.state.message = ""
     _fill(status, seen, census)
     plugins = plugin_writes(job) if _plugins_are_due(seen, status) else []
-    writes = (
-        [] if seen.name_taken else plugins
-    )  # where a name is taken, the status is written first, or it would never report that
+    # if a name is taken, write the status first: a failing write of a plugin would keep it from being reported
+    writes = [] if seen.name_taken else plugins
     writes += _status_writes(seen, status)
     writes += plugins if seen.name_taken else []
     writes += commands
     writes += [Remove.of(PODS, pod.metadata) for pod in to_delete]
-    writes += _surroundings(seen, status, census)
+    writes += _dependent_writes(seen, status, census)
     removal, ttl = _expiry(seen, status)
     due = (ttl, next_due(status.delayed or [], seen.now), requeue_after(writes))
     waits = [wait for wait in due if wait is not None]
@@ -99,13 +98,13 @@ def _requested_action(seen: ObservedJob, status: JobStatus) -> tuple[RequestedAc
             continue
         status.last_command = command.metadata.uid
         commanded = RequestedAction(command.action, f"command {command.metadata.name}")
-        if follow(commanded, status):
+        if apply_action(commanded, status):
             return commanded, [*done, _action_event(seen, commanded)]
     if status.state.phase not in (JobPhase.PENDING, JobPhase.RUNNING):
         return None, done
     requested, waiting = requested_action(seen, count(seen.pods, frozenset(status.restarting or ())))
     status.delayed = waiting or None
-    if requested is not None and follow(requested, status):
+    if requested is not None and apply_action(requested, status):
         return requested, [*done, _action_event(seen, requested)]
     return None, done
 
@@ -120,7 +119,7 @@ def _action_event(seen: ObservedJob, requested: RequestedAction) -> EmitEvent:
     )
 
 
-def _surroundings(seen: ObservedJob, status: JobStatus, census: Census) -> list[Write]:
+def _dependent_writes(seen: ObservedJob, status: JobStatus, census: Census) -> list[Write]:
     """Return the writes for the PodGroup, the plugins' objects and missing pods in the current phase."""
     phase = status.state.phase
     if phase in ENDING or phase in FINISHED or phase == JobPhase.ABORTED:
@@ -194,7 +193,7 @@ def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:
 
 
 def _expiry(seen: ObservedJob, status: JobStatus) -> tuple[list[Write], float | None]:
-    """Return the removal of a finished Job whose time to live is over, or the seconds left."""
+    """Return the removal of a finished Job whose TTL has expired, or the seconds left."""
     ttl = seen.job.spec.ttl_seconds_after_finished
     if ttl is None or status.state.phase not in FINISHED:
         return [], None

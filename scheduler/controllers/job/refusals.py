@@ -18,7 +18,7 @@ PLUGINS: dict[str, tuple[str, ...]] = {"env": (), "svc": ("publish-not-ready-add
 
 
 _MOST_HOSTS = 1_000_000
-"""Bytes; the API server accepts 1 MiB of data in a ConfigMap."""
+"""Maximum bytes of the host lists; the API server accepts 1 MiB of data in a ConfigMap."""
 
 
 def flag(argument: str) -> tuple[str, bool]:
@@ -33,8 +33,8 @@ def unhonoured(job: Job) -> str:
     found = list(_plugins(job))
     found += ["spec.volumes"] if spec.volumes else []
     found += _policies("spec", spec.policies)
-    for place, task in enumerate(spec.tasks):
-        found += _of_task(f"spec.tasks[{place}]", task)
+    for index, task in enumerate(spec.tasks):
+        found += _of_task(f"spec.tasks[{index}]", task)
     return ", ".join(found)
 
 
@@ -57,36 +57,36 @@ def _of_task(path: str, task: TaskSpec) -> Iterator[str]:
 
 
 def _policies(path: str, policies: list[Policy] | None) -> Iterator[str]:
-    for place, policy in enumerate(policies or ()):
+    for index, policy in enumerate(policies or ()):
         if policy.action not in ACTIONS:
-            yield f"{path}.policies[{place}].action ({policy.action or 'none'})"
+            yield f"{path}.policies[{index}].action ({policy.action or 'none'})"
         for event in (*(policy.events or ()), *([policy.event] if policy.event else ())):
             if event not in EVENTS:
-                yield f"{path}.policies[{place}].event ({event})"
+                yield f"{path}.policies[{index}].event ({event})"
 
 
 def impossible(job: Job) -> str:
-    """Return why a Job can never run (a task without a pod spec, parts that are no whole, …). Empty if it can."""
+    """Return why a Job can never run (a task without a pod spec, a dependency cycle, …); empty if it can."""
     tasks = list(tasks_of(job))
     names = {task.name for task in tasks}
-    for place, task in enumerate(tasks):
+    for index, task in enumerate(tasks):
         if "spec" not in task.template:
-            return f"spec.tasks[{place}].template.spec: missing"
+            return f"spec.tasks[{index}].template.spec: missing"
         if problem := _partition_problem(task):
-            return f"spec.tasks[{place}].partitionPolicy: {problem}"
-        if strangers := [name for name in _needs(task) if name not in names]:
-            return f"spec.tasks[{place}].dependsOn.name: there is no task {', '.join(strangers)}"
+            return f"spec.tasks[{index}].partitionPolicy: {problem}"
+        if unknown := [name for name in _needs(task) if name not in names]:
+            return f"spec.tasks[{index}].dependsOn.name: there is no task {', '.join(unknown)}"
     if "svc" in (job.spec.plugins or {}) and (size := _size_of_hosts(job)) > _MOST_HOSTS:
         return f"spec.plugins.svc: the names of all hosts are {size} bytes, and a ConfigMap holds {_MOST_HOSTS}"
     started = _can_start(tasks)
-    for place, task in enumerate(tasks):
+    for index, task in enumerate(tasks):
         if task.name not in started:
-            return f"spec.tasks[{place}].dependsOn.name: {task.name} would wait for itself by way of {_needs(task)[0]}"
+            return f"spec.tasks[{index}].dependsOn.name: {task.name} would wait for itself by way of {_needs(task)[0]}"
     return ""
 
 
 def _partition_problem(task: TaskSpec) -> str:
-    """Return why the parts of a task are not the whole task; empty if they are."""
+    """Return what is wrong with the partition policy of a task; empty if nothing is."""
     policy = task.partition_policy
     if policy is None:
         return ""
@@ -111,12 +111,12 @@ def _needs(task: TaskSpec) -> list[str]:
 
 
 def _can_start(tasks: list[TaskSpec]) -> set[str]:
-    """Return the names of the tasks that can start one after the other. Looks at each dependency once."""
+    """Return the names of the tasks whose dependencies can be met. Each dependency is visited once."""
     missing = [_missing_at_first(task) for task in tasks]
     dependents: dict[str, list[int]] = {}
-    for place, task in enumerate(tasks):
+    for index, task in enumerate(tasks):
         for name in _needs(task):
-            dependents.setdefault(name, []).append(place)
+            dependents.setdefault(name, []).append(index)
     ready = [task.name for task, number in zip(tasks, missing, strict=True) if not number]
     started: set[str] = set()
     while ready:
@@ -124,15 +124,15 @@ def _can_start(tasks: list[TaskSpec]) -> set[str]:
         if name in started:
             continue
         started.add(name)
-        for place in dependents.get(name, ()):
-            missing[place] -= 1
-            if not missing[place]:
-                ready.append(tasks[place].name)
+        for index in dependents.get(name, ()):
+            missing[index] -= 1
+            if not missing[index]:
+                ready.append(tasks[index].name)
     return started
 
 
 def _missing_at_first(task: TaskSpec) -> int:
-    """Return how many of the tasks that a task depends on have to start before it can."""
+    """Return how many of its dependencies have to start before a task can start."""
     needs = len(_needs(task))
     is_any = task.depends_on is not None and task.depends_on.iteration == "any"
     return min(needs, 1) if is_any else needs

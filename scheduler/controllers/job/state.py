@@ -46,9 +46,9 @@ ObservedJob = ObservedGangJob[Job]
 
 def tasks_of(job: Job) -> Iterator[TaskSpec]:
     """Yield the Job's tasks. A task without a name is called `default` and its index."""
-    for place, task in enumerate(job.spec.tasks):
+    for index, task in enumerate(job.spec.tasks):
         if not task.name:
-            task.name = f"default{place}"
+            task.name = f"default{index}"
         yield task
 
 

@@ -1,4 +1,4 @@
-"""Track the pods of each gang, change by change. A pod names its gang, and may change it."""
+"""Track the pods of each gang, change by change. A pod names its gang, and its gang may change."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Mirror gangs of Kubernetes: one PodGroup of Volcano for each PodGroup of `scheduling.k8s.io` that our pods name.
 
 The mirror has the name of the original, is owned by it, and is deleted with it or with its last pod. Conditions of the
-mirror are copied to the original. A field that is not supported keeps the gang waiting and is named.
+mirror are copied to the original. A gang with an unsupported field waits, and its condition names the field.
 
 The rules are those of `pkg/apis/scheduling` of Kubernetes 1.36 and 1.37.
 """
@@ -33,7 +33,7 @@ _MODES = {
     "all": DisruptionMode.GROUP,
 }
 _CONDITIONS = {"v1alpha2": "PodGroupScheduled", "v1beta1": "PodGroupInitiallyScheduled"}
-"""The condition of a scheduled gang, by API version. The newer one stays True once it was."""
+"""The condition of a scheduled gang, by API version. The newer one stays True once it is True."""
 _FINAL = "PodGroupInitiallyScheduled"
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED = "PreemptionByScheduler"
@@ -70,8 +70,8 @@ def gang_of(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{named.pod_group_name}" if named is not None and named.pod_group_name else ""
 
 
-def is_going(pod: Pod) -> bool:
-    """Return True if a pod is being deleted, or is a victim and about to be."""
+def is_terminating(pod: Pod) -> bool:
+    """Return True if a pod is being deleted, or is a preemption victim and will be."""
     return pod.metadata.deletion_timestamp is not None or _victim(pod) is not None
 
 
@@ -84,8 +84,8 @@ def original_of(mirror: PodGroup) -> str:
 def reconcile(seen: ObservedMirror) -> ReconcileResult:
     """Return the writes for one gang. Pure: equal input, equal outcome."""
     original, mirror = seen.original, seen.mirror
-    stands_for = original_of(mirror) if mirror is not None else ""
-    if mirror is not None and stands_for and (original is None or stands_for != original.metadata.uid or not seen.pods):
+    mirrored = original_of(mirror) if mirror is not None else ""
+    if mirror is not None and mirrored and (original is None or mirrored != original.metadata.uid or not seen.pods):
         return ReconcileResult([] if mirror.metadata.deletion_timestamp else [Remove.of(PODGROUPS, mirror.metadata)])
     pods = [pod for pod in seen.pods if pod.metadata.deletion_timestamp is None]
     if original is None or original.metadata.deletion_timestamp is not None:
@@ -95,15 +95,17 @@ def reconcile(seen: ObservedMirror) -> ReconcileResult:
     if mirror is None:
         create = Create(PODGROUPS, _body(seen.resource, original, pods, seen.namespace_annotations))
         return ReconcileResult([create, *_status(seen, original)])
-    if not stands_for:
-        message = f"PodGroup {mirror.metadata.name} of scheduling.volcano.sh exists and is another; delete or rename it"
+    if not mirrored:
+        message = (
+            f"PodGroup {mirror.metadata.name} of scheduling.volcano.sh exists and is no mirror; delete or rename it"
+        )
         event = EmitEvent(seen.resource, original.metadata, WARNING, "PodGroupExists", message)
         return ReconcileResult([event, *_status(seen, original, _ConditionContent("False", "SchedulerError", message))])
     return ReconcileResult([*_changes(original, mirror, pods), *_status(seen, original, _verdict(mirror))])
 
 
 def _changes(original: KubePodGroup, mirror: PodGroup, pods: Sequence[Pod]) -> list[Write]:
-    """Return the update of the mirror: `minCount` may change, and with it or with the pods the minResources."""
+    """Return the update of the mirror, if `minCount` or the requests of the pods have changed."""
     minimum = _minimum(original)
     request = _gang_request(pods, minimum)
     if mirror.spec.min_member == minimum and resources.parse(mirror.spec.min_resources) == request:
@@ -115,7 +117,7 @@ def _changes(original: KubePodGroup, mirror: PodGroup, pods: Sequence[Pod]) -> l
 
 
 def _verdict(mirror: PodGroup) -> _ConditionContent | None:
-    """Return the scheduler's verdict on the mirror; None where there is none yet."""
+    """Return the scheduler's verdict on the mirror; None if there is none yet."""
     conditions = {condition.type: condition for condition in mirror.status.conditions or ()}
     scheduled, refused = conditions.get("Scheduled"), conditions.get("Unschedulable")
     if scheduled is not None and scheduled.status == "True":
@@ -126,7 +128,7 @@ def _verdict(mirror: PodGroup) -> _ConditionContent | None:
 
 
 def _disruption(seen: ObservedMirror, original: KubePodGroup) -> _ConditionContent | None:
-    """Return the condition of a gang that is evicted as a whole: one of its pods is a victim.
+    """Return the condition of a gang that is evicted as a whole, from one of its victims; None if it has no victim.
 
     A gang that is disrupted pod by pod has no such condition.
     """
@@ -136,7 +138,7 @@ def _disruption(seen: ObservedMirror, original: KubePodGroup) -> _ConditionConte
 
 
 def _victim(pod: Pod) -> _ConditionContent | None:
-    """Return the condition of a victim of preemption; None where the pod is none."""
+    """Return the condition of a pod that is a preemption victim; None for any other pod."""
     contents = (
         _ConditionContent.of(condition)
         for condition in pod.status.conditions or ()
@@ -153,7 +155,7 @@ def _victim(pod: Pod) -> _ConditionContent | None:
 
 
 def _status(seen: ObservedMirror, original: KubePodGroup, verdict: _ConditionContent | None = None) -> list[Write]:
-    """Return the conditions of the original: current ones, and earlier ones that still hold."""
+    """Return the write of the original's conditions: current ones, and earlier ones that still hold."""
     kind = _CONDITIONS[seen.resource.version]
     before = {
         condition.type: condition
@@ -232,7 +234,7 @@ def _unsupported(original: KubePodGroup) -> str:
 
 
 def _topology_key(original: KubePodGroup) -> str:
-    """Return the one node label of which all pods need one value; empty if there is none, or several."""
+    """Return the node label that must have the same value for all pods; empty if there is none, or several."""
     constraints = original.spec.scheduling_constraints
     given = (constraints.topology if constraints is not None else None) or []
     keys = [constraint.get("key", "") for constraint in given if isinstance(constraint, dict)]
@@ -244,7 +246,7 @@ def _in_order(pods: Sequence[Pod]) -> list[Pod]:
 
 
 def _gang_request(pods: Sequence[Pod], minimum: int) -> resources.Resource:
-    """Return the requests of the pods that start together. Missing pods count as the first pod."""
+    """Return the total requests of the pods that start together. Each missing pod counts like the first pod."""
     first = _in_order(pods)[:minimum]
     requests = [requests_of(pod)[0] for pod in first]
     requests += requests[:1] * (minimum - len(first))

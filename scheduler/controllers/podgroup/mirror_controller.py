@@ -18,7 +18,7 @@ from ..runtime.objects import KUBE_PODGROUPS, KubePodGroup
 from ..runtime.write_through_cache import WriteThroughCache
 from ..runtime.writes import ReconcileResult
 from .members import Members
-from .mirror import ObservedMirror, gang_of, is_going, original_of, reconcile
+from .mirror import ObservedMirror, gang_of, is_terminating, original_of, reconcile
 
 
 class MirrorController:
@@ -53,7 +53,7 @@ class MirrorController:
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         left, joined = self._members.follow(before, after)
-        if before is None or after is None or left != joined or is_going(after):
+        if before is None or after is None or left != joined or is_terminating(after):
             for key in {left, joined} - {""}:
                 self._queue.add(key)
 

@@ -1,4 +1,4 @@
-"""The decision of the PodGroup controller: a gang for pods without one (plain pods, Deployments, StatefulSets, Jobs).
+"""The decision of the PodGroup controller: a PodGroup for pods that name none (pods, Deployments, StatefulSets, Jobs).
 
 A PodGroup belongs to the owner of the pods and is deleted with it. Pods that name a PodGroup are left alone.
 
@@ -21,7 +21,7 @@ from ..runtime.pods import controller_of
 from ..runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, ReconcileResult, Remove, Write
 
 OWNERS: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, BATCH_JOBS)
-"""Owners whose annotations and replicas are read. Other owners only give the gang their uid."""
+"""Owners whose annotations and replicas are read. Of other owners, only the uid is used."""
 _PREFIX = "podgroup-"
 
 
@@ -81,7 +81,7 @@ def reconcile(seen: ObservedGang) -> ReconcileResult:
 
 
 def _is_ours(group: PodGroup) -> bool:
-    """Whether the PodGroup carries the owner reference after which it is named."""
+    """Whether the PodGroup is named after the uid in its owner reference."""
     owner = controller_of(group.metadata)
     return owner is not None and group.metadata.name == f"{_PREFIX}{owner.uid}"
 
@@ -120,13 +120,13 @@ def _removal(seen: ObservedGang) -> list[Write]:
 
 
 def _spec(seen: ObservedGang, pod: Pod) -> tuple[dict[str, Any], str]:
-    """Return the PodGroup's spec, from its first pod and its owner, and what is wrong with an annotation."""
+    """Return the PodGroup's spec, from its first pod and its owner, and the problem with an annotation, or empty."""
     of_pod = pod.metadata.annotations or {}
     of_owner = (seen.owner.metadata.annotations if seen.owner else None) or {}
     text = of_owner.get(names.GROUP_MIN_MEMBER, of_pod.get(names.GROUP_MIN_MEMBER, "1"))
     problem = ""
     if not text.isdigit() or int(text) < 1:
-        problem = f"annotation {names.GROUP_MIN_MEMBER}: {text!r} is not a number of at least 1; 1 is taken"
+        problem = f"annotation {names.GROUP_MIN_MEMBER}: {text!r} is not a number of at least 1; using 1"
         text = "1"
     minimum = int(text)
     request, _ = requests_of(pod)

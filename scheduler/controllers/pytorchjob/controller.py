@@ -68,8 +68,8 @@ class PyTorchJobController(GangJobController[PyTorchJob]):
             self._queue.add(group.metadata.key)
 
     def _operator_changed(self, key: str) -> None:
-        whose = "its own" if len(self._operators.informer) else "ours"
-        log.info("training operator %s: PyTorchJobs are %s", key, whose)
+        manager = "the training operator" if len(self._operators.informer) else "this controller"
+        log.info("Deployment %s changed: PyTorchJobs are managed by %s", key, manager)
         for job in self._jobs:
             self._queue.add(job.metadata.key)
 

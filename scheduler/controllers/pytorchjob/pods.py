@@ -34,7 +34,7 @@ def total_of(job: PyTorchJob) -> int:
 
 
 def leader_of(job: PyTorchJob) -> str:
-    """Return the replica type whose first pod is the meeting point and whose end is the job's: the master, if any."""
+    """Return the replica type whose first pod is the rendezvous host and whose success is the job's: master, if any."""
     return MASTER if MASTER in job.spec.pytorch_replica_specs else WORKER
 
 
@@ -54,7 +54,7 @@ def labels_of(job: PyTorchJob, kind: str, index: int) -> dict[str, str]:
 
 def pod_body(job: PyTorchJob, kind: str, spec: ReplicaSpec, index: int, scheduler_name: str) -> dict[str, Any]:
     """Return one pod of a replica type."""
-    given, pod = copy_of(spec.template)
+    metadata, pod = copy_of(spec.template)
     pod["schedulerName"] = pod.get("schedulerName") or scheduler_name
     policy = spec.restart_policy or "OnFailure"
     pod["restartPolicy"] = "Never" if policy == "ExitCode" else policy
@@ -67,8 +67,8 @@ def pod_body(job: PyTorchJob, kind: str, spec: ReplicaSpec, index: int, schedule
         "metadata": {
             "name": pod_name(job, kind, index),
             "namespace": job.metadata.namespace,
-            "labels": {**(given.get("labels") or {}), **labels_of(job, kind, index)},
-            "annotations": {**(given.get("annotations") or {}), **marks},
+            "labels": {**(metadata.get("labels") or {}), **labels_of(job, kind, index)},
+            "annotations": {**(metadata.get("annotations") or {}), **marks},
             "ownerReferences": [owned_by(PYTORCH_JOBS, job.metadata)],
         },
         "spec": pod,

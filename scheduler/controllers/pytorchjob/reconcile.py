@@ -34,17 +34,17 @@ from .pods import (
 from .state import ObservedTraining, group_removal, removals, type_of, unhonoured
 
 _RETRYABLE_FROM = 128
-"""Exit codes from here on mean that the pod was killed, not that its program failed (restartPolicy ExitCode)."""
-_IN_WHOSE_PLACE = "kubeflow.org/training-operator"
+"""Exit codes from this one on mean that the pod was killed, not that its program failed (restartPolicy ExitCode)."""
+_TRAINING_OPERATOR = "kubeflow.org/training-operator"
 """The manager of a job that names none (`runPolicy.managedBy`). A job with another manager is left alone."""
 _STOPS = frozenset(("BackoffLimitExceeded", "DeadlineExceeded"))
 """Failures that delete the pods whatever cleanPodPolicy says; otherwise the pods would keep their cards."""
 
 
 def reconcile(seen: ObservedTraining) -> ReconcileResult:
-    """Return the writes for one PyTorchJob, and when to look again. Pure: equal input, equal outcome."""
+    """Return the writes for one PyTorchJob, and when to reconcile it again. Pure: equal input, equal outcome."""
     job = seen.job
-    if job.metadata.deletion_timestamp is not None or job.spec.run_policy.managed_by not in ("", _IN_WHOSE_PLACE):
+    if job.metadata.deletion_timestamp is not None or job.spec.run_policy.managed_by not in ("", _TRAINING_OPERATOR):
         return ReconcileResult()
     if fields := unhonoured(job):
         message = f"{fields}: not honoured here; remove it, or let the training operator run this job"
@@ -57,7 +57,7 @@ def reconcile(seen: ObservedTraining) -> ReconcileResult:
 
 
 def _refusal(seen: ObservedTraining, reason: str, message: str) -> ReconcileResult:
-    """Return the writes for a job that cannot run as written: it stays Created, with the reason."""
+    """Return the writes for a job that cannot run as written: it stays Created, and the condition has the reason."""
     status = copy.deepcopy(seen.job.status)
     conditions.put(seen.job, status, conditions.TrainingCondition.CREATED, seen.now, reason=reason, message=message)
     return ReconcileResult(_status_writes(seen, status))
@@ -80,15 +80,15 @@ def _reconcile(seen: ObservedTraining) -> ReconcileResult:
     if conditions.has(status, conditions.TrainingCondition.SUSPENDED):
         conditions.resume(job, status, seen.now)
     status.start_time = status.start_time or timestamp(seen.now)
-    again = _restarting(seen, status, live)
-    _progress(seen, status, live, again)
+    to_restart = _restarting(seen, status, live)
+    _progress(seen, status, live, to_restart)
     ended = conditions.is_finished(status)
-    status.replica_statuses = conditions.count(job, [pod for pod in live if pod not in again])
+    status.replica_statuses = conditions.count(job, [pod for pod in live if pod not in to_restart])
     writes: list[Write] = [service_of(job)] if first and not seen.name_taken else []
     writes += _status_writes(seen, status)
     if not ended:
         writes += [service_of(job)] if seen.name_taken else []
-        writes += [*removals(again), *_group_and_pods(seen)]
+        writes += [*removals(to_restart), *_group_and_pods(seen)]
     waits = [] if ended else [wait for wait in (_time_left(seen, status), requeue_after(writes)) if wait is not None]
     return ReconcileResult(writes, min(waits, default=None))
 
@@ -127,7 +127,7 @@ def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod
     return found
 
 
-def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod], again: list[Pod]) -> None:
+def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod], to_restart: list[Pod]) -> None:
     """Set the condition that follows from the pods' phases."""
     job, now = seen.job, seen.now
     taken = {"reason": conditions.NAME_TAKEN, "message": seen.name_taken} if seen.name_taken else {}
@@ -143,7 +143,7 @@ def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod],
     if _has_succeeded(job, live):
         conditions.put(job, status, conditions.TrainingCondition.SUCCEEDED, now)
         status.completion_time = timestamp(now)
-    elif again:
+    elif to_restart:
         conditions.put(job, status, conditions.TrainingCondition.RESTARTING, now, **taken)
     elif any(pod.status.phase == "Running" and type_of(pod) == leader_of(job).lower() for pod in live):
         conditions.put(job, status, conditions.TrainingCondition.RUNNING, now, **taken)
@@ -202,10 +202,10 @@ def _group_and_pods(seen: ObservedTraining) -> list[Write]:
 def _missing_pods(seen: ObservedTraining) -> list[Write]:
     """Return the next batch of missing pods, the leader first."""
     job, kinds = seen.job, list(replicas_of(seen.job))
-    there = {pod.metadata.name for pod in seen.pods}
+    existing = {pod.metadata.name for pod in seen.pods}
     number = batch_size(seen.pods, minimum_of(job), (spec.template for _, spec in kinds))
     order = ((*kinds[place], index) for place, index in creation_order([(0, spec.replicas) for _, spec in kinds]))
-    missing = ((kind, spec, index) for kind, spec, index in order if pod_name(job, kind, index) not in there)
+    missing = ((kind, spec, index) for kind, spec, index in order if pod_name(job, kind, index) not in existing)
     return [
         Create(PODS, pod_body(job, kind, spec, index, seen.scheduler_name))
         for kind, spec, index in islice(missing, number)
@@ -229,12 +229,12 @@ def _after_the_end(seen: ObservedTraining, status: PyTorchJobStatus, live: list[
     stopped = any(
         one.type == conditions.TrainingCondition.FAILED and one.reason in _STOPS for one in status.conditions or ()
     )
-    going = {
+    to_delete = {
         "All": live,
         "Running": [pod for pod in live if pod.status.phase in ("Running", "Pending", "Unknown")],
     }.get("All" if stopped else policy.clean_pod_policy, [])
-    status.replica_statuses = conditions.final_count(job, status, [pod for pod in live if pod not in going])
-    writes = [*_status_writes(seen, status), *removals(going), *group_removal(seen)]
+    status.replica_statuses = conditions.final_count(job, status, [pod for pod in live if pod not in to_delete])
+    writes = [*_status_writes(seen, status), *removals(to_delete), *group_removal(seen)]
     if policy.ttl_seconds_after_finished is None:
         return ReconcileResult(writes)
     left = seconds(conditions.finished_at(status)) + policy.ttl_seconds_after_finished - seen.now

@@ -25,11 +25,11 @@ CLEAN_POD_POLICIES = frozenset(("", "All", "Running", "None"))
 ObservedTraining = ObservedGangJob[PyTorchJob]
 
 
-def queue_of(job: PyTorchJob, group: PodGroup | None, home: Namespace | None) -> str:
+def queue_of(job: PyTorchJob, group: PodGroup | None, namespace: Namespace | None) -> str:
     """Return a job's queue: that of its PodGroup, or the one that the job or its namespace names."""
     policy = job.spec.run_policy.scheduling_policy
     named = group.spec.queue if group is not None else policy.queue if policy is not None else ""
-    return queue_for(named, group, home)
+    return queue_for(named, group, namespace)
 
 
 def unhonoured(job: PyTorchJob) -> str:

@@ -69,7 +69,7 @@ def put(
     reason: str = "",
     message: str = "",
 ) -> None:
-    """Make a condition true and the last one, unless it is so already."""
+    """Set a condition to True and move it to the end, unless it is there with this reason and message."""
     reason = reason or f"PyTorchJob{kind}"
     message = message or f"PyTorchJob {job.metadata.name} {_TEXTS[kind]}."
     conditions = list(status.conditions or ())
@@ -86,7 +86,7 @@ def put(
 
 
 def put_obstacle(job: PyTorchJob, status: PyTorchJobStatus, reason: str, message: str, now: float) -> None:
-    """Set the reason of the wait on a created job, and remove it afterwards."""
+    """Set the reason why a created job waits; an empty `message` removes the reason."""
     last = (status.conditions or [PyTorchCondition()])[-1]
     if last.type != TrainingCondition.CREATED:
         return
@@ -120,7 +120,7 @@ def count(job: PyTorchJob, pods: list[Pod]) -> dict[str, ReplicaStatus]:
 def final_count(job: PyTorchJob, status: PyTorchJobStatus, kept: list[Pod]) -> dict[str, ReplicaStatus]:
     """Return the counts of a job that has ended.
 
-    They stay although its pods are deleted. Running pods of a job that succeeded count as succeeded.
+    The counts are kept when its pods are deleted. Running pods of a job that succeeded count as succeeded.
     """
     before = status.replica_statuses or {}
     found = count(job, kept)

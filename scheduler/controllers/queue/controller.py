@@ -16,7 +16,7 @@ from ..runtime.executor import About
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue
 from ..runtime.writes import ReconcileResult
 from .reconcile import ObservedQueue, reconcile
-from .state import children_of, matters_to_others, parent_of
+from .state import children_of, is_relevant_change, parent_of
 
 _COLLECT_FOR = 0.1
 """Seconds in which changes of PodGroups are collected before the counts are written."""
@@ -45,7 +45,7 @@ class QueueController:
         await self._context.work(self.name, self._queue, self._decide, self._queues, self._commands, self._groups)
 
     def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
-        for queue in (before, after) if matters_to_others(before, after) else ():
+        for queue in (before, after) if is_relevant_change(before, after) else ():
             if queue is None:
                 continue
             name, parent = queue.metadata.name, parent_of(queue)

@@ -47,7 +47,7 @@ def reconcile(seen: ObservedQueue) -> ReconcileResult:
         return ReconcileResult()
     if queue.metadata.deletion_timestamp is not None:
         return ReconcileResult()
-    state, writes = _ordered(seen, queue)
+    state, writes = _commanded(seen, queue)
     state, marks = _inherited(seen, queue, state)
     if state in (QueueState.CLOSING, QueueState.CLOSED):
         state = QueueState.CLOSING if any(seen.phases.values()) else QueueState.CLOSED
@@ -56,7 +56,7 @@ def reconcile(seen: ObservedQueue) -> ReconcileResult:
     return ReconcileResult([*([] if opens else marks), *status, *(marks if opens else []), *writes, *events])
 
 
-def _ordered(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
+def _commanded(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
     """Return the state that Commands request. Each Command is removed once its effect is in the status."""
     state = queue.status.state or QueueState.OPEN
     state = state if state in _STATES else QueueState.UNKNOWN
@@ -151,14 +151,14 @@ def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
             reason = "ChildrenDeservedExceed" if what == "deserved" else "ChildrenGuaranteeExceed"
             yield (
                 reason,
-                f"spec.{what}: the children ask for more than their parent has: {over}; lower theirs or raise it",
+                f"spec.{what}: the children have more than their parent: {over}; lower theirs or raise it",
             )
     if parent is not None and (over := _over(_capability(queue), _capability(parent))):
         yield "CapabilityExceeds", f"spec.capability: more than the parent {parent_name} has: {over}; lower it"
     if children and (busy := sum(number for phase, number in seen.phases.items() if phase != "Completed")):
         text = (
-            f"{busy} PodGroups are in this queue, which has child queues ({_first(children)} came first) and drains: "
-            "those that are older than that child finish here, newer ones wait and have to name a child"
+            f"{busy} PodGroups are in this queue, which has child queues (the oldest is {_first(children)}) and "
+            "drains: PodGroups older than that child finish here, newer ones wait and have to name a child queue"
         )
         yield "NotALeaf", text
     if fields := [name for name, is_set in _unhonoured(queue.spec) if is_set]:
@@ -177,7 +177,7 @@ def _unhonoured(spec: QueueSpec) -> Iterator[tuple[str, bool]]:
 
 
 def _over(amounts: Resource, limits: Resource) -> str:
-    """Return the dimensions in which `amounts` exceed `limits` that are set, for people."""
+    """Return the resources of which `amounts` exceed a limit that is set, for people."""
     return ", ".join(
         f"{name} {resources.render_amount(name, amount)} > {resources.render_amount(name, limits[name])}"
         for name, amount in sorted(amounts.items())
@@ -198,7 +198,7 @@ def _guarantee(queue: Queue) -> Resource:
 
 
 def _readable(quantities: Quantities | None) -> Resource:
-    """Return the amounts, or none where one is unreadable; its own queue reports that."""
+    """Return the amounts; empty if one is unreadable, which its own queue reports."""
     try:
         return resources.parse(quantities)
     except QuantityError:

@@ -30,8 +30,8 @@ def parent_of(queue: Queue) -> str:
     return "" if queue.metadata.name == ROOT else queue.spec.parent or ROOT
 
 
-def matters_to_others(before: Queue | None, after: Queue | None) -> bool:
-    """Return True if a change of a queue matters to others: anything but the amounts and counts in its status."""
+def is_relevant_change(before: Queue | None, after: Queue | None) -> bool:
+    """Return True if other objects depend on a change of a queue: any but that of amounts and counts in its status."""
     if before is None or after is None or before.metadata.uid != after.metadata.uid:
         return True
     was, now = before.metadata, after.metadata
@@ -44,7 +44,7 @@ def matters_to_others(before: Queue | None, after: Queue | None) -> bool:
     )
 
 
-def queue_for(named: str, group: PodGroup | None, home: Namespace | None) -> str:
+def queue_for(named: str, group: PodGroup | None, namespace: Namespace | None) -> str:
     """Return the queue of a job that names `named`.
 
     If the name is `default` or empty, the namespace's annotation counts until the PodGroup exists; after that, the
@@ -54,7 +54,7 @@ def queue_for(named: str, group: PodGroup | None, home: Namespace | None) -> str
         return named
     if group is not None:
         return group.spec.queue or DEFAULT
-    return ((home.metadata.annotations if home else None) or {}).get(names.QUEUE_NAME) or DEFAULT
+    return ((namespace.metadata.annotations if namespace else None) or {}).get(names.QUEUE_NAME) or DEFAULT
 
 
 def children_of(name: str, queues: Iterable[Queue]) -> list[Queue]:
@@ -83,7 +83,7 @@ def usability(name: str, queues: Iterable[Queue], group: PodGroup | None = None)
     drains = drains_since(name, known.values())
     if name == ROOT or drains is not None:
         if group is not None and drains is not None and seconds(group.metadata.creation_timestamp) < drains:
-            return ""  # the scheduler's queue plugins agree
+            return ""  # as in the scheduler's queue plugins
         return f"queue {name} has child queues; use one of those"
     return ""
 
@@ -100,7 +100,7 @@ def is_in_cycle(name: str, known: Mapping[str, Queue]) -> bool:
 
 
 def limits_above(name: str, queues: Iterable[Queue]) -> list[tuple[str, Resource]]:
-    """Return the capability of a queue and of those above it. A cpu or memory of 0 means not set."""
+    """Return the capabilities of a queue and its ancestors that set one. An amount of 0 means not set."""
     known = {queue.metadata.name: queue for queue in queues}
     found: list[tuple[str, Resource]] = []
     seen: set[str] = set()

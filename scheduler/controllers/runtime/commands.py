@@ -35,10 +35,9 @@ NO_COMMANDS = CommandBatch([], [])
 def commands_to(
     commands: Iterable[Command], target: Resource[Any], key: str, uid: str | None, now: float
 ) -> CommandBatch:
-    """Sort the Commands to the object of a key (`namespace/name`, or a queue's name).
+    """Return which Commands to the object of a key (`namespace/name`, or a queue's name) to carry out or remove.
 
-    Without `uid`, the object does not exist. The caller has removed Commands to queues that are not permitted
-    (`is_forbidden`).
+    Without `uid`, the object does not exist. The caller has filtered out forbidden Commands (`is_forbidden`).
     """
     applicable = [command for command in commands if _is_to(command, target, key)]
     applicable.sort(key=lambda command: (command.metadata.creation_timestamp or "", command.metadata.name))

@@ -33,16 +33,16 @@ log = logging.getLogger(__name__)
 R = TypeVar("R")
 
 QUEUE_COMMAND_NAMESPACE = "kube-system"
-_LOOK_AGAIN = 60.0
-"""Seconds between two checks whether a kind is served that no API server serves by default."""
+_CHECK_AGAIN = 60.0
+"""Seconds between two checks whether the API server serves a kind that needs a feature gate."""
 _MANY = 200
-"""Pods that are processed in one turn of the event loop, at 10 to 15 microseconds each."""
+"""Maximum pods of a decision in the event loop, at 10 to 15 microseconds each; larger decisions run in a thread."""
 _REPORT_AFTER = 10.0
 """Seconds after which a controller logs what it waits for."""
 
 
 class Controller(Protocol):
-    """One controller. `run` works until cancelled, once all that the context watches has been listed."""
+    """One controller. `run` waits until the kinds that it needs are listed, and works until cancelled."""
 
     name: str
 
@@ -81,13 +81,13 @@ class Context:
         """Commands to queues count only here."""
         self.clock = clock
         self.queues: dict[str, WorkQueue] = {}
-        """By controller, once it works."""
+        """The queues of running controllers, by name."""
         self.capacity = Capacity(node_selector or {})
         """Capacity of the nodes, tracked after a call of `watch_nodes`."""
         self._views: dict[str, WriteThroughCache[Any]] = {}
         self._capacity_listeners: list[Callable[[], None]] = []
         self._names_taken: dict[tuple[str, str], str] = {}
-        """For a controller and a key, the object of another owner that its last turn found."""
+        """By controller and key, the message about an object of another owner that the last turn found."""
         self._running = {reflector.resource: reflector for reflector in reflectors}
 
     def view(self, resource: Resource[Any], *, labels: str = "") -> WriteThroughCache[Any]:
@@ -103,7 +103,7 @@ class Context:
         return found
 
     def watch_nodes(self, listener: Callable[[], None]) -> WriteThroughCache[Node]:
-        """Track the capacity of the nodes. `listener` is called after each change of it."""
+        """Track the capacity of the nodes. `listener` is called after each change of the capacity."""
         if not self._capacity_listeners:
             self.view(NODES).informer.on_change(self._node_changed)
         self._capacity_listeners.append(listener)
@@ -129,10 +129,10 @@ class Context:
                 except NotFound:
                     continue
                 except KubeError as error:
-                    log.warning("%s of %s is not followed yet: %s", resource.id, resource.version, error)
+                    log.warning("%s of %s is not watched yet: %s", resource.id, resource.version, error)
                 else:
                     return resource
-            await asyncio.sleep(_LOOK_AGAIN)
+            await asyncio.sleep(_CHECK_AGAIN)
 
     def unlisted(self) -> list[str]:
         """Return why objects of some kinds may be missing or stale: not listed yet, or their watch was silent."""
@@ -140,7 +140,7 @@ class Context:
         return [reason for reason in unready if reason]
 
     def name_taken(self, controller: str, key: str) -> str:
-        """Return the object of another owner that the last turn of a key found under a name it needs, or empty."""
+        """Return the message about an object of another owner that has a name the key needs, or empty."""
         return self._names_taken.get((controller, key), "")
 
     def is_ours(self, scheduler_name: str) -> bool:
@@ -153,10 +153,10 @@ class Context:
         decide: Callable[[str], Awaitable[tuple[ReconcileResult, About | None]]],
         *needs: WriteThroughCache[Any],
     ) -> None:
-        """Work on a queue of keys once `needs` are listed: decide, write, and look again when the decision requires it.
+        """Process a queue of keys once `needs` are listed: decide, write, and requeue if the decision requests it.
 
-        Where an object of another owner has a name that the key needs, the next decision has it as `name_taken`; the
-        key is repeated after pauses that grow.
+        If an object of another owner has a name that the key needs, the next decision receives this as `name_taken`,
+        and the key is retried with backoff.
         """
         self.queues[name] = queue
         await _listed(name, needs)
@@ -181,7 +181,7 @@ class Context:
         await queue.run(turn)
 
     async def run_decision(self, pods: int, decide: Callable[[], R]) -> R:
-        """Run a pure decision about so many pods, existing or wanted. A large one runs in a thread."""
+        """Run a pure decision about `pods` existing and wanted pods. A large one runs in a thread."""
         return await asyncio.to_thread(decide) if pods > _MANY else decide()
 
     def _views_of(self, resource: Resource[Any]) -> list[WriteThroughCache[Any]]:
@@ -189,7 +189,7 @@ class Context:
 
 
 async def _listed(name: str, views: Sequence[WriteThroughCache[Any]]) -> None:
-    """Wait until every kind has been listed. A controller whose kinds are not served waits alone, and logs it."""
+    """Wait until every kind has been listed. A controller that waits for a kind logs this and delays no other."""
     for view in views:
         while not view.informer.synced.is_set():
             try:
@@ -201,7 +201,7 @@ async def _listed(name: str, views: Sequence[WriteThroughCache[Any]]) -> None:
 
 
 def unreadable(view: WriteThroughCache[Any], key: str) -> ReconcileResult | None:
-    """Return the event for an object that exists and cannot be read; nothing else is done about it."""
+    """Return the event for an object that exists and cannot be read; it is otherwise left alone."""
     found = view.informer.malformed.get(key)
     if found is None:
         return None

@@ -1,7 +1,7 @@
 """Carry out the writes of controllers.
 
 Writes are carried out in their order, and the first failure ends the turn; the next turn decides again on the current
-state. Views show a write once the API server has confirmed it, also where watches lag.
+state. Views show a write once the API server has confirmed it, even if watches lag.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class WriteExecutor:
         self._views = views
 
     async def carry_out(self, writes: Iterable[Write], about: About | None = None) -> None:
-        """Carry out writes in order, equal writes of pods together. Raises the KubeError of the first that fails."""
+        """Carry out writes in order, successive creations or deletions of pods concurrently. Raises the first error."""
         for together, group in groupby(writes, key=_together):
             some = list(group)
             if together is None:
@@ -86,7 +86,7 @@ class WriteExecutor:
                 except AlreadyExists:
                     raise  # not visible yet: the next turn sees it
                 except NameTaken:
-                    raise  # the object's status says so
+                    raise  # the next turn reports it in the object's status
                 except (Forbidden, Invalid, Conflict) as error:
                     if about is not None:
                         self._recorder.event(*about, WARNING, *self._failure(write, error))
@@ -108,7 +108,7 @@ class WriteExecutor:
         self._update_views(write.resource, lambda view: view.wrote(made))
 
     async def _existing(self, write: Create, namespace: str, error: AlreadyExists) -> Any:
-        """Return the object that has the name. Raises `error` where a view of the kind does not show it yet."""
+        """Return the object that has the name. Raises `error` if the views of the kind do not show it yet."""
         views = list(self._views(write.resource))
         if not views:
             return await self._client.get(write.resource, write.name, namespace)
@@ -119,13 +119,13 @@ class WriteExecutor:
         return found
 
     async def _update(self, write: Create, found: ObjectMeta) -> None:
-        """Merge the body into the version of the object whose owner was checked, and into no other."""
+        """Merge the body into the object, if it still has the version whose owner was checked."""
         meta = {**write.body["metadata"], "uid": found.uid, "resourceVersion": found.resource_version}
         body = {**write.body, "metadata": meta}
         await self._client.patch(write.resource, write.name, body, found.namespace, kind=Patch.MERGE)
 
     def _failure(self, write: Create, error: ApiError) -> tuple[str, str]:
-        """Return reason and message of the event. Objects that no view shows (of plugins) have their own reason."""
+        """Return reason and message of the event. Kinds without a view (objects of plugins) have another reason."""
         verb, word = ("creating", "Create") if any(self._views(write.resource)) else ("applying", "Apply")
         kind = write.resource.kind
         return f"Failed{word}{kind}", f"Error {verb} {kind} {write.name}: {error.message}"
@@ -180,7 +180,7 @@ class WriteExecutor:
         owner: Resource[Any] = write.owner.bare
         found = await self._client.list(owner, write.namespace, fields=f"metadata.name={write.name}")
         if any(one.metadata.uid == write.uid for one in (*found.items, *found.malformed)):
-            return  # our view lags behind
+            return  # the owner exists: the view lags behind
         await self.carry_out(write.left)
 
     def _update_views(self, resource: Resource[Any], update: Callable[[WriteThroughCache[Any]], None]) -> None:

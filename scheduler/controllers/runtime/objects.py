@@ -198,7 +198,7 @@ class GangPolicy(Object):
 
 
 class PodGroupPolicy(Object):
-    """`basic` (each pod by itself) where it has no `gang`."""
+    """`basic` (each pod by itself) if `gang` is None."""
 
     gang: GangPolicy | None = None
 
@@ -260,7 +260,7 @@ NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", "Netwo
 
 
 class QueueSpec(objects.QueueSpec):
-    """With the fields that are not supported, so that they can be reported."""
+    """A queue's spec with its unsupported fields, so that they can be reported."""
 
     extend_clusters: list[Any] | None = None
     dequeue_strategy: str = ""

@@ -41,7 +41,7 @@ def owner_key(owner: Resource[Any], item: Pod | PodGroup | None) -> str:
 
 
 def reconcile_delay(before: Pod | None, after: Pod | None) -> float:
-    """Return the delay in seconds before the owner of a changed pod is reconciled: none if the pod ended or is deleted.
+    """Return the delay in seconds before the owner of a changed pod is reconciled: 0 if the pod ended or is deleted.
 
     Other changes (created, bound, running) are collected, so that a job of a thousand pods does not write a thousand
     counts while the scheduler still binds.

@@ -25,17 +25,17 @@ AHEAD = 200
 its size, so that an autoscaler sees its pods.
 """
 _TURN = 64
-"""Pods made in one turn; each takes some 50 µs before its request is sent."""
+"""Pods created in one turn; each takes some 50 µs before its request is sent."""
 _TURN_BYTES = 64 * 1024
 """Bytes of templates copied in one turn. One pod of the largest valid template (`pods.MOST_BYTES`) takes 3 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoomLimits:
-    """The maximum room for a gang: the whole cluster, and the capability of its queue and each queue above."""
+    """Upper limits of the capacity for a gang: the whole cluster, and the capability of its queue and its ancestors."""
 
     cluster: Mapping[str, int] | None = None
-    """None: not known."""
+    """The capacity of all nodes; None if it is unknown."""
     queues: Sequence[tuple[str, Mapping[str, int]]] = ()
 
 
@@ -43,7 +43,7 @@ ANYWHERE = RoomLimits()
 
 
 def batch_size(pods: Sequence[Pod], minimum: int, templates: Iterable[Template]) -> int:
-    """Return the maximum number of pods to make now, in addition to `pods`."""
+    """Return the maximum number of pods to create now, in addition to `pods`."""
     waiting = sum(1 for pod in pods if _waits(pod))
     largest = max((len(msgspec.json.encode(template)) for template in templates), default=0)
     turn = max(1, min(_TURN, _TURN_BYTES // max(largest, 1)))
@@ -56,14 +56,14 @@ def _waits(pod: Pod) -> bool:
 
 
 def requeue_after(writes: Iterable[Write]) -> float | None:
-    """Return when to look again after these writes: at once where pods are made, as more may be missing."""
+    """Return 0 (requeue at once) if these writes create pods, because more may be missing; else None."""
     return 0.0 if any(isinstance(write, Create) and write.resource is PODS for write in writes) else None
 
 
 def creation_order(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the order of pod creation as (task, index), for tasks of so many (minimum, replicas).
+    """Yield (task, index) of all pods in the order of creation; `tasks` has (minimum, replicas) of each task.
 
-    Every task's minimum comes first: a gang would otherwise wait for pods that are not made yet. Then tasks take turns,
+    Every task's minimum comes first: otherwise a gang would wait for pods that do not exist yet. Then tasks take turns,
     so that a task that cannot be placed does not block the others.
     """
     for task, (minimum, replicas) in enumerate(tasks):
@@ -73,27 +73,26 @@ def creation_order(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 
 def too_large(members: int, needs: Mapping[str, int], place: RoomLimits) -> str:
-    """Return why a gang of so many pods with these requests could never start, whatever is evicted.
-
-    Empty if it could.
-    """
+    """Return why a gang of `members` pods could never start, whatever is evicted; empty if it could."""
     if members <= AHEAD:
         return ""
     request = {**needs, resources.PODS: members}
     for name, limit in place.queues:
         if over := _over(needs, limit):
-            return f"{members} pods have to start together and need {over} of queue {name}'s capability; {_REMEDY}"
+            return (
+                f"{members} pods have to start together and need more than queue {name}'s capability: {over}; {_REMEDY}"
+            )
     if place.cluster is not None and (over := _over(request, {name: place.cluster.get(name, 0) for name in request})):
-        return f"{members} pods have to start together and need {over} of all nodes; {_REMEDY}"
+        return f"{members} pods have to start together and need more than all nodes have: {over}; {_REMEDY}"
     return ""
 
 
-_REMEDY = "no pod is made; lower minAvailable, or make room for it"
+_REMEDY = "no pod is created; lower minAvailable, or add capacity"
 
 
 def _over(needs: Mapping[str, int], limit: Mapping[str, int]) -> str:
     return ", ".join(
-        f"{resources.render_amount(name, amount)} {name} where there is {resources.render_amount(name, limit[name])}"
+        f"{name} {resources.render_amount(name, amount)} > {resources.render_amount(name, limit[name])}"
         for name, amount in sorted(needs.items())
         if name in limit and amount > limit[name]
     )

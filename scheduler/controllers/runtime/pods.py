@@ -1,6 +1,6 @@
-"""Facts about pods and their templates for all controllers: requests, owners, exit codes.
+"""Read facts about pods and their templates for all controllers: requests, owners, exit codes.
 
-Requests are computed by the scheduler's code, so a gang's minResources are the requests of its pods.
+The scheduler's code computes requests, so a gang's minResources are what the scheduler counts for its pods.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class TemplateError(ValueError):
 
 
 def check_size(templates: Iterable[Template]) -> None:
-    """Check that pods can be made of each template without blocking other work.
+    """Check that each template is small enough to create pods from without blocking other work.
 
     Raises:
         TemplateError: A template is too large.
     """
     for template in templates:
         if (size := len(msgspec.json.encode(template))) > MOST_BYTES:
-            message = f"template: {size:,} bytes, more than the {MOST_BYTES:,} that one may have"
-            raise TemplateError(f"{message}; mount what is large from a ConfigMap")
+            message = f"template: {size:,} bytes, more than the maximum of {MOST_BYTES:,}"
+            raise TemplateError(f"{message}; mount large content from a ConfigMap")
 
 
 def copy_of(template: Template) -> tuple[dict[str, Any], dict[str, Any]]:

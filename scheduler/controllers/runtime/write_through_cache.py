@@ -20,9 +20,9 @@ from ...kube.resource import Resource, T
 
 _REMEMBERED = 10_000
 _ANSWERED_WITHIN = 60.0
-"""Seconds; no request takes longer."""
+"""Seconds that a request takes at most."""
 TRUST = 10.0
-"""Seconds after which a write that the watch never showed is dropped: its object came and went unseen."""
+"""Seconds after which a write that the watch never showed is dropped: its object was created and deleted unseen."""
 
 
 class WriteThroughCache(Generic[T]):
@@ -75,7 +75,7 @@ class WriteThroughCache(Generic[T]):
             del self._written[key]
             own = None
         found = own[0] if own is not None else self.informer.get(key)
-        return None if found is None else self._going(found)
+        return None if found is None else self._with_removal(found)
 
     def by(self, index: str, value: str) -> list[T]:
         """Return the newest known objects with a value in an index, in the order of their keys."""
@@ -84,14 +84,14 @@ class WriteThroughCache(Generic[T]):
         if keys or self._written.keys() & self.informer.keys(index, value):
             keys |= self.informer.keys(index, value)
             return [item for key in sorted(keys) if (item := self.get(key)) is not None]
-        return [self._going(item) for item in found] if self._removed else found
+        return [self._with_removal(item) for item in found] if self._removed else found
 
     def __iter__(self) -> Iterator[T]:
         for key in sorted({*self.informer.objects, *self._written}):
             if (item := self.get(key)) is not None:
                 yield item
 
-    def _going(self, item: T) -> T:
+    def _with_removal(self, item: T) -> T:
         meta = _meta(item)
         at = self._removed.get(meta.uid)
         if at is None or meta.deletion_timestamp is not None:

@@ -1,8 +1,8 @@
 """The writes of controllers: plain values that the pure part returns and the shell carries out.
 
 A controller creates objects that do not exist and changes only objects that carry its owner reference with the owner's
-uid. Each write may be carried out twice: a create that finds the owner's object is done, a delete names the uid of its
-object, and a status names the version that it was computed from.
+uid. Each write may be repeated: a create ends if the owner's object exists, a delete names the uid of its object, and a
+status names the version that it was computed from.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Body = Mapping[str, Any]
 class Create:
     """Create `body` (its metadata has the name).
 
-    Nothing is left to do where the same owner's object exists already. An object of another owner is left alone, and
-    the turn ends with `NameTaken`.
+    If the same owner's object exists already, nothing is done. An object of another owner is left alone, and the turn
+    ends with `NameTaken`.
 
     With `update`, `body` is merged into an existing object of the same owner.
     """

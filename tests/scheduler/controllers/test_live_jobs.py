@@ -10,7 +10,7 @@ pytestmark = pytest.mark.embedded
 
 
 class TestJobs:
-    def test_a_job_from_its_gang_to_its_end(self, place: LiveControllers) -> None:
+    def test_a_job_from_its_podgroup_to_its_completion(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task()], "ttlSecondsAfterFinished": 600})
         until(lambda: place.phase("j") == "Pending", "the job to be Pending")
         (group,) = until(lambda: place.all("PodGroup"), "a PodGroup")
@@ -20,7 +20,7 @@ class TestJobs:
         until(lambda: place.phase("j") == "Running", "the job to run")
         place.finish("j-a-0", "j-a-1", "j-a-2")
         until(lambda: place.phase("j") == "Completed", "the job to complete")
-        until(lambda: not place.all("PodGroup"), "the PodGroup to go")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to be deleted")
         assert place.phases("j") == ["Pending", "Running", "Completed"]
         assert place.get("Job", "j")["status"]["succeeded"] == 3  # type: ignore[index]
 
@@ -50,7 +50,7 @@ class TestJobs:
         until(lambda: place.phase("j") == "Running", "the job to run")
         place.delete("Pod", "j-a-1")
         until(lambda: place.phases("j") == ["Pending", "Running", *phases], f"the job to go through {phases}")
-        until(lambda: place.pods() == {}, "all pods to go")
+        until(lambda: place.pods() == {}, "all pods to be deleted")
         assert [m for m in until(lambda: place.events("ExecuteAction"), "an event") if "PodEvicted (j-a-1)" in m]
         if action == "RestartJob":
             place.run(3)
@@ -59,7 +59,7 @@ class TestJobs:
             order(place, "ResumeJob", "Job", "j")
             place.run(3)
             until(lambda: place.phase("j") == "Running", "the job to resume")
-            assert until(lambda: not place.all("Command"), "the command to be taken up")
+            assert until(lambda: not place.all("Command"), "the command to be carried out")
 
     def test_a_finished_task_completes_the_job(self, place: LiveControllers) -> None:
         policies = [{"event": "TaskCompleted", "action": "CompleteJob"}]
@@ -68,7 +68,7 @@ class TestJobs:
         until(lambda: place.phase("j") == "Running", "the job to run")
         place.finish("j-main-0")
         until(lambda: place.phase("j") == "Completed", "the job to complete")
-        until(lambda: set(place.pods()) == {"j-main-0"}, "the helpers to go")
+        until(lambda: set(place.pods()) == {"j-main-0"}, "the helpers to be deleted")
 
     def test_an_exit_code_restarts_one_pod(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task()], "policies": [{"exitCode": 137, "action": "RestartPod"}]})
@@ -82,14 +82,14 @@ class TestJobs:
         until(lambda: place.phase("j") == "Running", "the job to run again")
         assert place.phases("j") == ["Pending", "Running", "Restarting", "Pending", "Running"]
 
-    def test_what_happened_while_no_controller_ran_is_made_up_for(self, place: LiveControllers) -> None:
+    def test_an_eviction_while_no_controller_ran_is_handled_afterwards(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task()], "policies": [{"event": "PodEvicted", "action": "AbortJob"}]})
         place.run(3)
         until(lambda: place.phase("j") == "Running", "the job to run")
         place.controllers.stop()
         try:
             place.delete("Pod", "j-a-0", grace=0)
-            until(lambda: len(place.pods()) == 2, "the pod to go")
+            until(lambda: len(place.pods()) == 2, "the pod to be deleted")
         finally:
             place.controllers.start()
         until(lambda: place.phase("j") == "Aborted", "the job to be aborted")
@@ -116,7 +116,7 @@ class TestJobs:
         assert until(lambda: place.get("NetworkPolicy", "j"), "a network policy")
         place.run(3)
 
-    def test_a_pod_that_cannot_be_created_is_told_and_stops_no_other_job(self, place: LiveControllers) -> None:
+    def test_a_pod_that_cannot_be_created_is_reported_and_blocks_no_other_job(self, place: LiveControllers) -> None:
         place.create("ResourceQuota", "few", {"hard": {"pods": "2"}})
         until(lambda: "hard" in place.get("ResourceQuota", "few")["status"], "the quota")  # type: ignore[index]
         place.create("Job", "big", {"tasks": [task(3)]})
@@ -124,12 +124,12 @@ class TestJobs:
         messages = until(lambda: place.events("FailedCreatePod"), "an event")
         assert "exceeded quota" in messages[0]
         place.delete("Job", "big")
-        until(lambda: not place.pods(), "its pods to go")
+        until(lambda: not place.pods(), "its pods to be deleted")
         place.create("Job", "small", {"tasks": [task(1)]})
         until(lambda: [g for g in place.all("PodGroup") if g["metadata"]["name"].startswith("small")], "a PodGroup")
         place.run(1)
 
-    def test_a_service_that_cannot_be_made_is_told_until_it_can(self, place: LiveControllers) -> None:
+    def test_a_service_that_cannot_be_created_is_reported_and_retried(self, place: LiveControllers) -> None:
         place.create("ResourceQuota", "none", {"hard": {"services": "0"}})
         until(lambda: "hard" in place.get("ResourceQuota", "none")["status"], "the quota")  # type: ignore[index]
         place.create("Job", "j", {"tasks": [task(1)], "plugins": {"svc": []}})
@@ -140,7 +140,7 @@ class TestJobs:
         place.run(1)
         until(lambda: place.phase("j") == "Running", "the job to run")
 
-    def test_a_pod_of_somebody_else_in_its_place_is_named(self, place: LiveControllers) -> None:
+    def test_a_pod_of_another_owner_that_has_a_needed_name_is_reported(self, place: LiveControllers) -> None:
         place.create("Pod", "j-a-0", {**template()["spec"], "schedulerName": "somebody"})
         place.create("Job", "j", {"tasks": [task(2)]})
         place.admit()
@@ -157,14 +157,14 @@ class TestJobs:
         assert "queue nowhere does not exist" in job["status"]["state"]["message"]
         place.create("Queue", "nowhere", {"weight": 1})
         try:
-            until(lambda: not _reason(place), "the reason to pass")
+            until(lambda: not _reason(place), "the reason to be removed")
         finally:
             place.delete("Queue", "nowhere")
 
     def test_a_job_of_another_scheduler_is_left_alone(self, place: LiveControllers) -> None:
         place.create("Job", "other", {"tasks": [task()], "schedulerName": "somebody"})
         place.create("Job", "mine", {"tasks": [task()]})
-        until(lambda: place.phase("mine"), "my job to be taken up")
+        until(lambda: place.phase("mine"), "my job to be processed")
         assert place.phase("other") == ""
 
 

@@ -25,7 +25,7 @@ def printed(place: LiveControllers, kind: str, *names: str, wide: bool = False) 
     return [{name: value for name, value in zip(head, line, strict=True) if name != "AGE"} for line in lines]
 
 
-def test_a_job_its_podgroup_and_its_queue(place: LiveControllers) -> None:
+def test_the_columns_of_a_job_its_podgroup_and_its_queue(place: LiveControllers) -> None:
     place.create("Queue", "shown", {"parent": "root", "weight": 3, "priority": 7})
     try:
         place.create("Job", "j", {"tasks": [task(3)], "minAvailable": 2, "queue": "shown"})
@@ -35,7 +35,7 @@ def test_a_job_its_podgroup_and_its_queue(place: LiveControllers) -> None:
         place.patch("PodGroup", group, {"status": {"running": 3}}, "status")
         until(lambda: place.phase("j") == "Running", "the job to run")
         until(lambda: place.get("Job", "j")["status"].get("running") == 3, "three to run")  # type: ignore[index]
-        until(lambda: place.get("Queue", "shown")["status"].get("running") == 1, "it to be counted")  # type: ignore[index]
+        until(lambda: place.get("Queue", "shown")["status"].get("running") == 1, "the PodGroup to be counted")  # type: ignore[index]
         job = {"NAME": "j", "STATUS": "Running", "MINAVAILABLE": "2", "RUNNINGS": "3"}
         assert printed(place, "vcjob") == printed(place, "vj", "j") == [job]
         assert printed(place, "vcjob", wide=True) == [{**job, "QUEUE": "shown"}]
@@ -52,7 +52,7 @@ def test_a_job_its_podgroup_and_its_queue(place: LiveControllers) -> None:
         place.delete("Queue", "shown")
 
 
-def test_a_training_job(place: LiveControllers) -> None:
+def test_the_columns_of_a_training_job(place: LiveControllers) -> None:
     place.create("PyTorchJob", "t", training())
     place.run(3)
     until(lambda: place.state("t") == "Running", "the job to run")

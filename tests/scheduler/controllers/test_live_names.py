@@ -57,12 +57,12 @@ def test_an_object_of_another_owner_is_never_taken_over(
     (message,) = until(lambda: place.events("NameTaken"), "an event")
     assert f"{taken} {name} exists and belongs to somebody else" in message
     place.delete(kind, "app")
-    until(lambda: place.get(kind, "app") is None, "its end")
+    until(lambda: place.get(kind, "app") is None, "its deletion")
     assert _state(place.get(taken, name) or {}) == _state(before)
 
 
 @pytest.mark.parametrize(("kind", "spec", "taken", "name", "body"), NAMES, ids=lambda it: it if type(it) is str else "")
-def test_a_job_whose_name_was_taken_goes_on_when_the_name_is_free(
+def test_a_job_whose_name_was_taken_continues_when_the_name_is_free(
     place: LiveControllers, kind: str, spec: dict[str, Any], taken: str, name: str, body: dict[str, Any]
 ) -> None:
     place.create(taken, name, **body)
@@ -73,5 +73,5 @@ def test_a_job_whose_name_was_taken_goes_on_when_the_name_is_free(
     place.delete(taken, name, grace=0)
     until(lambda: place.all("PodGroup"), "its PodGroup")
     place.run(1)
-    until(lambda: _problem(place, kind) != "NameTaken", "the reason to go")
+    until(lambda: _problem(place, kind) != "NameTaken", "the reason to be deleted")
     assert len(place.events("NameTaken")) == 1

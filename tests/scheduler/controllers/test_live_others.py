@@ -24,7 +24,7 @@ pytestmark = pytest.mark.embedded
 
 
 class TestPodGroups:
-    def test_a_deployment_has_one_that_goes_with_it(self, place: LiveControllers) -> None:
+    def test_a_deployment_has_a_podgroup_that_is_deleted_with_it(self, place: LiveControllers) -> None:
         spec = {"containers": [container()], "schedulerName": SCHEDULER}
         meta = {"labels": {"app": "web"}, "annotations": {"scheduling.volcano.sh/queue-name": "q"}}
         wanted = {
@@ -38,23 +38,23 @@ class TestPodGroups:
         assert (group["spec"]["minMember"], group["spec"]["queue"]) == (1, "q")
         assert group["metadata"]["annotations"] == annotations
         name = group["metadata"]["name"]
-        until(lambda: [_group(pod) for pod in place.all("Pod")] == [name] * 3, "three pods that know it")
+        until(lambda: [_group(pod) for pod in place.all("Pod")] == [name] * 3, "three pods that name the PodGroup")
         place.patch("Deployment", "web", {"spec": {"replicas": 0}})
-        until(lambda: not place.all("PodGroup"), "the PodGroup to go")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to be deleted")
         place.patch("Deployment", "web", {"spec": {"replicas": 1}})
         until(lambda: place.all("PodGroup"), "a new PodGroup")
         place.delete("Deployment", "web")
-        until(lambda: not place.all("PodGroup"), "the PodGroup to go with the deployment")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to be deleted with the deployment")
 
-    def test_a_lone_pod_has_its_own(self, place: LiveControllers) -> None:
+    def test_a_pod_without_an_owner_has_a_podgroup_of_its_own(self, place: LiveControllers) -> None:
         place.create("Pod", "alone", {**template()["spec"], "schedulerName": SCHEDULER})
         (group,) = until(lambda: place.all("PodGroup"), "a PodGroup")
         pod = place.get("Pod", "alone") or {}
         assert group["metadata"]["name"] == f"podgroup-{pod['metadata']['uid']}"
         place.delete("Pod", "alone", grace=0)
-        until(lambda: not place.all("PodGroup"), "the PodGroup to go")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to be deleted")
 
-    def test_a_pod_of_another_scheduler_has_none(self, place: LiveControllers) -> None:
+    def test_a_pod_of_another_scheduler_has_no_podgroup(self, place: LiveControllers) -> None:
         place.create("Pod", "other", {**template()["spec"], "schedulerName": "somebody"})
         place.create("Pod", "mine", {**template()["spec"], "schedulerName": SCHEDULER})
         until(lambda: place.all("PodGroup"), "a PodGroup")
@@ -62,7 +62,7 @@ class TestPodGroups:
 
 
 class TestGangsOfKubernetes:
-    def test_one_has_a_podgroup_for_as_long_as_it_has_pods(self, place: LiveControllers) -> None:
+    def test_a_gang_has_a_podgroup_as_long_as_it_has_pods(self, place: LiveControllers) -> None:
         self._gang(place, "g", minCount=2)
         self._pod(place, "a", "g")
         group = until(lambda: place.get("PodGroup", "g"), "a PodGroup")
@@ -71,14 +71,14 @@ class TestGangsOfKubernetes:
         assert group["metadata"]["ownerReferences"][0]["apiVersion"] == "scheduling.k8s.io/v1alpha2"
         assert _group(place.get("Pod", "a") or {}) == ""
         place.delete("Pod", "a", grace=0)
-        until(lambda: place.get("PodGroup", "g") is None, "the PodGroup to go with the last pod")
+        until(lambda: place.get("PodGroup", "g") is None, "the PodGroup to be deleted with the last pod")
         self._pod(place, "b", "g")
         until(lambda: place.get("PodGroup", "g"), "a new PodGroup")
         place.delete("Pod", "b", grace=0)
         place.delete("Gang", "g")
-        until(lambda: not place.all("PodGroup"), "the PodGroup to go with the gang")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to be deleted with the gang")
 
-    def test_what_is_said_of_the_podgroup_is_said_of_it(self, place: LiveControllers) -> None:
+    def test_the_conditions_of_the_podgroup_are_copied_to_the_gang(self, place: LiveControllers) -> None:
         self._gang(place, "g", minCount=1)
         self._pod(place, "a", "g")
         until(lambda: place.get("PodGroup", "g"), "a PodGroup")
@@ -89,33 +89,33 @@ class TestGangsOfKubernetes:
             condition = {"type": kind, "status": "True", "reason": "r", "message": message}
             condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
             place.patch("PodGroup", "g", {"status": {"conditions": [condition]}}, "status")
-            until(lambda content=(*word, message): self._condition_of(place) == content, f"the gang to say {message}")
+            until(lambda content=(*word, message): self._condition_of(place) == content, f"the condition {message}")
 
-    def test_one_that_is_preempted_says_so_until_other_pods_take_its_place(self, place: LiveControllers) -> None:
+    def test_a_preempted_gang_has_a_disruption_condition_until_it_has_new_pods(self, place: LiveControllers) -> None:
         self._gang(place, "g", minCount=1)
         self._pod(place, "a", "g")
         until(lambda: place.get("PodGroup", "g"), "a PodGroup")
         expected = ("True", "PreemptionByScheduler", "for ns/grand")
         condition = dict(zip(("status", "reason", "message"), expected, strict=True))
-        now = timestamp(time.time())  # Kubernetes takes old ones back
+        now = timestamp(time.time())  # Kubernetes removes old conditions
         condition |= {"type": "DisruptionTarget", "lastTransitionTime": now}
         place.patch("Pod", "a", {"status": {"conditions": [condition]}}, "status")
-        until(lambda: self._condition_of(place, "DisruptionTarget") == expected, "the gang to say so")
+        until(lambda: self._condition_of(place, "DisruptionTarget") == expected, "the condition of the gang")
         place.delete("Pod", "a", grace=0)
-        until(lambda: place.get("PodGroup", "g") is None, "the PodGroup to go with the last pod")
+        until(lambda: place.get("PodGroup", "g") is None, "the PodGroup to be deleted with the last pod")
         assert self._condition_of(place, "DisruptionTarget") == expected
         self._pod(place, "b", "g")
-        until(lambda: self._condition_of(place, "DisruptionTarget") == ("", "", ""), "the gang to take it back")
+        until(lambda: self._condition_of(place, "DisruptionTarget") == ("", "", ""), "the condition to be removed")
 
-    def test_a_podgroup_of_its_name_that_is_another_stays(self, place: LiveControllers) -> None:
+    def test_a_podgroup_of_its_name_that_is_no_mirror_is_kept(self, place: LiveControllers) -> None:
         place.create("PodGroup", "g", {"minMember": 5})
         self._gang(place, "g", minCount=1)
         self._pod(place, "a", "g")
         until(lambda: place.events("PodGroupExists"), "an event")
-        until(lambda: self._condition_of(place)[1] == "SchedulerError", "the gang to say so")
+        until(lambda: self._condition_of(place)[1] == "SchedulerError", "the condition of the gang")
         assert (place.get("PodGroup", "g") or {})["spec"]["minMember"] == 5
 
-    def test_one_of_another_schedulers_pods_is_left_alone(self, place: LiveControllers) -> None:
+    def test_a_gang_of_another_schedulers_pods_is_left_alone(self, place: LiveControllers) -> None:
         self._gang(place, "theirs", minCount=1)
         self._pod(place, "other", "theirs", "somebody")
         self._gang(place, "ours", minCount=1)
@@ -140,12 +140,12 @@ class TestGangsOfKubernetes:
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
 
-class TestTheGarbageCollectorsWork:
-    def test_a_deleted_job_takes_its_pods_along(self, place: LiveControllers) -> None:
+class TestDeletedJobs:
+    def test_the_pods_of_a_deleted_job_are_deleted(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task(2)]})
         place.run(2)
         place.delete("Job", "j")
-        until(lambda: not place.pods() and not place.all("PodGroup"), "pods and PodGroup to go")
+        until(lambda: not place.pods() and not place.all("PodGroup"), "pods and PodGroup to be deleted")
 
     def test_a_successor_of_a_deleted_job_starts_anew(self, place: LiveControllers) -> None:
         place.create("Job", "j", {"tasks": [task(2)]})
@@ -153,7 +153,7 @@ class TestTheGarbageCollectorsWork:
         before = place.pods()
         place.delete("Job", "j")
         place.create("Job", "j", {"tasks": [task(2)]})
-        until(lambda: not set(before.values()) & set(place.pods().values()), "the old pods to go")
+        until(lambda: not set(before.values()) & set(place.pods().values()), "the old pods to be deleted")
         place.run(2)
         until(lambda: place.phase("j") == "Running", "the job to run")
 
@@ -164,7 +164,7 @@ def _group(pod: dict[str, Any]) -> str:
 
 
 class TestQueues:
-    def test_root_and_default_are_there(self, place: LiveControllers) -> None:
+    def test_root_and_default_exist(self, place: LiveControllers) -> None:
         for name in ("root", "default"):
             until(lambda name=name: _state(place, name) == "Open", f"queue {name}")
 
@@ -181,7 +181,7 @@ class TestQueues:
             place.delete("Queue", "child")
             place.delete("Queue", "parent")
 
-    def test_a_queue_closes_when_its_last_podgroup_has_gone(self, place: LiveControllers) -> None:
+    def test_a_queue_closes_when_its_last_podgroup_is_deleted(self, place: LiveControllers) -> None:
         place.create("Queue", "busy", {"weight": 1})
         try:
             place.create("Job", "j", {"tasks": [task()], "queue": "busy"})
@@ -195,8 +195,8 @@ class TestQueues:
         finally:
             place.delete("Queue", "busy")
 
-    def test_a_queue_that_is_wrong_says_so_and_stops_no_other(self, place: LiveControllers) -> None:
-        """Each of what needs other objects; and a job of a good queue runs beside them."""
+    def test_the_problem_of_a_queue_is_reported_and_blocks_no_other_queue(self, place: LiveControllers) -> None:
+        """Problems that concern other objects, beside a job in a valid queue."""
         queues: dict[str, dict[str, Any]] = {
             "lost": {"parent": "nowhere"},
             "ring-a": {"parent": "ring-b"},
@@ -219,11 +219,12 @@ class TestQueues:
             }
             until(lambda: {name: _reason(place, name) for name in queues} == reasons, f"the reasons {reasons}")
             until(
-                lambda: "1 PodGroups are in this queue" in _ready(place, "small")["message"], "both problems to be told"
+                lambda: "1 PodGroups are in this queue" in _ready(place, "small")["message"],
+                "both problems to be reported",
             )
-            until(lambda: "queue small has child queues" in _waits(place, "inside"), "the job to say so too")
+            until(lambda: "queue small has child queues" in _waits(place, "inside"), "the reason of the job")
             place.delete("Job", "inside")
-            until(lambda: not place.all("PodGroup"), "it to be gone")
+            until(lambda: not place.all("PodGroup"), "the PodGroup to be deleted")
             place.create("Job", "j", {"tasks": [task(1)], "queue": "good"})
             place.run(1)
             until(lambda: place.phase("j") == "Running", "a job of another queue to run")
@@ -271,7 +272,7 @@ def training(workers: int = 2) -> dict[str, Any]:
 
 
 class TestPyTorchJobs:
-    def test_a_job_from_its_gang_to_its_end(self, place: LiveControllers) -> None:
+    def test_a_job_from_its_podgroup_to_its_completion(self, place: LiveControllers) -> None:
         place.create("PyTorchJob", "t", training())
         group = until(lambda: place.get("PodGroup", "t"), "a PodGroup of the same name")
         assert group["spec"]["minMember"] == 3
@@ -281,9 +282,9 @@ class TestPyTorchJobs:
         until(lambda: place.state("t") == "Running", "the job to run")
         place.finish("t-master-0")
         until(lambda: place.state("t") == "Succeeded", "the job to succeed")
-        until(lambda: not place.all("PodGroup"), "the PodGroup to go")
+        until(lambda: not place.all("PodGroup"), "the PodGroup to be deleted")
 
-    def test_a_worker_that_was_killed_is_started_anew(self, place: LiveControllers) -> None:
+    def test_a_worker_that_was_killed_is_restarted(self, place: LiveControllers) -> None:
         place.create("PyTorchJob", "t", training())
         place.run(3)
         until(lambda: place.state("t") == "Running", "the job to run")
@@ -299,13 +300,13 @@ class TestPyTorchJobs:
         assert "queue later does not exist" in _created(place, "t")["message"]
         place.create("Queue", "later", {"weight": 1})
         try:
-            until(lambda: _created(place, "t")["reason"] == "PyTorchJobCreated", "the reason to pass")
+            until(lambda: _created(place, "t")["reason"] == "PyTorchJobCreated", "the reason to be removed")
             place.run(3)
             until(lambda: place.state("t") == "Running", "the job to run")
         finally:
             place.delete("Queue", "later")
 
-    def test_a_namespace_names_the_queue_of_whoever_names_none(self, place: LiveControllers) -> None:
+    def test_objects_without_a_queue_use_the_queue_of_their_namespace(self, place: LiveControllers) -> None:
         mark = {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "team"}}}
         place.api.call("PATCH", f"/api/v1/namespaces/{place.namespace}", body=mark, content_type=MERGE)
         place.create("PyTorchJob", "t", training())
@@ -314,21 +315,21 @@ class TestPyTorchJobs:
         groups = until(lambda: len(place.all("PodGroup")) == 3 and place.all("PodGroup"), "three PodGroups")
         assert {group["spec"]["queue"] for group in groups} == {"team"}
 
-    def test_a_job_that_is_over_goes_with_its_time(self, place: LiveControllers) -> None:
+    def test_finished_jobs_are_deleted_after_their_ttl(self, place: LiveControllers) -> None:
         policy = {"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 0}
         place.create("PyTorchJob", "t", {**training(), "runPolicy": policy})
         place.create("Job", "j", {"tasks": [task(1)], "ttlSecondsAfterFinished": 0})
         order(place, "TerminateJob", "Job", "j")
-        until(lambda: not place.get("PyTorchJob", "t") and not place.get("Job", "j"), "both to go")
+        until(lambda: not place.get("PyTorchJob", "t") and not place.get("Job", "j"), "both to be deleted")
 
-    def test_where_a_training_operator_is_installed_nothing_is_done(self, place: LiveControllers) -> None:
+    def test_pytorchjobs_are_left_alone_if_a_training_operator_is_installed(self, place: LiveControllers) -> None:
         labels = {"control-plane": "kubeflow-training-operator"}
         pod = {"metadata": {"labels": labels}, "spec": {"containers": [container()], "schedulerName": "somebody"}}
         spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod}
         place.create("Deployment", "training-operator", spec, metadata={"labels": labels})
         place.create("PyTorchJob", "t", training())
         place.create("Job", "j", {"tasks": [task()]})
-        until(lambda: place.phase("j") == "Pending", "other controllers to go on")
+        until(lambda: place.phase("j") == "Pending", "other controllers to keep working")
         assert place.state("t") == ""
         place.delete("Deployment", "training-operator")
-        until(lambda: place.state("t") == "Created", "the job to be ours again")
+        until(lambda: place.state("t") == "Created", "the job to be managed by us again")

@@ -1,4 +1,4 @@
-"""What happens to a Job that runs: evictions, scaling, commands, and a controller that ends in the middle."""
+"""Changes of a running Job: evictions, scaling, Commands, and controllers that crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TestEviction:
         assert fake.objects["pods", "j-test-2"]["metadata"]["uid"] != old
         assert fake.phases == ["Pending", "Running"]
 
-    def test_it_is_news_only_once(self) -> None:
+    def test_an_eviction_is_handled_only_once(self) -> None:
         policy = {"event": "PodEvicted", "action": "RestartJob"}
         fake = FakeJobCluster({"tasks": [task("a", 3)], "policies": [policy]}).run()
         fake.evict("j-a-0", "j-a-1")
@@ -37,7 +37,7 @@ class TestEviction:
 
 
 class TestScaling:
-    def test_up(self) -> None:
+    def test_scaling_up_adds_pods(self) -> None:
         fake = FakeJobCluster({"tasks": [task("a", 2)]}).run()
         fake.change_spec(JOBS, "j", lambda spec: spec["tasks"][0].update(replicas=4))
         fake.work()
@@ -45,7 +45,7 @@ class TestScaling:
         assert fake.group.spec.min_member == 4
         assert fake.group.spec.min_resources == {"cpu": "4", "memory": "4Gi"}
 
-    def test_down_deletes_the_highest_and_is_no_eviction(self) -> None:
+    def test_scaling_down_deletes_the_highest_indexes_and_is_no_eviction(self) -> None:
         fake = FakeJobCluster(
             {"tasks": [task("a", 4)], "policies": [{"event": "PodEvicted", "action": "AbortJob"}]}
         ).run()
@@ -57,7 +57,7 @@ class TestScaling:
         assert fake.phase == "Running"
         assert fake.group.spec.min_member == 2
 
-    def test_down_and_up_at_once_is_no_eviction(self) -> None:
+    def test_scaling_down_and_up_at_once_is_no_eviction(self) -> None:
         fake = FakeJobCluster(
             {"tasks": [task("a", 4)], "policies": [{"event": "PodEvicted", "action": "AbortJob"}]}
         ).run()
@@ -70,7 +70,7 @@ class TestScaling:
         assert len(fake.pods()) == 4
         assert fake.job.status.version == 0
 
-    def test_to_nothing_keeps_the_phase(self) -> None:
+    def test_scaling_to_zero_keeps_the_phase(self) -> None:
         fake = FakeJobCluster({"tasks": [task("a", 2)]}).run()
         fake.change_spec(JOBS, "j", lambda spec: spec["tasks"][0].update(replicas=0))
         fake.work()
@@ -82,7 +82,7 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("action", "phase"), [("AbortJob", "Aborted"), ("TerminateJob", "Terminated"), ("CompleteJob", "Completed")]
     )
-    def test_end_a_job(self, action: str, phase: str) -> None:
+    def test_commands_end_a_job(self, action: str, phase: str) -> None:
         fake = FakeJobCluster({"tasks": [task()]}).run().command(action)
         fake.leave()
         assert fake.work().phase == phase
@@ -95,7 +95,7 @@ class TestCommands:
         fake.command("AbortJob")
         fake.leave()
         fake.work()
-        assert fake.pods() == ["j-a-0"], "what had finished stays"
+        assert fake.pods() == ["j-a-0"], "finished pods are kept"
         fake.command("ResumeJob")
         fake.admit()
         fake.work()
@@ -105,18 +105,18 @@ class TestCommands:
         assert fake.created.count("j-a-0") == 1
         assert fake.created.count("j-a-1") == 2
 
-    def test_one_is_taken_up_once_even_if_its_removal_was_lost(self) -> None:
+    def test_a_command_is_carried_out_once_even_if_its_removal_was_lost(self) -> None:
         fake = FakeJobCluster({"tasks": [task()]}).run()
         body = {"action": "RestartJob", "target": {"kind": "Job", "name": "j", "uid": fake.job.metadata.uid}}
         fake.put(COMMANDS, {"metadata": {"name": "c"}, **body})
         for _ in range(6):
-            fake.turn(fake.decide, most=1)  # the status is written, then the controller dies
+            fake.turn(fake.decide, most=1)  # the status is written, then the controller crashes
             fake.evict(*fake.pods())
             fake.leave()
         fake.work()
         assert fake.job.status.retry_count == 1
 
-    def test_one_that_means_nothing_now_is_removed(self) -> None:
+    def test_a_command_without_effect_is_removed(self) -> None:
         fake = FakeJobCluster({"tasks": [task()]}).run().command("ResumeJob")
         assert fake.phase == "Running"
         assert [key for key in fake.objects if key[0].startswith("commands")] == []
@@ -132,9 +132,9 @@ def crash_after(fake: FakeJobCluster, event: str, written: int) -> None:
 
 
 class TestCrashes:
-    """A controller that dies after any write is continued by the next one."""
+    """After a crash at any write, the next controller continues the work."""
 
-    def test_before_it_removed_the_old_podgroup(self) -> None:
+    def test_a_crash_before_the_old_podgroup_is_removed(self) -> None:
         fake = FakeJobCluster({"tasks": [task()]}).work()
         old = fake.group.metadata.uid
         body = {"action": "RestartJob", "target": {"kind": "Job", "name": "j", "uid": fake.job.metadata.uid}}
@@ -148,7 +148,7 @@ class TestCrashes:
     @pytest.mark.parametrize("event", ["evicted", "failed"])
     @pytest.mark.parametrize("action", ["RestartJob", "AbortJob", "CompleteJob"])
     @pytest.mark.parametrize("written", range(7))
-    def test_at_any_point(self, event: str, action: str, written: int) -> None:
+    def test_a_crash_after_any_write(self, event: str, action: str, written: int) -> None:
         policies = [{"events": ["PodEvicted", "PodFailed"], "action": action}]
         fake = FakeJobCluster({"tasks": [task("a", 3)], "policies": policies}).run()
         crash_after(fake, event, written)
@@ -164,7 +164,7 @@ class TestCrashes:
     @pytest.mark.parametrize("event", ["evicted", "failed"])
     @pytest.mark.parametrize("action", ["RestartTask", "RestartPod"])
     @pytest.mark.parametrize("written", range(8))
-    def test_while_it_restarts_a_part(self, event: str, action: str, written: int) -> None:
+    def test_a_crash_during_a_partial_restart(self, event: str, action: str, written: int) -> None:
         policies = [{"events": ["PodEvicted", "PodFailed"], "action": action}]
         fake = FakeJobCluster({"tasks": [task("a", 3), task("b", 1)], "policies": policies}).run()
         crash_after(fake, event, written)

@@ -33,23 +33,23 @@ def command(
         (command("c", deletionTimestamp="2027-01-15T08:00:00Z"), False),
     ],
 )
-def test_who_is_meant(given: Command, to_carry_out: bool) -> None:
+def test_a_command_applies_to_its_target_only(given: Command, to_carry_out: bool) -> None:
     batch = commands_to([given], JOBS, "ns/x", "u1", NOW)
     assert (batch.to_carry_out == [given], batch.to_remove) == (to_carry_out, [])
 
 
-def test_an_order_to_a_predecessor_is_removed_and_not_carried_out() -> None:
+def test_a_command_to_a_predecessor_is_removed_and_not_carried_out() -> None:
     batch = commands_to([command("c", uid="u0")], JOBS, "ns/x", "u1", NOW)
     assert batch.to_carry_out == []
     assert [stray.name for stray in batch.to_remove] == ["c"]
 
 
-def test_orders_are_taken_up_in_the_order_in_which_they_were_given() -> None:
+def test_commands_are_carried_out_in_the_order_of_their_creation() -> None:
     late, early = command("a", at="2027-01-15T08:00:02Z"), command("b", at="2027-01-15T08:00:01Z")
     assert commands_to([late, early], JOBS, "ns/x", "u1", NOW).to_carry_out == [early, late]
 
 
-def test_an_order_to_a_queue_stands_in_a_namespace_of_the_operators() -> None:
+def test_a_command_to_a_queue_in_the_namespace_of_the_operators_is_carried_out() -> None:
     given = command("c", kind="Queue", namespace="operators")
     assert commands_to([given], QUEUES, "x", "u1", NOW).to_carry_out == [given]
 
@@ -58,11 +58,11 @@ def test_an_order_to_a_queue_stands_in_a_namespace_of_the_operators() -> None:
     ("kind", "namespace", "refused"),
     [("Queue", "tenant", True), ("Queue", "operators", False), ("Job", "tenant", False)],
 )
-def test_an_order_to_a_queue_from_elsewhere_does_not_count(kind: str, namespace: str, refused: bool) -> None:
+def test_a_command_to_a_queue_in_another_namespace_is_forbidden(kind: str, namespace: str, refused: bool) -> None:
     assert is_forbidden(command("c", kind=kind, namespace=namespace), "operators") is refused
 
 
-def test_an_order_that_does_not_count_says_so_and_goes() -> None:
+def test_a_forbidden_command_is_rejected_with_an_event_and_deleted() -> None:
     event, removal = refusal(command("c", kind="Queue", namespace="tenant"), "operators").writes
     assert isinstance(event, EmitEvent)
     assert (event.about.namespace, event.reason) == ("tenant", "CommandRefused")
@@ -71,7 +71,7 @@ def test_an_order_that_does_not_count_says_so_and_goes() -> None:
     assert removal.name == "c"
 
 
-def test_an_order_to_nobody_waits_a_minute() -> None:
+def test_a_command_to_a_missing_object_waits_for_one_minute() -> None:
     given = command("c", at="2027-01-15T08:00:00Z")
     assert commands_to([given], JOBS, "ns/x", None, NOW).requeue_after == 60.0
     assert commands_to([given], JOBS, "ns/x", None, NOW + 45).requeue_after == 15.0

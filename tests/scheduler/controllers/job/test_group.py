@@ -7,14 +7,14 @@ from scheduler.model.objects import LabelSelector, NetworkTopology, SubGroupPoli
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 
-def test_the_topology_of_a_job_is_its_podgroups() -> None:
+def test_the_podgroup_has_the_topology_of_the_job() -> None:
     fake = FakeJobCluster({"tasks": [task()], "networkTopology": {"highestTierName": "rack"}}).work()
 
     assert fake.group is not None
     assert fake.group.spec.network_topology == NetworkTopology("hard", highest_tier_name="rack")
 
 
-def test_the_parts_of_a_task_are_subgroups() -> None:
+def test_the_partitions_of_a_task_are_subgroups() -> None:
     topology = {"mode": "hard", "highestTierName": "rack"}
     policy = {"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1, "networkTopology": topology}
     fake = FakeJobCluster({"tasks": [task("worker", replicas=4, partitionPolicy=policy)]}).work()

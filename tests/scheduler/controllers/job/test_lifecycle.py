@@ -1,4 +1,4 @@
-"""A Job's life: gang first, pods when admitted, phases, scaling, commands, crashes in between."""
+"""The lifecycle of a Job: its PodGroup, its pods after the admission, its phases, and crashes in between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduler.model.objects import Namespace, ObjectMeta
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 
-def test_the_podgroup_comes_first_and_pods_only_when_it_is_admitted() -> None:
+def test_the_podgroup_is_created_first_and_pods_after_its_admission() -> None:
     fake = FakeJobCluster({"tasks": [task("a", 2), task("b", 1, minAvailable=0)], "priorityClassName": "high"})
     fake.work()
     spec = fake.group.spec
@@ -24,7 +24,7 @@ def test_the_podgroup_comes_first_and_pods_only_when_it_is_admitted() -> None:
     assert fake.work().pods() == ["j-a-0", "j-a-1", "j-b-0"]
 
 
-def test_a_pod_says_what_it_was_made_for() -> None:
+def test_a_pod_has_the_metadata_of_its_job_task_and_queue() -> None:
     fake = FakeJobCluster(
         {"tasks": [task("a", 1)], "queue": "q", "priorityClassName": "high"},
         annotations={"volcano.sh/preemptable": "false", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
@@ -45,7 +45,7 @@ def test_a_pod_says_what_it_was_made_for() -> None:
     assert "kubectl.kubernetes.io/last-applied-configuration" not in group.annotations
 
 
-def test_a_task_without_a_name_is_called_by_its_place() -> None:
+def test_a_task_without_a_name_is_named_by_its_index() -> None:
     fake = FakeJobCluster({"tasks": [{"replicas": 1}, {"replicas": 1}]}).run()
     assert fake.pods() == ["j-default0-0", "j-default1-0"]
 
@@ -64,7 +64,7 @@ def test_a_task_without_a_name_is_called_by_its_place() -> None:
         ({"tasks": [task("a", 3, minAvailable=2)]}, 2, 1, "Completed"),
     ],
 )
-def test_a_job_ends_as_its_pods_do(spec: dict, succeed: int, fail: int, phase: str) -> None:
+def test_the_final_phase_follows_from_the_pods(spec: dict, succeed: int, fail: int, phase: str) -> None:
     fake = FakeJobCluster(spec).run()
     names = fake.pods()
     fake.become("Succeeded", names[:succeed])
@@ -73,10 +73,10 @@ def test_a_job_ends_as_its_pods_do(spec: dict, succeed: int, fail: int, phase: s
     if phase != "Running":
         assert fake.group is None
         assert fake.pods("Running") == []
-        assert len(fake.pods()) == succeed + fail, "what has finished stays to be read"
+        assert len(fake.pods()) == succeed + fail, "finished pods are kept"
 
 
-def test_a_job_waits_again_when_too_many_of_its_pods_do() -> None:
+def test_a_job_is_pending_again_when_too_many_of_its_pods_are() -> None:
     fake = FakeJobCluster({"tasks": [task("a", 3)], "minAvailable": 2}).run()
     fake.evict("j-a-0")
     fake.work()
@@ -88,7 +88,7 @@ def test_a_job_waits_again_when_too_many_of_its_pods_do() -> None:
     assert fake.work().phase == "Pending"
 
 
-def test_the_counters_are_those_of_kubectl() -> None:
+def test_the_status_counts_pods_by_phase() -> None:
     fake = FakeJobCluster({"tasks": [task("a", 4)], "minAvailable": 2}).run()
     fake.become("Succeeded", ["j-a-0"])
     fake.become("Failed", ["j-a-1"])
@@ -102,7 +102,7 @@ def test_the_counters_are_those_of_kubectl() -> None:
     assert (fake.job.status.version, fake.job.status.retry_count) == (0, 0)
 
 
-def test_a_finished_job_goes_when_its_time_is_over() -> None:
+def test_a_finished_job_is_deleted_after_its_ttl() -> None:
     fake = FakeJobCluster({"tasks": [task("a", 1)], "ttlSecondsAfterFinished": 60}).run()
     fake.now += 30
     fake.become("Succeeded")
@@ -114,7 +114,7 @@ def test_a_finished_job_goes_when_its_time_is_over() -> None:
     assert fake.job is None
 
 
-def test_a_task_waits_for_those_it_depends_on() -> None:
+def test_a_task_waits_for_the_tasks_that_it_depends_on() -> None:
     tasks = [task("a", 2), task("b", 1, dependsOn={"name": ["a"]})]
     fake = FakeJobCluster({"tasks": tasks, "minAvailable": 2})
     fake.work()
@@ -127,7 +127,7 @@ def test_a_task_waits_for_those_it_depends_on() -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"minAvailable": 3}])
-def test_a_task_that_waits_for_others_is_no_part_of_the_gang_that_those_start_in(given: dict) -> None:
+def test_a_dependent_task_is_not_part_of_the_gang(given: dict) -> None:
     fake = FakeJobCluster({"tasks": [task("a", 2), task("b", 1, dependsOn={"name": ["a"]})], **given}).work()
     spec = fake.group.spec
     assert (spec.min_member, spec.min_task_member) == (2, {"a": 2, "b": 0})
@@ -143,12 +143,12 @@ def test_a_task_that_waits_for_others_is_no_part_of_the_gang_that_those_start_in
     assert fake.work().phase == "Failed", "it is part of the job"
 
 
-def test_a_gang_of_none_is_a_gang_of_all_as_with_volcano() -> None:
+def test_min_available_of_0_means_all_pods_as_in_volcano() -> None:
     assert FakeJobCluster({"tasks": [task("a", 3)], "minAvailable": 0}).work().group.spec.min_member == 3
 
 
 @pytest.mark.parametrize(("named", "queue"), [("default", "team"), ("", "team"), ("mine", "mine")])
-def test_a_job_without_a_queue_has_its_namespaces(named: str, queue: str) -> None:
+def test_a_job_without_a_queue_uses_the_queue_of_its_namespace(named: str, queue: str) -> None:
     fake = FakeJobCluster({"tasks": [task("a", 1)], "queue": named})
     fake.home = Namespace(ObjectMeta(annotations={"scheduling.volcano.sh/queue-name": "team"}))
     fake.run()
@@ -156,10 +156,10 @@ def test_a_job_without_a_queue_has_its_namespaces(named: str, queue: str) -> Non
     assert pod is not None
     assert (fake.group.spec.queue, pod["metadata"]["labels"]["volcano.sh/queue-name"]) == (queue, queue)
     fake.home = None
-    assert fake.work().group.spec.queue == queue, "what its PodGroup says stays"
+    assert fake.work().group.spec.queue == queue, "the queue of its PodGroup is kept"
 
 
-def test_minimum_resources_are_those_of_the_most_important_pods() -> None:
+def test_minimum_resources_are_the_requests_of_the_pods_with_the_highest_priority() -> None:
     tasks = [
         {"name": "low", "replicas": 4, "template": {"spec": {"containers": [_container("1")]}}},
         {
@@ -197,7 +197,7 @@ def test_the_svc_plugin_lets_pods_find_each_other() -> None:
 
 
 @pytest.mark.parametrize("written", range(9))
-def test_a_controller_that_dies_leaves_no_pod_without_its_hosts(written: int) -> None:
+def test_after_a_crash_no_pod_lacks_the_host_list(written: int) -> None:
     fake = FakeJobCluster({"tasks": [task("ps", 1), task("wk", 2)], "plugins": {"svc": []}})
     fake.turn(fake.decide, most=written)
     fake.run()
@@ -218,20 +218,20 @@ def test_a_controller_that_dies_leaves_no_pod_without_its_hosts(written: int) ->
         ({"containers": [{"name": "x", "resources": {"requests": {"cpu": "lots"}}}]}, "'lots' is not a quantity"),
     ],
 )
-def test_a_template_that_no_pod_can_be_made_of_is_named(spec: dict, named: str) -> None:
+def test_a_template_that_is_no_valid_pod_is_named(spec: dict, named: str) -> None:
     fake = FakeJobCluster({"tasks": [{"name": "a", "replicas": 1, "template": {"spec": spec}}]}).work()
     assert (fake.phase, fake.job.status.state.reason) == ("Pending", "Malformed")
     assert named in fake.job.status.state.message
     assert fake.group is None
 
 
-def test_a_job_that_is_going_is_left_alone() -> None:
+def test_a_job_that_is_being_deleted_is_left_alone() -> None:
     fake = FakeJobCluster({"tasks": [task()]}).run()
     fake.objects[JOBS.id, "j"]["metadata"]["deletionTimestamp"] = "now"
     assert fake.decide().writes == ()
 
 
-def test_a_podgroup_that_somebody_deletes_comes_back() -> None:
+def test_a_deleted_podgroup_is_created_again() -> None:
     fake = FakeJobCluster({"tasks": [task()]}).run()
     del fake.objects[PODGROUPS.id, fake.group.metadata.name]
     assert fake.work().group is not None

@@ -9,7 +9,7 @@ from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 
 @pytest.mark.parametrize(
-    ("flags", "early", "guarded"),
+    ("flags", "publishes_not_ready", "has_policy"),
     [
         ([], False, True),
         (["--publish-not-ready-addresses"], True, True),
@@ -20,15 +20,15 @@ from tests.support.controllers.fake_cluster import FakeJobCluster, task
         (["--disable-network-policy=false"], False, True),
     ],
 )
-def test_svc_does_as_its_flags_say(flags: list[str], early: bool, guarded: bool) -> None:
+def test_svc_obeys_its_flags(flags: list[str], publishes_not_ready: bool, has_policy: bool) -> None:
     fake = FakeJobCluster({"tasks": [task()], "plugins": {"svc": flags}}).work()
     service = fake.get(SERVICES, "j")
     assert service is not None
-    assert service["spec"]["publishNotReadyAddresses"] == early
-    assert (fake.get(NETWORK_POLICIES, "j") is not None) == guarded
+    assert service["spec"]["publishNotReadyAddresses"] == publishes_not_ready
+    assert (fake.get(NETWORK_POLICIES, "j") is not None) == has_policy
 
 
-def test_without_svc_nothing_is_made_beside_the_pods() -> None:
+def test_without_svc_only_pods_and_the_podgroup_are_created() -> None:
     fake = FakeJobCluster({"tasks": [task()], "plugins": {"env": []}}).run()
     assert {kind for kind, _ in fake.objects} == {
         "jobs.batch.volcano.sh",

@@ -1,4 +1,4 @@
-"""Policies of a Job: which one applies, when and how often, and what counts as no event.
+"""Policies of a Job: which one applies, when and how often, and what is not an event.
 
 `test_policy_matrix.py` has each event with each action.
 """
@@ -23,14 +23,14 @@ def an_update(fake: FakeJobCluster) -> None:
     fake.change_spec(JOBS, "j", lambda spec: spec.update(minAvailable=3))
 
 
-def test_the_policy_of_a_task_comes_before_that_of_the_job() -> None:
+def test_a_policy_of_the_task_precedes_one_of_the_job() -> None:
     tasks = [task("a", policies=[{"event": "PodFailed", "action": "CompleteJob"}]), task("b")]
     fake = FakeJobCluster({"tasks": tasks, "policies": [{"event": "*", "action": "AbortJob"}]}).run()
     a_failure(fake)
     assert fake.work().phase == "Completing"
 
 
-def test_the_first_policy_that_matches_is_taken() -> None:
+def test_the_first_policy_that_matches_applies() -> None:
     policies = [{"exitCode": 4, "action": "TerminateJob"}, {"exitCode": 3, "action": "CompleteJob"}]
     fake = FakeJobCluster(
         {"tasks": [task()], "policies": [*policies, {"event": "PodFailed", "action": "AbortJob"}]}
@@ -39,14 +39,14 @@ def test_the_first_policy_that_matches_is_taken() -> None:
     assert fake.work().phase == "Completing"
 
 
-def test_an_exit_code_of_another_number_is_not_meant() -> None:
+def test_a_policy_for_another_exit_code_does_not_apply() -> None:
     fake = FakeJobCluster({"tasks": [task(replicas=3)], "policies": [{"exitCode": 4, "action": "AbortJob"}]}).run()
     a_failure(fake)
     assert fake.work().phase == "Running"
 
 
 @pytest.mark.parametrize("event", ["PodPending", "PodRunning", "JobUpdated"])
-def test_any_event_does_not_mean_what_happens_in_every_healthy_life(event: str) -> None:
+def test_any_event_excludes_the_events_of_every_healthy_job(event: str) -> None:
     fake = FakeJobCluster({"tasks": [task("a"), task("b")], "policies": [{"event": "*", "action": "AbortJob"}]}).run()
     if event == "JobUpdated":
         an_update(fake)
@@ -55,14 +55,14 @@ def test_any_event_does_not_mean_what_happens_in_every_healthy_life(event: str) 
 
 def test_several_events_share_an_action() -> None:
     policy = {"events": ["PodFailed", "PodEvicted"], "action": "AbortJob"}
-    for happens in (a_failure, an_eviction):
+    for trigger in (a_failure, an_eviction):
         fake = FakeJobCluster({"tasks": [task()], "policies": [policy]}).run()
-        happens(fake)
+        trigger(fake)
         assert fake.work().phase == "Aborting"
 
 
 class TestTimeouts:
-    """An action with a timeout waits for it, and is dropped if its cause ends before."""
+    """An action with a timeout waits for it, and is dropped if its cause ends earlier."""
 
     policies = ({"event": "PodFailed", "action": "AbortJob", "timeout": "1m30s"},)
 
@@ -77,7 +77,7 @@ class TestTimeouts:
         fake.now += 1
         assert fake.work().phase == "Aborting"
 
-    def test_a_pod_that_recovers_cancels_it(self) -> None:
+    def test_a_pod_that_recovers_cancels_the_action(self) -> None:
         fake = FakeJobCluster({"tasks": [task()], "policies": list(self.policies)}).run()
         a_failure(fake)
         fake.work()
@@ -88,7 +88,7 @@ class TestTimeouts:
         assert fake.job.status.delayed is None
         assert fake.again is None
 
-    def test_an_evicted_pod_that_runs_again_in_time_cancels_it(self) -> None:
+    def test_an_evicted_pod_that_runs_again_in_time_cancels_the_action(self) -> None:
         policy = {"event": "PodEvicted", "action": "RestartJob", "timeout": "30s"}
         fake = FakeJobCluster({"tasks": [task(replicas=3)], "minAvailable": 1, "policies": [policy]}).run()
         an_eviction(fake)
@@ -101,7 +101,7 @@ class TestTimeouts:
         fake.now += 60
         assert fake.work().job.status.version == 0
 
-    def test_a_pod_that_stays_pending_is_counted_from_its_creation(self) -> None:
+    def test_the_timeout_of_a_pending_pod_starts_at_its_creation(self) -> None:
         policy = {"event": "PodPending", "action": "AbortJob", "timeout": "10m"}
         fake = FakeJobCluster({"tasks": [task()], "policies": [policy]})
         fake.work()
@@ -115,7 +115,7 @@ class TestTimeouts:
         fake.now += 300
         assert fake.work().phase == "Aborting"
 
-    def test_it_knows_its_pod_until_then(self) -> None:
+    def test_a_delayed_restart_replaces_only_its_pod(self) -> None:
         policy = {"event": "PodFailed", "action": "RestartPod", "timeout": "30s"}
         fake = FakeJobCluster({"tasks": [task("a"), task("b")], "policies": [policy]}).run()
         a_failure(fake)
@@ -126,7 +126,7 @@ class TestTimeouts:
         fake.work()
         assert [name for name in fake.pods() if fake.created.count(name) == 2] == ["j-a-1"]
 
-    def test_a_pending_pod_that_is_noticed_late_has_waited_all_the_same(self) -> None:
+    def test_the_timeout_starts_at_the_creation_of_a_pod_that_is_noticed_late(self) -> None:
         policy = {"event": "PodPending", "action": "AbortJob", "timeout": "10m"}
         fake = FakeJobCluster({"tasks": [task()], "policies": [policy]})
         fake.work()
@@ -136,7 +136,7 @@ class TestTimeouts:
         fake.work()
         assert fake.again == 500.0
 
-    def test_it_is_remembered_by_the_next_controller(self) -> None:
+    def test_a_delayed_action_is_in_the_status(self) -> None:
         fake = FakeJobCluster({"tasks": [task()], "policies": list(self.policies)}).run()
         a_failure(fake)
         fake.work()
@@ -145,7 +145,7 @@ class TestTimeouts:
 
 
 class TestRetries:
-    def test_a_job_fails_when_it_was_restarted_too_often(self) -> None:
+    def test_a_job_fails_after_too_many_restarts(self) -> None:
         policy = {"event": "PodFailed", "action": "RestartJob"}
         fake = FakeJobCluster({"tasks": [task()], "maxRetry": 2, "policies": [policy]}).run()
         for expected in ("Pending", "Failed"):
@@ -166,7 +166,7 @@ class TestRetries:
         fake.leave()
         assert fake.work().phase == "Aborting"
 
-    def test_what_failed_before_an_abort_does_not_abort_the_resumed_job(self) -> None:
+    def test_a_pod_that_failed_before_an_abort_does_not_abort_the_resumed_job(self) -> None:
         fake = FakeJobCluster(
             {"tasks": [task("a", 3)], "policies": [{"event": "PodFailed", "action": "AbortJob"}]}
         ).run()
@@ -180,7 +180,7 @@ class TestRetries:
         assert fake.pods() == ["j-a-0", "j-a-1", "j-a-2"]
         assert fake.phases[-2:] == ["Restarting", "Pending"]
 
-    def test_pods_of_an_older_version_are_no_news(self) -> None:
+    def test_pods_of_an_older_version_cause_no_events(self) -> None:
         policy = {"event": "PodFailed", "action": "RestartJob"}
         fake = FakeJobCluster({"tasks": [task()], "policies": [policy]}).run()
         a_failure(fake)

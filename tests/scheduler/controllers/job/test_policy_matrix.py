@@ -61,7 +61,7 @@ ACTIONS = (*ENDS, "RestartJob", "RestartTask", "RestartPod", "ResumeJob")
 MATRIX = [
     (event, action, level, timeout)
     for event, action, level, timeout in itertools.product(EVENTS, ACTIONS, ("job", "task"), ("", "30s"))
-    if (level == "job" or EVENTS[event][2]) and (timeout or event != "PodPending")  # who waits needs a time
+    if (level == "job" or EVENTS[event][2]) and (timeout or event != "PodPending")  # PodPending needs a timeout
 ]
 
 
@@ -111,13 +111,13 @@ def test_every_event_with_every_action(event: str, action: str, level: str, time
     elif action == "RestartJob":
         assert (phase, status.version, status.retry_count) == ("Pending", 1, 1)
         assert fake.phases[-2:] == ["Restarting", "Pending"]
-        assert fake.group.metadata.uid != group, "it has to be let into its queue again"
+        assert fake.group.metadata.uid != group, "the job has to be admitted again"
         assert fake.pods() == []
     elif _has_effect(action, of_task, of_pod):
         assert (status.version, status.retry_count) == (0, 1)
         assert fake.phases.count("Restarting") == 1
         assert gone == ({of_pod} if action == "RestartPod" else {"j-a-0", "j-a-1"})
-        assert set(fake.pods()) == set(ALL), "whose names are taken up again"
+        assert set(fake.pods()) == set(ALL), "the replaced pods have the same names"
         assert fake.group.metadata.uid == group
         fake.become("Running")
         assert fake.work().phase == "Running"
@@ -145,7 +145,7 @@ def _has_effect(action: str, of_task: str, of_pod: str) -> bool:
 
 
 @pytest.mark.parametrize(("allowed", "restarts", "failed"), [(1, 1, False), (1, 2, True), (5, 5, False), (0, 1, True)])
-def test_a_task_fails_after_as_many_restarts_as_it_says(allowed: int, restarts: int, failed: bool) -> None:
+def test_a_task_fails_after_more_restarts_than_its_max_retry(allowed: int, restarts: int, failed: bool) -> None:
     policies = [{"event": "TaskFailed", "action": "TerminateJob"}]
     fake = FakeJobCluster({"tasks": [task("a", maxRetry=allowed), task("b")], "policies": policies}).run()
     fake.objects["pods", "j-a-1"]["status"]["containerStatuses"] = [{"name": "x", "restartCount": restarts}]

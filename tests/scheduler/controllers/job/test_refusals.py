@@ -43,7 +43,7 @@ UNHONOURED: dict[str, Body] = {
 
 
 @pytest.mark.parametrize("field", UNHONOURED)
-def test_what_is_not_honoured_keeps_the_job_pending_by_name(field: str) -> None:
+def test_an_unsupported_field_keeps_the_job_pending_and_is_named(field: str) -> None:
     fake = FakeJobCluster({"tasks": [task()], **UNHONOURED[field]}).work()
     assert (fake.phase, fake.job.status.state.reason) == ("Pending", "NotHonoured")
     assert fake.job.status.state.message.startswith(f"{field}: not honoured here")
@@ -61,7 +61,7 @@ def test_what_is_not_honoured_keeps_the_job_pending_by_name(field: str) -> None:
         of_task(dependsOn={}),
     ],
 )
-def test_what_is_honoured_runs(spec: Body) -> None:
+def test_a_job_with_supported_fields_runs(spec: Body) -> None:
     assert FakeJobCluster({"tasks": [task()], **spec}).work().group is not None
 
 
@@ -73,7 +73,7 @@ def test_what_is_honoured_runs(spec: Body) -> None:
         ({"a": ["b"], "b": ["a"]}, "spec.tasks[0].dependsOn.name: a would wait for itself by way of b"),
     ],
 )
-def test_a_task_that_waits_for_what_never_comes_is_named(needs: dict[str, list[str]], named: str) -> None:
+def test_a_dependency_that_can_never_be_met_is_named(needs: dict[str, list[str]], named: str) -> None:
     tasks = [task(name, dependsOn={"name": needs.get(name, [])}) for name in "ab"]
     fake = FakeJobCluster({"tasks": tasks}).work()
     assert (fake.phase, fake.job.status.state.reason) == ("Pending", "Malformed")
@@ -81,7 +81,7 @@ def test_a_task_that_waits_for_what_never_comes_is_named(needs: dict[str, list[s
     assert fake.group is None
 
 
-def test_one_of_several_is_enough_where_any_is_asked_for() -> None:
+def test_with_iteration_any_one_running_task_is_enough() -> None:
     tasks = [task("a"), task("b", dependsOn={"name": ["b", "a"], "iteration": "any"})]
     fake = FakeJobCluster({"tasks": tasks}).work()
     fake.admit()
@@ -90,7 +90,7 @@ def test_one_of_several_is_enough_where_any_is_asked_for() -> None:
     assert fake.work().pods() == ["j-a-0", "j-a-1", "j-b-0", "j-b-1"]
 
 
-def test_a_task_without_a_pod_is_named() -> None:
+def test_a_task_without_a_pod_spec_is_named() -> None:
     fake = FakeJobCluster({"tasks": [{"name": "a", "replicas": 1, "template": {}}]}).work()
     assert "spec.tasks[0].template.spec: missing" in fake.job.status.state.message
 
@@ -103,7 +103,7 @@ def test_a_task_without_a_pod_is_named() -> None:
         ({"totalPartitions": 2, "partitionSize": 2, "minPartitions": 3}, "minPartitions 3 is above totalPartitions 2"),
     ],
 )
-def test_parts_that_are_not_the_whole_task_are_named(policy: Body, named: str) -> None:
+def test_an_inconsistent_partition_policy_is_named(policy: Body, named: str) -> None:
     fake = FakeJobCluster({"tasks": [task(replicas=4, partitionPolicy=policy)]}).work()
     assert (fake.phase, fake.job.status.state.reason) == ("Pending", "Malformed")
     assert f"spec.tasks[0].partitionPolicy: {named}" in fake.job.status.state.message
@@ -111,22 +111,22 @@ def test_parts_that_are_not_the_whole_task_are_named(policy: Body, named: str) -
 
 
 class CountedNames(list[str]):
-    """The names in one `dependsOn`; counts how many of them are looked at."""
+    """The names in one `dependsOn`; counts how many of them are read."""
 
-    looks = 0
+    reads = 0
 
     def __iter__(self) -> Iterator[str]:
-        CountedNames.looks += len(self)
+        CountedNames.reads += len(self)
         return super().__iter__()
 
     def __contains__(self, name: object) -> bool:
-        CountedNames.looks += len(self)
+        CountedNames.reads += len(self)
         return super().__contains__(name)
 
 
 @pytest.mark.parametrize("iteration", ["all", "any"])
-def test_the_cost_of_dependencies_grows_with_their_number_and_no_faster(iteration: str) -> None:
-    def looks(number: int) -> int:
+def test_the_cost_of_dependencies_is_linear_in_their_number(iteration: str) -> None:
+    def reads(number: int) -> int:
         body = {
             "metadata": {"name": "j"},
             "spec": {"tasks": [{"name": f"t{n}", "template": POD} for n in range(number)]},
@@ -134,8 +134,8 @@ def test_the_cost_of_dependencies_grows_with_their_number_and_no_faster(iteratio
         job = msgspec.convert(body, Job)
         for place, task_spec in enumerate(job.spec.tasks[1:]):
             task_spec.depends_on = DependsOn(name=CountedNames([f"t{place}"]), iteration=iteration)
-        CountedNames.looks = 0
+        CountedNames.reads = 0
         reconcile(ObservedJob(job))
-        return CountedNames.looks
+        return CountedNames.reads
 
-    assert looks(40) <= 2 * looks(20) + 10
+    assert reads(40) <= 2 * reads(20) + 10

@@ -19,11 +19,11 @@ OWNER = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": 
 GANG_OF_TWO = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 
 
-def pod(name: str = "p", cpu: str = "1", meta: dict[str, Any] | None = None, marks: Any = None, **spec: Any) -> Pod:
+def pod(name: str = "p", cpu: str = "1", meta: Any = None, conditions: Any = None, **spec: Any) -> Pod:
     containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}}]
     given = {"containers": containers, "schedulingGroup": {"podGroupName": "g"}, **spec}
     about = {"name": name, "namespace": "ns", "uid": f"uid-{name}", **(meta or {})}
-    return msgspec.convert({"metadata": about, "spec": given, "status": {"conditions": marks}}, Pod)
+    return msgspec.convert({"metadata": about, "spec": given, "status": {"conditions": conditions}}, Pod)
 
 
 def original(conditions: Any = None, meta: dict[str, Any] | None = None, **spec: Any) -> KubePodGroup:
@@ -39,20 +39,20 @@ def mirror(owner: dict[str, Any] | None = OWNER, status: dict[str, Any] | None =
 
 
 def writes(
-    of: KubePodGroup | None, its: PodGroup | None = None, *pods: Pod, version: Any = BETA, **given: Any
+    gang: KubePodGroup | None, group: PodGroup | None = None, *pods: Pod, version: Any = BETA, **given: Any
 ) -> list[Write]:
     members = pods or (pod("a"), pod("b"))
-    return list(reconcile(ObservedMirror(version, of, its, members, now=1000.0, **given)).writes)
+    return list(reconcile(ObservedMirror(version, gang, group, members, now=1000.0, **given)).writes)
 
 
-def created(of: KubePodGroup, *pods: Pod, **given: Any) -> dict[str, Any]:
-    (write,) = writes(of, None, *pods, **given)
+def created(gang: KubePodGroup, *pods: Pod, **given: Any) -> dict[str, Any]:
+    (write,) = writes(gang, None, *pods, **given)
     assert isinstance(write, Create)
     assert write.resource is PODGROUPS
     return dict(write.body)
 
 
-def test_a_gang_has_a_podgroup_of_its_name_that_goes_with_it() -> None:
+def test_the_mirror_of_a_gang_has_its_name_and_is_owned_by_it() -> None:
     body = created(original(priorityClassName="high"))
     assert (body["metadata"]["name"], body["metadata"]["namespace"]) == ("g", "ns")
     (owner,) = body["metadata"]["ownerReferences"]
@@ -65,7 +65,7 @@ def test_a_gang_has_a_podgroup_of_its_name_that_goes_with_it() -> None:
     }
 
 
-def test_pods_for_themselves_start_one_by_one() -> None:
+def test_pods_with_the_basic_policy_start_one_by_one() -> None:
     assert created(original(schedulingPolicy={"basic": {}}))["spec"]["minMember"] == 1
 
 
@@ -79,7 +79,7 @@ def test_pods_for_themselves_start_one_by_one() -> None:
         ({"all": {}}, "group"),
     ],
 )
-def test_the_disruption_mode_is_handed_on_in_either_version(content: Any, mode: str) -> None:
+def test_the_disruption_mode_of_either_version_is_copied_to_the_mirror(content: Any, mode: str) -> None:
     body = created(original(disruptionMode=content))
     assert body["metadata"]["annotations"]["schedspec.dev/disruption-mode"] == mode
 
@@ -87,11 +87,11 @@ def test_the_disruption_mode_is_handed_on_in_either_version(content: Any, mode: 
 @pytest.mark.parametrize(
     ("pods", "expected"),
     [
-        pytest.param([pod("a", "3")], "6", id="those to come count as the first"),
-        pytest.param([pod("a", "3"), pod("b", "1"), pod("c", "9")], "4", id="as many as start together"),
+        pytest.param([pod("a", "3")], "6", id="missing pods count like the first"),
+        pytest.param([pod("a", "3"), pod("b", "1"), pod("c", "9")], "4", id="only the pods that start together"),
     ],
 )
-def test_it_asks_for_what_its_first_pods_ask(pods: list[Pod], expected: str) -> None:
+def test_minimum_resources_are_the_requests_of_the_first_pods(pods: list[Pod], expected: str) -> None:
     assert created(original(), *pods)["spec"]["minResources"] == {"cpu": expected}
 
 
@@ -110,8 +110,8 @@ QUEUE = "scheduling.volcano.sh/queue-name"
 def test_the_queue_is_the_gangs_then_the_pods_then_the_namespaces(
     of_gang: dict, of_pod: dict, of_namespace: dict | None, queue: str
 ) -> None:
-    of, member = original(meta={"annotations": of_gang}), pod(meta={"annotations": of_pod})
-    assert created(of, member, namespace_annotations=of_namespace)["spec"]["queue"] == queue
+    gang, member = original(meta={"annotations": of_gang}), pod(meta={"annotations": of_pod})
+    assert created(gang, member, namespace_annotations=of_namespace)["spec"]["queue"] == queue
 
 
 @pytest.mark.parametrize(
@@ -126,16 +126,16 @@ def test_the_queue_is_the_gangs_then_the_pods_then_the_namespaces(
         ({"preemptionPolicy": "PreemptLowerPriority"}, None),
     ],
 )
-def test_a_field_that_is_not_honoured_is_named(given: dict[str, Any], field: str | None) -> None:
+def test_an_unsupported_field_is_named(given: dict[str, Any], field: str | None) -> None:
     assert created(original(**given))["metadata"]["annotations"].get("schedspec.dev/unsupported") == field
 
 
-def test_the_label_that_all_pods_need_one_value_of_is_the_mirrors() -> None:
-    of = original(schedulingConstraints={"topology": [{"key": "rack"}]})
-    assert created(of)["metadata"]["annotations"]["schedspec.dev/topology-key"] == "rack"
+def test_the_topology_key_is_copied_to_the_mirror() -> None:
+    gang = original(schedulingConstraints={"topology": [{"key": "rack"}]})
+    assert created(gang)["metadata"]["annotations"]["schedspec.dev/topology-key"] == "rack"
 
 
-def test_a_changed_minimum_is_followed() -> None:
+def test_a_changed_minimum_updates_the_mirror() -> None:
     (write,) = writes(original(schedulingPolicy={"gang": {"minCount": 3}}), mirror())
     assert isinstance(write, ApplyObject)
     assert (write.name, write.uid, write.body) == (
@@ -147,17 +147,19 @@ def test_a_changed_minimum_is_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "owner", "pods"),
+    ("gang", "owner", "pods"),
     [
         pytest.param(None, OWNER, (pod(),), id="its gang is gone"),
         pytest.param(original(), {**OWNER, "uid": "before"}, (pod(),), id="its gang has a successor"),
     ],
 )
-def test_a_mirror_of_what_is_no_more_goes(of: KubePodGroup | None, owner: dict[str, Any], pods: tuple[Pod]) -> None:
-    assert writes(of, mirror(owner), *pods) == [Remove(PODGROUPS, "ns", "g", "uid-m")]
+def test_the_mirror_of_a_deleted_gang_is_removed(
+    gang: KubePodGroup | None, owner: dict[str, Any], pods: tuple[Pod]
+) -> None:
+    assert writes(gang, mirror(owner), *pods) == [Remove(PODGROUPS, "ns", "g", "uid-m")]
 
 
-def test_a_mirror_goes_with_its_last_pod() -> None:
+def test_the_mirror_is_removed_with_its_last_pod() -> None:
     seen = ObservedMirror(BETA, original(), mirror(), ())
     assert reconcile(seen).writes == [Remove(PODGROUPS, "ns", "g", "uid-m")]
     going = pod(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
@@ -165,10 +167,10 @@ def test_a_mirror_goes_with_its_last_pod() -> None:
     assert writes(original(), None, going) == []
 
 
-def test_a_podgroup_of_its_name_that_is_another_is_left_alone_and_named() -> None:
+def test_a_podgroup_of_its_name_that_is_no_mirror_is_left_alone_and_named() -> None:
     event, status = writes(original(), mirror(owner=None))
     assert isinstance(event, EmitEvent)
-    assert "PodGroup g of scheduling.volcano.sh exists and is another" in event.message
+    assert "PodGroup g of scheduling.volcano.sh exists and is no mirror" in event.message
     assert isinstance(status, ApplyObject)
     assert status.body["status"]["conditions"][0]["reason"] == "SchedulerError"
     assert writes(None, mirror(owner=None)) == []
@@ -182,7 +184,7 @@ READY = {"conditions": [{"type": "Scheduled", "status": "True", "message": "read
 @pytest.mark.parametrize(
     ("status", "content"), [(WAITS, ("False", "Unschedulable", "no room")), (READY, ("True", "Scheduled", "ready"))]
 )
-def test_what_is_said_of_the_mirror_is_said_of_the_gang(
+def test_the_conditions_of_the_mirror_are_copied_to_the_gang(
     version: Any, kind: str, status: dict[str, Any], content: tuple[str, str, str]
 ) -> None:
     (write,) = writes(original(), mirror(status=status), version=version)
@@ -208,17 +210,17 @@ VICTIM = [
 GOES = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
-def conditions(of: KubePodGroup, *pods: Pod, version: Any = BETA) -> Any:
+def conditions(gang: KubePodGroup, *pods: Pod, version: Any = BETA) -> Any:
     """Return the conditions of the original, by type; None where nothing is written."""
-    status = [it for it in writes(of, mirror(status=READY), *pods, version=version) if isinstance(it, ApplyObject)]
+    status = [it for it in writes(gang, mirror(status=READY), *pods, version=version) if isinstance(it, ApplyObject)]
     return {it["type"]: it for it in status[0].body["status"]["conditions"]} if status else None
 
 
 @pytest.mark.parametrize(("version", "mode"), [(ALPHA, "PodGroup"), (BETA, {"all": {}})])
 @pytest.mark.parametrize("meta", [{}, GOES])
-def test_a_gang_that_is_preempted_as_a_whole_is_told_so(version: Any, mode: Any, meta: Any) -> None:
-    of, victims = original(disruptionMode=mode), [pod(name, meta=meta, marks=VICTIM) for name in "ab"]
-    content = conditions(of, *victims, version=version)
+def test_a_gang_that_is_preempted_as_a_whole_has_a_disruption_condition(version: Any, mode: Any, meta: Any) -> None:
+    gang, victims = original(disruptionMode=mode), [pod(name, meta=meta, conditions=VICTIM) for name in "ab"]
+    content = conditions(gang, *victims, version=version)
     target = content["DisruptionTarget"]
     assert {key: target[key] for key in VICTIM[0]} == VICTIM[0]
     assert target["lastTransitionTime"] == "1970-01-01T00:16:40Z"
@@ -226,25 +228,25 @@ def test_a_gang_that_is_preempted_as_a_whole_is_told_so(version: Any, mode: Any,
 
 
 @pytest.mark.parametrize("mode", [None, "Pod", {"single": {}}])
-def test_a_gang_that_loses_single_pods_does_not_go(mode: Any) -> None:
-    assert "DisruptionTarget" not in conditions(original(disruptionMode=mode), pod("a", marks=VICTIM), pod("b"))
+def test_a_gang_that_loses_single_pods_has_no_disruption_condition(mode: Any) -> None:
+    assert "DisruptionTarget" not in conditions(original(disruptionMode=mode), pod("a", conditions=VICTIM), pod("b"))
 
 
 def test_a_gangs_disruption_condition_does_not_pass_to_its_successor() -> None:
-    """Pods that come after the victims are not about to go."""
+    """Pods that are created after the victims are not being evicted."""
     whole = {"disruptionMode": {"all": {}}}
-    content = list(conditions(original(**whole), pod("a", marks=VICTIM)).values())
-    of = original(content, **whole)
-    assert reconcile(ObservedMirror(BETA, of, None, (), now=2000.0)).writes == []
-    assert conditions(of, pod("a", meta=GOES, marks=VICTIM), pod("c")) is None
-    assert list(conditions(of, pod("c"), pod("d"))) == ["PodGroupInitiallyScheduled"]
+    content = list(conditions(original(**whole), pod("a", conditions=VICTIM)).values())
+    gang = original(content, **whole)
+    assert reconcile(ObservedMirror(BETA, gang, None, (), now=2000.0)).writes == []
+    assert conditions(gang, pod("a", meta=GOES, conditions=VICTIM), pod("c")) is None
+    assert list(conditions(gang, pod("c"), pod("d"))) == ["PodGroupInitiallyScheduled"]
 
 
-def test_a_disruption_by_others_is_not_called_preemption() -> None:
-    marks = [{**VICTIM[0], "reason": "EvictionByEvictionAPI"}]
-    assert "DisruptionTarget" not in conditions(original(disruptionMode="PodGroup"), pod("a", marks=marks))
+def test_an_eviction_by_the_api_is_not_reported_as_preemption() -> None:
+    evicted = [{**VICTIM[0], "reason": "EvictionByEvictionAPI"}]
+    assert "DisruptionTarget" not in conditions(original(disruptionMode="PodGroup"), pod("a", conditions=evicted))
 
 
-def test_pods_of_a_gang_have_no_podgroup_of_their_owners() -> None:
+def test_pods_of_a_gang_get_no_podgroup_of_their_owner() -> None:
     assert gang_of(pod()) == "ns/g"
     assert plain.group_of(pod()) == ""

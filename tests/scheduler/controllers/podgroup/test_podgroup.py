@@ -40,7 +40,7 @@ def created(observed: ObservedGang) -> dict[str, Any]:
     return dict(write.body)
 
 
-def test_pods_of_one_owner_share_a_podgroup_that_goes_with_it() -> None:
+def test_pods_of_one_owner_share_a_podgroup_with_the_same_owner() -> None:
     body = created(seen(pod("a"), pod("b")))
     assert body["metadata"]["name"] == "podgroup-owner"
     assert body["metadata"]["ownerReferences"] == [
@@ -49,20 +49,20 @@ def test_pods_of_one_owner_share_a_podgroup_that_goes_with_it() -> None:
     assert body["spec"] == {"minMember": 1, "queue": "default", "minResources": {"cpu": "500m", "nvidia.com/gpu": "1"}}
 
 
-def test_every_pod_is_told_its_podgroup_and_no_successor_is_meant() -> None:
+def test_every_pod_is_annotated_with_its_podgroup_by_uid() -> None:
     found = [write for write in reconcile(seen(pod("a"), pod("b"))).writes if isinstance(write, ApplyObject)]
     assert [(write.resource, write.name, write.uid) for write in found] == [(PODS, "a", "uid-a"), (PODS, "b", "uid-b")]
     assert found[0].body == {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}}}
 
 
-def test_a_pod_without_an_owner_has_one_of_its_own() -> None:
+def test_a_pod_without_an_owner_has_a_podgroup_of_its_own() -> None:
     alone = pod("alone", owner=None)
     assert group_of(alone) == "podgroup-uid-alone"
     body = created(ObservedGang("ns", group_of(alone), [alone]))
     assert body["metadata"]["ownerReferences"][0]["kind"] == "Pod"
 
 
-def test_an_owner_of_an_unknown_kind_owns_it_too() -> None:
+def test_an_owner_of_an_unknown_kind_owns_the_podgroup_too() -> None:
     owner = created(seen(pod("a", owner="Cron")))["metadata"]["ownerReferences"][0]
     assert (owner["apiVersion"], owner["kind"]) == ("example.com/v1", "Cron")
 
@@ -90,14 +90,14 @@ def test_the_queue_is_the_pods_then_the_owners_then_the_namespaces(
     assert created(observed)["spec"]["queue"] == queue
 
 
-def test_the_owner_says_how_many_are_a_gang() -> None:
+def test_an_annotation_of_the_owner_sets_the_minimum() -> None:
     spec = created(seen(pod(), owner=workload(**{"scheduling.volcano.sh/group-min-member": "3"})))["spec"]
     assert spec["minMember"] == 3
     assert spec["minResources"] == {"cpu": "1.5", "nvidia.com/gpu": "3"}
 
 
 @pytest.mark.parametrize("text", ["many", "0", "-2"])
-def test_a_number_that_is_none_is_named_and_one_is_taken(text: str) -> None:
+def test_an_invalid_minimum_is_named_and_1_is_used(text: str) -> None:
     observed = seen(pod(), owner=workload(**{"scheduling.volcano.sh/group-min-member": text}))
     assert created(observed)["spec"]["minMember"] == 1
     (event,) = [write for write in reconcile(observed).writes if isinstance(write, EmitEvent)]
@@ -105,7 +105,7 @@ def test_a_number_that_is_none_is_named_and_one_is_taken(text: str) -> None:
     assert repr(text) in event.message
 
 
-def test_annotations_of_volcano_are_handed_on_and_no_others() -> None:
+def test_only_annotations_of_volcano_are_copied() -> None:
     annotations = {"volcano.sh/service.type": "inference", "other": "x"}
     body = created(seen(pod(priorityClassName="high"), owner=workload(**annotations)))
     assert body["metadata"]["annotations"] == {"volcano.sh/service.type": "inference"}
@@ -119,7 +119,7 @@ def group(**spec: Any) -> PodGroup:
     return msgspec.convert({"metadata": meta, "spec": wanted}, PodGroup)
 
 
-def test_what_is_as_it_should_be_is_not_written() -> None:
+def test_an_up_to_date_podgroup_is_not_written() -> None:
     annotated = pod(metadata={"annotations": {"scheduling.k8s.io/group-name": "podgroup-owner"}})
     assert reconcile(seen(annotated, group=group())).writes == []
 
@@ -132,18 +132,18 @@ def test_a_gang_follows_its_owners_annotation() -> None:
     assert change.body["spec"] == {"minMember": 2, "minResources": {"cpu": "1", "nvidia.com/gpu": "2"}}
 
 
-def test_the_podgroup_of_an_owner_that_wants_no_pods_goes() -> None:
+def test_the_podgroup_of_an_owner_with_zero_replicas_is_removed() -> None:
     (write,) = reconcile(seen(group=group(), owner=workload(replicas=0))).writes
     assert write == Remove(PODGROUPS, "ns", "podgroup-owner", "uid-group")
     assert reconcile(seen(group=group(), owner=workload(replicas=2))).writes == [], "its pods are being replaced"
 
 
-def test_the_podgroup_of_an_owner_that_is_gone_goes_if_it_is_gone_indeed() -> None:
+def test_the_podgroup_of_a_missing_owner_is_removed_if_the_api_server_confirms() -> None:
     orphan = group()
-    (reap,) = reconcile(seen(group=orphan)).writes
-    assert isinstance(reap, CollectOrphans)
-    assert (reap.owner, reap.name, reap.uid) == (REPLICA_SETS, "web", "owner")
-    assert reap.left == [Remove(PODGROUPS, "ns", "podgroup-owner", "uid-group")]
+    (removal,) = reconcile(seen(group=orphan)).writes
+    assert isinstance(removal, CollectOrphans)
+    assert (removal.owner, removal.name, removal.uid) == (REPLICA_SETS, "web", "owner")
+    assert removal.left == [Remove(PODGROUPS, "ns", "podgroup-owner", "uid-group")]
 
 
 @pytest.mark.parametrize("owner", [[], [OwnerReference("apps/v1", "ReplicaSet", "web", "other", True)]])

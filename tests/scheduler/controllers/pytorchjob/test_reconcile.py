@@ -1,4 +1,4 @@
-"""PyTorchJobs: what the training operator does with Volcano as its gang scheduler."""
+"""PyTorchJobs are run as by the training operator with Volcano as its gang scheduler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def types(fake: FakeTrainingCluster) -> list[tuple[str, str]]:
     return [(one.type, one.status) for one in fake.job.status.conditions]
 
 
-def test_the_podgroup_is_called_as_the_job_and_comes_first() -> None:
+def test_the_podgroup_has_the_name_of_the_job_and_is_created_first() -> None:
     policy = {"queue": "test", "priorityClass": "high"}
     fake = FakeTrainingCluster(workers=5, runPolicy={"schedulingPolicy": policy}).work()
     assert fake.group.metadata.name == "t"
@@ -34,7 +34,7 @@ def test_a_gang_may_be_smaller_than_the_job() -> None:
     assert (spec.min_member, spec.min_resources, spec.queue) == (2, {"cpu": "3"}, "default")
 
 
-def test_a_podgroup_that_a_user_made_keeps_its_queue_and_stays() -> None:
+def test_a_users_podgroup_keeps_its_queue_and_is_not_removed() -> None:
     fake = FakeTrainingCluster(runPolicy={"schedulingPolicy": {"queue": "test"}})
     fake.put(PODGROUPS, {"metadata": {"name": "t"}, "spec": {"queue": "mine", "minMember": 3}})
     before = fake.get(PODGROUPS, "t")["spec"].copy()  # type: ignore[index]
@@ -60,7 +60,7 @@ def test_a_users_podgroup_of_another_size_is_not_changed_and_keeps_the_job_waiti
     assert len(fake.work().pods()) == 3
 
 
-def test_the_states_of_a_job_that_goes_well() -> None:
+def test_the_states_of_a_job_that_succeeds() -> None:
     fake = FakeTrainingCluster()
     states = []
     for step in (fake.work, lambda: fake.admit() or fake.work(), fake.run):
@@ -104,7 +104,7 @@ def test_pods_know_their_master_and_their_rank() -> None:
 
 
 @pytest.mark.parametrize(("given", "processes", "world"), [("", "auto", "3"), ("gpu", "gpu", "3"), ("4", "4", "12")])
-def test_how_many_processes_a_pod_starts_is_left_to_the_launcher_unless_it_is_said(
+def test_processes_per_pod_are_left_to_the_launcher_unless_the_job_sets_them(
     given: str, processes: str, world: str
 ) -> None:
     fake = FakeTrainingCluster(**({"nprocPerNode": given} if given else {})).run()
@@ -122,7 +122,7 @@ def test_without_a_master_the_first_worker_leads() -> None:
     assert (found["MASTER_ADDR"], found["RANK"], found["WORLD_SIZE"]) == ("t-worker-0", "1", "2")
     assert fake.state == "Running"
     fake.become("Succeeded", ["t-worker-0"])
-    assert fake.work().state == "Running", "nobody decides for the others"
+    assert fake.work().state == "Running", "the other worker still runs"
     fake.become("Succeeded", ["t-worker-1"])
     assert fake.work().state == "Succeeded"
 
@@ -138,7 +138,7 @@ def test_without_a_master_the_first_worker_leads() -> None:
         ("ExitCode", 137, "Restarting"),
     ],
 )
-def test_a_failed_pod(policy: str, code: int, state: str) -> None:
+def test_the_restart_policy_decides_about_a_failed_pod(policy: str, code: int, state: str) -> None:
     fake = FakeTrainingCluster(replica={"restartPolicy": policy}).run()
     fake.become("Failed", ["t-worker-0"], exit_code=code)
     fake.turn(fake.decide)
@@ -169,7 +169,7 @@ def test_too_many_restarts_fail_the_job() -> None:
     assert fake.job.status.conditions[-1].reason == "BackoffLimitExceeded"
 
 
-def test_an_evicted_pod_is_created_again_without_a_word() -> None:
+def test_an_evicted_pod_is_created_again_and_the_job_stays_running() -> None:
     fake = FakeTrainingCluster().run()
     fake.evict("t-worker-1")
     fake.work()
@@ -181,7 +181,7 @@ def test_an_evicted_pod_is_created_again_without_a_word() -> None:
 
 
 @pytest.mark.parametrize(("policy", "left"), [("All", []), ("Running", ["t-master-0"]), ("None", ALL), ("", ALL)])
-def test_what_is_left_of_a_finished_job(policy: str, left: list[str]) -> None:
+def test_the_clean_pod_policy_decides_which_pods_are_kept(policy: str, left: list[str]) -> None:
     fake = FakeTrainingCluster(runPolicy={"cleanPodPolicy": policy}).run()
     fake.become("Succeeded", ["t-master-0"])
     assert fake.work().pods() == left
@@ -195,7 +195,7 @@ def test_a_job_that_runs_too_long_fails() -> None:
     assert fake.work().state == "Failed"
 
 
-def test_a_finished_job_goes_when_its_time_is_over() -> None:
+def test_a_finished_job_is_deleted_after_its_ttl() -> None:
     fake = FakeTrainingCluster(runPolicy={"ttlSecondsAfterFinished": 60}).run()
     fake.become("Succeeded", ["t-master-0"])
     fake.work()
@@ -205,7 +205,7 @@ def test_a_finished_job_goes_when_its_time_is_over() -> None:
     assert fake.job is None
 
 
-def test_a_suspended_job_has_no_pods_and_comes_back() -> None:
+def test_a_suspended_job_has_no_pods_and_can_be_resumed() -> None:
     fake = FakeTrainingCluster().run()
     fake.change_spec(PYTORCH_JOBS, "t", lambda spec: spec.update(runPolicy={"suspend": True}))
     fake.work()
@@ -217,7 +217,7 @@ def test_a_suspended_job_has_no_pods_and_comes_back() -> None:
     assert fake.run().state == "Running"
 
 
-def test_workers_come_and_go() -> None:
+def test_scaling_down_deletes_workers() -> None:
     fake = FakeTrainingCluster().run()
     fake.change_spec(PYTORCH_JOBS, "t", lambda spec: spec["pytorchReplicaSpecs"]["Worker"].update(replicas=1))
     fake.work()
@@ -225,7 +225,7 @@ def test_workers_come_and_go() -> None:
     assert fake.group.spec.min_member == 2
 
 
-def test_the_counts_are_kubeflows() -> None:
+def test_replica_statuses_count_pods_by_type() -> None:
     fake = FakeTrainingCluster().run()
     fake.become("Succeeded", ["t-worker-0"])
     status = fake.work().job.status.replica_statuses

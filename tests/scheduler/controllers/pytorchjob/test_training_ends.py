@@ -1,4 +1,4 @@
-"""PyTorchJobs that are stopped, refused, wait for their queue, or whose controller dies."""
+"""PyTorchJobs that are stopped, are refused or wait for their queue, and controllers that crash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def last(fake: FakeTrainingCluster) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("policy", ["", "None", "Running", "All"])
-def test_a_job_that_is_stopped_gives_its_cards_back_whatever_is_said_of_its_pods(policy: str) -> None:
+def test_a_job_past_its_deadline_deletes_its_pods_under_any_clean_pod_policy(policy: str) -> None:
     fake = FakeTrainingCluster(runPolicy={"activeDeadlineSeconds": 60, "cleanPodPolicy": policy}).run()
     fake.now += 60
     fake.work()
@@ -28,7 +28,7 @@ def test_a_job_that_is_stopped_gives_its_cards_back_whatever_is_said_of_its_pods
     assert fake.group is None
 
 
-def test_a_job_that_restarted_too_often_gives_its_cards_back() -> None:
+def test_a_job_with_too_many_restarts_deletes_its_pods() -> None:
     fake = FakeTrainingCluster(runPolicy={"backoffLimit": 0}).run()
     fake.become("Failed", ["t-worker-0"])
     fake.work()
@@ -49,7 +49,7 @@ def test_the_counts_of_a_finished_job_outlive_its_pods(policy: str) -> None:
     }
 
 
-def test_what_failed_stays_counted_too() -> None:
+def test_failed_pods_are_counted_after_their_deletion() -> None:
     fake = FakeTrainingCluster(replica={"restartPolicy": "Never"}, runPolicy={"cleanPodPolicy": "All"}).run()
     fake.become("Failed", ["t-worker-0"], exit_code=1)
     fake.work()
@@ -72,7 +72,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("field", REFUSED)
-def test_what_is_not_honoured_keeps_the_job_from_running_by_name(field: str) -> None:
+def test_an_unsupported_field_keeps_the_job_from_running_and_is_named(field: str) -> None:
     fake = FakeTrainingCluster(**REFUSED[field]).work()
     assert fake.group is None
     assert last(fake) == ("Created", "NotHonoured")
@@ -92,12 +92,12 @@ def test_a_refused_job_that_is_corrected_runs() -> None:
 @pytest.mark.parametrize(
     ("manager", "ours"), [("kubeflow.org/training-operator", True), ("kueue.x-k8s.io/multikueue", False)]
 )
-def test_a_job_that_another_manages_is_left_alone(manager: str, ours: bool) -> None:
+def test_a_job_with_another_manager_is_left_alone(manager: str, ours: bool) -> None:
     fake = FakeTrainingCluster(runPolicy={"managedBy": manager}).work()
     assert bool(fake.job.status.conditions) == ours
 
 
-def test_a_queue_that_cannot_be_used_is_said_until_it_can() -> None:
+def test_a_queue_that_cannot_be_used_is_reported_until_it_can() -> None:
     fake = FakeTrainingCluster(runPolicy={"schedulingPolicy": {"queue": "q"}})
     for problem in ("queue q does not exist", "queue q is Closed"):
         fake.queue_problem = problem
@@ -111,16 +111,16 @@ def test_a_queue_that_cannot_be_used_is_said_until_it_can() -> None:
 
 
 @pytest.mark.parametrize(("named", "queue"), [(None, "team"), ("default", "team"), ("mine", "mine")])
-def test_a_job_without_a_queue_has_its_namespaces(named: str | None, queue: str) -> None:
+def test_a_job_without_a_queue_uses_the_queue_of_its_namespace(named: str | None, queue: str) -> None:
     policy: dict[str, Any] = {"schedulingPolicy": {"queue": named}} if named else {}
     fake = FakeTrainingCluster(runPolicy=policy)
     fake.home = Namespace(ObjectMeta(annotations={"scheduling.volcano.sh/queue-name": "team"}))
     assert fake.work().group.spec.queue == queue
     fake.home = None
-    assert fake.work().group.spec.queue == queue, "what its PodGroup says stays"
+    assert fake.work().group.spec.queue == queue, "the queue of its PodGroup is kept"
 
 
-def test_what_the_gang_needs_is_what_its_most_important_pods_ask_for() -> None:
+def test_minimum_resources_are_the_requests_of_the_pods_with_the_highest_priority() -> None:
     fake = FakeTrainingCluster(workers=4, runPolicy={"schedulingPolicy": {"minAvailable": 2}})
     replicas = fake.objects[PYTORCH_JOBS.id, "t"]["spec"]["pytorchReplicaSpecs"]
     replicas["Worker"]["template"] = template("pytorch", cpu="8", priorityClassName="high")
@@ -128,7 +128,7 @@ def test_what_the_gang_needs_is_what_its_most_important_pods_ask_for() -> None:
     assert fake.work().group.spec.min_resources == {"cpu": "16", "memory": "2Gi"}
 
 
-def test_annotations_of_the_job_are_its_podgroups_too() -> None:
+def test_annotations_of_the_job_are_copied_to_its_podgroup() -> None:
     fake = FakeTrainingCluster()
     given = {"volcano.sh/sla-waiting-time": "1h", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
     fake.objects[PYTORCH_JOBS.id, "t"]["metadata"]["annotations"] = given
@@ -136,15 +136,14 @@ def test_annotations_of_the_job_are_its_podgroups_too() -> None:
 
 
 @pytest.mark.parametrize("phase", ["", "Pending"])
-def test_no_pod_comes_before_the_podgroup_is_let_in(phase: str) -> None:
+def test_no_pod_is_created_before_the_podgroup_is_admitted(phase: str) -> None:
     fake = FakeTrainingCluster().work()
     fake.admit(phase)
     assert fake.work().pods() == []
 
 
 @pytest.mark.parametrize("written", range(5))
-def test_a_controller_that_dies_leaves_nothing_undone(written: int) -> None:
-    """After any number of writes of each of its turns."""
+def test_the_job_runs_after_a_crash_at_any_write(written: int) -> None:
     fake = FakeTrainingCluster()
     fake.turn(fake.decide, most=written)
     fake.run()
@@ -167,7 +166,7 @@ def test_a_restart_that_was_interrupted_is_one_restart(written: int) -> None:
     assert fake.work().state == "Running"
 
 
-def test_the_name_of_the_master_is_there_again_before_a_pod_looks_for_it() -> None:
+def test_a_deleted_service_of_the_master_is_created_again_before_a_missing_pod() -> None:
     fake = FakeTrainingCluster().run()
     del fake.objects[SERVICES.id, "t-master-0"]
     fake.evict("t-worker-0")

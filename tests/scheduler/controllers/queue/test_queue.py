@@ -1,4 +1,4 @@
-"""Queues: states by command and by parent, counts, and what is wrong with one while the others go on."""
+"""The state, the counts and the reported problems of a queue."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def problem(observed: ObservedQueue) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("name", ["root", "default"])
-def test_root_and_default_are_always_there(name: str) -> None:
+def test_root_and_default_are_created(name: str) -> None:
     (write,) = reconcile(ObservedQueue(name, None, {})).writes
     assert isinstance(write, Create)
     assert write.name == name
@@ -74,7 +74,7 @@ def test_other_queues_are_not_created() -> None:
         ("Odd", "OpenQueue", 0, "Open"),
     ],
 )
-def test_states(before: str, action: str | None, groups: int, after: str) -> None:
+def test_the_state_follows_commands_and_podgroups(before: str, action: str | None, groups: int, after: str) -> None:
     commands = [command(action, "q")] if action else []
     assert state(seen("q", queue("q", before), phases={"Running": groups}, commands=commands)) == after
 
@@ -100,16 +100,16 @@ class TestHierarchy:
         writes = reconcile(seen("c", queue("p", "Closed"), queue("c", parent="p"))).writes
         assert [write.sub for write in writes if isinstance(write, ApplyObject)] == ["", "status"]
 
-    def test_opening_the_parent_opens_those_that_it_closed(self) -> None:
+    def test_opening_the_parent_opens_the_children_that_it_closed(self) -> None:
         observed = seen("c", queue("p"), queue("c", "Closed", "p", annotations=MARK))
         assert state(observed) == "Open"
         marks = [w for w in reconcile(observed).writes if isinstance(w, ApplyObject) and not w.sub]
         assert marks[0].body == {"metadata": {"annotations": {"volcano.sh/closed-by-parent": None}}}
 
-    def test_one_that_was_closed_by_itself_stays_closed(self) -> None:
+    def test_a_child_that_was_closed_on_its_own_stays_closed(self) -> None:
         assert state(seen("c", queue("p"), queue("c", "Closed", "p"))) == "Closed"
 
-    def test_closing_a_parent_does_not_mark_one_that_was_closed_before(self) -> None:
+    def test_closing_a_parent_does_not_mark_a_child_that_was_closed_before(self) -> None:
         writes = reconcile(seen("c", queue("p", "Closed"), queue("c", "Closed", "p"))).writes
         assert [write for write in writes if isinstance(write, ApplyObject) and not write.sub] == []
 
@@ -155,7 +155,7 @@ def of_memory(amount: str) -> dict[str, dict[str, str]]:
         ([queue("q", dequeueStrategy="traverse")], "Ready", ""),
     ],
 )
-def test_what_is_wrong_is_said_on_the_queue(queues: list[Queue], reason: str, text: str) -> None:
+def test_problems_are_reported_on_the_queue(queues: list[Queue], reason: str, text: str) -> None:
     status, found, message = problem(seen("q", *queues))
     assert (status, found) == ("True" if reason == "Ready" else "False", reason)
     assert text in message
@@ -164,15 +164,17 @@ def test_what_is_wrong_is_said_on_the_queue(queues: list[Queue], reason: str, te
 @pytest.mark.parametrize(
     ("phases", "reason"), [({"Pending": 1, "Running": 2}, "NotALeaf"), ({"Completed": 3}, "Ready")]
 )
-def test_a_queue_with_children_says_whose_podgroups_wait_in_it(phases: dict[str, int], reason: str) -> None:
+def test_a_queue_with_children_reports_podgroups_of_its_own(phases: dict[str, int], reason: str) -> None:
     _, found, message = problem(seen("q", queue("q"), queue("a", parent="q"), phases=phases))
     assert found == reason
     assert message.startswith(
-        "3 PodGroups are in this queue, which has child queues (a came first) and drains"
+        "3 PodGroups are in this queue, which has child queues (the oldest is a) and drains"
         if reason == "NotALeaf"
         else ""
     )
-    assert problem(seen("a", queue("q"), queue("a", parent="q"), phases=phases))[1] == "Ready", "its children go on"
+    assert problem(seen("a", queue("q"), queue("a", parent="q"), phases=phases))[1] == "Ready", (
+        "a child is not affected"
+    )
 
 
 UNHONOURED: dict[str, dict[str, Any]] = {
@@ -183,13 +185,13 @@ UNHONOURED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("field", UNHONOURED)
-def test_what_is_not_honoured_is_said_on_the_queue_by_name(field: str) -> None:
+def test_an_unsupported_field_is_named_on_the_queue(field: str) -> None:
     status, reason, message = problem(seen("q", queue("q", **UNHONOURED[field])))
     assert (status, reason) == ("False", "NotHonoured")
     assert message == f"{field}: not honoured here; leave it out"
 
 
-def test_a_child_that_says_nothing_of_a_resource_exceeds_nothing() -> None:
+def test_a_child_without_an_amount_of_a_resource_does_not_exceed_its_parent() -> None:
     queues = [queue("q", deserved={"cpu": 4}), queue("a", parent="q", deserved={"memory": "5Gi"})]
     assert problem(seen("q", *queues))[1] == "Ready"
 
@@ -199,10 +201,10 @@ def test_counts_follow_the_podgroups() -> None:
     (write,) = [write for write in reconcile(observed).writes if isinstance(write, ApplyObject)]
     status = {key: value for key, value in write.body["status"].items() if key != "conditions"}
     assert status == {"state": "Open", "running": 2, "inqueue": 1, "pending": 3, "unknown": 0, "completed": 4}
-    assert write.manager, "the scheduler's own fields of the status stay"
+    assert write.manager, "the scheduler's fields of the status are kept"
 
 
-def test_a_second_look_writes_nothing() -> None:
+def test_an_unchanged_queue_is_not_written_again() -> None:
     (write,) = [write for write in reconcile(seen("q", queue("q"))).writes if isinstance(write, ApplyObject)]
     again = queue("q")
     again.status = msgspec.convert(write.body["status"], type(again.status))
@@ -213,7 +215,7 @@ def test_a_second_look_writes_nothing() -> None:
     ("name", "text"),
     [("a", ""), ("gone", "does not exist"), ("shut", "is Closed"), ("p", "has child queues"), ("root", "child queues")],
 )
-def test_where_jobs_may_run(name: str, text: str) -> None:
+def test_usability_names_the_problem_of_a_queue(name: str, text: str) -> None:
     queues = [queue("root", parent=""), queue("p"), queue("a", parent="p"), queue("shut", "Closed")]
     found = usability(name, queues)
     assert text in found
@@ -229,7 +231,7 @@ def test_an_unreadable_amount_is_reported_on_its_queue_only() -> None:
     assert problem(seen("above", above, bad))[1] == "ChildrenDeservedExceed"
 
 
-def test_of_amounts_that_cannot_be_read_the_schedulers_event_tells() -> None:
+def test_the_event_about_unreadable_amounts_is_left_to_the_scheduler() -> None:
     bad = queue("bad", capability={"memory": "9" * 400})
     lost = queue("lost", parent="gone", capability={"memory": "9" * 400})
     events = [it for given in (seen("bad", bad), seen("lost", lost)) for it in reconcile(given).writes]

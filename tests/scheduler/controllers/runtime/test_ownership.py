@@ -17,7 +17,7 @@ CASES = {
     "pytorchjob": (PYTORCH_JOBS, "ns/o", lambda seen: [*seen.pods, *([seen.group] if seen.group else ())]),
     "podgroup": (REPLICA_SETS, "ns/podgroup-u", lambda seen: [seen.owner] if seen.owner else []),
 }
-"""For each controller the owner's kind, a key, and what of other objects its decision sees."""
+"""For each controller: the owner's kind, a key, and the other objects that its decision sees."""
 
 
 @pytest.mark.parametrize("kind", CASES)

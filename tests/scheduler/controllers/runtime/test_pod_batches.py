@@ -1,4 +1,4 @@
-"""A job creates few pods at a time, whatever number it names, and none for a gang that could never start."""
+"""A job creates few pods at a time for any number of replicas, and none for a gang that can never start."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def job(*tasks: dict[str, Any], **spec: Any) -> FakeJobCluster:
     ],
     ids=["millions", "a large gang", "few", "a million workers", "a gang of workers"],
 )
-def test_pods_are_made_in_slices_ahead_of_those_that_have_a_node(
+def test_a_limited_number_of_pods_waits_for_nodes_at_a_time(
     cluster: Callable[[], FakeJobCluster | FakeTrainingCluster], at_first: int
 ) -> None:
     it = begun(cluster())
@@ -67,7 +67,7 @@ def test_pods_are_made_in_slices_ahead_of_those_that_have_a_node(
     assert len(it.created) == at_first + 10
 
 
-def test_a_turn_makes_few_pods_and_comes_again_at_once() -> None:
+def test_a_turn_creates_few_pods_and_is_repeated_at_once() -> None:
     it = job({"name": "a", "replicas": 5_000_000}, minAvailable=1).work()
     it.admit()
     it.turn(it.decide)
@@ -75,7 +75,7 @@ def test_a_turn_makes_few_pods_and_comes_again_at_once() -> None:
     assert it.again == 0.0
 
 
-def test_a_turn_makes_fewer_pods_of_a_large_template() -> None:
+def test_a_turn_creates_fewer_pods_of_a_large_template() -> None:
     large = template()
     large["spec"]["containers"][0]["args"] = ["x" * 100_000]
     it = job({"name": "a", "replicas": 100, "template": large}).work()
@@ -84,7 +84,7 @@ def test_a_turn_makes_fewer_pods_of_a_large_template() -> None:
     assert len(it.created) == 1
 
 
-def test_a_turn_costs_the_same_whatever_number_is_asked_for() -> None:
+def test_a_turn_costs_the_same_for_any_number_of_replicas() -> None:
     def seconds(replicas: int) -> float:
         it = job({"name": "a", "replicas": replicas}, minAvailable=1).work()
         it.admit()
@@ -99,14 +99,14 @@ def test_a_turn_costs_the_same_whatever_number_is_asked_for() -> None:
 
 
 def test_every_tasks_minimum_comes_first() -> None:
-    """Or the gang would wait for pods that are not made before it starts."""
+    """Otherwise the gang would wait for pods that are created only after its start."""
     tasks = [{"name": "a", "replicas": 9_000, "minAvailable": 0}, {"name": "b", "replicas": 250, "minAvailable": 250}]
     it = begun(job(*tasks, minAvailable=250))
     assert {name.split("-")[1] for name in it.created} == {"b"}
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=4))
-def test_every_pod_has_its_turn_once(tasks: list[tuple[int, int]]) -> None:
+def test_every_pod_is_created_once(tasks: list[tuple[int, int]]) -> None:
     order = list(creation_order(tasks))
     assert sorted(order) == [(task, index) for task, (_, n) in enumerate(tasks) for index in range(n)]
 
@@ -120,20 +120,15 @@ SMALL = RoomLimits({"cpu": 64_000, "memory": 256 * GB, "pods": 440})
     ("members", "needs", "limits", "text"),
     [
         (200, {"cpu": 10**12}, SMALL, ""),
-        (441, {}, SMALL, "441 pods have to start together and need 441 pods where there is 440 of all nodes"),
+        (441, {}, SMALL, "441 pods have to start together and need more than all nodes have: pods 441 > 440"),
         (300, {"cpu": 64_000}, SMALL, ""),
-        (
-            300,
-            {"cpu": 65_000},
-            SMALL,
-            "need 65 cpu where there is 64 of all nodes; no pod is made; lower",
-        ),
-        (300, {"nvidia.com/gpu": 1000}, SMALL, "need 1 nvidia.com/gpu where there is 0 of all nodes"),
-        (300, {"cpu": 5_000}, RoomLimits(None, [("team", {"cpu": 4_000})]), "of queue team's capability"),
+        (300, {"cpu": 65_000}, SMALL, "more than all nodes have: cpu 65 > 64; no pod is created; lower"),
+        (300, {"nvidia.com/gpu": 1000}, SMALL, "need more than all nodes have: nvidia.com/gpu 1 > 0"),
+        (300, {"cpu": 5_000}, RoomLimits(None, [("team", {"cpu": 4_000})]), "than queue team's capability: cpu 5 > 4"),
         (300, {"memory": GB}, RoomLimits(None, [("team", {"cpu": 4_000})]), ""),
     ],
 )
-def test_a_gang_that_could_never_start_says_why(
+def test_the_reason_why_a_gang_can_never_start_is_named(
     members: int, needs: dict[str, int], limits: RoomLimits, text: str
 ) -> None:
     found = too_large(members, needs, limits)
@@ -141,13 +136,13 @@ def test_a_gang_that_could_never_start_says_why(
     assert bool(text) == bool(found)
 
 
-def test_a_job_that_could_never_start_makes_no_pods_until_it_could() -> None:
+def test_a_job_that_can_never_start_has_no_pods_until_it_can() -> None:
     it = job({"name": "a", "replicas": 500})
     it.place = RoomLimits({"cpu": 400_000, "memory": 500 * GB, "pods": 10_000})
     it.work()
     assert (it.group, it.created, it.phase) == (None, [], "Pending")
     assert it.job.status.state.reason == "GangTooLarge"
-    assert "need 500 cpu where there is 400 of all nodes" in it.job.status.state.message
+    assert "need more than all nodes have: cpu 500 > 400" in it.job.status.state.message
     assert [event.reason for event in it.events if event.kind == "Warning"] == ["GangTooLarge"]
     it.place = RoomLimits({"cpu": 500_000, "memory": 500 * GB, "pods": 10_000})
     begun(it)
@@ -155,7 +150,7 @@ def test_a_job_that_could_never_start_makes_no_pods_until_it_could() -> None:
     assert it.job.status.state.reason == ""
 
 
-def test_a_training_job_that_could_never_start_makes_no_pods_until_it_could() -> None:
+def test_a_training_job_that_can_never_start_has_no_pods() -> None:
     it = FakeTrainingCluster(2_000_000_000)
     it.place = RoomLimits({"cpu": 400_000, "pods": 10_000})
     it.work()
@@ -164,13 +159,13 @@ def test_a_training_job_that_could_never_start_makes_no_pods_until_it_could() ->
     assert (last.type, last.reason) == ("Created", "GangTooLarge")
 
 
-def test_a_jobs_list_of_hosts_that_no_configmap_holds_is_told() -> None:
+def test_a_host_list_that_is_too_large_for_a_configmap_is_reported() -> None:
     it = job({"name": "a", "replicas": 5_000_000}, minAvailable=1, plugins={"svc": []}).work()
     assert it.job.status.state.reason == "Malformed"
     assert "spec.plugins.svc: the names of all hosts are" in it.job.status.state.message
 
 
-def test_limits_are_those_of_the_queue_and_all_above_it() -> None:
+def test_limits_are_those_of_the_queue_and_its_ancestors() -> None:
     def queue(name: str, parent: str, **capability: str) -> Queue:
         spec = {"parent": parent, "capability": capability}
         return msgspec.convert({"metadata": {"name": name}, "spec": spec}, Queue)
@@ -180,7 +175,7 @@ def test_limits_are_those_of_the_queue_and_all_above_it() -> None:
     assert limits_above("x", [queue("x", "y", cpu="1"), queue("y", "x")]) == [("x", {"cpu": 1000})]
 
 
-def test_what_nodes_have_is_followed() -> None:
+def test_capacity_follows_changes_of_nodes() -> None:
     def node(cpu: str, world: str = "true") -> Node:
         body = {"metadata": {"name": "n", "labels": {"world": world}}, "status": {"allocatable": {"cpu": cpu}}}
         return msgspec.convert(body, Node)

@@ -1,4 +1,4 @@
-"""However many pods a job has, and however large its template is, no controller holds the event loop for it."""
+"""No controller blocks the event loop for a job with many pods or a large template."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.controllers.fake_training import FakeTrainingCluster
         ("pytorchjob", PYTORCH_JOBS, {"pytorchReplicaSpecs": {"Worker": {"replicas": 5_000}}}),
     ],
 )
-async def test_a_decision_about_thousands_of_pods_is_made_beside_the_event_loop(
+async def test_a_decision_about_thousands_of_pods_runs_in_a_thread(
     monkeypatch: pytest.MonkeyPatch, kind: str, resource: Resource[Any], spec: dict[str, Any]
 ) -> None:
     threads: list[threading.Thread] = []
@@ -69,4 +69,4 @@ def test_a_template_that_is_too_large_to_be_copied_often_is_refused(
     assert [write for write in writes if isinstance(write, Create)] == []
     text = " ".join(map(str, writes))
     assert "Malformed" in text
-    assert f"more than the {MOST_BYTES:,} that one may have" in text
+    assert f"more than the maximum of {MOST_BYTES:,}" in text

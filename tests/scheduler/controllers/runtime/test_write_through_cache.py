@@ -35,7 +35,7 @@ def names(view: WriteThroughCache[Pod]) -> list[tuple[str, str]]:
     return [(one.metadata.uid, one.metadata.resource_version) for one in view.by("owner", "ns/owner")]
 
 
-async def test_what_was_created_is_there_before_the_watch_shows_it(view: WriteThroughCache[Pod]) -> None:
+async def test_a_created_object_is_visible_before_the_watch_shows_it(view: WriteThroughCache[Pod]) -> None:
     report = view.informer._on_report
     view.wrote(pod(5))
     assert names(view) == [("u1", "5")]
@@ -55,7 +55,7 @@ async def test_an_older_event_does_not_hide_a_newer_write(view: WriteThroughCach
     assert names(view) == [("u1", "9")]
 
 
-async def test_an_answer_that_comes_after_the_end_of_its_object_is_old(view: WriteThroughCache[Pod]) -> None:
+async def test_an_answer_that_arrives_after_the_deletion_of_its_object_is_ignored(view: WriteThroughCache[Pod]) -> None:
     report = view.informer._on_report
     report(Present(pod(5)))
     report(Absent("ns/p", "u1"))
@@ -65,7 +65,7 @@ async def test_an_answer_that_comes_after_the_end_of_its_object_is_old(view: Wri
     assert not view.is_ahead
 
 
-async def test_what_was_deleted_is_going_before_the_watch_says_so(view: WriteThroughCache[Pod]) -> None:
+async def test_a_deleted_object_is_terminating_before_the_watch_shows_it(view: WriteThroughCache[Pod]) -> None:
     report = view.informer._on_report
     report(Present(pod(5)))
     view.removed("u1")
@@ -79,7 +79,7 @@ async def test_what_was_deleted_is_going_before_the_watch_says_so(view: WriteThr
     assert not view.is_ahead
 
 
-async def test_a_successor_of_the_same_name_is_another(view: WriteThroughCache[Pod]) -> None:
+async def test_a_successor_of_the_same_name_is_not_terminating(view: WriteThroughCache[Pod]) -> None:
     report = view.informer._on_report
     report(Present(pod(5)))
     view.removed("u1")
@@ -97,8 +97,8 @@ async def test_a_write_that_the_watch_never_shows_is_forgotten(
     assert names(view) == []
 
 
-async def test_what_is_watched_anyway_is_not_watched_again() -> None:
-    client = Client(cast(Http, None))  # nothing may be asked of it
+async def test_a_kind_that_is_watched_already_is_not_watched_again() -> None:
+    client = Client(cast(Http, None))  # it can send no request
     running = Reflector(client, PODS, lambda _: None)
     context = Context(client, EventRecorder(client, "me"), ["schedspec"], reflectors=[running])
     view = context.view(PODS)
@@ -109,7 +109,7 @@ async def test_what_is_watched_anyway_is_not_watched_again() -> None:
     await view.informer.run()
 
 
-async def test_objects_that_were_listed_before_the_controllers_began_count() -> None:
+async def test_objects_that_were_listed_before_the_controllers_started_count() -> None:
     client = Client(cast(Http, None))
     nodes, groups = Reflector(client, NODES, lambda _: None), Reflector(client, PODGROUPS, lambda _: None)
     capacity = {"status": {"allocatable": {"cpu": "4"}}}
