@@ -1,4 +1,4 @@
-"""Invariants of a Job under random events, with a controller that may die at any point."""
+"""Invariants of a Job under random events, with a controller that may crash at any point."""
 
 from __future__ import annotations
 
@@ -59,15 +59,12 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def versions_only_grow(self) -> None:
-        if hasattr(self, "desk"):
-            version = self.fake.job.status.version
-            assert version >= self.version
-            self.version = version
+        version = self.fake.job.status.version
+        assert version >= self.version
+        self.version = version
 
     @invariant()
     def no_pod_is_created_for_a_gang_that_is_not_admitted(self) -> None:
-        if not hasattr(self, "desk"):
-            return
         group = self.fake.group
         creates = [write for write in self.fake.decide().writes if getattr(write, "resource", None) is PODS]
         creates = [write for write in creates if type(write).__name__ == "Create"]
@@ -79,10 +76,8 @@ class Life(RuleBasedStateMachine):
             }
 
     @invariant()
-    def it_comes_to_rest_as_its_phase_says(self) -> None:
-        """Without further acts the controller settles, and the pods fit the phase."""
-        if not hasattr(self, "desk"):
-            return
+    def the_controller_settles_and_the_pods_fit_the_phase(self) -> None:
+        """Without further events, the controller settles, and the pods fit the phase."""
         saved = {key: _copy(body) for key, body in self.fake.objects.items()}
         created, events, again = list(self.fake.created), list(self.fake.events), self.fake.again
         for _ in range(6):
