@@ -135,7 +135,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read(resource: Resource[T], data: bytes | msgspec.Raw, extent: Extent = WHOLE) -> Stepwise[T]:
-    """Return the object that was requested.
+    """Return an object that was requested by name.
 
     Raises:
         UNREADABLE: One of these if the struct cannot read the object.
@@ -148,7 +148,7 @@ def read(resource: Resource[T], data: bytes | msgspec.Raw, extent: Extent = WHOL
 
 
 def decode(resource: Resource[T], data: bytes | msgspec.Raw) -> Stepwise[T | Malformed]:
-    """Return one of many objects; an unreadable one as Malformed, with the readable part of its metadata."""
+    """Return an object of a list or watch; an unreadable one as Malformed, with the readable part of its metadata."""
     try:
         return trimmed(resource, (yield from _read_in_bounds(resource, data)), len(data))
     except (*UNREADABLE, TooLargeError) as error:

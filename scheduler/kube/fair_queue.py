@@ -26,7 +26,7 @@ class _Flow(Generic[Item]):
 
 
 class FairQueue(Generic[Item]):
-    """Items by flow.
+    """A queue of items by flow.
 
     A worker calls `take`, works, and calls `done`. At most `workers` items are taken at a time. `alone` is the maximum
     number of workers of one flow while no other flow has items.

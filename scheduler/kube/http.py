@@ -117,7 +117,7 @@ class Http:
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, deadline: float = 30.0) -> AsyncIterator[AsyncIterator[bytes]]:
-        """GET a body of unknown length, on a connection of its own.
+        """Request a body of unknown length by GET, on a connection of its own.
 
         `deadline` limits the seconds until the head has arrived. The caller limits the time of the body.
 

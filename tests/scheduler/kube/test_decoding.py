@@ -46,7 +46,7 @@ def test_the_metadata_of_an_object_nested_too_deep_can_be_read_alone() -> None:
     assert run_now(read(PODGROUPS.bare, deep())).metadata.key == "ns/deep"
 
 
-def test_the_other_objects_of_its_list_are_read() -> None:
+def test_a_list_with_an_object_nested_too_deep_is_read() -> None:
     listing: Listing[PodGroup] = Listing()
     page = b'{"metadata":{"resourceVersion":"9","continue":"next","odd":{}},"items":[%s,%s,%s]}'
     assert run_now(listing.add_page(PODGROUPS, page % (good("a"), deep(), good("b")))) == "next"

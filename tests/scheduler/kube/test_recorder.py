@@ -25,7 +25,7 @@ META = ObjectMeta(name="p", namespace="ns", uid="u")
 DONE = Reply(201, {"metadata": {"name": "e"}})
 
 
-async def test_equal_reasons_of_one_object_are_merged_while_they_wait() -> None:
+async def test_events_of_one_object_and_reason_are_merged_while_they_wait() -> None:
     async with standing_in(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         for message in ("one", "two", "three"):
