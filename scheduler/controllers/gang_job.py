@@ -97,7 +97,7 @@ class GangJobController(ABC, Generic[J]):
         return NO_COMMANDS
 
     def _group_of(self, job: J) -> PodGroup | None:
-        """Return the PodGroup that was made for the job."""
+        """Return the PodGroup that was created for the job."""
         return next(iter(self._groups.by("owner", scoped(job.metadata.namespace, job.metadata.uid))), None)
 
     async def run(self) -> None:

@@ -21,7 +21,7 @@ from .state import Census, ObservedJob, min_available, pod_name, task_minimum, t
 
 
 def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) -> list[Create]:
-    """Return the next batch of missing pods. A terminating pod keeps its name until it is gone."""
+    """Return the next batch of missing pods. The name of a terminating pod is not free yet."""
     existing = {pod.metadata.name for pod in seen.pods}
     tasks = list(tasks_of(seen.job))
     ready = {task.name for task in tasks if census.of_task(task.name, "Running", "Succeeded") >= task_minimum(task)}

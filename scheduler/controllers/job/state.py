@@ -68,7 +68,7 @@ def min_available(job: Job) -> int:
 
 
 def task_of(pod: Pod) -> str:
-    """Return the name of the task that the pod was made for."""
+    """Return the name of the task that the pod was created for."""
     return (pod.metadata.annotations or {}).get(names.TASK_SPEC, "")
 
 

@@ -53,7 +53,7 @@ class PodGroupController:
                 self._queue.add(key)
 
     def _key_of(self, pod: Pod) -> str:
-        """Return the key of the PodGroup that this controller makes for a pod, or empty."""
+        """Return the key of the PodGroup that this controller creates for a pod, or empty."""
         if pod.spec.scheduler_name not in self._context.scheduler_names:
             return ""
         name = group_of(pod)

@@ -39,7 +39,7 @@ class ObservedGang:
 
 
 def group_of(pod: Pod) -> str:
-    """Return the name of the PodGroup that this controller makes for a pod; empty where the pod has its own."""
+    """Return the name of the PodGroup that this controller creates for a pod; empty if the pod names another."""
     if pod.spec.scheduling_group is not None:
         return ""
     owner = controller_of(pod.metadata)
@@ -105,7 +105,7 @@ def _first(pods: Sequence[Pod]) -> Pod:
 
 
 def _removal(seen: ObservedGang) -> list[Write]:
-    """Return the removal of a PodGroup whose owner wants no pods or no longer exists."""
+    """Return the removal of a PodGroup whose owner has zero replicas or no longer exists."""
     group, owner = seen.group, seen.owner
     if group is None or group.metadata.deletion_timestamp is not None or seen.pods:
         return []

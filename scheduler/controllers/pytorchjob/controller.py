@@ -55,7 +55,7 @@ class PyTorchJobController(GangJobController[PyTorchJob]):
         return total_of(job)
 
     def _group_of(self, job: PyTorchJob) -> PodGroup | None:
-        """Return the PodGroup that was made for the job, or a user's PodGroup with its name and without owner."""
+        """Return the PodGroup that was created for the job, or a user's PodGroup with its name and without owner."""
         if owned := super()._group_of(job):
             return owned
         found: PodGroup | None = self._groups.get(job.metadata.key)

@@ -53,7 +53,7 @@ def _fields(job: PyTorchJob) -> Iterator[str]:
 
 
 def type_of(pod: Pod) -> str:
-    """Return the replica type that a pod was made for, in lower case."""
+    """Return the replica type that a pod was created for, in lower case."""
     return (pod.metadata.labels or {}).get(names.TRAINING_TYPE, "")
 
 

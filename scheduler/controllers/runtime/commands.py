@@ -1,7 +1,7 @@
 """List the Commands to a Job or a Queue, in the order of their creation.
 
-A Command applies to the object with its uid, never to a successor of the same name. A Command whose object is gone is
-removed.
+A Command applies to the object with its uid, never to a successor of the same name. A Command is removed at
+once if its object has a successor, and after a minute if its object does not exist.
 """
 
 from __future__ import annotations

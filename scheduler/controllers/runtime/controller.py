@@ -87,7 +87,7 @@ class Context:
         self._views: dict[str, WriteThroughCache[Any]] = {}
         self._capacity_listeners: list[Callable[[], None]] = []
         self._names_taken: dict[tuple[str, str], str] = {}
-        """By controller and key, the message about an object of another owner that the last turn found."""
+        """By controller and key, the message about an object of another owner that the last reconciliation found."""
         self._running = {reflector.resource: reflector for reflector in reflectors}
 
     def view(self, resource: Resource[Any], *, labels: str = "") -> WriteThroughCache[Any]:
@@ -161,7 +161,7 @@ class Context:
         self.queues[name] = queue
         await _listed(name, needs)
 
-        async def turn(key: str) -> None:
+        async def process(key: str) -> None:
             outcome, about = await decide(key)
             try:
                 await self._executor.carry_out(outcome.writes, about)
@@ -178,7 +178,7 @@ class Context:
             elif any(view.is_ahead for view in needs):
                 queue.add_after(key, TRUST + 0.1)  # in case the watch never shows the write
 
-        await queue.run(turn)
+        await queue.run(process)
 
     async def run_decision(self, pods: int, decide: Callable[[], R]) -> R:
         """Run a pure decision about `pods` existing and wanted pods. A large one runs in a thread."""

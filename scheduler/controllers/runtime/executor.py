@@ -1,6 +1,6 @@
 """Carry out the writes of controllers.
 
-Writes are carried out in their order, and the first failure ends the turn; the next turn decides again on the current
+Writes are carried out in order, and the first failure ends the reconciliation; the next one decides on the current
 state. Views show a write once the API server has confirmed it, even if watches lag.
 """
 
@@ -35,7 +35,7 @@ _AT_ONCE = 16
 """Pods of one object that are created or deleted at a time."""
 
 About = tuple[Resource[Any], ObjectMeta]
-"""The object of a turn, which gets the events about failed writes."""
+"""The reconciled object, which receives the events about failed writes."""
 
 
 class NameTaken(Conflict):
@@ -84,9 +84,9 @@ class WriteExecutor:
                 try:
                     await self._create(write)
                 except AlreadyExists:
-                    raise  # not visible yet: the next turn sees it
+                    raise  # not visible yet: the next reconciliation sees it
                 except NameTaken:
-                    raise  # the next turn reports it in the object's status
+                    raise  # the next reconciliation reports it in the object's status
                 except (Forbidden, Invalid, Conflict) as error:
                     if about is not None:
                         self._recorder.event(*about, WARNING, *self._failure(write, error))
@@ -95,7 +95,7 @@ class WriteExecutor:
     async def _create(self, write: Create) -> None:
         namespace = write.body["metadata"].get("namespace", "")
         try:
-            made = await self._client.create(write.resource, write.body, namespace)
+            answer = await self._client.create(write.resource, write.body, namespace)
         except AlreadyExists as error:
             found = await self._existing(write, namespace, error)
             owner, wanted = controller_of(found.metadata), write.body["metadata"].get("ownerReferences") or [{}]
@@ -105,7 +105,7 @@ class WriteExecutor:
             if write.update:
                 await self._update(write, found.metadata)
             return
-        self._update_views(write.resource, lambda view: view.wrote(made))
+        self._update_views(write.resource, lambda view: view.wrote(answer))
 
     async def _existing(self, write: Create, namespace: str, error: AlreadyExists) -> Any:
         """Return the object that has the name. Raises `error` if the views of the kind do not show it yet."""
@@ -149,7 +149,7 @@ class WriteExecutor:
             body = {**write.body, "metadata": meta} if meta else dict(write.body)
             kind, force = Patch.MERGE, False
         try:
-            made = await self._client.patch(
+            answer = await self._client.patch(
                 write.resource,
                 write.name,
                 body,
@@ -161,7 +161,7 @@ class WriteExecutor:
             )
         except NotFound:
             return  # deleted meanwhile; the watch reports the deletion
-        self._update_views(write.resource, lambda view: view.wrote(made))
+        self._update_views(write.resource, lambda view: view.wrote(answer))
 
     async def _remove(self, write: Remove) -> None:
         try:
@@ -172,7 +172,7 @@ class WriteExecutor:
             return
         except Conflict:
             if await self._client.exists(write.resource, write.name, write.namespace, write.uid):
-                raise  # the cause is not a successor of the same name: repeat the turn
+                raise  # the cause is not a successor of the same name: reconcile again
             return
         self._update_views(write.resource, lambda view: view.removed(write.uid))
 

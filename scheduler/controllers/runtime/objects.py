@@ -1,6 +1,6 @@
 """The API objects that only controllers read.
 
-A pod template stays the plain mapping that the user wrote, so that no field is lost on its way into a pod.
+A pod template is kept as the plain mapping that the user wrote, so that no field is lost on its way into a pod.
 """
 
 from __future__ import annotations

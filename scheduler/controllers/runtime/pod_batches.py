@@ -2,8 +2,8 @@
 
 Whatever number a job names, the work that the job causes at once is bounded:
 
-1. At most `max(minAvailable, AHEAD)` pods of a job wait for a node at a time.
-2. A turn of a controller creates so few pods that it never blocks the event loop for long.
+1. At most `max(minAvailable, MOST_WAITING)` pods of a job wait for a node at a time.
+2. A reconciliation creates so few pods that it never blocks the event loop for long.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ...model.resources import Resource
 from .objects import Template
 from .writes import Create, Write
 
-AHEAD = 200
-"""Pods of a job that may wait for a node, unless its gang is larger. A gang of this size or less is never refused for
-its size, so that an autoscaler sees its pods.
+MOST_WAITING = 200
+"""Maximum number of pods of a job that wait for a node, unless its gang is larger. A gang of this size or less is
+never refused for its size, so that an autoscaler sees its pods.
 """
-_TURN = 64
-"""Pods created in one turn; each takes some 50 µs before its request is sent."""
-_TURN_BYTES = 64 * 1024
-"""Bytes of templates copied in one turn. One pod of the largest valid template (`pods.MOST_BYTES`) takes 3 ms."""
+_BATCH = 64
+"""Pods created in one reconciliation; each takes some 50 µs before its request is sent."""
+_BATCH_BYTES = 64 * 1024
+"""Bytes of templates copied in one reconciliation. One pod of the largest template (`pods.MOST_BYTES`) takes 3 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ def batch_size(pods: Sequence[Pod], minimum: int, templates: Iterable[Template])
     """Return the maximum number of pods to create now, in addition to `pods`."""
     waiting = sum(1 for pod in pods if _waits(pod))
     largest = max((len(msgspec.json.encode(template)) for template in templates), default=0)
-    turn = max(1, min(_TURN, _TURN_BYTES // max(largest, 1)))
-    return max(min(max(minimum, AHEAD) - waiting, turn), 0)
+    batch = max(1, min(_BATCH, _BATCH_BYTES // max(largest, 1)))
+    return max(min(max(minimum, MOST_WAITING) - waiting, batch), 0)
 
 
 def _waits(pod: Pod) -> bool:
@@ -63,7 +63,7 @@ def requeue_after(writes: Iterable[Write]) -> float | None:
 def creation_order(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield (task, index) of all pods in the order of creation; `tasks` has (minimum, replicas) of each task.
 
-    Every task's minimum comes first: otherwise a gang would wait for pods that do not exist yet. Then tasks take turns,
+    Every task's minimum comes first: otherwise a gang would wait for pods that do not exist yet. Then tasks alternate,
     so that a task that cannot be placed does not block the others.
     """
     for task, (minimum, replicas) in enumerate(tasks):
@@ -74,16 +74,14 @@ def creation_order(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 def too_large(members: int, needs: Mapping[str, int], place: RoomLimits) -> str:
     """Return why a gang of `members` pods could never start, whatever is evicted; empty if it could."""
-    if members <= AHEAD:
+    if members <= MOST_WAITING:
         return ""
     request = {**needs, resources.PODS: members}
     for name, limit in place.queues:
         if over := _over(needs, limit):
-            return (
-                f"{members} pods have to start together and need more than queue {name}'s capability: {over}; {_REMEDY}"
-            )
+            return f"{members} pods have to start together and exceed queue {name}'s capability: {over}; {_REMEDY}"
     if place.cluster is not None and (over := _over(request, {name: place.cluster.get(name, 0) for name in request})):
-        return f"{members} pods have to start together and need more than all nodes have: {over}; {_REMEDY}"
+        return f"{members} pods have to start together and exceed the capacity of all nodes: {over}; {_REMEDY}"
     return ""
 
 

@@ -21,8 +21,8 @@ Body = Mapping[str, Any]
 class Create:
     """Create `body` (its metadata has the name).
 
-    If the same owner's object exists already, nothing is done. An object of another owner is left alone, and the turn
-    ends with `NameTaken`.
+    If the same owner's object exists already, nothing is done. An object of another owner is left alone, and the
+    reconciliation ends with `NameTaken`.
 
     With `update`, `body` is merged into an existing object of the same owner.
     """
@@ -75,7 +75,7 @@ class Remove:
 class CollectOrphans:
     """Delete the objects of an owner with this uid, if the API server confirms that the owner is gone.
 
-    The cluster's garbage collector does the same; for kinds that were defined a moment ago it takes half a minute.
+    The cluster's garbage collector does the same, but takes half a minute for kinds that were defined a moment ago.
     """
 
     owner: Resource[Any]
@@ -109,7 +109,7 @@ class ReconcileResult:
 
 
 def owned_by(resource: Resource[Any], meta: ObjectMeta) -> dict[str, Any]:
-    """Return the owner reference for an object that a controller makes."""
+    """Return the owner reference for an object that a controller creates."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,

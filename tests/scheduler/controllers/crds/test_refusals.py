@@ -36,7 +36,7 @@ def test_invalid_objects_are_refused(api: Api, case: Body) -> None:
         assert text in refused.value.message
 
 
-def test_defaults_are_volcanos(api: Api) -> None:
+def test_defaults_are_those_of_volcano(api: Api) -> None:
     queue = create(api, "Queue", {"spec": {}})["spec"]
     assert (queue["weight"], queue["reclaimable"]) == (1, True)
     job = create(api, "Job", {"spec": {"tasks": [{"template": pod()}]}})["spec"]
@@ -91,7 +91,7 @@ def _definition(kind: str) -> str:
     ("kind", "names"),
     [("Queue", ["q", "queue-v1beta1"]), ("PodGroup", ["pg", "podgroup-v1beta1"]), ("Job", ["vcjob", "vj"])],
 )
-def test_short_names_are_volcanos(api: Api, kind: str, names: list[str]) -> None:
+def test_short_names_are_those_of_volcano(api: Api, kind: str, names: list[str]) -> None:
     definition = api.call("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{_definition(kind)}")
     assert definition["status"]["acceptedNames"]["shortNames"] == names
 

@@ -66,7 +66,7 @@ class TestTimeouts:
 
     policies = ({"event": "PodFailed", "action": "AbortJob", "timeout": "1m30s"},)
 
-    def test_the_action_waits(self) -> None:
+    def test_the_action_waits_for_its_timeout(self) -> None:
         fake = FakeJobCluster({"tasks": [task()], "policies": list(self.policies)}).run()
         a_failure(fake)
         fake.work()

@@ -128,7 +128,7 @@ def test_every_event_with_every_action(event: str, action: str, level: str, time
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_without_a_policy_nothing_but_a_missing_pod_changes(event: str) -> None:
+def test_without_a_policy_only_missing_pods_are_created_again(event: str) -> None:
     fake = FakeJobCluster({"tasks": [task("a", 3), task("b")], "minAvailable": 1}).run()
     EVENTS[event][1](fake)
     fake.work()

@@ -232,7 +232,7 @@ def test_a_gang_that_loses_single_pods_has_no_disruption_condition(mode: Any) ->
     assert "DisruptionTarget" not in conditions(original(disruptionMode=mode), pod("a", conditions=VICTIM), pod("b"))
 
 
-def test_a_gangs_disruption_condition_does_not_pass_to_its_successor() -> None:
+def test_a_disruption_condition_does_not_apply_to_later_pods_of_the_gang() -> None:
     """Pods that are created after the victims are not being evicted."""
     whole = {"disruptionMode": {"all": {}}}
     content = list(conditions(original(**whole), pod("a", conditions=VICTIM)).values())

@@ -75,7 +75,7 @@ def test_the_states_of_a_job_that_succeeds() -> None:
     assert fake.job.status.completion_time
 
 
-def test_pods_know_their_master_and_their_rank() -> None:
+def test_pods_have_the_address_of_their_master_and_their_rank() -> None:
     fake = FakeTrainingCluster(nprocPerNode="2").run()
     pod = fake.get(PODS, "t-worker-1")
     assert pod is not None

@@ -35,6 +35,6 @@ async def test_a_conflict_about_an_object_that_is_gone_is_no_failure(uids: tuple
     await remove(*uids)
 
 
-async def test_a_conflict_about_an_object_that_exists_fails_the_turn() -> None:
+async def test_a_conflict_about_an_object_that_exists_is_raised() -> None:
     with pytest.raises(Conflict):
         await remove("u")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.controllers.queue.state import limits_above
-from scheduler.controllers.runtime.pod_batches import AHEAD, Capacity, RoomLimits, creation_order, too_large
+from scheduler.controllers.runtime.pod_batches import MOST_WAITING, Capacity, RoomLimits, creation_order, too_large
 from scheduler.controllers.runtime.writes import Create
 from scheduler.kube.resource import PODS
 from scheduler.model.objects import Node, Queue
@@ -33,7 +33,7 @@ def place(cluster: FakeJobCluster | FakeTrainingCluster, number: int) -> None:
         cluster.objects[PODS.id, pod.metadata.name]["spec"]["nodeName"] = "n"
 
 
-def begun(cluster: FakeJobCluster | FakeTrainingCluster) -> FakeJobCluster | FakeTrainingCluster:
+def admitted(cluster: FakeJobCluster | FakeTrainingCluster) -> FakeJobCluster | FakeTrainingCluster:
     cluster.work()
     cluster.admit()
     cluster.settle(cluster.decide)
@@ -47,10 +47,10 @@ def job(*tasks: dict[str, Any], **spec: Any) -> FakeJobCluster:
 @pytest.mark.parametrize(
     ("cluster", "at_first"),
     [
-        (lambda: job({"name": "a", "replicas": 5_000_000}, minAvailable=1), AHEAD),
+        (lambda: job({"name": "a", "replicas": 5_000_000}, minAvailable=1), MOST_WAITING),
         (lambda: job({"name": "a", "replicas": 1_000}, minAvailable=300), 300),
         (lambda: job({"name": "a", "replicas": 150}, minAvailable=1), 150),
-        (lambda: FakeTrainingCluster(1_000_000, runPolicy={"schedulingPolicy": {"minAvailable": 2}}), AHEAD),
+        (lambda: FakeTrainingCluster(1_000_000, runPolicy={"schedulingPolicy": {"minAvailable": 2}}), MOST_WAITING),
         (lambda: FakeTrainingCluster(999, runPolicy={"schedulingPolicy": {"minAvailable": 250}}), 250),
     ],
     ids=["millions", "a large gang", "few", "a million workers", "a gang of workers"],
@@ -58,40 +58,40 @@ def job(*tasks: dict[str, Any], **spec: Any) -> FakeJobCluster:
 def test_a_limited_number_of_pods_waits_for_nodes_at_a_time(
     cluster: Callable[[], FakeJobCluster | FakeTrainingCluster], at_first: int
 ) -> None:
-    it = begun(cluster())
-    assert len(it.created) == at_first
+    fake = admitted(cluster())
+    assert len(fake.created) == at_first
     if at_first < 200:
         return
-    place(it, 10)
-    it.settle(it.decide)
-    assert len(it.created) == at_first + 10
+    place(fake, 10)
+    fake.settle(fake.decide)
+    assert len(fake.created) == at_first + 10
 
 
-def test_a_turn_creates_few_pods_and_is_repeated_at_once() -> None:
-    it = job({"name": "a", "replicas": 5_000_000}, minAvailable=1).work()
-    it.admit()
-    it.turn(it.decide)
-    assert 0 < len(it.created) <= 64
-    assert it.again == 0.0
+def test_a_reconciliation_creates_few_pods_and_is_repeated_at_once() -> None:
+    fake = job({"name": "a", "replicas": 5_000_000}, minAvailable=1).work()
+    fake.admit()
+    fake.turn(fake.decide)
+    assert 0 < len(fake.created) <= 64
+    assert fake.again == 0.0
 
 
-def test_a_turn_creates_fewer_pods_of_a_large_template() -> None:
+def test_a_reconciliation_creates_fewer_pods_of_a_large_template() -> None:
     large = template()
     large["spec"]["containers"][0]["args"] = ["x" * 100_000]
-    it = job({"name": "a", "replicas": 100, "template": large}).work()
-    it.admit()
-    it.turn(it.decide)
-    assert len(it.created) == 1
+    fake = job({"name": "a", "replicas": 100, "template": large}).work()
+    fake.admit()
+    fake.turn(fake.decide)
+    assert len(fake.created) == 1
 
 
-def test_a_turn_costs_the_same_for_any_number_of_replicas() -> None:
+def test_a_decision_costs_the_same_for_any_number_of_replicas() -> None:
     def seconds(replicas: int) -> float:
-        it = job({"name": "a", "replicas": replicas}, minAvailable=1).work()
-        it.admit()
+        fake = job({"name": "a", "replicas": replicas}, minAvailable=1).work()
+        fake.admit()
         best = float("inf")
         for _ in range(5):
             began = time.perf_counter()
-            it.decide()
+            fake.decide()
             best = min(best, time.perf_counter() - began)
         return best
 
@@ -101,8 +101,8 @@ def test_a_turn_costs_the_same_for_any_number_of_replicas() -> None:
 def test_every_tasks_minimum_comes_first() -> None:
     """Otherwise the gang would wait for pods that are created only after its start."""
     tasks = [{"name": "a", "replicas": 9_000, "minAvailable": 0}, {"name": "b", "replicas": 250, "minAvailable": 250}]
-    it = begun(job(*tasks, minAvailable=250))
-    assert {name.split("-")[1] for name in it.created} == {"b"}
+    fake = admitted(job(*tasks, minAvailable=250))
+    assert {name.split("-")[1] for name in fake.created} == {"b"}
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=4))
@@ -120,11 +120,16 @@ SMALL = RoomLimits({"cpu": 64_000, "memory": 256 * GB, "pods": 440})
     ("members", "needs", "limits", "text"),
     [
         (200, {"cpu": 10**12}, SMALL, ""),
-        (441, {}, SMALL, "441 pods have to start together and need more than all nodes have: pods 441 > 440"),
+        (441, {}, SMALL, "441 pods have to start together and exceed the capacity of all nodes: pods 441 > 440"),
         (300, {"cpu": 64_000}, SMALL, ""),
-        (300, {"cpu": 65_000}, SMALL, "more than all nodes have: cpu 65 > 64; no pod is created; lower"),
-        (300, {"nvidia.com/gpu": 1000}, SMALL, "need more than all nodes have: nvidia.com/gpu 1 > 0"),
-        (300, {"cpu": 5_000}, RoomLimits(None, [("team", {"cpu": 4_000})]), "than queue team's capability: cpu 5 > 4"),
+        (300, {"cpu": 65_000}, SMALL, "exceed the capacity of all nodes: cpu 65 > 64; no pod is created; lower"),
+        (300, {"nvidia.com/gpu": 1000}, SMALL, "exceed the capacity of all nodes: nvidia.com/gpu 1 > 0"),
+        (
+            300,
+            {"cpu": 5_000},
+            RoomLimits(None, [("team", {"cpu": 4_000})]),
+            "exceed queue team's capability: cpu 5 > 4",
+        ),
         (300, {"memory": GB}, RoomLimits(None, [("team", {"cpu": 4_000})]), ""),
     ],
 )
@@ -137,32 +142,32 @@ def test_the_reason_why_a_gang_can_never_start_is_named(
 
 
 def test_a_job_that_can_never_start_has_no_pods_until_it_can() -> None:
-    it = job({"name": "a", "replicas": 500})
-    it.place = RoomLimits({"cpu": 400_000, "memory": 500 * GB, "pods": 10_000})
-    it.work()
-    assert (it.group, it.created, it.phase) == (None, [], "Pending")
-    assert it.job.status.state.reason == "GangTooLarge"
-    assert "need more than all nodes have: cpu 500 > 400" in it.job.status.state.message
-    assert [event.reason for event in it.events if event.kind == "Warning"] == ["GangTooLarge"]
-    it.place = RoomLimits({"cpu": 500_000, "memory": 500 * GB, "pods": 10_000})
-    begun(it)
-    assert len(it.created) == 500
-    assert it.job.status.state.reason == ""
+    fake = job({"name": "a", "replicas": 500})
+    fake.place = RoomLimits({"cpu": 400_000, "memory": 500 * GB, "pods": 10_000})
+    fake.work()
+    assert (fake.group, fake.created, fake.phase) == (None, [], "Pending")
+    assert fake.job.status.state.reason == "GangTooLarge"
+    assert "exceed the capacity of all nodes: cpu 500 > 400" in fake.job.status.state.message
+    assert [event.reason for event in fake.events if event.kind == "Warning"] == ["GangTooLarge"]
+    fake.place = RoomLimits({"cpu": 500_000, "memory": 500 * GB, "pods": 10_000})
+    admitted(fake)
+    assert len(fake.created) == 500
+    assert fake.job.status.state.reason == ""
 
 
 def test_a_training_job_that_can_never_start_has_no_pods() -> None:
-    it = FakeTrainingCluster(2_000_000_000)
-    it.place = RoomLimits({"cpu": 400_000, "pods": 10_000})
-    it.work()
-    assert (it.group, it.created) == (None, [])
-    last = it.job.status.conditions[-1]
+    fake = FakeTrainingCluster(2_000_000_000)
+    fake.place = RoomLimits({"cpu": 400_000, "pods": 10_000})
+    fake.work()
+    assert (fake.group, fake.created) == (None, [])
+    last = fake.job.status.conditions[-1]
     assert (last.type, last.reason) == ("Created", "GangTooLarge")
 
 
 def test_a_host_list_that_is_too_large_for_a_configmap_is_reported() -> None:
-    it = job({"name": "a", "replicas": 5_000_000}, minAvailable=1, plugins={"svc": []}).work()
-    assert it.job.status.state.reason == "Malformed"
-    assert "spec.plugins.svc: the names of all hosts are" in it.job.status.state.message
+    fake = job({"name": "a", "replicas": 5_000_000}, minAvailable=1, plugins={"svc": []}).work()
+    assert fake.job.status.state.reason == "Malformed"
+    assert "spec.plugins.svc: the names of all hosts are" in fake.job.status.state.message
 
 
 def test_limits_are_those_of_the_queue_and_its_ancestors() -> None:
