@@ -224,7 +224,7 @@ def _surplus(seen: ObservedTraining) -> list[Pod]:
 
 
 def _after_the_end(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod]) -> ReconcileResult:
-    """Clean up as the policies require, and finally remove the job."""
+    """Return the writes that clean up as the policies require, and finally remove the job."""
     job, policy = seen.job, seen.job.spec.run_policy
     stopped = any(
         one.type == conditions.TrainingCondition.FAILED and one.reason in _STOPS for one in status.conditions or ()

@@ -80,7 +80,7 @@ def _commanded(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
 
 
 def _inherited(seen: ObservedQueue, queue: Queue, state: str) -> tuple[str, list[Write]]:
-    """Close with the parent and open with it. The annotation marks queues that the parent closed."""
+    """Return the state that follows from the parent, and the write that marks a queue as closed by its parent."""
     parent = seen.known.get(parent_of(queue))
     if parent is None or is_in_cycle(seen.name, seen.known):
         return state, []

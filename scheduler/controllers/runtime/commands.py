@@ -59,7 +59,7 @@ def is_forbidden(command: Command, namespace: str) -> bool:
 
 
 def refusal(command: Command, namespace: str) -> ReconcileResult:
-    """Reject a Command to a queue with an event, and delete it."""
+    """Return the writes that reject a Command to a queue: an event and the deletion of the Command."""
     message = (
         f"{command.action} of queue {command.target.name} is not carried out: Commands to queues count only in "
         f"namespace {namespace} (--queue-command-namespace)"
