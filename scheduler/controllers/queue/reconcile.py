@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...model import names, resources
-from ...model.objects import Condition, Quantities
+from ...model.objects import Condition
 from ...model.queue import ALWAYS_THERE
 from ...model.resources import QuantityError, Resource
 from ...model.times import timestamp
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
-from .state import ROOT, QueueState, is_in_cycle, parent_of
+from .state import ROOT, QueueState, is_in_cycle, parent_of, readable_amounts
 
 MANAGER = "schedspec-queue-controller"
 CONDITION = "Ready"
@@ -186,20 +186,12 @@ def _over(amounts: Resource, limits: Resource) -> str:
 
 
 def _deserved(queue: Queue) -> Resource:
-    return _readable(queue.spec.deserved)
+    return readable_amounts(queue.spec.deserved)
 
 
 def _capability(queue: Queue) -> Resource:
-    return _readable(queue.spec.capability)
+    return readable_amounts(queue.spec.capability)
 
 
 def _guarantee(queue: Queue) -> Resource:
-    return _readable(queue.spec.guarantee.resource if queue.spec.guarantee else None)
-
-
-def _readable(quantities: Quantities | None) -> Resource:
-    """Return the amounts; empty if one is unreadable, which its own queue reports."""
-    try:
-        return resources.parse(quantities)
-    except QuantityError:
-        return {}
+    return readable_amounts(queue.spec.guarantee.resource if queue.spec.guarantee else None)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from ...model import names, resources
-from ...model.objects import Namespace, PodGroup, Queue
-from ...model.resources import Resource
+from ...model.objects import Namespace, PodGroup, Quantities, Queue
+from ...model.resources import QuantityError, Resource
 from ...model.times import seconds
 
 ROOT, DEFAULT = "root", "default"
@@ -106,7 +106,15 @@ def limits_above(name: str, queues: Iterable[Queue]) -> list[tuple[str, Resource
     seen: set[str] = set()
     while name in known and name not in seen:
         seen.add(name)
-        own = resources.parse(known[name].spec.capability)
+        own = readable_amounts(known[name].spec.capability)
         found.append((name, {key: amount for key, amount in own.items() if amount > 0}))
         name = parent_of(known[name]) if name != ROOT else ""
     return [(queue, limit) for queue, limit in found if limit]
+
+
+def readable_amounts(quantities: Quantities | None) -> Resource:
+    """Return the amounts; empty if one is unreadable, which the condition of its own queue reports."""
+    try:
+        return resources.parse(quantities)
+    except QuantityError:
+        return {}

@@ -170,14 +170,18 @@ def test_a_host_list_that_is_too_large_for_a_configmap_is_reported() -> None:
     assert "spec.plugins.svc: the names of all hosts are" in fake.job.status.state.message
 
 
-def test_limits_are_those_of_the_queue_and_its_ancestors() -> None:
-    def queue(name: str, parent: str, **capability: str) -> Queue:
-        spec = {"parent": parent, "capability": capability}
-        return msgspec.convert({"metadata": {"name": name}, "spec": spec}, Queue)
+def queue(name: str, parent: str, **capability: str) -> Queue:
+    return msgspec.convert({"metadata": {"name": name}, "spec": {"parent": parent, "capability": capability}}, Queue)
 
+
+def test_limits_are_those_of_the_queue_and_its_ancestors() -> None:
     queues = [queue("root", ""), queue("dept", "root", cpu="8"), queue("a", "dept", cpu="0", memory="1Gi")]
     assert limits_above("a", queues) == [("a", {"memory": GB}), ("dept", {"cpu": 8000})]
     assert limits_above("x", [queue("x", "y", cpu="1"), queue("y", "x")]) == [("x", {"cpu": 1000})]
+
+
+def test_an_unreadable_capability_of_an_ancestor_limits_no_job() -> None:
+    assert limits_above("a", [queue("a", "dept", cpu="2"), queue("dept", "root", cpu="many")]) == [("a", {"cpu": 2000})]
 
 
 def test_capacity_follows_changes_of_nodes() -> None:
