@@ -1,1 +1,1 @@
-"""Which jobs wait, which changes of the state could help them, and which of them a cycle tries."""
+"""The waiting jobs: which changes of the state could help each of them, and which of them a cycle tries."""

@@ -1,8 +1,8 @@
-"""Track the waiting jobs, and the changes that could help them.
+"""Track the waiting jobs and the changes that could help them (compare kube-scheduler's QueueingHints).
 
-Every change of the state is reported to the backlog at once, by topic. A job becomes due when a topic is reported on
-which its refusal depends, and is skipped until then. A superfluous report costs a cycle; a missing report makes a job
-wait until its time is up. (Compare kube-scheduler's QueueingHints.)
+Every change of the state is reported to the backlog at once, by topic. A waiting job becomes due when a topic on which
+its refusal depends is reported; until then, cycles skip the job. A superfluous report costs a cycle; a missing report
+delays a job until its retry time.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from .lines import Lines
 from .quotas import JobsByQuota
 
 EVERY = ""
-"""Stands for every queue where queues are named whose quota has moved."""
+"""Stands for all queues in a set of queues whose quota may have more room."""
 Amounts = tuple[tuple[str, int], ...]
 K = TypeVar("K")
 
 
 class Backlog(ChangeListener):
-    """The state of waiting jobs, by job. Events and the results of cycles change it, but no running cycle does.
+    """The waiting jobs. Events and the results of cycles change the backlog; a running cycle only reads it.
 
-    Thousands of entries may need no work in a cycle. A cycle reads `refusals` (job → why it waits) as a whole, and the
-    few jobs that are `late`, were `tried` in part, or have to `rest`. Of a line of equal jobs only the first one waits
-    for changes (`scheduler.backlog.lines`).
+    Thousands of entries may need no work in a cycle. A cycle reads `refusals` (job → why it waits) as a whole, and
+    otherwise only the few jobs that are `late`, `partly_tried` or in `backoff`. Of a line of equal jobs only the first
+    one waits for changes (`scheduler.backlog.lines`).
 
     Attributes:
         due: Jobs to try again.
         freed: Nodes that may have more capacity than at the end of the last cycle.
         moved: The queues whose quota may have more room than at the end of the last cycle; `EVERY` stands for all.
-        turns: Action that was cut → queue, or queue and namespace → useless steps since.
-        claims: Task → node with capacity that the last cycle kept for it: being freed, or free already.
-        policy: Fingerprint of the policy that all of it depends on.
+        turns: Action that was cut → queue, or queue and namespace → steps since then that placed no task.
+        claims: Task → node on which the last cycle kept capacity for the task: being freed, or free already.
+        policy: Fingerprint of the policy under which the entries were written.
     """
 
     def __init__(self) -> None:
         self.entries: dict[str, Waiting] = {}
         self.unlisted: set[str] = set()
-        """The jobs without an entry for which an action may have work, and jobs whose entry was removed."""
+        """Jobs without an entry for which an action may have work, and jobs whose entry was removed."""
         self.clear()
 
     def clear(self) -> None:
-        """Remove all entries and what belongs to them."""
+        """Remove all entries and reset everything that depends on the policy."""
         self.unlisted.update(self.entries)
         self.entries = {}
         self.due: set[str] = set()
@@ -57,17 +57,17 @@ class Backlog(ChangeListener):
         self.turns: dict[str, dict[str, int]] = {}
         self.claims: dict[str, str] = {}
         self.lapses: dict[str, float] = {}
-        """Job → when its reservation lapses, for jobs without pods for it."""
+        """Job → when its reservation lapses, for jobs whose pods request less than the jobs reserve."""
         self.policy = ""
         self.refusals: dict[str, Refusal] = {}
         self.late: set[str] = set()
-        self.tried: set[str] = set()
-        self.rest: set[str] = set()
+        self.partly_tried: set[str] = set()
+        self.backoff: set[str] = set()
         self._retries: Counter[float] = Counter()
-        """When jobs without a rest have to be tried because of time alone → how many; most share few times."""
+        """Retry time → number of jobs not in backoff that are retried then; most jobs share few times."""
         self.lines = Lines()
         self._by_topic: dict[str, set[str]] = {}
-        """The jobs that wait for each topic; of each line only the first job, as in `_by_least` and `by_quota`."""
+        """Topic → jobs that wait for it; of each line only the first job, as in `_by_least` and `by_quota`."""
         self._by_least: dict[Amounts, set[str]] = {}
         self.by_quota = JobsByQuota()
         """The jobs that wait for room in a quota."""
@@ -80,7 +80,7 @@ class Backlog(ChangeListener):
     # --------------------------------------------------------------------------------------------------------- events
 
     def report(self, topic: str, queue: str = EVERY) -> None:
-        """Report a change of this topic; `queue`: the only queue whose quota it concerns, if that is known."""
+        """Report a change of a topic; `queue` is the only queue whose quota may have moved, if that is known."""
         if topic == CLAIMS and not self.claims:
             return
         if topic in QUOTA_TOPICS:
@@ -96,7 +96,7 @@ class Backlog(ChangeListener):
         self.due.update(self.entries)
 
     def report_job(self, key: str) -> None:
-        """Report a change of this very job."""
+        """Report a change of the job itself."""
         if key in self.entries:
             self.due.add(key)
 
@@ -125,18 +125,18 @@ class Backlog(ChangeListener):
         self.unlisted.discard(key)
 
     def _take_out(self, key: str) -> str:
-        """Remove the entry of a job; return the job that is the first of the line for it, if any."""
+        """Remove the entry of a job; return the job that becomes the first of its line instead, if any."""
         entry = self.entries.pop(key, None)
         if entry is None:
             return ""
         self.unlisted.add(key)
-        if key not in self.rest:
+        if key not in self.backoff:
             self._retries[entry.retry_at] -= 1
             if not self._retries[entry.retry_at]:
                 del self._retries[entry.retry_at]
         self.refusals.pop(key, None)
-        for some in (self.due, self.late, self.tried, self.rest):
-            some.discard(key)
+        for jobs in (self.due, self.late, self.partly_tried, self.backoff):
+            jobs.discard(key)
         if not entry.line:
             self._stop_waiting(key, entry)
             return ""
@@ -150,7 +150,7 @@ class Backlog(ChangeListener):
         return follower
 
     def _wait(self, key: str, entry: Waiting) -> None:
-        """Let a job wait for the changes that its entry names."""
+        """Register a job for the changes that its entry names."""
         for topic in entry.topics:
             self._by_topic.setdefault(topic, set()).add(key)
         if entry.least is not None:
@@ -167,18 +167,19 @@ class Backlog(ChangeListener):
     # ---------------------------------------------------------------------------------------------------------- cycles
 
     def first_retry(self, without: Iterable[str] = ()) -> float:
-        """Return when the first job without a rest has to be tried because of time alone; infinity if there is none.
+        """Return the earliest retry time of the jobs that are not in backoff; infinity if there is none.
 
         Jobs in `without` do not count.
         """
-        gone = Counter(self.entries[key].retry_at for key in without if key in self.entries and key not in self.rest)
-        return min(self._retries - gone if gone else self._retries, default=math.inf)
+        left_out = [self.entries[key] for key in without if key in self.entries and key not in self.backoff]
+        retries = self._retries - Counter(entry.retry_at for entry in left_out) if left_out else self._retries
+        return min(retries, default=math.inf)
 
     def apply(self, memory: Memory, pipelined: Mapping[str, str]) -> None:
-        """Apply what a cycle left behind, directly after the cycle.
+        """Apply the results of a cycle, directly after the cycle.
 
         Args:
-            memory: What the cycle has to say of the waiting jobs.
+            memory: The changed and removed entries, and the other state for the next cycle.
             pipelined: Task → node, for tasks that wait for capacity being freed.
         """
         if memory.policy != self.policy:
@@ -190,7 +191,7 @@ class Backlog(ChangeListener):
         self.due = {key for key in memory.due if key in self.entries}
         for key in firsts.difference(memory.waiting, memory.kept):
             if key in self.entries and self.is_first(key):
-                self.due.add(key)  # nobody has tried it since it stands there
+                self.due.add(key)  # it was not tried since it became the first
         self.freed.clear()
         self.moved.clear()
         self.turns = dict(memory.turns)
@@ -220,30 +221,33 @@ class Backlog(ChangeListener):
         self.lapses, self.moved = lapses, set(moved)
 
     def followers(self, jobs: Iterable[str]) -> Iterable[str]:
-        """Yield the jobs that wait behind the first of the lines in which these jobs wait."""
+        """Yield all jobs but the first of each line in which one of these jobs waits."""
         for line in {self.entries[key].line for key in jobs}:
-            yield from self.lines.others(line)
+            yield from self.lines.followers(line)
 
     def with_least(self) -> Iterable[tuple[Amounts, set[str]]]:
-        """Yield the minimum that one task needs of a node, with the jobs that such capacity could help."""
+        """Return pairs: the least capacity on one node that could help jobs, and these jobs."""
         return self._by_least.items()
 
     def is_first(self, key: str) -> bool:
-        """Whether a waiting job is the first of its line, or stands in none."""
+        """Whether a waiting job is the first of its line, or is in no line."""
         line = self.entries[key].line
         return not line or self.lines.first(line) == key
 
     def _put(self, key: str, entry: Waiting) -> str:
-        """Keep an entry; return the job that is the first of the line that the job has left, if any."""
+        """Store an entry; return the job that becomes the first of the line that the job has left, if any."""
         follower = self._take_out(key)
         self.entries[key] = entry
         self.unlisted.discard(key)
         if entry.refusal.items:
             self.refusals[key] = entry.refusal
-        for some, belongs in ((self.late, entry.late), (self.tried, entry.tried), (self.rest, entry.not_before > 0)):
-            if belongs:
-                some.add(key)
-        if key not in self.rest:
+        if entry.late:
+            self.late.add(key)
+        if entry.tried:
+            self.partly_tried.add(key)
+        if entry.not_before > 0:
+            self.backoff.add(key)
+        else:
             self._retries[entry.retry_at] += 1
         first = self.lines.first(entry.line)
         if entry.line:
@@ -256,7 +260,7 @@ class Backlog(ChangeListener):
 
 
 def backlog_of(cluster: Cluster) -> Backlog:
-    """Return the backlog that listens to a state; from the first call on it learns of every change."""
+    """Return the backlog of a state. The first call registers it as the listener to all changes."""
     if not isinstance(cluster.listener, Backlog):
         made = Backlog()
         made.unlisted.update(cluster.sums().undecided)
@@ -264,11 +268,11 @@ def backlog_of(cluster: Cluster) -> Backlog:
     return cluster.listener
 
 
-def _discard(jobs: dict[K, set[str]], of: K, key: str) -> None:
-    """Remove a job from a set, and the last one with its set: topics name queues, and queues come and go."""
-    jobs[of].discard(key)
-    if not jobs[of]:
-        del jobs[of]
+def _discard(jobs: dict[K, set[str]], value: K, key: str) -> None:
+    """Remove a job from a set. An empty set is removed too: topics name queues, so old ones would pile up."""
+    jobs[value].discard(key)
+    if not jobs[value]:
+        del jobs[value]
 
 
 def _amounts(entry: Waiting) -> Amounts:

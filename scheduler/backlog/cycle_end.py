@@ -1,7 +1,7 @@
-"""Write what the next cycles have to know of one that ends: which jobs wait, for what, and since when.
+"""Compute what the next cycles need from a cycle that ends: which jobs wait, and what could help each of them.
 
-A job is remembered with the changes that could help it (`scheduler.backlog.hints`), and with the time when it is tried
-again in any case. A job is forgotten if it got something, or if no action had a reason to refuse it.
+The entry of a job names the changes that could help the job (`scheduler.backlog.hints`), and the time when it is tried
+again in any case. The entry is removed if the job got something, or if no action had a reason to refuse the job.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from .hints import ANY, ROOM, fits_nowhere, hints_of, least_of
 from .reservations import Reservations
 from .view import BacklogView
 
-ROUNDS = 6
-"""Cycles in which all jobs are tried again for which only time has passed, whenever each of them was refused."""
-DOUBLED = 4
-"""The number of times that the interval between two tries doubles if a job is tried because of time alone.
+RETRY_SLOTS = 6
+"""Retry times per retry interval. Retries by time alone are rounded up to these times, so that jobs share cycles."""
+MAX_DOUBLINGS = 4
+"""How often the retry interval doubles, at most, for a job that is tried again and again because of time alone.
 
 Jobs that fit nowhere begin with the longest interval: the changes that can help them are few and known for certain.
 """
-_OF_ROOM = (QueueLimit, ClusterLimit, NoNode, GangShort)
-"""The reasons against a job that hold against an equal job of lower priority too, whenever that was created."""
+_CAPACITY_REASONS = (QueueLimit, ClusterLimit, NoNode, GangShort)
+"""Reasons that also refuse every equal job of lower priority, whenever that job was created."""
 CHEAP = 1 / 16
-"""The part of a cycle's budget that a failed attempt may cost without consequences."""
-REST = 5.0
-"""Seconds for which a job is not tried after it used a whole budget without success; doubled each time in a row."""
-MOST_REST, MOST_REST_LATE = 10.0, 60.0
-"""The longest rest, and that of a job that costs more than a job may."""
+"""The share of a cycle's budget that a failed attempt may cost without a backoff."""
+BACKOFF = 5.0
+"""Seconds of backoff after a failed attempt that used a whole budget; doubled after each expensive attempt in a row."""
+MAX_BACKOFF, MAX_BACKOFF_LATE = 10.0, 60.0
+"""The longest backoff in seconds, and the longest one of a job that exceeded the maximum steps of one job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class CycleOutcome:
 
     Attributes:
         undecided: The jobs that an action may have had work for.
-        refusals: Job → why it waits. The reasons of earlier cycles that still stand are added.
+        refusals: Job → why it waits. `CycleEnd` adds the reasons of earlier cycles that still hold.
         moved: Jobs that got nodes or another phase.
         bound: Tasks that got nodes.
         held: Task → node, for tasks without a bind that keep capacity although their jobs cannot start yet.
         cut: Actions that left jobs for the next cycle.
         full_budget: Steps of a full cycle, with which the cost of a job is compared; 0 means no limit.
         retry_after: Seconds after which a job is tried again even if no change could help it.
-        stands: Whether tasks were evicted for a job.
-        quota_bounds: The bounds of quotas that a refused job waits for.
+        evicted_for: Whether tasks were evicted for a job.
+        quota_bounds: Returns the bounds of quotas that a refused job waits for.
     """
 
     undecided: Sequence[Job]
@@ -65,7 +65,7 @@ class CycleOutcome:
     cut: Sequence[str]
     full_budget: int
     retry_after: float
-    stands: Callable[[str], bool]
+    evicted_for: Callable[[str], bool]
     quota_bounds: Callable[[Job, UnschedulableReason], Sequence[HoldingsBound]]
     nodes: Nodes
     placement: Placement
@@ -76,8 +76,8 @@ class CycleEnd:
     """The end of one cycle.
 
     Args:
-        view: The backlog as the cycle saw it, with its attempts.
-        outcome: What became of the jobs.
+        view: The backlog as the cycle saw it, with the cycle's attempts.
+        outcome: What the cycle decided about the jobs.
     """
 
     def __init__(self, view: BacklogView, outcome: CycleOutcome) -> None:
@@ -87,7 +87,7 @@ class CycleEnd:
         self._memory = Memory(view.policy)
 
     def memory(self) -> Memory:
-        """Return what the next cycle has to know."""
+        """Return the changes of the backlog that the cycle leads to."""
         self._fill()
         self._memory.held = dict(self._outcome.held)
         self._memory.lapses = self._outcome.reservations.lapses
@@ -98,16 +98,16 @@ class CycleEnd:
         memory, times = self._memory, [] if known is None else [known]
         if (lapse := self._outcome.reservations.next_lapse) is not None:
             times.append(lapse)
-        known_jobs, gone = self._view.known, {*memory.waiting, *memory.forgotten}
-        if (retry := known_jobs.first_retry(gone)) < math.inf:
+        backlog, changed = self._view.known, {*memory.waiting, *memory.forgotten}
+        if (retry := backlog.first_retry(changed)) < math.inf:
             times.append(retry)
-        kept = (self._view.entries[key] for key in known_jobs.rest - gone)
+        unchanged = (self._view.entries[key] for key in backlog.backoff - changed)
         times += [
             max(entry.retry_at, entry.not_before)
-            for entry in (*kept, *memory.waiting.values())
+            for entry in (*unchanged, *memory.waiting.values())
             if entry.retry_at > entry.not_before or entry.not_before > self._view.now
         ]
-        for key in memory.due:  # a change could help the job, but it rests
+        for key in memory.due:  # a change could help the job, but it may be in backoff
             entry = memory.waiting.get(key) or self._view.entries[key]
             times += [entry.not_before] if entry.not_before > self._view.now else []
         return min(times, default=None)
@@ -123,45 +123,46 @@ class CycleEnd:
         memory.due = sorted((self._due & self._view.entries.keys()) - set(memory.forgotten))
         for name in outcome.cut:
             before, spent = self._view.turns.get(name, {}), self._view.spent.get(name, {})
-            memory.turns[name] = {who: before.get(who, 0) + spent.get(who, 0) for who in sorted({*before, *spent})}
+            scopes = sorted({*before, *spent})
+            memory.turns[name] = {scope: before.get(scope, 0) + spent.get(scope, 0) for scope in scopes}
 
     def _note(self, job: Job) -> None:
         """Write the entry of one job for the next cycles."""
         outcome, memory = self._outcome, self._memory
         key, refusals = job.key, outcome.refusals
         entry, refusal = self._view.entries.get(key), refusals.get(key)
-        here = {action for action, jobs in self._view.tried.items() if key in jobs} if outcome.cut else self._done
-        tried = self._done | here
-        has_moved = key in outcome.moved or outcome.stands(key)
+        tried_now = {action for action, jobs in self._view.tried.items() if key in jobs} if outcome.cut else self._done
+        tried = self._done | tried_now
+        has_moved = key in outcome.moved or outcome.evicted_for(key)
         if entry is not None and key in self._view.kept and not has_moved:
             refusals[key] = entry.refusal
             self._due.discard(key)
-            if self._view.is_called(key):
+            if self._view.is_follower(key):
                 memory.kept.append(key)
             return
-        rests = entry is not None and self._view.rests(key, entry)
+        is_skipped = entry is not None and self._view.is_skipped(key, entry)
         only_waits = _holds_room(job)
-        if has_moved or (not outcome.cut and (only_waits or (refusal is None and not rests))):
+        if has_moved or (not outcome.cut and (only_waits or (refusal is None and not is_skipped))):
             if entry is not None:
                 memory.forgotten.append(key)
             return
-        if entry is not None and rests:  # tried in part by cycles before, which were cut, and nothing has changed
+        if entry is not None and is_skipped:  # earlier, cut cycles tried it in part, and nothing has changed
             refusal = entry.refusal.also(*(refusal.items if refusal is not None else ()))
             tried |= set(entry.tried)
-        elif refusal is None and not here:  # this cycle has not come to it
+        elif refusal is None and not tried_now:  # this cycle was cut before the job's turn
             if entry is not None and entry.refusal.items:
                 refusals[key] = entry.refusal
             return
         if refusal is not None and refusal.items:
             refusals[key] = refusal
         if tried:
-            waiting = self._waiting(job, refusal or Refusal(), tried, rests=rests)
+            waiting = self._waiting(job, refusal or Refusal(), tried, is_skipped=is_skipped)
             memory.waiting[key] = self._with_places(job, waiting, tried) if only_waits else waiting
-            if not rests:
+            if not is_skipped:
                 self._due.discard(key)
 
     def _with_places(self, job: Job, waiting: Waiting, tried: set[str]) -> Waiting:
-        """Return the entry of a job that waits for room being freed: that costs it nothing; any change may end it."""
+        """Return the entry of a job that waits for capacity being freed: without a backoff, and due at any change."""
         return msgspec.structs.replace(
             waiting,
             topics=tuple(sorted({*ANY} - {ROOM})),
@@ -178,42 +179,41 @@ class CycleEnd:
             },
         )
 
-    def _waiting(self, job: Job, refusal: Refusal, tried: set[str], *, rests: bool) -> Waiting:
+    def _waiting(self, job: Job, refusal: Refusal, tried: set[str], *, is_skipped: bool) -> Waiting:
         outcome = self._outcome
         before = self._view.entries.get(job.key)
-        goes_on = before if rests else None
-        is_known = refusal.items and job.key not in self._view.reachable  # else an action had nothing to refuse
+        is_known = refusal.items and job.key not in self._view.reachable  # else an action had no reason to refuse it
         topics, quotas = self._hints(job, refusal) if is_known else (set(ANY), set[HoldingsBound]())
         by_room = ROOM in topics
         topics.discard(ROOM)
-        deadlines = [self._view.deadlines[who] for who in (job.key, "") if who in self._view.deadlines]
+        deadlines = [self._view.deadlines[key] for key in (job.key, "") if key in self._view.deadlines]
         budget = outcome.full_budget
-        part = self._view.cost.get(job.key, 0) / budget if budget else 0.0
+        share = self._view.cost.get(job.key, 0) / budget if budget else 0.0
         late = job.key in self._view.too_costly
-        if late:  # it may have been refused before anything was done
-            part = max(part, 1.0)
-        costly = (before.costly if before is not None else 0) + 1 if part > CHEAP or late else 0
-        rest = min(REST * part * 2.0 ** min(costly - 1, 9), MOST_REST_LATE if late else MOST_REST) if costly else 0.0
-        not_before = self._view.now + rest if costly else 0.0
-        if goes_on is not None:
-            topics.update(goes_on.topics)
-            quotas.update(goes_on.quotas)
-            costly, late = max(costly, goes_on.costly), late or goes_on.late
-            not_before = max(not_before, goes_on.not_before)
+        if late:  # its first steps may have exceeded the maximum, and such steps are not counted
+            share = max(share, 1.0)
+        costly = (before.costly if before is not None else 0) + 1 if share > CHEAP or late else 0
+        backoff = min(BACKOFF * share * 2.0 ** min(costly - 1, 9), MAX_BACKOFF_LATE if late else MAX_BACKOFF)
+        not_before = self._view.now + backoff if costly else 0.0
+        if before is not None and is_skipped:  # what it waited for still holds
+            topics.update(before.topics)
+            quotas.update(before.quotas)
+            costly, late = max(costly, before.costly), late or before.late
+            not_before = max(not_before, before.not_before)
         is_nowhere = is_known and fits_nowhere(job, refusal.items, outcome.nodes, outcome.placement)
         if is_nowhere:
             topics.intersection_update((VOLUMES,))
             by_room = False
             quotas.clear()
-        retries = self._retries(job.key, refusal, tried, rests=rests)
-        again_after = outcome.retry_after * 2.0 ** (DOUBLED if is_nowhere else min(retries, DOUBLED))
+        retries = self._retries(job.key, refusal, tried, is_skipped=is_skipped)
+        interval = outcome.retry_after * 2.0 ** (MAX_DOUBLINGS if is_nowhere else min(retries, MAX_DOUBLINGS))
         return Waiting(
             refusal,
             tuple(sorted(topics)),
             least_of(job) if by_room else None,
             tuple(sorted(quotas)),
             () if self._actions_done(tried) else tuple(sorted(tried)),
-            retry_at=min([not_before if late else _next_round(self._view.now, again_after), *deadlines]),
+            retry_at=min([not_before if late else _retry_at(self._view.now, interval), *deadlines]),
             not_before=not_before,
             costly=costly,
             late=late,
@@ -228,20 +228,20 @@ class CycleEnd:
         rule = self._view.lines
         if self._outcome.reservations.is_uncovered(job):
             return ""
-        if rule.joins_priorities and any(type(why) not in _OF_ROOM for why in refusal.items):
-            return ""  # a queue that drains refuses the jobs that were created last
+        if rule.joins_priorities and any(type(why) not in _CAPACITY_REASONS for why in refusal.items):
+            return ""  # a draining queue refuses the jobs that were created last, whatever their priority
         return rule.line_of(job)
 
     def _actions_done(self, tried: set[str]) -> bool:
         return set(self._view.actions) <= tried
 
-    def _retries(self, key: str, refusal: Refusal, tried: set[str], *, rests: bool) -> int:
+    def _retries(self, key: str, refusal: Refusal, tried: set[str], *, is_skipped: bool) -> int:
         """Return how many times in a row a job was tried because of time alone and got the same refusal.
 
         After a cycle that was cut, the reasons of the actions that have tried the job must be among the earlier ones.
         """
         before = self._view.entries.get(key)
-        if before is None or rests:
+        if before is None or is_skipped:
             return before.retries if before is not None else 0
         earlier = before.refusal.items
         is_part = not self._actions_done(tried) and set(refusal.items) <= set(earlier)
@@ -249,7 +249,7 @@ class CycleEnd:
         return before.retries + 1 if is_same and key not in self._view.due else 0
 
     def _hints(self, job: Job, refusal: Refusal) -> tuple[set[str], set[HoldingsBound]]:
-        """Return the topics whose changes could help a job, and the bounds of quotas that it waits for."""
+        """Return the topics whose changes could help a job, and the bounds of quotas that the job waits for."""
         others, quotas, is_full = [], set[HoldingsBound](), False
         for why in refusal.items:
             bounds = self._outcome.quota_bounds(job, why)
@@ -258,18 +258,18 @@ class CycleEnd:
             if not bounds:
                 others.append(why)
         if is_full and all(isinstance(why, GangShort) for why in others):
-            others.clear()  # the quota has cut the gang short: room on nodes is no help without room in the quota
+            others.clear()  # the gang is short because of the quota: without room in it, room on nodes does not help
         return hints_of(job, others), quotas
 
 
 def _holds_room(job: Job) -> bool:
-    """Whether a job holds room in this cycle without starting on it, and so must hold it in the next one too."""
+    """Whether a job holds capacity in this cycle without starting, so that it must keep the capacity in the next."""
     return bool(job.count(TaskStatus.PIPELINED | TaskStatus.ALLOCATED))
 
 
-def _next_round(now: float, retry_after: float) -> float:
-    """When a job that was refused now is tried again: with others, as each cycle has a price of its own."""
-    length = retry_after / ROUNDS
-    if not 0 < length < math.inf:
-        return now + retry_after
-    return math.ceil((now + retry_after) / length) * length
+def _retry_at(now: float, interval: float) -> float:
+    """Return when a job refused now is tried again: at the same time as other jobs, as each cycle has a fixed cost."""
+    slot = interval / RETRY_SLOTS
+    if not 0 < slot < math.inf:
+        return now + interval
+    return math.ceil((now + interval) / slot) * slot

@@ -1,4 +1,4 @@
-"""The memory of waiting jobs, as data: a cycle returns it with its decisions, and it is an input of the next."""
+"""What one cycle remembers of waiting jobs for the next, as data: a part of its decisions, and so of recordings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class HoldingsBound(msgspec.Struct, frozen=True, order=True):
 
     Attributes:
         dimension: Empty if any change of what the queue and the queues below it hold could help.
-        needed: What counts is the part of the holdings that the queue's jobs need to start (as at admission).
-        of_deserved: `most` is the difference to what the queue deserves, which follows from the requests of all queues.
-            Only the queue plugin knows it, in each cycle anew.
+        needed: Only the part of the holdings counts that the queue's jobs need to start (as at admission).
+        of_deserved: `most` is relative to what the queue deserves. That amount depends on the requests of all queues;
+            only the queue plugin computes it, in each cycle anew.
     """
 
     queue: str
@@ -26,7 +26,7 @@ class HoldingsBound(msgspec.Struct, frozen=True, order=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """State of a job that was refused. The job is skipped until a change could help it, or its time has come.
+    """State of a job that was refused. The job is skipped until a change could help it or its retry time has come.
 
     Times are seconds since 1970.
 
@@ -38,12 +38,12 @@ class Waiting(msgspec.Struct, frozen=True):
         tried: Actions that have tried the job, if a cycle was cut before all had; empty if all have.
         retry_at: When the job is tried again in any case.
         not_before: Until when the job is not tried, whatever changes, because of the cost of its last attempt.
-        costly: How many expensive attempts in a row were useless.
-        late: The job exceeded the maximum of one job, and is tried after all others.
-        places: Task → node of a job that only waits for capacity being freed. It keeps them in the cycles that continue
-            after a cut one, and no longer.
+        costly: The number of expensive attempts in a row that failed.
+        late: The job exceeded the maximum steps of one job, and is tried after all others.
+        places: Task → node, for a job that only waits for capacity being freed. The job keeps this capacity in the
+            cycles that continue a cut one, and no longer.
         retries: How many times in a row the job was tried again because of time alone and got the same refusal.
-        line: What equal waiting jobs share, of which only the first waits for changes; empty if the job waits alone.
+        line: The line of equal jobs in which the job waits (`scheduler.backlog.lines`); empty if it waits alone.
         created: When the job was created.
         rank: The place of the job's priority in the order of its line, if jobs of all priorities share it.
     """
@@ -78,10 +78,10 @@ class Memory(msgspec.Struct):
     waiting: dict[str, Waiting] = {}
     forgotten: list[str] = []
     kept: list[str] = []
-    """Jobs that came next in their lines and were left no room in their quota: each waits on, also as the first."""
+    """Jobs that came next in their lines when the quota had no room left: each keeps its entry, also as the first."""
     due: list[str] = []
     turns: dict[str, dict[str, int]] = {}
     held: dict[str, str] = {}
     """Task → node, for tasks whose jobs keep capacity although they cannot start yet (as `sla` permits)."""
     lapses: dict[str, float] = {}
-    """Job → when its reservation lapses, of jobs without pods for it (`scheduler.backlog.reservations`)."""
+    """Job → when its reservation lapses, for jobs whose pods request less (`scheduler.backlog.reservations`)."""

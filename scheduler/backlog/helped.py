@@ -1,4 +1,4 @@
-"""Find the waiting jobs that a change may help although their entries name no topic for it: room and quotas."""
+"""Find the waiting jobs that freed capacity or room in a quota may help, by amounts instead of topics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .reservations import LAPSED
 
 
 def has_due(cluster: Cluster, now: float) -> bool:
-    """Whether a waiting job has to be tried again at once, although the state is as the last cycle left it."""
+    """Whether a waiting job must be tried again at once, even if the state has not changed since the last cycle."""
     backlog = backlog_of(cluster)
     if not backlog.entries:
         return False
@@ -36,14 +36,14 @@ def helped_by_lapse(cluster: Cluster, now: float) -> Set[str]:
 def helped_by_quota(
     cluster: Cluster, moved: Set[str], released: Mapping[str, Resource] = MappingProxyType({})
 ) -> set[str]:
-    """Return the jobs that wait for room in a quota of which one may have enough.
+    """Return the jobs that wait for room in quotas, if one of these quotas may have enough room.
 
-    Jobs that wait for room in a deserved share are left aside: what queues deserve is not known here.
+    Jobs that wait for room in a deserved share are left out: what queues deserve is not known here.
 
     Args:
         cluster: The state.
         moved: The queues whose quota may have more room; `EVERY` stands for all.
-        released: Queue → what it holds less than the state shows.
+        released: Queue → amount by which the queue holds less than the state shows.
     """
     if not moved:
         return set()
@@ -63,7 +63,7 @@ def helped_by_quota(
 
 
 def _with_ancestors(queue: str, queues: Mapping[str, Queue]) -> Iterator[str]:
-    """Yield the names of a queue and of the queues above it; a tree that is broken ends."""
+    """Yield the names of a queue and of its ancestors, up to a missing queue or a cycle in a broken tree."""
     seen: set[str] = set()
     while queue and queue not in seen:
         seen.add(queue)
@@ -72,11 +72,11 @@ def _with_ancestors(queue: str, queues: Mapping[str, Queue]) -> Iterator[str]:
 
 
 def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:
-    """Return the waiting jobs of which some task fits on a node whose capacity has grown.
+    """Return the waiting jobs with a task that may fit on a node whose free capacity has grown.
 
     Args:
         cluster: The state.
-        grown: Node → capacity that is freed there beyond what the state shows.
+        grown: Node → capacity that is freed on the node beyond what the state shows.
     """
     nodes: Nodes = cluster.nodes
     names = [name for name in sorted(grown) if name in nodes.by_name]
@@ -87,7 +87,7 @@ def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:
     available = nodes.future_idle([nodes.by_name[name].row for name in names]) + more
     for amounts, jobs in backlog_of(cluster).with_least():
         if any(name not in nodes.dimensions for name, amount in amounts if amount > 0):
-            continue  # no node has any of it
+            continue  # no node has this resource
         columns = [nodes.dimensions[name] for name, amount in amounts if amount > 0]
         least = [amount for _, amount in amounts if amount > 0]
         if bool(np.any(np.all(available[:, columns] >= least, axis=1))):

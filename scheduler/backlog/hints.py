@@ -47,7 +47,7 @@ _BY_RULE: dict[str, tuple[str, ...]] = {
 }
 """For each rule of `NoNode`: the changes that could make an excluded node suitable."""
 _ABOUT_ROOM = ("resource", "pods")
-"""The rules of `NoNode` about free capacity; a node may also have too little capacity as a whole."""
+"""The rules of `NoNode` about free capacity. A node that breaks one may also be too small as a whole."""
 
 _BY_WHY: dict[type, tuple[str, ...]] = {
     r.QueueLimit: _QUOTA,
@@ -82,17 +82,15 @@ def hints_of(job: Job, whys: Iterable[r.UnschedulableReason]) -> set[str]:
             for rule in nodes.rules:
                 topics.update(_BY_RULE.get(rule.rule, ANY))
         if isinstance(why, r.QueueLimit | r.ClusterLimit):
-            topics.add(
-                f"{b.PLACED}:{job.queue}"
-            )  # the order of service after this job may depend on what other jobs hold
+            topics.add(f"{b.PLACED}:{job.queue}")  # the order of service may depend on what the queue's jobs hold
     return topics
 
 
 def fits_nowhere(job: Job, whys: Iterable[r.UnschedulableReason], nodes: Nodes, placement: Placement) -> bool:
-    """Return True if no change of pods, quotas or claims could help a job: each node is excluded by objects alone.
+    """Whether no change of pods, quotas or claims could help a job.
 
-    A label, a taint or another rule about the node itself excludes the node, or the node as a whole is too small. Only
-    jobs whose waiting tasks have one shape count: of other jobs a part may fit.
+    This is so if each node is too small as a whole, or if a label, a taint or another rule about the node itself
+    excludes it. Always False for a job whose waiting tasks have several shapes: some of these tasks may fit.
     """
     tasks = job.waiting_shapes
     if len(tasks) != 1:

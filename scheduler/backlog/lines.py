@@ -1,9 +1,9 @@
 """Group equal waiting jobs into lines, of which only the first job is tried.
 
-Of equal jobs, the first of the line is refused before all others. What does not help the first job helps no other job
-of the line, so that only the first waits for changes. A job that becomes the first is due.
+The first job of a line is served before the others. A change that does not help the first job helps no other job of the
+line, so that only the first waits for changes. A job that becomes the first is due.
 
-Where priority decides the order of service and nothing else, jobs of all priorities share a line.
+If priority decides nothing but the order of service, jobs of all priorities share a line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LineRule(Enum):
         return self in (LineRule.BY_PRIORITY, LineRule.BY_CREATION)
 
     def line_of(self, job: Job) -> str:
-        """Return what the jobs of a line share; empty if the job is in none."""
+        """Return the key of the line for this job; empty if the job waits alone."""
         if self.joins_priorities:
             return job.kind_of_any_priority
         return f"{job.kind}.{job.priority}" if job.kind and self is not LineRule.NONE else ""
@@ -72,6 +72,6 @@ class Lines:
         at = bisect.bisect_right(places, place)
         return places[at][-1] if at < len(places) else ""
 
-    def others(self, line: str) -> list[str]:
+    def followers(self, line: str) -> list[str]:
         """Return the keys of all jobs of a line but the first."""
         return [key for *_, key in self._places.get(line, ())[1:]]

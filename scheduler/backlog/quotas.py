@@ -1,7 +1,7 @@
 """Find the jobs that wait for room in a quota, by queue and by amount.
 
-Room in the quota of one queue concerns only the jobs whose bound names that queue, and of these only the jobs that fit
-into it. Their number, and not the number of waiting jobs, is what a search costs.
+Room in the quota of a queue concerns only jobs with a bound on that queue, and of these only the jobs that fit into the
+room. The cost of a search grows with the number of these jobs, not with the number of waiting jobs.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ from collections.abc import Callable, Iterable, Mapping
 from .entries import HoldingsBound
 
 Held = Callable[[str, str, bool], float | None]
-"""Returns what a queue holds of a dimension, or None to leave the queue aside; with True, only the part that its jobs
-need to start.
+"""(queue, dimension, needed) → the amount that the queue holds, or None to skip the queue. If `needed` is True, only
+what the queue's jobs need to start counts.
 """
 Excess = Callable[[str, str], float | None]
-"""Returns what a queue holds beyond what it deserves of a dimension, or None to leave the queue aside."""
+"""(queue, dimension) → the amount that the queue holds beyond what it deserves, or None to skip the queue."""
+_Bounded = tuple[str, str, bool]
+"""The queue, dimension and `needed` of a bound."""
 
 
 class JobsByQuota:
-    """Jobs and the bounds that they wait for. A bound holds if its queue holds at most the amount that it names."""
+    """Jobs and the bounds that they wait for. A bound holds if its queue holds at most the bound's amount."""
 
     def __init__(self) -> None:
-        self._by_what: dict[bool, dict[tuple[str, str, bool], list[tuple[float, str]]]] = {False: {}, True: {}}
-        """Whether it is relative to what the queue deserves → queue, dimension and kind of holdings → the bounds with
-        their jobs, by amount.
-        """
+        self._jobs: dict[bool, dict[_Bounded, list[tuple[float, str]]]] = {False: {}, True: {}}
+        """`of_deserved` of a bound → what it bounds → amounts of such bounds with their jobs, by amount."""
 
     def add(self, key: str, bounds: Iterable[HoldingsBound]) -> None:
         """Add a job, to be found as soon as one of the bounds may hold."""
         for bound in bounds:
-            by_what, what = self._by_what[bound.of_deserved], (bound.queue, bound.dimension, bound.needed)
-            bisect.insort(by_what.setdefault(what, []), (_most(bound), key))
+            by_bounded, bounded = self._jobs[bound.of_deserved], (bound.queue, bound.dimension, bound.needed)
+            bisect.insort(by_bounded.setdefault(bounded, []), (_most(bound), key))
 
     def remove(self, key: str, bounds: Iterable[HoldingsBound]) -> None:
         """Remove a job that was added with these bounds."""
         for bound in bounds:
-            by_what, what = self._by_what[bound.of_deserved], (bound.queue, bound.dimension, bound.needed)
-            jobs = by_what[what]
+            by_bounded, bounded = self._jobs[bound.of_deserved], (bound.queue, bound.dimension, bound.needed)
+            jobs = by_bounded[bounded]
             del jobs[bisect.bisect_left(jobs, (_most(bound), key))]
             if not jobs:
-                del by_what[what]
+                del by_bounded[bounded]
 
     def within(self, held: Held) -> set[str]:
-        """Return the jobs of which one bound holds, bounds relative to deserved amounts left aside."""
-        return _within(self._by_what[False], held)
+        """Return the jobs with a bound that holds; bounds relative to deserved amounts do not count."""
+        return _within(self._jobs[False], held)
 
     def within_deserved(self, excess: Excess) -> set[str]:
-        """Return the jobs of which one bound holds that is relative to a deserved amount."""
-        return _within(self._by_what[True], lambda queue, name, _: excess(queue, name))
+        """Return the jobs with a bound relative to a deserved amount that holds."""
+        return _within(self._jobs[True], lambda queue, name, _: excess(queue, name))
 
 
-def _within(by_what: Mapping[tuple[str, str, bool], list[tuple[float, str]]], held: Held) -> set[str]:
+def _within(by_bounded: Mapping[_Bounded, list[tuple[float, str]]], held: Held) -> set[str]:
     found: set[str] = set()
-    for what, jobs in by_what.items():
-        if (amount := held(*what)) is not None:
+    for bounded, jobs in by_bounded.items():
+        if (amount := held(*bounded)) is not None:
             found.update(key for _, key in jobs[bisect.bisect_left(jobs, (amount, "")) :])
     return found
 

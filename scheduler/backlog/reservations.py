@@ -1,11 +1,11 @@
 """Bound how long an admitted job reserves room for pods that do not exist yet.
 
 An admitted job reserves its `minResources` before its pods exist, so that the pods find room once they are created. A
-PodGroup costs a tenant only 300 bytes, so such a reservation ends: if the pods do not follow within `GRACE` seconds,
-the job reserves only what its existing pods request. (Its size is bounded at admission.)
+PodGroup costs a tenant only 300 bytes, so such a reservation lapses: if the pods do not exist within `GRACE` seconds,
+the job reserves only what its existing pods request. (Admission bounds the size of the reservation.)
 
-When a reservation lapses depends on the times of the cycles alone. A cycle's decisions contain these times
-(`scheduler.backlog.entries.Memory`), and the next cycle gets them as an input, so that a replay decides the same.
+The time at which a reservation lapses depends on the times of cycles alone. A cycle's decisions contain it
+(`scheduler.backlog.entries.Memory`), and it is an input of the next cycle, so that a replay decides the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Reservations:
 
     Args:
         uncovered: The jobs that may have a reservation and whose pods request less.
-        known: For each such job of the last cycle the time when its reservation lapses, or `LAPSED`.
+        known: Job → when its reservation lapses (or `LAPSED`), as the last cycle noted it.
         now: The time of the cycle, in seconds since the epoch.
     """
 

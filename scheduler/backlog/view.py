@@ -1,8 +1,8 @@
 """Decide which waiting jobs a cycle may skip.
 
-A job is skipped only if all actions have refused it, no change has happened since on which its refusal depends, and it
-will be notified of every such change. A cycle does not change the backlog: what is to be remembered leaves in the
-cycle's decisions (`scheduler.backlog.cycle_end`) and returns as an input.
+A job is skipped only if all actions have refused it, no change on which its refusal depends was reported since, and
+every such change will be reported. A cycle does not change the backlog: the changes of entries are a part of the
+cycle's decisions (`scheduler.backlog.cycle_end`), are applied after the cycle, and are an input of the next one.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ def fingerprint(policy: Policy) -> str:
 
 
 class BacklogView:
-    """The backlog as one cycle sees it, and its own attempts.
+    """The backlog as one cycle sees it, and the cycle's own attempts.
 
     Attributes:
-        entries: What is remembered of each waiting job.
-        awake: The waiting jobs that are not passed over.
+        entries: The entry of each waiting job.
+        awake: The waiting jobs that this cycle does not skip.
         due: The waiting jobs that a change may have helped.
-        late_jobs: Jobs that are tried after all others, because of what they cost before.
-        too_costly: Jobs that exceeded the maximum of one job in this cycle.
+        late_jobs: Jobs that are tried after all others, because earlier attempts were too expensive.
+        too_costly: Jobs that exceeded the maximum steps of one job in this cycle.
         action: The action that runs.
         known: The backlog, or an empty one if it was written under another policy.
         by_quota_alone: The due jobs that wait for nothing but room in a quota, or that nothing else may have helped.
-        kept: Those for which jobs before them left no room: what is remembered of them stands.
+        kept: The jobs of `by_quota_alone` for which jobs before them left no room: their entries stay as they are.
 
     Args:
         woken: Waiting jobs that evictions of this cycle may help.
@@ -66,28 +66,28 @@ class BacklogView:
         first = next((number for number, name in enumerate(policy.actions) if name in EVICTING), 0)
         self._admits_late = "enqueue" not in policy.actions[:first] or "enqueue" in policy.actions[first:]
         backlog = backlog_of(cluster)
-        counts = backlog.policy == self.policy
-        self.known = known = backlog if counts else Backlog()
+        is_valid = backlog.policy == self.policy
+        self.known = known = backlog if is_valid else Backlog()
         self.entries: Mapping[str, Waiting] = known.entries
-        self._unlisted = backlog.unlisted if counts else None
+        self._unlisted = backlog.unlisted if is_valid else None
         grown = dict.fromkeys(backlog.freed, Resource())
-        helped = helped_by_room(cluster, grown) if counts else set[str]()
-        by_quota = helped_by_quota(cluster, known.moved) if counts else set[str]()
-        others = known.due | helped | woken | helped_by_lapse(cluster, now) if counts else set[str]()
+        helped = helped_by_room(cluster, grown) if is_valid else set[str]()
+        by_quota = helped_by_quota(cluster, known.moved) if is_valid else set[str]()
+        others = known.due | helped | woken | helped_by_lapse(cluster, now) if is_valid else set[str]()
         if known.moved and any(task not in cluster.nominated for task in known.claims):
-            others |= known.waiting_for(CLAIMS)  # by what jobs hold, others may be served first and get that room
+            others |= known.waiting_for(CLAIMS)  # in a new order of service, other jobs may get the kept capacity first
         self.due = others | by_quota
         self.by_quota_alone = {key for key in by_quota - others if now < known.entries[key].retry_at}
         self.lines = lines
         if known.turns or cluster.nodes.minding:
-            self.due.update(known.followers(self.entries))  # equal jobs may fare differently: they are all tried
-        self._strayed = {key for key in self.due if self._is_elsewhere(key)}
+            self.due.update(known.followers(self.entries))  # outcomes of equal jobs may differ, so all are tried
+        self._misplaced = {key for key in self.due if self._is_misplaced(key)}
         """Jobs that have changed, and are no longer equal to the jobs of the line in which they wait."""
-        self.due.update([other for key in self._strayed if (other := self._heir(key))])
+        self.due.update([other for key in self._misplaced if (other := self._new_first(key))])
         self.lapses: Mapping[str, float] = known.lapses
         self.turns: Mapping[str, Mapping[str, int]] = known.turns
-        may_be = known.entries if now >= known.first_retry() else known.tried | known.rest | self.due
-        self.awake = {key for key in may_be if self.entries[key].tried or not self.rests(key, self.entries[key])}
+        some = known.entries if now >= known.first_retry() else known.partly_tried | known.backoff | self.due
+        self.awake = {key for key in some if self.entries[key].tried or not self.is_skipped(key, self.entries[key])}
         self.late_jobs: Set[str] = known.late | (cluster.costly - known.entries.keys())
         self.action = ""
         self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
@@ -100,15 +100,15 @@ class BacklogView:
         self.deadlines: dict[str, float] = {}
         self._trying = ""
         self.spent: dict[str, dict[str, int]] = {}
-        self._called: set[str] = set()
-        """Jobs of which the next in line was looked for."""
+        self._looked_behind: set[str] = set()
+        """Jobs for which `next_in_line` has looked for the next job."""
         self._followers: set[str] = set()
-        """The jobs that the job before them in their line has called in this cycle."""
+        """Jobs that are tried in this cycle because the job before them in their line was tried."""
         self._skipped_too_early: set[str] = set()
-        """Jobs of which the cycle learned too late that an earlier action should have tried them."""
+        """Jobs that an earlier action of this cycle should have tried too, as a later action found."""
 
-    def rests(self, key: str, entry: Waiting) -> bool:
-        """Whether a waiting job is not tried in this cycle: its attempts were expensive, or nothing could help it."""
+    def is_skipped(self, key: str, entry: Waiting) -> bool:
+        """Whether this cycle does not try a waiting job: the job is in backoff, or no change could have helped it."""
         if entry.not_before > self.now:
             return True
         return key not in self.due and self.now < entry.retry_at
@@ -123,27 +123,30 @@ class BacklogView:
 
     def _is_tried(self, key: str) -> bool:
         entry = self.entries.get(key)
-        return entry is not None and self.action in entry.tried and self.rests(key, entry)
+        return entry is not None and self.action in entry.tried and self.is_skipped(key, entry)
 
     def places(self) -> list[tuple[str, Mapping[str, str]]]:
-        """Return what jobs keep (task → node) that only wait for capacity being freed since earlier, cut cycles."""
-        tried = ((key, self.entries[key]) for key in sorted(self.known.tried))
-        return [(key, entry.places) for key, entry in tried if entry.places and self.rests(key, entry)]
+        """Return the jobs that only wait for capacity being freed, each with that capacity (task → node).
+
+        Earlier, cut cycles have tried these jobs.
+        """
+        tried = ((key, self.entries[key]) for key in sorted(self.known.partly_tried))
+        return [(key, entry.places) for key, entry in tried if entry.places and self.is_skipped(key, entry)]
 
     def to_decide(self, undecided: Set[str]) -> Set[str]:
-        """Return the jobs that are not passed over, of those for which an action may have work."""
+        """Return the jobs of `undecided` that this cycle does not skip."""
         without_entry = undecided if self._unlisted is None else self._unlisted & undecided
         return without_entry | (self.awake & undecided)
 
     def passed_over(self, undecided: Set[str]) -> dict[str, Refusal]:
         """Return the refusals of the jobs that this cycle does not try."""
         refusals = dict(self.known.refusals)
-        for key in self.awake | (self.due - undecided):  # a job that rests and is due may run by now
+        for key in self.awake | (self.due - undecided):  # a due job in backoff may run by now
             refusals.pop(key, None)
         return refusals
 
     def wake_by_shares(self, excess: Excess) -> set[str]:
-        """Try the jobs again whose queues may be entitled to enough now; return those that the cycle did not try yet.
+        """Wake the jobs whose queues may be entitled to enough now; return the jobs that were not awake before.
 
         `excess` returns what a queue held beyond what it deserves when the cycle began.
         """
@@ -151,7 +154,7 @@ class BacklogView:
             return set()
         helped = self.known.by_quota.within_deserved(excess) - self.due
         self.due |= helped
-        woken = {key for key in helped - self.awake if not self.rests(key, self.entries[key])}
+        woken = {key for key in helped - self.awake if not self.is_skipped(key, self.entries[key])}
         self.by_quota_alone |= {key for key in woken if self.now < self.entries[key].retry_at}
         self.awake |= woken
         return woken
@@ -159,7 +162,7 @@ class BacklogView:
     def helped_by(
         self, victims: Iterable[str], placed: Mapping[str, str], excess: Callable[[str, str], float]
     ) -> Set[str]:
-        """Return the jobs passed over that this cycle may have helped. The state is that before the cycle.
+        """Return the skipped jobs that this cycle may have helped. The cluster is in the state before the cycle.
 
         Args:
             victims: The tasks that the cycle evicts.
@@ -187,46 +190,46 @@ class BacklogView:
 
         helped |= self.known.by_quota.within_deserved(excess_left)
         helped = {key for key in helped if self._may_start(key)}
-        if helped or freed:  # a first job may have been tried before the room came, and its followers would be after it
+        if helped or freed:  # the first of a line may have been tried before room was freed, its followers only after
             tried = {key for key in self.awake if self._may_start(key)}
             helped.update(self.known.followers(helped | tried))
         helped = {key for key in helped - self.awake if self.entries[key].not_before <= self.now}
         return helped if freed else helped | self._skipped_too_early
 
     def _may_start(self, key: str) -> bool:
-        """Whether an action that follows an eviction may try a job: `enqueue` may have been before, and refused it."""
+        """Whether an action after an eviction may try a job: an earlier `enqueue` may have refused to admit it."""
         return self._admits_late or not self._cluster.jobs[key].is_pending
 
-    def _is_elsewhere(self, key: str) -> bool:
+    def _is_misplaced(self, key: str) -> bool:
         entry, job = self.entries[key], self._cluster.jobs[key]
         return bool(entry.line) and (self.lines.line_of(job) != entry.line or self.lines.rank_of(job) != entry.rank)
 
-    def _heir(self, key: str) -> str:
-        """Return the first job that a line is left with when the job that was the first has changed."""
+    def _new_first(self, key: str) -> str:
+        """Return the job that becomes the first of a line because the first one has changed; empty if there is none."""
         if not self.known.is_first(key):
             return ""
         return self._behind(key)
 
     def _behind(self, key: str) -> str:
-        """Return the next job of the same line that is still equal to it; empty if there is none."""
+        """Return the next job of the same line that is not misplaced; empty if there is none."""
         line, at = self.entries[key].line, key
-        while (at := self.known.lines.after(line, self.entries[at].place(at))) in self._strayed:
+        while (at := self.known.lines.after(line, self.entries[at].place(at))) in self._misplaced:
             pass
         return at
 
     def next_in_line(self, key: str, *, refused: bool) -> str:
-        """Return the job behind one that was tried, if it is to be tried in this cycle too; empty otherwise."""
+        """Return the job behind a tried one if this cycle must try it because of that; empty otherwise."""
         entry = self.entries.get(key)
-        if entry is None or not entry.line or key in self._called or key in self._strayed:
+        if entry is None or not entry.line or key in self._looked_behind or key in self._misplaced:
             return ""
         if refused and key not in self.reachable:
             return ""
-        self._called.add(key)
+        self._looked_behind.add(key)
         follower = self._behind(key)
         if not follower or follower in self.awake or follower in self.due:
             return ""  # it is tried anyway: time alone may have woken it
         if any(key in tried for action, tried in self.tried.items() if action != self.action):
-            self._skipped_too_early.add(follower)  # an action before this one would have tried it as well
+            self._skipped_too_early.add(follower)  # an earlier action should have tried it too
             return ""
         self.due.add(follower)
         self._followers.add(follower)
@@ -237,12 +240,12 @@ class BacklogView:
     def _waits_for_quota_alone(self, entry: Waiting) -> bool:
         return bool(entry.quotas) and not entry.topics and entry.least is None and self.now < entry.retry_at
 
-    def is_called(self, key: str) -> bool:
-        """Whether the job that stood before this one in its line has called it."""
+    def is_follower(self, key: str) -> bool:
+        """Whether a job is tried in this cycle because the job before it in its line was tried."""
         return key in self._followers
 
     def wake(self, key: str) -> None:
-        """Try a job again that cannot keep the capacity for which it waits."""
+        """Mark a job as due because it cannot keep the capacity for which it waits."""
         self.due.add(key)
 
     def begin(self, job: Job) -> None:
@@ -253,8 +256,8 @@ class BacklogView:
     def left_to_allocate(self, job: Job) -> None:
         """Record that the current action did not refuse the job: the job could start without evictions.
 
-        Allocate may give that room to other jobs and refuse this one. Its refusal says nothing about what the action
-        decides without that room, so the job is tried again after any change.
+        Allocate may use that room for other jobs and refuse this one. That refusal does not show what this action would
+        decide without the room, so the job is tried again after any change.
         """
         self.reachable.add(job.key)
 
@@ -264,28 +267,28 @@ class BacklogView:
         self.cost[job.key] = self.cost.get(job.key, 0) + steps
 
     def exceeded_cap(self, job: Job) -> None:
-        """Record that a job exceeded the maximum of one job."""
+        """Record that a job exceeded the maximum steps of one job."""
         self.too_costly.add(job.key)
 
     def deadline(self, time: float) -> None:
-        """Record when time alone changes the outcome, for the job that is being tried or else for any job."""
+        """Record that time alone changes the outcome at `time`, for the job being tried, or else for any job."""
         self.deadlines[self._trying] = min(time, self.deadlines.get(self._trying, time))
 
     def count_useless(self, queue: str, namespace: str, steps: int) -> None:
-        """Count the steps of an attempt without success for its queue, and for the namespace in the queue."""
+        """Count the steps of a failed attempt for the job's queue, and for its namespace in that queue."""
         spent = self.spent.setdefault(self.action, {})
-        for who in (queue, f"{queue} {namespace}"):
-            spent[who] = spent.get(who, 0) + steps
+        for scope in (queue, f"{queue} {namespace}"):
+            spent[scope] = spent.get(scope, 0) + steps
 
     @property
     def takes_turns(self) -> bool:
-        """Whether a cycle that was cut left jobs of the running action, so that queues take turns."""
+        """Whether an earlier cycle was cut and left jobs of the running action, so that queues take turns."""
         return self.action in self.turns
 
-    def useless_steps(self, *who: str) -> int:
-        """Return the useless steps of a queue (or a namespace in it) since the action was first cut, else 0."""
+    def useless_steps(self, *scope: str) -> int:
+        """Return the steps of failed attempts of a queue, or of a namespace in it, since the action was first cut."""
         before = self.turns.get(self.action)
         if before is None:
             return 0
-        name = " ".join(who)
+        name = " ".join(scope)
         return before.get(name, 0) + self.spent.get(self.action, {}).get(name, 0)

@@ -1,4 +1,4 @@
-"""The backlog's memory of an object ends with the object."""
+"""The backlog keeps nothing about deleted objects."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.support.core.world import World
 ROUNDS = 20
 
 
-def entries(kept: Any) -> int:
-    """Count the keys of all containers of an object, those within them included."""
-    if isinstance(kept, dict):
-        return len(kept) + sum(entries(value) for value in kept.values())
-    if isinstance(kept, set | list | tuple):
-        return len(kept)
-    return sum(map(entries, vars(kept).values())) if hasattr(kept, "__dict__") else 0
+def entries(value: Any) -> int:
+    """Count the elements of all containers in an object, nested dictionaries included."""
+    if isinstance(value, dict):
+        return len(value) + sum(entries(inner) for inner in value.values())
+    if isinstance(value, set | list | tuple):
+        return len(value)
+    return sum(map(entries, vars(value).values())) if hasattr(value, "__dict__") else 0
 
 
-def test_queues_and_gangs_that_come_and_go_leave_nothing_behind() -> None:
+def test_deleted_queues_and_gangs_leave_no_entries() -> None:
     world = World(policy_of("capacity"))
     world.load({"nodes": [{"name": "n1", "has": "8 cpu"}]})
     most = 0

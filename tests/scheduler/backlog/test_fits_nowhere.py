@@ -1,4 +1,4 @@
-"""A job that fits no node waits for changes of nodes only; changes of pods do not wake it."""
+"""Only changes of nodes wake a job that fits no node; changes of pods do not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cycles(world: World, budget: Budget) -> set[str]:
         world.now += 0.01
         if not (decisions.cut or decisions.phases or decisions.binds or has_due(world.cluster, world.now)):
             return bound
-    raise AssertionError("the cycles do not come to an end")
+    raise AssertionError("some job is still tried after the last cycle")
 
 
 def loaded(never: dict[str, Any], budget: Budget) -> World:
@@ -67,13 +67,13 @@ def loaded(never: dict[str, Any], budget: Budget) -> World:
 
 
 def tried(world: World) -> set[str]:
-    """Return the jobs of the kind that the next cycle tries."""
+    """Return the jobs made from `NEVER` that the next cycle tries."""
     return {key for key in BacklogView(world.cluster, world.policy, world.now).awake if "never" in key}
 
 
 @pytest.mark.parametrize("cycle", [0, 3_000], ids=["whole cycles", "cut cycles"])
 @pytest.mark.parametrize("kind", NEVER)
-def test_pods_that_come_and_go_wake_no_job_that_fits_nowhere(kind: str, cycle: int) -> None:
+def test_new_and_deleted_pods_wake_no_job_that_fits_nowhere(kind: str, cycle: int) -> None:
     world = loaded(NEVER[kind], Budget(cycle=cycle))
     assert len(backlog_of(world.cluster).entries) == MANY
     world.load({"jobs": [{"name": "small", "queue": "q", "tasks": "1 x 100m cpu", "phase": "Inqueue"}]})
@@ -87,14 +87,14 @@ def test_pods_that_come_and_go_wake_no_job_that_fits_nowhere(kind: str, cycle: i
 
 
 @pytest.mark.parametrize("kind", NEVER)
-def test_a_node_that_could_help_wakes_all_of_them(kind: str) -> None:
+def test_a_node_that_could_help_wakes_all_jobs_that_fit_nowhere(kind: str) -> None:
     world = loaded(NEVER[kind], Budget())
     world.load({"nodes": [HELPS[kind]]})
     assert len(tried(world)) == MANY
     assert cycles(world, Budget())
 
 
-def test_a_job_that_fits_an_empty_node_waits_for_pods_that_leave() -> None:
+def test_deleted_pods_wake_a_job_that_fits_an_empty_node() -> None:
     world = loaded({"tasks": "1 x 8 cpu"}, Budget())
     for pod in world.pods_of("tiny"):
         world.remove("Pod", pod)

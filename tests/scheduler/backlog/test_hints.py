@@ -75,21 +75,21 @@ def job_of_queue(name: str) -> Job:
     return world.cluster.jobs["t/j"]
 
 
-def test_every_reason_stands_in_the_table() -> None:
+def test_the_table_contains_every_reason() -> None:
     assert {type(why) for why, _ in REASONS} | {r.NoNode} == set(get_args(r.UnschedulableReason))
 
 
 @pytest.mark.parametrize(("why", "topics"), REASONS, ids=lambda it: type(it).__name__)
-def test_a_reason_names_what_it_comes_from(why: r.UnschedulableReason, topics: set[str]) -> None:
+def test_a_reason_maps_to_the_changes_that_could_resolve_it(why: r.UnschedulableReason, topics: set[str]) -> None:
     assert hints_of(job_of_queue("q"), [why]) == topics
 
 
 @pytest.mark.parametrize("rule", NODE_RULES)
-def test_what_excludes_a_node_names_what_it_comes_from(rule: str) -> None:
+def test_a_node_rule_maps_to_the_changes_that_could_resolve_it(rule: str) -> None:
     assert hints_of(job_of_queue("q"), [r.NoNode("t/j-0", 1, (r.NodeRule(1, rule),))]) == NODE_RULES[rule]
 
 
-def test_several_reasons_name_all_that_they_come_from() -> None:
+def test_several_reasons_map_to_all_their_changes() -> None:
     assert hints_of(job_of_queue("q"), [r.GangShort(1, 2), r.Unsupported("t/j-0", "f")]) == {ROOM, b.CLAIMS, b.VOLUMES}
 
 
@@ -100,7 +100,7 @@ WAITS: dict[str, dict[str, Any]] = {
     "pods": {"tasks": "1 x 1 cpu", "min": 2},
 }
 HAPPENS: list[tuple[dict[str, Any], set[str]]] = [
-    ({"delete": {"pod": "tiny-0"}}, set()),  # less room than any of them needs
+    ({"delete": {"pod": "tiny-0"}}, set()),  # frees less room than any waiting job needs
     ({"delete": {"pod": "large-0"}}, {"room"}),
     ({"add": {"jobs": [{"name": "pods-more", "queue": "q", "tasks": "1 x 9 cpu"}]}}, set()),
     ({"add": {"nodes": [{"name": "n2", "has": "1 cpu"}]}}, set(WAITS)),
@@ -111,9 +111,7 @@ HAPPENS: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.parametrize(("event", "tried"), HAPPENS, ids=[str(event) for event, _ in HAPPENS])
-def test_after_an_event_those_are_tried_whom_it_could_help_and_no_others(
-    event: dict[str, Any], tried: set[str]
-) -> None:
+def test_after_an_event_only_the_jobs_that_it_could_help_are_tried(event: dict[str, Any], tried: set[str]) -> None:
     world = World(policy_of(POLICY))
     world.load(
         {
@@ -132,7 +130,7 @@ def test_after_an_event_those_are_tried_whom_it_could_help_and_no_others(
     assert decide_again(world) & set(WAITS) == tried
 
 
-def test_a_priority_class_wakes_jobs_only_if_it_gives_a_job_another_priority() -> None:
+def test_a_priority_class_wakes_jobs_only_if_it_changes_the_priority_of_a_job() -> None:
     world = World(policy_of(POLICY))
     world.load({"nodes": [{"name": "n1", "has": "1 cpu"}], "queues": [{"name": "q"}]})
     row = {"queue": "q", "priority": 3, "phase": "Inqueue"}
@@ -155,7 +153,7 @@ def decide_again(world: World) -> set[str]:
     return {key.removeprefix("t/") for key in attempts}
 
 
-def test_a_domain_whose_nodes_are_excluded_names_what_excludes_them() -> None:
+def test_a_domain_with_excluded_nodes_maps_to_the_changes_for_these_nodes_too() -> None:
     nodes = r.NoNode("t/j-0", 2, (r.NodeRule(2, "shared-card"),))
     found = hints_of(job_of_queue("q"), [r.NoDomain("rack", 2, "r1", 1, 2, nodes=nodes)])
     assert found == {ROOM, *NEIGHBOURS}

@@ -1,4 +1,4 @@
-"""Equal waiting jobs stand in line: only the first is tried again, and no decision differs from trying all of them."""
+"""Of a line of equal waiting jobs only the first is tried again, and decisions are as if all were tried."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def waiting(backlog: Backlog) -> list[str]:
 
 
 def lose_a_claim(world: World) -> None:
-    """Report that room kept for a job is given up."""
+    """Report that a job has lost the capacity that was kept for it."""
     backlog = backlog_of(world.cluster)
     backlog.claims = {"t/other-0": "n"}
     backlog.report("claims")
     backlog.claims.clear()
 
 
-def test_a_change_that_helps_nobody_has_one_of_equal_jobs_tried() -> None:
+def test_after_a_change_that_helps_no_job_only_the_first_of_a_line_is_tried() -> None:
     world = one_node(jobs=9, policy=WITHOUT_QUEUES)
     settle(world)
     assert waiting(backlog_of(world.cluster)) == [f"j{at:02}" for at in range(4, 9)]
@@ -53,7 +53,7 @@ def test_a_change_that_helps_nobody_has_one_of_equal_jobs_tried() -> None:
     assert tried(world) == []
 
 
-def test_each_job_that_starts_calls_the_next() -> None:
+def test_after_each_job_that_starts_the_next_in_line_is_tried() -> None:
     world = one_node(jobs=9, capability="4 gpu")
     settle(world)
     for job in ("j00", "j01"):
@@ -63,7 +63,7 @@ def test_each_job_that_starts_calls_the_next() -> None:
     assert waiting(backlog_of(world.cluster)) == ["j06", "j07", "j08"]
 
 
-def test_a_job_that_becomes_the_first_is_tried() -> None:
+def test_a_job_that_becomes_the_first_of_its_line_is_tried() -> None:
     world = one_node(jobs=9, capability="4 gpu")
     settle(world)
     happen(world, {"delete": {"job": "j04"}})
@@ -71,7 +71,7 @@ def test_a_job_that_becomes_the_first_is_tried() -> None:
     assert tried(world) == []
 
 
-def test_a_job_that_time_alone_has_woken_is_not_called_as_well() -> None:
+def test_a_job_that_its_retry_time_has_woken_is_tried_only_once() -> None:
     world = one_node(jobs=9, capability="4 gpu")
     settle(world)
     for job in ("j00", "j01"):
@@ -80,7 +80,7 @@ def test_a_job_that_time_alone_has_woken_is_not_called_as_well() -> None:
     assert decide(world.cluster, world.policy, world.now).memory.forgotten == ["t/j04", "t/j05"]
 
 
-def test_a_job_that_has_changed_does_not_end_the_line_behind_it() -> None:
+def test_jobs_behind_a_changed_job_are_still_tried() -> None:
     world = one_node(jobs=9, capability="4 gpu")
     settle(world)
     for job in ("j00", "j01"):
@@ -89,7 +89,7 @@ def test_a_job_that_has_changed_does_not_end_the_line_behind_it() -> None:
     assert [bind.job for bind in world.cycle().binds] == ["t/j04", "t/j06"]
 
 
-def test_jobs_that_differ_stand_in_lines_of_their_own() -> None:
+def test_jobs_that_differ_do_not_share_a_line() -> None:
     world = one_node(jobs=6, policy=WITHOUT_QUEUES)
     world.load({"jobs": [{"name": "large", "queue": "q", "tasks": "2 x 1 gpu"}]})
     settle(world)
@@ -104,7 +104,7 @@ tiers: [{{plugins: [{{name: priority}}, {{name: gang}}, {{name: predicates}}, {{
 
 
 def ranked(actions: str, more: str = "") -> World:
-    """Return a queue whose quota of two cards is in use, and equal jobs that wait; the last one ranks highest."""
+    """Return a queue with a used-up quota of two cards, and equal waiting jobs of ascending priority."""
     world = World(policy_of(BY_PRIORITY.format(actions=actions, more=more)))
     running = {"queue": "q", "min": 1, "phase": "Running", "priority": 99, "tasks": "1 x 1 gpu running on n"}
     waits = {"queue": "q", "tasks": "1 x 1 gpu", "phase": "" if "enqueue" in actions else "Inqueue"}
@@ -122,7 +122,7 @@ def ranked(actions: str, more: str = "") -> World:
     return world
 
 
-def test_jobs_of_all_priorities_stand_in_one_line_where_priority_only_orders_them() -> None:
+def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them() -> None:
     world = ranked("enqueue, allocate")
     happen(world, {"change": {"Queue q": {"spec": {"weight": 2}}}})
     settle(world)
@@ -132,7 +132,7 @@ def test_jobs_of_all_priorities_stand_in_one_line_where_priority_only_orders_the
     settle(world)
     assert waiting(backlog_of(world.cluster)) == ["j0", "j1", "j2", "j3"]
     happen(world, {"delete": {"job": "j3"}})
-    assert tried(world)[0] == "j2", "the next in the order of service is the first now"
+    assert tried(world)[0] == "j2", "j2 is the first of its line now"
 
 
 def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -> None:
@@ -143,7 +143,7 @@ def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -
     assert backlog_of(world.cluster).refusals["t/j3"] is why
     assert tried(world) == []
     happen(world, {"finish": "b"})
-    assert tried(world) == ["j3"], "it waits for room as the first of its line now"
+    assert tried(world) == ["j3"], "j3 is the first of its line now"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -
     [("enqueue, allocate, preempt", ""), ("enqueue, allocate", ", {name: sla, arguments: {sla-waiting-time: 9h}}")],
     ids=["a policy that evicts", "a plugin that judges by age"],
 )
-def test_priorities_stand_in_lines_of_their_own_where_they_may_decide(actions: str, more: str) -> None:
+def test_jobs_of_different_priority_share_no_line_where_priority_may_decide(actions: str, more: str) -> None:
     entries = backlog_of(ranked(actions, more).cluster).entries
     assert len({entry.line for entry in entries.values()}) == len(entries)
 
@@ -194,8 +194,8 @@ def event_of_ranked(rng: random.Random, table: dict[str, Any], number: int) -> d
     return event_of(rng, table, number)
 
 
-@example(seed=223313, victims="leave")  # time alone wakes a job that the one before it calls
-@example(seed=16630371, victims="return after 2")  # a job leaves that kept free room without starting, as sla permits
+@example(seed=223313, victims="leave")  # the retry time wakes a job that would be tried after the job before it anyway
+@example(seed=16630371, victims="return after 2")  # a job that kept free room without starting (sla) is deleted
 @given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
 def test_lines_change_no_decision(seed: int, victims: str) -> None:
     """`World.cycle` decides each cycle a second time, on a state without lines."""

@@ -1,6 +1,4 @@
-"""A job refused by a quota is tried again when its queue may have enough room, and no decision differs from trying it
-after every change.
-"""
+"""A job refused by a quota is retried only when the quota may have room; decisions are as if it always were."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ SIZES = range(2, 12)
 
 
 def full_queue(actions: str, phase: str, **shares: str) -> World:
-    """A queue that holds 8 cpu, and jobs of sizes of their own that wait in it; a pod of another queue runs too."""
+    """Return a queue that holds 8 cpu, with waiting jobs of different sizes; pods of another queue run too."""
     world = World(policy_of(POLICY.format(actions=actions)))
     running = {"queue": "q", "min": 1, "phase": "Running"}
     world.load(
@@ -76,14 +74,14 @@ def test_a_pod_of_another_queue_that_ends_wakes_no_job_refused_by_a_quota(kind: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_higher_quota_wakes_all_of_them(kind: str) -> None:
+def test_a_higher_quota_wakes_all_jobs_refused_by_it(kind: str) -> None:
     actions, phase, shares = KINDS[kind]
     world = full_queue(actions, phase, **shares)
     happen(world, {"change": {"Queue q": {"spec": {"capability": {"cpu": "60"}}}}})
     assert len(tried(world)) == len(SIZES)
 
 
-def test_a_gang_cut_short_by_its_quota_waits_for_room_in_that_quota_alone() -> None:
+def test_a_gang_that_is_short_because_of_a_quota_waits_for_that_quota_alone() -> None:
     world = World(policy_of(POLICY.format(actions="allocate")))
     row = {"min": 1, "phase": "Running"}
     world.load(
@@ -109,7 +107,7 @@ def test_a_gang_cut_short_by_its_quota_waits_for_room_in_that_quota_alone() -> N
     assert tried(world) == ["gang"]
 
 
-def test_jobs_for_which_the_first_leaves_no_room_in_the_quota_are_not_tried() -> None:
+def test_jobs_are_not_tried_if_the_first_uses_up_the_room_in_their_quota() -> None:
     world = World(policy_of(POLICY.format(actions="allocate")))
     running = {"queue": "q", "min": 1, "phase": "Running", "tasks": "1 x 3 cpu running on n"}
     waiting = {"queue": "q", "min": 1, "phase": "Inqueue"}
@@ -133,7 +131,7 @@ def test_jobs_for_which_the_first_leaves_no_room_in_the_quota_are_not_tried() ->
     assert tried(world) == ["w1"]
 
 
-def test_a_gang_that_room_in_its_quota_has_woken_gets_its_spare_pods_too() -> None:
+def test_a_gang_woken_by_room_in_its_quota_gets_its_spare_pods_too() -> None:
     world = World(policy_of(POLICY.format(actions="allocate")))
     running = {"name": "a", "min": 1, "phase": "Running", "tasks": "1 x 6 cpu running on n"}
     gang = {"name": "gang", "min": 2, "phase": "Inqueue", "tasks": "3 x 2 cpu"}
@@ -145,7 +143,7 @@ def test_a_gang_that_room_in_its_quota_has_woken_gets_its_spare_pods_too() -> No
     assert [bind.job for bind in world.cycle().binds] == ["t/gang"] * 3
 
 
-def test_an_eviction_wakes_no_job_that_has_no_room_in_its_share_or_is_not_admitted() -> None:
+def test_an_eviction_wakes_no_job_without_room_in_its_share_or_without_admission() -> None:
     world = World(policy_of(POLICY.format(actions="enqueue, allocate, reclaim").replace("capacity", "proportion")))
     waiting = {"queue": "q", "min": 1}
     world.load(
@@ -161,27 +159,27 @@ def test_an_eviction_wakes_no_job_that_has_no_room_in_its_share_or_is_not_admitt
     )
     settle(world)
     world.load({"jobs": [{"name": "claim", "queue": "owner", "min": 1, "phase": "Inqueue", "tasks": "1 x 2 cpu"}]})
-    assert tried(world) == [], "the claim has room as soon as its victim has left"
+    assert tried(world) == [], "the freed room is kept for the claim"
     assert backlog_of(world.cluster).claims == {"t/claim-0": "n"}
 
 
 @example(seed=2488, victims="leave")  # sla lets a gang keep room for a part of its tasks
 @example(seed=2076, victims="leave")  # gang does not vote on a part of its tasks
 @example(seed=1213010, victims="leave")  # one pod of a job requests zero cards, another one names no cards
-@example(seed=2759450097, victims="leave")  # a claim that is lost makes room in a deserved share
+@example(seed=2759450097, victims="leave")  # a lost claim frees room in a deserved share
 @example(seed=47811, victims="return after 2")  # after a bind, drf serves another job before the one with the claim
-@example(seed=4199464852, victims="return after 2")  # a job that is passed over loses pods, and its phase changes
+@example(seed=4199464852, victims="return after 2")  # a skipped job loses pods, and its phase changes
 @example(seed=23207, victims="return")  # a pod that alone frees enough quota is protected once a smaller one is evicted
-@example(seed=452, victims="return")  # capacity that a job waits for goes to another one, and leaves some for a third
+@example(seed=452, victims="return")  # another job gets the capacity kept for a job, and a third gets what is left
 @given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
 def test_waiting_for_room_in_a_quota_changes_no_decision(seed: int, victims: str) -> None:
-    """`World.cycle` decides each cycle a second time, on a state that remembers nothing."""
+    """`World.cycle` decides each cycle a second time, on a state without a backlog."""
     rng = random.Random(seed)
     run_story(rng, crowd(rng), event_of, victims=victims, cycles=8)
 
 
 def crowd(rng: random.Random) -> dict[str, Any]:
-    """Queues with small quotas on nodes with much room, and jobs of shapes of their own."""
+    """Return queues with small quotas on nodes with much room, and jobs of different shapes."""
     tree = rng.random() < 0.4
     queues = [{"name": f"q{at}", **shares(rng)} for at in range(rng.randint(1, 4))]
     for queue in queues[1:] if tree else ():
@@ -189,28 +187,28 @@ def crowd(rng: random.Random) -> dict[str, Any]:
             queue["parent"] = "top"
     if tree:
         queues.append({"name": "top", **shares(rng)})
-    places = [queue["name"] for queue in queues if queue["name"] != "top"]
+    leaves = [queue["name"] for queue in queues if queue["name"] != "top"]
     nodes = [{"name": f"n{at}", "has": f"{rng.choice((8, 16))} cpu, {rng.choice((4, 8))} gpu"} for at in range(2)]
-    jobs = [{"name": f"j{at:02}", **job_of(rng, places)} for at in range(rng.randint(4, 14))]
-    return {"policy": random_policy(rng, tree=tree), "queues": queues, "nodes": nodes, "jobs": jobs, "places": places}
+    jobs = [{"name": f"j{at:02}", **job_of(rng, leaves)} for at in range(rng.randint(4, 14))]
+    return {"policy": random_policy(rng, tree=tree), "queues": queues, "nodes": nodes, "jobs": jobs, "leaves": leaves}
 
 
 def shares(rng: random.Random) -> dict[str, Any]:
     found: dict[str, Any] = {"weight": rng.randint(1, 3)}
-    for field, often in (("deserved", 0.6), ("capability", 0.7), ("guarantee", 0.2)):
-        if rng.random() < often:
+    for field, probability in (("deserved", 0.6), ("capability", 0.7), ("guarantee", 0.2)):
+        if rng.random() < probability:
             most = 2 if field == "guarantee" else 8
             found[field] = f"{rng.randint(1, most)} cpu, {rng.randint(1, most)} gpu"
     return found
 
 
-def job_of(rng: random.Random, places: list[str]) -> dict[str, Any]:
+def job_of(rng: random.Random, leaves: list[str]) -> dict[str, Any]:
     pods = rng.choice((1, 1, 2, 3))
     tasks = [f"{pods} x {rng.randint(1, 4)} cpu, {rng.randint(0, 3)} gpu"]
     if rng.random() < 0.3:
         tasks.append(f"1 x {rng.randint(1, 3)} cpu")
     found = {
-        "queue": rng.choice(places),
+        "queue": rng.choice(leaves),
         "tasks": tasks,
         "min": rng.randint(1, pods),
         "phase": rng.choice(("", "Inqueue", "Inqueue")),
@@ -222,7 +220,7 @@ def job_of(rng: random.Random, places: list[str]) -> dict[str, Any]:
 def event_of(rng: random.Random, table: dict[str, Any], number: int) -> dict[str, Any]:
     kind, job = rng.random(), rng.choice(table["jobs"])["name"]
     if kind < 0.2:
-        return {"add": {"jobs": [{"name": f"k{number}{rng.randrange(10**6)}", **job_of(rng, table["places"])}]}}
+        return {"add": {"jobs": [{"name": f"k{number}{rng.randrange(10**6)}", **job_of(rng, table["leaves"])}]}}
     if kind < 0.3:
         queue = rng.choice(table["queues"])["name"]
         amount = {"cpu": str(rng.randint(1, 12)), "nvidia.com/gpu": str(rng.randint(1, 12))}

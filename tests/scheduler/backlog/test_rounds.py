@@ -1,4 +1,4 @@
-"""Jobs that only wait for time are tried again together, even if they were refused at different times."""
+"""Jobs that no change has helped are retried together, even if they were refused at different times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPREAD = 55
 
 
 def never(number: int, pod: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a gang of a shape of its own that waits for room, or lacks something else that its pod names."""
+    """Return a gang with a shape unlike all others that waits for room, or for something else that `pod` requires."""
     name, tasks = f"g{number}", f"1 x {50 + number} cpu"
     return {"name": name, "queue": "q", "tasks": tasks, "phase": "Inqueue", "pod": pod or {}}
 
@@ -32,14 +32,14 @@ def full(policy: str = "plain") -> World:
 
 
 def steps_of(world: World) -> int:
-    """Return how many steps a cycle without a limit takes."""
+    """Return the number of steps of a cycle without a limit."""
     steps = decide(world.cluster, world.policy, world.now).steps
     world.cluster.last_cycle = None
     return steps
 
 
 def wake_ups(world: World, seconds: float) -> int:
-    """Return the number of cycles in a time in which nothing happens."""
+    """Return the number of cycles in `seconds` without any event."""
     end, cycles = world.now + seconds, 0
     while True:
         decisions = decide(world.cluster, world.policy, world.now)
@@ -49,7 +49,7 @@ def wake_ups(world: World, seconds: float) -> int:
         world.now, cycles = decisions.wake_at, cycles + 1
 
 
-def test_jobs_of_distinct_shapes_cost_a_few_cycles_a_minute_and_no_more() -> None:
+def test_retries_of_jobs_of_distinct_shapes_share_a_few_cycles_a_minute() -> None:
     world = full()
     for number in range(SPREAD):
         world.load({"jobs": [never(number)]})
@@ -59,7 +59,7 @@ def test_jobs_of_distinct_shapes_cost_a_few_cycles_a_minute_and_no_more() -> Non
 
 
 @pytest.mark.parametrize("offset", [0.0, 3.3, 9.99])
-def test_a_job_is_tried_again_after_a_minute_and_before_the_next_one_ends(offset: float) -> None:
+def test_a_job_is_retried_60_to_70_seconds_after_its_refusal(offset: float) -> None:
     world = full()
     world.now += offset
     world.load({"jobs": [never(0)]})
@@ -68,7 +68,7 @@ def test_a_job_is_tried_again_after_a_minute_and_before_the_next_one_ends(offset
     assert 60 <= decisions.wake_at - world.now <= 70
 
 
-def test_tries_for_time_alone_grow_rarer_until_the_refusal_changes() -> None:
+def test_retries_by_time_alone_become_rarer_until_the_refusal_changes() -> None:
     world = full()
     world.load({"jobs": [never(0)]})
     assert wake_ups(world, 3_600) <= 8
@@ -78,13 +78,13 @@ def test_tries_for_time_alone_grow_rarer_until_the_refusal_changes() -> None:
     assert 60 <= decisions.wake_at - world.now <= 70
 
 
-def test_a_job_that_fits_nowhere_is_tried_for_time_alone_four_times_an_hour() -> None:
+def test_a_job_that_fits_nowhere_is_retried_by_time_alone_four_times_an_hour() -> None:
     world = full()
     world.load({"jobs": [never(0, {"spec": {"nodeSelector": {"shape": "none"}}})]})
     assert wake_ups(world, 3_600) <= 4
 
 
-def test_tries_grow_rarer_although_each_cycle_is_cut() -> None:
+def test_retries_become_rarer_even_if_each_cycle_is_cut() -> None:
     world = full("capacity")
     world.load({"jobs": [never(number) for number in range(SPREAD)]})
     budget = Budget(cycle=steps_of(world) // 3)
@@ -100,7 +100,7 @@ def test_tries_grow_rarer_although_each_cycle_is_cut() -> None:
     assert retries == sorted(retries)
 
 
-def test_the_end_of_a_rest_wakes_only_for_a_job_that_a_change_could_help() -> None:
+def test_the_end_of_a_backoff_starts_a_cycle_only_if_a_change_could_help_the_job() -> None:
     world = World(policy_of("plain"))
     world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
     budget = Budget(cycle=2 * steps_of(world))
@@ -112,12 +112,12 @@ def test_the_end_of_a_rest_wakes_only_for_a_job_that_a_change_could_help() -> No
     assert decide(world.cluster, world.policy, world.now, budget=budget).wake_at == waiting.not_before
 
 
-def test_the_rest_after_a_short_cycle_depends_on_the_budget_of_a_full_one() -> None:
+def test_the_backoff_after_a_short_cycle_depends_on_the_budget_of_a_full_cycle() -> None:
     world = World(policy_of("plain"))
     world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}], "jobs": [never(0)]})
     steps = steps_of(world)
-    for full_cycle, rests in ((0, True), (100 * steps, False)):
+    for full_cycle, has_backoff in ((0, True), (100 * steps, False)):
         world.cluster.last_cycle = None
         decisions = decide(world.cluster, world.policy, world.now, budget=Budget(cycle=2 * steps, full=full_cycle))
         [waiting] = decisions.memory.waiting.values()
-        assert (waiting.not_before > world.now) is rests
+        assert (waiting.not_before > world.now) is has_backoff
