@@ -1,6 +1,7 @@
 """The core of the scheduler: compute the decisions of one cycle from the state and the policy.
 
-The one rule: pure. No I/O, no clock, no randomness; equal input gives equal output, and the input state is unchanged.
+The one rule: `decide` is pure. It uses no I/O, no clock and no randomness; equal input leads to equal output; the input
+state is unchanged.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ BACKFILL = "backfill"
 
 @dataclass(frozen=True, slots=True)
 class LastCycle:
-    """The decisions of the last cycle on a state, and the input they were made from."""
+    """The decisions of the last cycle on a state, with their input."""
 
     version: int
     policy: Policy
     now: float
     decisions: Decisions
     considered: Set[str]
-    """The jobs whose refusal may differ from that of the cycle before; other jobs have the same object, or are gone."""
+    """Jobs whose refusal may differ from that of the cycle before; other refusals are the same objects, or gone."""
 
     def covers(self, version: int, policy: Policy, now: float) -> bool:
-        """Whether a new cycle would give the same decisions. A cycle that ran out of budget is continued instead."""
+        """Whether a new cycle would return the same decisions; never after a cycle that was cut."""
         if self.decisions.cut:
             return False
         wake_at = self.decisions.wake_at
@@ -53,13 +54,13 @@ def decide(
 
     If nothing has changed since the last cycle on this state, and the time `wake_at` of that cycle has not come, its
     decisions are returned again. Jobs that an earlier cycle refused, as recorded in the state, are skipped until a
-    change could help them. If evictions of this cycle could help some, the cycle is decided anew with them, each in its
-    place in the order of service.
+    change could help them. If the results of this cycle could help skipped jobs, the cycle is decided anew with these
+    jobs, so that each is tried in its place in the order of service.
 
     Args:
-        cluster: the state. It is the same after the cycle.
+        cluster: the state. It is unchanged after the cycle.
         policy: actions, plugins and their configuration.
-        now: seconds since the epoch.
+        now: seconds since 1970.
         step: called for each plugin, action and attempt.
         budget: the amount of work after which the remaining jobs are left for the next cycle.
 
@@ -74,7 +75,7 @@ def decide(
     while not decisions.cut and (helped := _helped(session)):
         woken |= helped
         more = _run(Session(cluster, policy, now, PLUGINS, step, budget=budget, woken=woken, spent=decisions.steps))
-        if more.decisions.cut:  # the leaving victims wake these jobs for the next cycle
+        if more.decisions.cut:  # the deletion of the victims wakes these jobs for a later cycle
             decisions.steps = more.decisions.steps
             break
         session, decisions = more, more.decisions
@@ -92,7 +93,7 @@ def _run(session: Session) -> Session:
             with session.step("action", name), session.work.action(name, len(actions) - number):
                 ACTIONS[name](session)
         session.backlog.action = ""
-        session.nominations.give_up()
+        session.nominations.finish()
         set_phases(session)
         _annotate_binds(session)
         _note_gated(session)
@@ -105,14 +106,14 @@ def _run(session: Session) -> Session:
 
 
 def _helped(session: Session) -> Set[str]:
-    """Return the jobs passed over that the cycle's evictions, or capacity that it took from tasks, may help."""
+    """Return the skipped jobs that may be helped by the cycle's evictions, or by kept capacity that tasks lost."""
     decisions = session.decisions
     placed = {**decisions.pipelined, **decisions.memory.held, **{bind.task: bind.node for bind in decisions.binds}}
     return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed, session.excess)
 
 
 def _annotate_binds(session: Session) -> None:
-    """Add to each bind the annotations that plugins give the task, if the policy has such a plugin."""
+    """Add to each bind the annotations that plugins return for the task."""
     annotations, binds = session.hooks.bind_annotations, session.decisions.binds
     for position, bind in enumerate(binds if annotations.functions else ()):
         if more := annotations(session.cluster.tasks[bind.task]):
@@ -120,10 +121,10 @@ def _annotate_binds(session: Session) -> None:
 
 
 def _note_gated(session: Session) -> None:
-    """Record for each job how many of its tasks are held back by scheduling gates."""
+    """Record for each job how many of its tasks wait for scheduling gates to be removed."""
     for job in session.undecided:
-        if job.gated and (held := sum(task.gated for task in job.by_status.get(TaskStatus.PENDING, {}).values())):
-            session.refuse(job, [Gated(held)])
+        if job.gated and (gated := sum(task.gated for task in job.by_status.get(TaskStatus.PENDING, {}).values())):
+            session.refuse(job, [Gated(gated)])
 
 
 def _note_unfilled(session: Session) -> None:
@@ -137,6 +138,6 @@ def _note_unfilled(session: Session) -> None:
 
 
 def _note_waiting(session: Session) -> None:
-    """Record which tasks wait for room being freed, in the order of their keys."""
+    """Record which tasks wait for capacity being freed, in the order of their keys."""
     waiting = {task.key: task.node for task, *_ in session.changes.entries if task.status is TaskStatus.PIPELINED}
     session.decisions.pipelined = dict(sorted(waiting.items()))

@@ -1,4 +1,4 @@
-"""The actions by their names in a policy. Each action is a function of the session, in a module of its own."""
+"""The actions of a cycle, by their names in a policy. Each action is a function that changes the session."""
 
 from __future__ import annotations
 

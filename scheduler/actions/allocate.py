@@ -1,7 +1,7 @@
 """allocate: place waiting tasks on idle room, gang by gang (semantics: Volcano's `actions/allocate`).
 
 A job's turn is one transaction (`scheduler.actions.gang_allocation`). The turn ends as soon as the job is ready, so
-that queues alternate task by task once their gangs run.
+that queues alternate task by task once their gangs are ready.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED)
 
 
 def allocate(session: Session) -> None:
-    """Place tasks until no queue has a job that finds room. Jobs for which room was freed come first."""
+    """Place tasks until no queue has a job that fits, first those whose nominated room has become free."""
     session.nominations.bind_ready()
     hooks = session.hooks
     left: dict[str, list[TaskBatch]] = {}
@@ -55,7 +55,7 @@ def _candidates(session: Session) -> Iterator[Job]:
 
 
 def _to_place(session: Session, job: Job) -> list[Task]:
-    """Return the tasks of a job that wait for room; none if something blocks the whole job."""
+    """Return the tasks of a job that wait for room; none if the whole job may not be placed."""
     waiting = [
         task
         for status in ((TaskStatus.PENDING,) if session.nominations.stands(job.key) else WAITING)

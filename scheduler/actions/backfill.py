@@ -1,7 +1,7 @@
 """backfill: place tasks that request no resources (semantics: Volcano's `actions/backfill`).
 
-Such a task uses no share of a queue, so limits of queues do not apply. Node constraints apply as usual, and a closed
-queue takes no such task either.
+Such a task uses no share of a queue, so limits of queues do not apply. Node constraints do, and a closed queue accepts
+no such task either.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def _waiting(job: Job) -> list[Task]:
 
 
 def _domain_of(session: Session, job: Job, task: Task) -> tuple[Domain | None, UnschedulableReason | None]:
-    """Return the domain to which the other pods of its gang, or of its subgroup, bind a task.
+    """Return the domain in which a task must run because other pods of its gang, or of its subgroup, run there.
 
-    With a reason, the pods run further apart than is permitted, and the task is not placed.
+    If these pods run further apart than is permitted, return `NOWHERE` and the reason: the task is not placed.
     """
     hooks, by_name = session.hooks, session.nodes.by_name
     group = session.own(SubGroups).group_of(job, task)

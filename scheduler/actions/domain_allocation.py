@@ -1,10 +1,10 @@
-"""Place a job whose pods have to be close to each other: the job within a domain, and its subgroups within theirs.
+"""Place a job whose pods must run close together: the job in one domain, and each subgroup in one domain within it.
 
 1. The domains that the job may use are tried, the best first (`scheduler.placement.domain_choice`).
-2. Within one, subgroups are placed one after the other, each as a whole in the best of its own domains.
-3. The first domain in which the job can start is used. Later turns and cycles follow the pods that hold room.
+2. Within a domain, subgroups are placed one after the other, each as a whole in the best of its own domains.
+3. The first domain in which the job can start is used. Later turns and cycles use the domain of the pods placed so far.
 
-A turn is one transaction: a domain in which the job cannot start leaves no change behind.
+A turn is one transaction: changes in a domain in which the job cannot start are undone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..topology.subgroups import REST, GroupId, SubGroup, SubGroups, id_of
 from .gang_allocation import GangAllocation, TaskBatch, runs_of
 
 BINDING = HOLDING | TaskStatus.PIPELINED
-"""Statuses of tasks that bind the others of their gang to a domain."""
+"""Statuses of tasks that restrict other tasks of their gang to the same domain."""
 
 
 def allocation_of(session: Session, queue: Queue, job: Job) -> GangAllocation:
@@ -42,7 +42,7 @@ def allocation_of(session: Session, queue: Queue, job: Job) -> GangAllocation:
 
 
 def batches_of(session: Session, job: Job, waiting: Sequence[Task]) -> list[TaskBatch]:
-    """Return the waiting tasks of a job in runs of alike tasks; a run belongs to one subgroup."""
+    """Return the waiting tasks of a job in runs of equal tasks; a run belongs to one subgroup."""
     policies = job.group.spec.sub_group_policy if job.group is not None else None
     if not policies:
         return runs_of(session.hooks.sorted_tasks(waiting))
@@ -81,21 +81,21 @@ class DomainAllocation(GangAllocation):
         for domain in self._choice.candidates(self._closeness, wanted, None):
             with self._placement.inside(domain):
                 placed = super()._attempt(runs)
-            if placed is not None or any(not isinstance(why, _OF_ROOM) for why in self._refusals):
+            if placed is not None or any(not isinstance(why, _REASONS_OF_DOMAIN) for why in self._refusals):
                 return placed
             trials.append(self._trial(domain, wanted))
         own: list[UnschedulableReason] = [
             why for why in self._refusals if isinstance(why, NoDomain | OutsideDomain) and why.group
         ]
         whole = _refined(self._choice.refusal(self._closeness, wanted, None), trials)
-        if isinstance(whole, NoDomain) and whole.room >= whole.pods and own:  # a subgroup stands in the way
+        if isinstance(whole, NoDomain) and whole.room >= whole.pods and own:  # only a subgroup does not fit
             self._refusals = own[:1]
         elif self._closeness.is_hard:
             self._refusals = [whole]
         return None
 
     def _trial(self, domain: Domain | None, wanted: Wanted) -> _Trial:
-        """Return what the attempt in a domain lacked."""
+        """Return how far the attempt in a domain came, and what it lacked."""
         short = next((why for why in self._refusals if isinstance(why, GangShort) and not why.role), None)
         placed = 0 if short is None else max(short.placed - (short.minimum - wanted.lacking), 0)
         return _Trial(domain, placed, next((why for why in self._refusals if isinstance(why, NoNode)), None))
@@ -148,7 +148,7 @@ class DomainAllocation(GangAllocation):
         return id_of(self._policies, run.first) == group.id
 
     def _next(self, runs: list[TaskBatch], left: dict[int, list[Task]], failed: set[GroupId]) -> SubGroup | None:
-        """Return the subgroup to place next: what minSubGroups needs first, then by priority and name."""
+        """Return the subgroup to place next: first subgroups that minSubGroups needs, then by priority and name."""
         waiting: dict[GroupId, int] = {}
         for run in runs:
             if left[id(run)] and (place := id_of(self._policies, run.first)) not in failed:
@@ -165,7 +165,7 @@ class DomainAllocation(GangAllocation):
         return self._groups[min(waiting, key=key)] if waiting else None
 
     def _place_group(self, group: SubGroup, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]]:
-        """Place tasks of a subgroup until it is complete; if it cannot become so, nothing of it is placed."""
+        """Place tasks of a subgroup until the subgroup is complete; if that is impossible, place none of them."""
         if not runs:
             return []
         outer, before, first = self._placement.domain, self._statement.savepoint(), len(self._refusals)
@@ -186,7 +186,7 @@ class DomainAllocation(GangAllocation):
             if found and group.count(READY | TaskStatus.PIPELINED) >= group.size:
                 return found
             self._statement.rollback(before)
-            if any(not isinstance(why, _OF_ROOM) for why in self._refusals[first:]):
+            if any(not isinstance(why, _REASONS_OF_DOMAIN) for why in self._refusals[first:]):
                 return []
             nodes = next((why for why in self._refusals[first:] if isinstance(why, NoNode)), None)
             trials.append(_Trial(domain, sum(count for _, count in found), nodes))
@@ -198,7 +198,7 @@ class DomainAllocation(GangAllocation):
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def _plan(self, tasks: list[Task], *, future: bool) -> list[NodeInfo]:
-        """Return nodes as the base class does, from as few of the domain's parts as possible."""
+        """Return nodes as the base class does, but in as few inner domains as possible."""
         first, closeness = tasks[0], self._packing
         if closeness is None or first.nominated or future:
             return super()._plan(tasks, future=future)
@@ -215,7 +215,7 @@ class DomainAllocation(GangAllocation):
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """An attempt to place tasks in a domain: how many found a place, and why the next one found none."""
+    """An attempt to place tasks in a domain: how many were placed, and why the next task found no node."""
 
     domain: Domain | None
     placed: int
@@ -223,7 +223,7 @@ class _Trial:
 
 
 def _refined(why: NoDomain | OutsideDomain, trials: Sequence[_Trial]) -> NoDomain | OutsideDomain:
-    """Return a reason by the best trial where the estimate of free room does not say what is lacking."""
+    """Return the reason of the best trial if `why`, which is based on estimated free room, finds nothing lacking."""
     tried = [trial for trial in trials if trial.domain is not None and trial.nodes is not None]
     if not tried or not isinstance(why, NoDomain) or why.room < why.pods:
         return why
@@ -234,5 +234,5 @@ def _refined(why: NoDomain | OutsideDomain, trials: Sequence[_Trial]) -> NoDomai
     )
 
 
-_OF_ROOM: tuple[type[UnschedulableReason], ...] = (NoNode, GangShort, NoDomain, OutsideDomain)
-"""Reasons that another domain may not have."""
+_REASONS_OF_DOMAIN: tuple[type[UnschedulableReason], ...] = (NoNode, GangShort, NoDomain, OutsideDomain)
+"""Refusal reasons that may not apply in another domain."""

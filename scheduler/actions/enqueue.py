@@ -2,7 +2,7 @@
 
 Semantics: Volcano's `actions/enqueue`.
 
-A refused job does not block the next one.
+A refused job does not block the jobs after it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Place as many tasks of one job as the job needs to be ready, in one transaction: the job's turn.
 
-A job that cannot become ready leaves no change behind, unless everything that it lacks is being freed. In that case its
-tasks stay pipelined for the rest of the cycle, so that no later job uses that room. (Semantics: Volcano's
+If the job cannot become ready, all changes are undone, unless everything that it lacks is being freed. In that case its
+tasks remain pipelined for the rest of the cycle, so that no later job uses that room. (Semantics: Volcano's
 `actions/allocate`.)
 """
 
@@ -22,9 +22,9 @@ ALIKE = attrgetter("shape", "nominated", "role")
 
 
 class TaskBatch:
-    """Consecutive tasks that are alike: same shape, nominated node and role.
+    """Consecutive tasks of the same shape, nominated node and role.
 
-    `tasks` is in reverse order: the next task is the last one.
+    `tasks` is in reverse order: the next task is the last element.
     """
 
     __slots__ = ("tasks",)
@@ -42,7 +42,7 @@ class TaskBatch:
 
 
 def runs_of(tasks: Iterable[Task]) -> list[TaskBatch]:
-    """Group tasks into runs of alike tasks; the order is kept."""
+    """Group tasks into runs of equal tasks; the order is kept."""
     return [TaskBatch(group) for _, group in groupby(tasks, key=ALIKE)]
 
 
@@ -86,7 +86,7 @@ class GangAllocation:
         return bool(placed)
 
     def _attempt(self, runs: list[TaskBatch]) -> list[tuple[TaskBatch, int]] | None:
-        """Place tasks. If the job is neither ready nor only waiting for room being freed, undo it and return None."""
+        """Place tasks. If the job is then neither ready nor waiting only for room being freed, undo and return None."""
         self._refusals = []
         self._failed_shapes.clear()
         self._failed_roles.clear()
@@ -100,9 +100,9 @@ class GangAllocation:
         return None
 
     def _only_waits(self, runs: list[TaskBatch]) -> bool:
-        """Whether the job keeps the room that is being freed for it, as it cannot start elsewhere now.
+        """Whether the job only waits for the room being freed for it, because it cannot start on free room now.
 
-        This is the usual case of a turn while victims terminate.
+        This is the usual case while victims terminate.
         """
         job = self._job
         waiting = [task for run in runs for task in run.tasks]
@@ -119,7 +119,7 @@ class GangAllocation:
         return any(self._placement.slots_now(tasks) < lacking - (len(waiting) - len(tasks)) for tasks in alike.values())
 
     def _cannot_start(self, runs: list[TaskBatch]) -> bool:
-        """Whether a gang of alike tasks is larger than the free room, computed without placing any task."""
+        """Whether a gang of equal tasks is larger than the free room, computed without placing any task."""
         job, task = self._job, runs[0].first
         lacking = job.min_available - job.ready - job.waiting - job.undemanding
         if (
@@ -161,20 +161,20 @@ class GangAllocation:
         try:
             return self._place_beside(run, kept)
         finally:
-            for task, node in kept:  # tasks that found no better place keep their former one
+            for task, node in kept:  # tasks without a better node keep their former one
                 if task.status is TaskStatus.PENDING and self._placement.fits(task, node, future=True):
                     self._statement.pipeline(task, node)
 
     def _place_beside(self, run: TaskBatch, kept: list[tuple[Task, NodeInfo]]) -> int:
-        """Place tasks as `_place` does, for tasks that may be pipelined already (`kept`).
+        """Place tasks as `_place` does; append tasks that were pipelined already, with their nodes, to `kept`.
 
-        A pipelined task gives up its room only when it is its turn, so that no sibling takes that room.
+        A pipelined task releases its room only when it is next, so that no sibling uses that room.
         """
         job, count, future = self._job, 0, False
         while count < len(run.tasks):
-            rest = run.tasks[: len(run.tasks) - count] if run.first.nominated else ()
-            wait = sum(task.status is TaskStatus.PIPELINED for task in rest)
-            wanted = 1 if self._is_ready() else max(1, job.min_available - job.ready - job.waiting + wait)
+            remaining = run.tasks[: len(run.tasks) - count] if run.first.nominated else ()
+            pipelined = sum(task.status is TaskStatus.PIPELINED for task in remaining)
+            wanted = 1 if self._is_ready() else max(1, job.min_available - job.ready - job.waiting + pipelined)
             tasks = run.next(count + wanted)[count:]
             self._release_pipelined(tasks, kept)
             plan = self._plan(tasks, future=future)
@@ -205,7 +205,7 @@ class GangAllocation:
                 self._statement.release(task)
 
     def _plan(self, tasks: list[Task], *, future: bool) -> list[NodeInfo]:
-        """Return nodes for alike tasks: the node whose room was freed for the first task, otherwise the best nodes."""
+        """Return nodes for equal tasks: the node that the first task was nominated to, otherwise the best nodes."""
         first = tasks[0]
         node = self._session.nodes.by_name.get(first.nominated)
         if node is not None and self._placement.fits(first, node, future=future):
@@ -219,7 +219,7 @@ class GangAllocation:
         self._refusals.append(self._placement.explain(task))
 
     def _may_go_on(self) -> bool:
-        """After a task found no node: whether the remaining tasks can still make the job ready."""
+        """Whether the remaining tasks can still make the job ready after a task found no node."""
         job = self._job
         if job.min_available == len(job.tasks):
             return False

@@ -2,9 +2,9 @@
 
 Semantics: Volcano's `framework/session.go`, `jobStatus`.
 
-A phase follows from the tasks that the API shows as scheduled and from refusals; a bind that has only been decided does
-not count yet. The phase Unknown, set after a refusal, stays until enough tasks run: a cycle that tried nothing for the
-job, or ended before its turn, has no newer result.
+A phase follows from refusals and from the tasks that the API shows as scheduled; a bind decided in this cycle does not
+count yet. The phase Unknown, set after a refusal, remains until enough tasks run: a cycle that skipped the job, or was
+cut before the job's turn, has no newer result.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ SCHEDULED = TaskStatus.BOUND | TaskStatus.RUNNING | COMPLETED
 
 
 def set_phases(session: Session) -> None:
-    """Record the phase of every job whose PodGroup has another one.
+    """Record the phase of every job whose PodGroup has a different one.
 
-    The phase of a job that the cycle passed over, or for which no action has work, changes only if pods of the job are
-    evicted and others wait.
+    The phase of a job that the cycle skipped, or for which no action has work, changes only if pods of the job are
+    evicted and other pods of it wait.
     """
     evicted = {eviction.job for eviction in session.decisions.evictions} & session.sums.undecided
     if evicted:
@@ -40,5 +40,5 @@ def _phase(session: Session, job: Job) -> str:
     if scheduled + leaving and scheduled + leaving >= job.min_available:
         return PodGroupPhase.COMPLETED if job.count(COMPLETED) == scheduled and not leaving else PodGroupPhase.RUNNING
     if job.waiting and scheduled + leaving + job.waiting >= job.min_available and not session.is_pending(job):
-        return session.phase(job)  # its room is being freed; a new admission would lose that room
+        return session.phase(job)  # room is being freed for the job, and a new admission would lose that room
     return PodGroupPhase.INQUEUE if session.phase(job) == PodGroupPhase.INQUEUE else PodGroupPhase.PENDING

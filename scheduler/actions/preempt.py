@@ -1,7 +1,7 @@
 """preempt: within a queue, evict less important tasks for more important ones.
 
-Semantics: Volcano's `actions/preempt`. With `enableTopologyAwarePreemption` the victims of a node are chosen by
-`scheduler.preemption.topology_aware`, otherwise they are the cheapest set.
+Semantics: Volcano's `actions/preempt`. With `enableTopologyAwarePreemption`, `scheduler.preemption.topology_aware`
+chooses the victims of a node; otherwise they are the cheapest set.
 
 Preemption between the jobs of a queue comes first, then preemption between the tasks of one job.
 """
@@ -16,7 +16,7 @@ from ..preemption.request import starving_jobs
 
 
 def preempt(session: Session) -> None:
-    """Evict for every starving job: first from other jobs of its queue, then from its own tasks of lower priority."""
+    """Evict for every starving job: first tasks of other jobs in its queue, then its own tasks of lower priority."""
     starving = starving_jobs(session)
     if not starving:
         return

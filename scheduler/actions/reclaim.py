@@ -14,7 +14,7 @@ from ..preemption.request import starving_jobs
 
 
 def reclaim(session: Session) -> None:
-    """Evict from other queues for every starving job, as far as the policy permits."""
+    """Evict tasks of other queues for every starving job, as far as the policy permits."""
     starving = starving_jobs(session)
     if not starving:
         return

@@ -1,7 +1,7 @@
 """Record the changes to tasks in a cycle, so that they can be undone.
 
-Within a cycle a task changes only here. Every change keeps job, node and the listeners of allocations consistent, and
-undoing in reverse order restores the original state.
+Within a cycle, only this module changes tasks. Every change keeps job, node and the listeners to allocations
+consistent; undoing the changes, last first, restores the original state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..reasons import VictimReason
 from .work import Work
 
 CHANGE = 20
-"""Steps of a change to a task, including its undoing."""
+"""Steps of a change to a task, including the later undo."""
 CLAIMING = HOLDING | TaskStatus.PIPELINED
 """Statuses in which a task counts as allocated in queue plugins within a cycle.
 
@@ -44,7 +44,7 @@ class ChangeLog:
         return len(self.entries)
 
     def on_allocation_change(self, handler: Callable[[Task, int], None]) -> None:
-        """Call `handler(task, +1)` when a task begins to count as allocated, `-1` when it stops, also by undoing."""
+        """Call `handler(task, +1)` when a task begins to count as allocated, `-1` when it stops; undoing counts too."""
         self._on_allocation_change.append(handler)
 
     def change(self, task: Task, status: TaskStatus, node: str, reason: VictimReason | None = None) -> None:
@@ -56,7 +56,7 @@ class ChangeLog:
         self._apply(task, status, node)
 
     def commit(self) -> None:
-        """Turn the changes so far into decisions."""
+        """Keep the changes so far, whatever the rest of the job's attempt costs."""
         self._work.end_attempt()
 
     def undo(self, savepoint: int) -> None:
@@ -68,7 +68,7 @@ class ChangeLog:
     def close(self) -> None:
         """Restore the original state and drop the listeners.
 
-        Restoring what was saved costs less than half of undoing each change.
+        Restoring the saved counts and amounts costs less than half of undoing each change.
         """
         self._on_allocation_change.clear()
         jobs, counts = self._cluster.jobs, self._counts
@@ -84,10 +84,10 @@ class ChangeLog:
         self.entries.clear()
 
     def _save(self, key: str) -> None:
-        """Save what a first change to a task of this job changes."""
+        """Save the counts of a job, and once the amounts on nodes, before the first change to the job's tasks."""
         if self._amounts is None:
             self._amounts = self._cluster.nodes.save()
-        if (job := self._cluster.jobs.get(key)) is not None and len(job.tasks) > 1:  # one task is undone as cheaply
+        if (job := self._cluster.jobs.get(key)) is not None and len(job.tasks) > 1:  # undoing one task costs no more
             self._counts[key] = job.save()
 
     def _apply(self, task: Task, status: TaskStatus, node: str) -> None:

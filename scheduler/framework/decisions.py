@@ -1,6 +1,6 @@
 """Decisions of a cycle as data. The shell writes them to the API, `record` stores them, `explain` shows them.
 
-A decision carries its reason as typed data (`scheduler.reasons`). One place turns reasons into text.
+A decision carries its reason as typed data; only `scheduler.reasons` turns reasons into text.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Nominate(msgspec.Struct, frozen=True):
 class QueueNumbers(msgspec.Struct, frozen=True):
     """The amounts of a queue in a cycle, per dimension (units of `scheduler.model.resources`).
 
-    `request` is all that its jobs hold or ask for; `capability` what it may hold, the guarantees of others left
-    alone; `overused` whether it holds so much that it is entitled to no more.
+    `request` is all that its jobs hold or request. `capability` is what it may hold without using the guarantees of
+    other queues. `overused` is whether it holds so much that it is entitled to no more.
     """
 
     allocated: dict[str, int] = {}
@@ -69,8 +69,8 @@ class Decisions(msgspec.Struct):
     pipelined: dict[str, str] = {}
     """Task → node, for tasks that wait for capacity being freed, by this cycle or an earlier one."""
     evicted_to_requested: dict[str, float] = {}
-    """Job → how many times what its tasks request the victims of this cycle hold that went for them: by the dimension
-    in which that is most.
+    """Job → what the victims of this cycle hold that were evicted for the job's tasks, divided by what these tasks
+    request, in the dimension with the largest ratio.
     """
     phases: dict[str, str] = {}
     """Job → new PodGroup phase, if it differs from the current one."""

@@ -1,10 +1,10 @@
 """Reserve freed capacity for the task that it was freed for, across cycles and restarts.
 
 The one rule: a nomination is exactly the pod's `status.nominatedNodeName`; every cycle derives the nominations from it
-again. While the capacity is still releasing, or the rest of the gang waits, the preemptor is pipelined onto its node,
-so that no job served meanwhile, siblings included, takes the capacity. A nomination stands until its task is bound,
-deleted or cannot use it any more; then it is withdrawn in the same cycle, with the reason. What a job got in a cycle by
-evicting others stands until the cycle ends, whichever action comes next.
+again. While the capacity is being freed, or other members of the gang wait, the preemptor is pipelined onto its node,
+so that no other job, and no sibling, uses the capacity. A nomination lasts until its task is bound, deleted or cannot
+use the capacity any more; then it is withdrawn in the same cycle, with the reason. Capacity that a job got by evictions
+in a cycle remains the job's until the cycle ends, in all later actions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .statement import Statement
 
 
 class Cycle(Protocol):
-    """The part of a session that nominations need; the session is above them."""
+    """The part of a session that nominations need. The session's module imports this one."""
 
     cluster: Cluster
     nodes: Nodes
@@ -52,7 +52,7 @@ class Nominations:
         self._claims: dict[str, list[Task]] = {}
         self._made: set[str] = set()
         self._whys: dict[str, tuple[UnschedulableReason, ...]] = {}
-        """Task → why its nomination does not stand, as far as known."""
+        """Task → why its nomination was lost, as far as known."""
 
     def claim(self) -> None:
         """Pipeline every preemptor onto its node, in the order in which queues, jobs and tasks are served."""
@@ -76,11 +76,11 @@ class Nominations:
                 session.backlog.wake(key)
 
     def _keep(self, key: str, places: Mapping[str, str]) -> bool:
-        """Keep a job waiting where a cycle that was cut left it waiting for capacity being freed."""
+        """Place a job where earlier, cut cycles let it wait for capacity being freed; return whether all tasks fit."""
         session, statement = self._session, self._session.statement()
         job = session.jobs.get(key)
-        for name, place in sorted(places.items()):
-            task, node = session.cluster.tasks.get(name), session.nodes.by_name.get(place)
+        for name, node_name in sorted(places.items()):
+            task, node = session.cluster.tasks.get(name), session.nodes.by_name.get(node_name)
             if job is None or task is None or node is None or task.status is not TaskStatus.PENDING:
                 break
             if not session.hooks.allocatable(session.queues[job.queue], task):
@@ -112,13 +112,13 @@ class Nominations:
             statement.pipeline(task, node)
 
     def wait_again(self, job: Job, statement: Statement) -> None:
-        """Restore the nominations of a job whose capacity had been released for others."""
+        """Restore the nominations of a job whose capacity was released for other jobs."""
         for task in self._claims.get(job.key, ()):
             if task.status is TaskStatus.PENDING and task.key not in self._whys:
                 self._restore(job, task, statement)
 
     def bind_ready(self) -> None:
-        """Bind the jobs whose preemptors all fit by now; the others continue to wait."""
+        """Bind the jobs whose preemptors all fit by now; other jobs continue to wait."""
         session = self._session
         for key, tasks in self._claims.items():
             job = session.jobs[key]
@@ -139,7 +139,7 @@ class Nominations:
                 statement.discard()
 
     def pin(self, job: Job) -> None:
-        """Keep this job's result until the cycle ends: other tasks were evicted for it."""
+        """Keep this job's result until the cycle ends, because other tasks were evicted for the job."""
         self._made.add(job.key)
 
     def stands(self, job: str) -> bool:
@@ -147,7 +147,7 @@ class Nominations:
         return job in self._made
 
     def yield_to(self, job: Job, statement: Statement) -> list[Task]:
-        """Release the nominations of lower-ranked jobs of the same queue. Return their tasks."""
+        """Release the nominations of lower-ranked jobs of the same queue; return the tasks of these jobs."""
         jobs, outranks = self._session.jobs, self._session.hooks.job_outranks
         if not self._claims or not outranks.entries:
             return []
@@ -164,12 +164,12 @@ class Nominations:
         return outranked
 
     def take_over(self, job: Job, yielded: list[Task], statement: Statement) -> bool:
-        """Record the job's nominations on released capacity, and return the remaining capacity to the other tasks.
+        """Record the job's nominations on released capacity, and restore those of `yielded` as far as they still fit.
 
         Returns:
-            False if the job may not have the capacity: its queue reclaimed it, and could not have done so for the job.
+            False if the job must not use the capacity: its queue reclaimed it, and could not have done so for the job.
         """
-        if self._was_claimed(job, yielded, statement):
+        if self._is_not_entitled(job, yielded, statement):
             return False
         for task in job.having(TaskStatus.PIPELINED):
             if task.nominated != task.node:
@@ -180,28 +180,28 @@ class Nominations:
             self._whys[task.key] = before
         return True
 
-    def _was_claimed(self, job: Job, yielded: list[Task], statement: Statement) -> bool:
-        """Whether the queue could reclaim the capacity for `yielded`, but not for `job`.
+    def _is_not_entitled(self, job: Job, yielded: list[Task], statement: Statement) -> bool:
+        """Whether the queue is entitled to reclaim the capacity for `yielded`, but not for `job`.
 
-        The queue that lost the capacity could reclaim it from the job at once, and lose it again.
+        In this case, the queue that lost the capacity could reclaim it from `job` at once, and lose it again.
         """
         queue, entitled = self._session.queues[job.queue], self._session.hooks.preemptive
-        savepoint, is_claim = statement.savepoint(), True
+        savepoint, is_entitled = statement.savepoint(), True
         for task in job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED):
             statement.release(task)
-            is_claim = is_claim and (task.best_effort or entitled(queue, task) is None)
-        was_claim = any(entitled(queue, task) is None for task in yielded)
+            is_entitled = is_entitled and (task.best_effort or entitled(queue, task) is None)
+        was_entitled = any(entitled(queue, task) is None for task in yielded)
         statement.rollback(savepoint)
-        return was_claim and not is_claim
+        return was_entitled and not is_entitled
 
-    def give_up(self) -> None:
-        """End a cycle: move the nominations of tasks that wait on another node, and withdraw useless ones."""
+    def finish(self) -> None:
+        """Decide nominations at the end of a cycle: move those of tasks that wait elsewhere, withdraw unusable ones."""
         session = self._session
         for key, tasks in self._claims.items():
             job = session.jobs[key]
-            stands = session.hooks.job_pipelined(job)
+            can_start = session.hooks.job_pipelined(job)
             for task in tasks:
-                if task.status is TaskStatus.PIPELINED and stands:
+                if task.status is TaskStatus.PIPELINED and can_start:
                     if task.node != task.nominated:
                         session.decisions.nominations.append(Nominate(task.key, task.uid, task.node))
                 elif task.status & (TaskStatus.PENDING | TaskStatus.PIPELINED):

@@ -32,8 +32,8 @@ class Plugin:
 
     Attributes:
         arguments: Arguments in a policy file, with their defaults.
-        families: Arguments whose names end in a name of the user's choice.
-        switches: Switches that the plugin reads itself, beside those of its hooks.
+        families: Arguments whose names consist of a fixed prefix and a name that the user chooses.
+        switches: Switches that the plugin reads itself, in addition to those of its hooks.
         refused: Switches that a file must not set, with problem and remedy.
     """
 
@@ -48,14 +48,14 @@ class Plugin:
     decides_queues: ClassVar[bool] = False
     """Whether the plugin decides the shares of queues. A policy may name only one such plugin."""
     judges_equals_alike: ClassVar[bool] = False
-    """Whether the plugin refuses a waiting job whenever it refuses an equal job that was created before.
+    """Whether the plugin refuses a waiting job whenever it refuses an equal job that was created earlier.
 
-    Under a policy of such plugins alone only the first of a line of equal jobs is tried (`scheduler.backlog.lines`).
+    If all plugins of a policy do so, only the first of a line of equal jobs is tried (`scheduler.backlog.lines`).
     """
     judges_priorities_alike: ClassVar[bool] = False
-    """Whether it also refuses a job that has a lower priority than the equal job, and may have been created before it.
+    """Whether the plugin refuses a waiting job whenever it refuses an equal job of higher priority, of whatever age.
 
-    Under a policy of such plugins alone, without an action that evicts, jobs of all priorities share a line.
+    If all plugins of a policy do so, and no action evicts, jobs of all priorities share a line.
     """
     serves_by_priority: ClassVar[bool] = False
     """Whether the plugin orders jobs by priority."""
@@ -86,14 +86,14 @@ class Plugin:
         return self.option.arguments.get(name, None if rule is None else rule.default)
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:  # noqa: ARG002
-        """Return bounds of which one must hold before a refusal by this plugin can end.
+        """Return bounds of which at least one must hold before a refusal by this plugin can end.
 
-        Empty if this is not such a refusal, or if its limit depends on more than queues and nodes.
+        Empty if `why` is no refusal by a quota of this plugin, or if the limit depends on more than queues and nodes.
         """
         return ()
 
     def excess(self, queue: str, dimension: str) -> float:  # noqa: ARG002
-        """Return what a queue held beyond what it deserves when the cycle began, for bounds that are relative to it."""
+        """Return what a queue held beyond its deserved amount when the cycle began, for bounds `of_deserved`."""
         return math.inf
 
     def may_hold(self, bound: HoldingsBound) -> bool:  # noqa: ARG002
@@ -101,14 +101,14 @@ class Plugin:
         return False
 
     def open(self, session: Session) -> None:
-        """Compute, once a cycle, the data for the plugin's answers. Nothing of an earlier cycle may decide them.
+        """Compute the data on which the plugin's hooks depend; called once a cycle.
 
-        What is kept from an earlier cycle must equal what this cycle would compute.
+        Data kept from an earlier cycle must equal what this cycle would compute.
         """
 
 
 class OpenedPlugins:
-    """The plugins of a policy, by name, and their hooks: made once, and kept with the state for its next cycles."""
+    """The plugins of a policy, by name, and their hooks: created once, and kept with the state for later cycles."""
 
     def __init__(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> None:
         self.policy, self.classes = policy, classes
@@ -119,7 +119,7 @@ class OpenedPlugins:
                 plugin = self.by_name[option.name] = classes[option.name](option)
                 self.hooks.add(number, option, plugin, plugin.hooks)
         self.queue_plugin = next((plugin for plugin in self.by_name.values() if plugin.decides_queues), None)
-        """The plugin that decides the shares of queues. The bounds of quotas are its own."""
+        """The plugin that decides the shares of queues, and returns the bounds of quotas."""
         self.lines = self._line_rule()
         orders = (self.by_name[entry.plugin] for entry in self.hooks.job_order.entries)
         self.orders_by_job_alone = all(plugin.orders_by_job_alone for plugin in orders)
@@ -137,9 +137,9 @@ class OpenedPlugins:
 
     @classmethod
     def of(cls, cluster: Cluster, policy: Policy, classes: Mapping[str, type[Plugin]]) -> OpenedPlugins:
-        """Return those that the last cycle on this state opened, or new ones if it had another policy."""
+        """Return the plugins that the last cycle on this state opened, or new ones if that cycle had another policy."""
         known = cluster.plugins
         if isinstance(known, cls) and known.classes is classes and (known.policy is policy or known.policy == policy):
             return known
-        cluster.plugins = made = cls(policy, classes)
-        return made
+        cluster.plugins = opened = cls(policy, classes)
+        return opened

@@ -1,9 +1,9 @@
 """Iterate over the jobs of an action in policy order until the cycle's budget is used up.
 
-The policy's current order of queues comes first, then its order of jobs. In the cycles after one that was cut, queues,
-and in a queue namespaces, take turns until the action has tried all jobs: those with the fewest useless steps are next,
-so that no tenant's jobs keep others from being tried. Steps that placed no task are useless, including those of
-admissions: thousands of admissions must not delay other jobs. A job that exceeded the limit of one job is tried last.
+The policy orders queues first, then the jobs of a queue. In the cycles after one that was cut, queues take turns, and
+namespaces within a queue, until the action has tried all jobs. The next turn is that of the fewest useless steps, so
+that no tenant's jobs keep other jobs from being tried. Steps that placed no task are useless, including those of
+admissions: thousands of admissions must not delay other jobs. A job that exceeded the maximum of one job is tried last.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .session import Session
 
 
 class ServingOrder:
-    """The jobs of one action: iterate and try each. `again` serves a job once more."""
+    """Iterator over the jobs of one action. `again` inserts a job once more."""
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self._session = session
-        self._queue_key = _least_in_vain(session) if session.backlog.takes_turns else session.hooks.queue_key
+        self._queue_key = _by_useless_steps(session) if session.backlog.takes_turns else session.hooks.queue_key
         self._late: list[Job] = []
         late = session.backlog.late_jobs
         by_queue: dict[str, list[Job]] = {}
@@ -62,11 +62,11 @@ class ServingOrder:
                 jobs.push(follower)
 
     def again(self, job: Job) -> None:
-        """Serve the job once more, at its position."""
+        """Serve the job once more, in the order that its key then has."""
         self._jobs[job.queue].push(job)
 
     def queues(self) -> Iterator[list[Job]]:
-        """Yield the jobs of one queue after the other."""
+        """Yield the jobs queue by queue: a list for each queue, and at last one of the jobs that are tried last."""
         while self._queues:
             jobs = self._jobs[self._queues.pop().name]
             found = []
@@ -77,26 +77,26 @@ class ServingOrder:
             yield self._late
 
     def leave_out(self, queue: Queue) -> None:
-        """Do not serve the queue any more."""
+        """Remove the remaining jobs of a queue."""
         self._jobs[queue.name] = self._of_queue(queue.name, ())
 
     def rest_of(self, queue: Queue) -> Iterator[Job]:
-        """Yield the remaining jobs of a queue, which is not served any more."""
+        """Yield and remove the remaining jobs of a queue, while the budget lasts."""
         jobs = self._jobs[queue.name]
         while jobs and self._session.work.may_go_on():
             yield jobs.pop()
 
     def _of_queue(self, queue: str, jobs: Iterable[Job]) -> LazyPriorityQueue[Job] | _NamespacesOfQueue:
-        """Return the jobs of a queue in the policy's order; after a cut cycle, those of its namespaces in turns."""
+        """Return the jobs of a queue in the policy's order; after a cut cycle, its namespaces take turns."""
         if self._session.backlog.takes_turns:
             return _NamespacesOfQueue(self._session, queue, jobs)
-        hooks, some = self._session.hooks, list(jobs)
-        keys = hooks.job_keys(some) if len(some) > 1 else None
-        return LazyPriorityQueue(hooks.job_key, some, keys, self._session.changes.__len__)
+        hooks, of_queue = self._session.hooks, list(jobs)
+        keys = hooks.job_keys(of_queue) if len(of_queue) > 1 else None
+        return LazyPriorityQueue(hooks.job_key, of_queue, keys, self._session.changes.__len__)
 
 
-def _least_in_vain(session: Session) -> Callable[[Queue], tuple[Any, ...]]:
-    """Return the key of queues that take turns: the fewest useless steps, then the policy's order."""
+def _by_useless_steps(session: Session) -> Callable[[Queue], tuple[Any, ...]]:
+    """Return the key of queues that take turns: fewest useless steps first, then the policy's order."""
     useless_steps, queue_key = session.backlog.useless_steps, session.hooks.queue_key
     return lambda queue: (useless_steps(queue.name), *queue_key(queue))
 
@@ -104,7 +104,7 @@ def _least_in_vain(session: Session) -> Callable[[Queue], tuple[Any, ...]]:
 class _NamespacesOfQueue:
     """The jobs of one queue whose namespaces take turns.
 
-    Each namespace orders its own jobs, so that a turn changes only one key.
+    Each namespace has a queue of its own jobs, so that a turn changes only one key.
     """
 
     def __init__(self, session: Session, queue: str, jobs: Iterable[Job]) -> None:
@@ -113,7 +113,7 @@ class _NamespacesOfQueue:
         for job in jobs:
             by_namespace.setdefault(job.namespace, []).append(job)
         key = session.hooks.job_key
-        self._jobs = {name: LazyPriorityQueue(key, some) for name, some in by_namespace.items()}
+        self._jobs = {name: LazyPriorityQueue(key, own_jobs) for name, own_jobs in by_namespace.items()}
         useless_steps = session.backlog.useless_steps
         self._names = LazyPriorityQueue(lambda name: (useless_steps(queue, name), name), by_namespace)
 

@@ -1,7 +1,7 @@
-"""One cycle: the state, the policy's plugins, and the transactions of actions.
+"""Session of one cycle: the state as actions and plugins see it, and the changes that they may make.
 
-`decide` creates a session for one cycle. A plugin keeps what it computes for the cycle in itself; what decides in a
-later cycle is part of the cluster's state.
+`decide` creates a session for each cycle. A plugin keeps what it computes for the cycle in its own attributes. Data on
+which a later cycle depends is part of the cluster's state.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .tracing import Step, no_trace
 from .work import UNLIMITED, Budget, CapReached, Work
 
 ATTEMPT = 50
-"""Steps of every attempt of a job."""
+"""Steps that every attempt of a job costs at least."""
 
 T = TypeVar("T")
 
@@ -45,13 +45,13 @@ class Session:
 
     Attributes:
         jobs: Jobs with a PodGroup and an existing queue.
-        undecided: Jobs that an action may have work for; jobs that no change could help are skipped.
+        undecided: Jobs for which an action may have work, without jobs that no change could have helped.
         total: Sum of all ready nodes' resources.
         now: Seconds since 1970, set by the shell.
         decisions: The decisions so far.
-        placement: Where tasks can be placed.
+        placement: Finds nodes for tasks.
         plugins: The policy's plugins, by name.
-        step: Traces each plugin that opens and each job that is tried.
+        step: Traces the opening of each plugin and each attempt of a job.
         work: Counts the cost of the jobs.
         backlog: State of the waiting jobs.
 
@@ -84,33 +84,33 @@ class Session:
         self.sums = cluster.sums()
         self.jobs: Mapping[str, Job] = cluster.jobs
         self.not_served: list[Job] = []
-        """Jobs whose queue exists and does not accept them."""
+        """Jobs whose queue exists but does not accept the job's namespace."""
         self.uncovered: list[Job] = []
-        """Jobs that may have a reservation which their pods do not cover, by key."""
+        """Jobs that may reserve more than their pods request, by key."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
         self._evicts = not EVICTING.keys().isdisjoint(policy.actions)
         opened = OpenedPlugins.of(cluster, policy, plugins)
         self.backlog = BacklogView(cluster, policy, now, woken, lines=opened.lines)
         self.undecided: list[Job] = []
-        self._take_jobs()
+        self._select_jobs()
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
         self.hooks, self.plugins, self._queue_plugin = opened.hooks, opened.by_name, opened.queue_plugin
         self._orders_by_job_alone = opened.orders_by_job_alone
         self.placement = Placement(cluster, self.hooks, self.work.spend, self.work.for_others)
         self.nominations = Nominations(self)
-        self._own: dict[object, object] = {}
+        self._shared: dict[object, object] = {}
         for name, plugin in self.plugins.items():
             with step("plugin", name):
                 plugin.open(self)
         self._wake_by_shares()
 
-    def _take_jobs(self) -> None:
-        """Leave out jobs without a group or without a queue that accepts them; select the undecided ones."""
+    def _select_jobs(self) -> None:
+        """Set `jobs` and `undecided`, without the jobs that have no PodGroup or no queue that accepts them."""
         jobs, queues, backlog, undecided = self.jobs, self.queues, self.backlog, self.sums.undecided
         self.decisions.refusals = refusals = backlog.passed_over(undecided)
-        named = any(queue.namespaces is not None for queue in queues.values())
+        has_restricted = any(queue.namespaces is not None for queue in queues.values())
         left_out: set[str] = set()
         for key in sorted(backlog.to_decide(undecided)):
             job = jobs[key]
@@ -120,8 +120,8 @@ class Session:
                     refusals[key] = Refusal((NoGroup(key),))
                 continue
             problem = "" if job.queue in queues else "does not exist"
-            if named and not problem and not any(status & HOLDING for status in job.by_status):
-                problem = self._not_served(job)  # running jobs continue when a queue begins to restrict its namespaces
+            if has_restricted and not problem and not any(status & HOLDING for status in job.by_status):
+                problem = self._rejection(job)  # running jobs continue when a queue begins to restrict its namespaces
                 if problem:
                     self.not_served.append(job)
             if not problem:
@@ -130,7 +130,7 @@ class Session:
             left_out.add(key)
             if job.is_pending or job.by_status.get(TaskStatus.PENDING):
                 refusals[key] = Refusal((QueueBroken(job.queue, problem),))
-        if not self.sums.by_queue.keys() <= queues.keys():  # some jobs still run whose queue was deleted
+        if not self.sums.by_queue.keys() <= queues.keys():  # some running jobs have no queue: it was deleted
             self.jobs = {key: job for key, job in jobs.items() if job.queue in queues and key not in left_out}
         elif left_out:
             self.jobs = {key: job for key, job in jobs.items() if key not in left_out}
@@ -139,7 +139,7 @@ class Session:
         self.reservations = Reservations(self.uncovered, self.backlog.lapses, self.now)
 
     def _wake_by_shares(self) -> None:
-        """Add the waiting jobs whose queues may deserve enough for them now, as the queue plugin has computed it."""
+        """Add the waiting jobs whose queues may now deserve enough for them, as the opened queue plugin computes."""
         for key in self.backlog.wake_by_shares(self.excess):
             self.decisions.refusals.pop(key, None)
             if key in self.sums.undecided and key in self.jobs:
@@ -150,7 +150,7 @@ class Session:
         return math.inf if self._queue_plugin is None else self._queue_plugin.excess(queue, dimension)
 
     def served(self, keys: Iterable[str]) -> list[Job]:
-        """Return the jobs of this cycle with these keys, by key."""
+        """Return the jobs of this cycle with these keys, in the order of their keys."""
         return [self.jobs[key] for key in sorted(keys) if key in self.jobs]
 
     @property
@@ -165,7 +165,7 @@ class Session:
 
     @property
     def is_order_of_state(self) -> bool:
-        """Whether jobs are served now in an order that holds in later cycles too, until one of them changes."""
+        """Whether the current order of service also holds in later cycles, until a job changes."""
         return self._orders_by_job_alone and not self.changes.entries and self.jobs is self.cluster.jobs
 
     def by_queue(self) -> dict[str, QueueSums]:
@@ -177,10 +177,10 @@ class Session:
         return by_queue
 
     def own(self, make: Callable[[Session], T]) -> T:
-        """Return the only `make(session)` of this cycle, for computations that several actions share."""
-        if make not in self._own:
-            self._own[make] = make(self)
-        return cast("T", self._own[make])
+        """Return `make(session)`, which is called only once a cycle, for computations that several actions share."""
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        return cast("T", self._shared[make])
 
     # ------------------------------------------------------------------------------------------------------- changes
 
@@ -209,13 +209,13 @@ class Session:
     # --------------------------------------------------------------------------------------------------------- attempts
 
     def to_try(self) -> list[Job]:
-        """Return the jobs that this action may have work for and has not tried in an earlier, cut cycle."""
+        """Return the jobs for which this action may have work and that it has not tried in an earlier, cut cycle."""
         return self.backlog.not_tried(self.undecided)
 
     def is_still_short(self, job: Job) -> bool:
-        """Whether other jobs got the room in a quota that alone has woken the job; its refusal stands then.
+        """Whether other jobs have used up the room in a quota that alone woke the job; its refusal is kept then.
 
-        Under a policy that evicts, the job is tried: its refusal is that of several actions.
+        Always False under a policy that evicts, because several actions contribute to the refusal.
         """
         backlog, key, plugin = self.backlog, job.key, self._queue_plugin
         if key not in backlog.by_quota_alone or self._evicts or plugin is None:
@@ -228,7 +228,7 @@ class Session:
         return True
 
     def next_in_line(self, job: Job) -> Job | None:
-        """Return the equal job behind one that was admitted or got room, now that it may get some too."""
+        """Return the next job in the line of a tried job, if it may be admitted or get room too; None otherwise."""
         got_nothing = job.key not in self.phases and len(job.by_status.get(TaskStatus.PENDING, ())) == len(job.tasks)
         follower = self.jobs.get(self.backlog.next_in_line(job.key, refused=got_nothing))
         if follower is not None:
@@ -237,11 +237,11 @@ class Session:
         return follower
 
     def attempt(self, job: Job, on_cap: Callable[[], None] = lambda: None) -> Attempt:
-        """Begin one job's turn in the running action. It is undone if it exceeds the maximum of one job (`on_cap`)."""
+        """Begin one job's turn. If it exceeds the maximum steps of one job, undo it and call `on_cap`."""
         return Attempt(self, job, on_cap)
 
     def complete_decisions(self) -> None:
-        """Complete the decisions by what the next cycle has to know."""
+        """Add to the decisions the cost of the cycle, and the state for the next cycle."""
         decisions, work = self.decisions, self.work
         decisions.steps, decisions.cut = work.spent, work.cut
         bound = {bind.task for bind in decisions.binds}
@@ -258,7 +258,7 @@ class Session:
             cut=work.cut,
             full_budget=work.budget.full or work.budget.cycle,
             retry_after=work.budget.retry_after,
-            stands=self.nominations.stands,
+            evicted_for=self.nominations.stands,
             quota_bounds=(lambda *_: ()) if self._queue_plugin is None else self._queue_plugin.quota_bounds,
             nodes=self.nodes,
             placement=self.placement,
@@ -271,15 +271,15 @@ class Session:
     def close(self) -> None:
         """Restore the original state. What plugins have computed is invalid from then on.
 
-        The session lets go of what refers back to it, so that it is freed at once and not by the garbage collector: its
-        plugins keep it until the next cycle, which brings it to generations that are collected once in hours.
+        References back to the session are removed, so that it is freed without the garbage collector. Plugins keep the
+        session until the next cycle; by then it would be in a generation that is collected only once in hours.
         """
         self.changes.close()
         self.placement.close()
-        self._own.clear()
+        self._shared.clear()
         del self.nominations
 
-    # ---------------------------------------------------------------------------------------------------- questions
+    # ------------------------------------------------------------------------------------------------------ queries
 
     def phase(self, job: Job) -> str:
         """Return the phase of the job's PodGroup after this cycle's changes."""
@@ -289,31 +289,31 @@ class Session:
         return self.phase(job) in ("", "Pending")
 
     def is_schedulable(self, job: Job) -> bool:
-        """Whether the job as a whole may be placed; otherwise the reasons are recorded."""
+        """Whether the job as a whole may be placed. If not, record the reason."""
         objection = self._objections.get(job.key, self)
         if objection is self:
             field = unsupported.of_job(job, topology=bool(self.hooks.closeness.functions))
-            objection = Unsupported(job.key, field) if field else self._unhonoured(job) or self.hooks.job_valid(job)
+            objection = Unsupported(job.key, field) if field else self._ignored(job) or self.hooks.job_valid(job)
             self._objections[job.key] = objection
             if objection is not None:
                 self.refuse(job, [objection])
         return objection is None
 
-    def _unhonoured(self, job: Job) -> QueueBroken | None:
-        """Return the setting of the job's queue that no plugin of the policy honours; None if there is none."""
+    def _ignored(self, job: Job) -> QueueBroken | None:
+        """Return the setting of the job's queue that every plugin of the policy ignores; None if there is none."""
         if self.queues[job.queue].object.spec.affinity is None or "nodegroup" in self.plugins:
             return None
         return QueueBroken(job.queue, "spec.affinity needs the plugin nodegroup, which the policy does not name")
 
-    def _not_served(self, job: Job) -> str:
-        """Return why the queue rejects the job's namespace: it, or its nearest ancestor with a list, names others."""
-        namespace, passed = job.key.partition("/")[0], set()
+    def _rejection(self, job: Job) -> str:
+        """Return why the list of namespaces of the queue, or of its nearest ancestor with one, rejects the job."""
+        namespace, visited = job.key.partition("/")[0], set()
         queue: Queue | None = self.queues[job.queue]
-        while queue is not None and queue.name not in passed:
-            passed.add(queue.name)
+        while queue is not None and queue.name not in visited:
+            visited.add(queue.name)
             if queue.namespaces is not None:
-                taken = ", ".join(sorted(queue.namespaces)) or "none"
-                rule = f"takes jobs of the namespaces that {NAMESPACES} of queue {queue.name} names ({taken})"
+                listed = ", ".join(sorted(queue.namespaces)) or "none"
+                rule = f"takes jobs of the namespaces that {NAMESPACES} of queue {queue.name} names ({listed})"
                 return "" if namespace in queue.namespaces else f"{rule}, and not of {namespace}"
             queue = self.queues.get(queue.parent or ROOT)
         return ""
@@ -324,9 +324,9 @@ class Session:
 
 
 class Attempt:
-    """Context manager: steps within count for a job, and are undone if they exceed the maximum.
+    """Context manager of a job's turn: count its steps, and undo its changes if the steps exceed the maximum.
 
-    A class instead of a generator: each job has several in every cycle, and a generator would add a third to the cost.
+    A class instead of a generator: each job has several turns in every cycle, and a generator would cost a third more.
     """
 
     __slots__ = ("_before", "_job", "_lap", "_lengths", "_on_cap", "_savepoint", "_session")
@@ -356,8 +356,8 @@ class Attempt:
             session.changes.undo(self._savepoint)
             decisions = session.decisions
             lists: tuple[list[Any], ...] = (decisions.binds, decisions.evictions, decisions.nominations)
-            for each, length in zip(lists, self._lengths, strict=True):
-                del each[length:]
+            for made, length in zip(lists, self._lengths, strict=True):
+                del made[length:]
             self._on_cap()
             session.refuse(job, [TooCostly(session.backlog.action, error.field)])
             session.backlog.exceeded_cap(job)

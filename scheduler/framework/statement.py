@@ -1,7 +1,7 @@
 """Transactions of changes to the state within a cycle.
 
-The one rule: an action changes a task only through a `Statement`. Every change can be undone in reverse order, and all
-of them are undone at the end of a cycle, so that the original state is restored. (Semantics: Volcano's
+The one rule: an action changes a task only through a `Statement`. Changes can be undone, last first, and all of them
+are undone at the end of a cycle, so that the original state is restored. (Semantics: Volcano's
 `framework/statement.go`.)
 """
 
@@ -59,7 +59,7 @@ class Statement:
         self._move(task, TaskStatus.RELEASING, task.node, reason)
 
     def restore(self, task: Task) -> None:
-        """Undo the eviction of the task, by whichever statement: it stays where it was when the cycle began."""
+        """Undo the eviction of the task by any statement: restore the status and node from before the cycle."""
         status, node = next((status, node) for other, status, node, _ in self._log.entries if other is task)
         self._move(task, status, node)
 
@@ -78,7 +78,7 @@ class Statement:
         """Turn the changes into decisions. A waiting task gets a nomination if this statement freed its capacity.
 
         Args:
-            reasons: the reasons of the evictions by uid of the victim, where `evict` got one that was not complete.
+            reasons: UID of a victim → reason that replaces the one passed to `evict`, which may have been incomplete.
         """
         self._log.commit()
         decisions = self._decisions

@@ -1,7 +1,7 @@
 """Trace the steps of a cycle, for instance to measure their durations.
 
-A tracer cannot change a decision. The core has no clock: it reports the begin and the end of a step, and uses no
-result.
+A tracer cannot change a decision. The core has no clock: it reports the start and the end of a step, and ignores what
+the tracer returns.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ Kind = Literal["action", "job", "plugin"]
 
 
 class Step(Protocol):
-    """Called with the kind and the name of a step.
-
-    The returned context is entered, and left when the step ends or fails.
-    """
+    """Callback with the kind and the name of a step; the step runs within the returned context manager."""
 
     def __call__(self, kind: Kind, name: str, /) -> AbstractContextManager[object]: ...
 

@@ -14,21 +14,21 @@ import msgspec
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Maximum steps of the jobs of a cycle, and of one job in one action; 0 means no limit."""
+    """Maximum steps of all jobs of a cycle (`cycle`), and of one job in one action (`job`); 0 means no limit."""
 
     cycle: int = 0
     job: int = 0
     retry_after: float = 60.0
     """Seconds after which a waiting job is tried again even if no change could help it."""
     full: int = 0
-    """Steps of a full cycle if `cycle` is only a part of them. The cost of a job is compared with a full cycle."""
+    """Steps of a full cycle, if `cycle` is only a part of these. The cost of a job is compared with a full cycle."""
 
 
 UNLIMITED = Budget()
 
 
-class CapReached(Exception):  # noqa: N818 - no error of anybody's: a job is taken back and tried last
-    """A job has used the maximum of a single job. `field` says what was being read: a field of its pods, if any."""
+class CapReached(Exception):  # noqa: N818 - not an error: the job's changes are undone, and it is tried last
+    """A job has used the maximum steps of one job. `field`: the field of the pods' spec being evaluated, if any."""
 
     def __init__(self, field: str = "") -> None:
         super().__init__(field)
@@ -52,11 +52,11 @@ class Work:
         self._has_begun = False
 
     def spend(self, steps: int, field: str = "") -> None:
-        """Count steps before they are done, for a `field` of the pod's spec if one is named.
+        """Count steps before they are executed; `field` is the field of the pod's spec that causes them, if any.
 
         Raises:
-            CapReached: the job's attempt would exceed the maximum. These steps are not done, and therefore not counted:
-                steps would seem faster than they are.
+            CapReached: the job's attempt would exceed the maximum. These steps are not executed, and therefore not
+                counted: otherwise steps would seem faster than they are.
         """
         if field:
             self._field = field
@@ -67,12 +67,12 @@ class Work:
 
     @contextmanager
     def for_others(self, field: str) -> Iterator[None]:
-        """Count the steps within for an allowance of their own, which is as large as that of the job.
+        """Count the steps within this context against a second allowance, which is as large as that of the job.
 
-        Pods of other jobs cause these steps: they must not use up what the job itself may cost.
+        Pods of other jobs cause these steps: they must not use up the allowance of the job.
 
         Raises:
-            CapReached: the allowance is used up. The error names `field`, which is no field of the job.
+            CapReached: the second allowance is used up. The error names `field`, which is not a field of this job.
         """
         cap, own, before = self._cap, self._field, self.spent
         if cap:
@@ -90,7 +90,7 @@ class Work:
     def action(self, name: str, left: int) -> Iterator[None]:
         """Run one of the `left` remaining actions.
 
-        Each may use an equal part of the remaining budget, so that none starves.
+        Each action may use an equal part of the remaining budget, so that no action starves.
         """
         cycle = self.budget.cycle
         self._limit = self.spent + max(cycle - self.spent, 0) // left if cycle else 0
@@ -100,10 +100,7 @@ class Work:
             self.cut.append(name)
 
     def may_go_on(self) -> bool:
-        """Whether the budget suffices for one more job; it always does for the first job of a cycle.
-
-        Otherwise the action is cut.
-        """
+        """Whether the budget allows another job; always for the first job of a cycle. If not, cut the action."""
         if self._limit and self.spent >= self._limit and self._has_begun:
             self._is_cut = True
             return False
@@ -118,5 +115,5 @@ class Work:
         self._cap = self.spent + self.budget.job if self.budget.job else 0
 
     def end_attempt(self) -> None:
-        """End the attempt: the job's result stands, whatever further steps cost."""
+        """End the attempt: further steps cannot undo the job's result."""
         self._cap = 0

@@ -1,4 +1,4 @@
-"""The budget of a cycle: which jobs remain for the next cycle, which are next, and the limit of one job."""
+"""The budget of a cycle: which jobs remain for the next cycle, in which order, and the maximum of one job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 def costly(terms: int, job: str) -> dict[str, Any]:
-    """Return pods with this number of required terms against labels that no pod has."""
+    """Return a pod with this number of required anti-affinity terms, for labels that no pod has."""
     found = [
         {"topologyKey": HOSTNAME, "labelSelector": {"matchExpressions": [{"key": f"{job}{n}", "operator": "Exists"}]}}
         for n in range(terms)
@@ -62,7 +62,7 @@ def never(name: str, queue: str = "q", **more: Any) -> dict[str, Any]:
     st.integers(0, 3000),
     st.lists(random_clusters.events(), max_size=2),
 )
-def test_cycles_that_are_cut_come_to_where_nothing_is_left_to_decide(
+def test_cut_cycles_reach_a_state_in_which_nothing_is_left_to_decide(
     table: dict[str, Any], steps: int, more: int, events: list[dict[str, Any]]
 ) -> None:
     world = World(policy_of(table["policy"]))
@@ -71,28 +71,28 @@ def test_cycles_that_are_cut_come_to_where_nothing_is_left_to_decide(
         decisions = cycle(world, Budget(steps, steps + more if more else 0))
         if number == 1:
             for event in events:
-                random_clusters_happen(world, event)
+                apply_event(world, event)
         is_quiet = not (decisions.binds or decisions.evictions or decisions.nominations or decisions.phases)
         if is_quiet and not decisions.cut and not backlog_of(world.cluster).due and number > 1:
             break
         world.now += 1.0
     else:
-        pytest.fail("there is no end to it")
+        pytest.fail("200 cycles did not decide everything")
     if more:
-        return  # a job may be too costly for good
-    rest = decide(world.fresh(), world.policy, world.now)
-    assert not rest.binds
-    assert not rest.evictions
+        return  # a job may exceed the maximum in every cycle
+    uncut = decide(world.fresh(), world.policy, world.now)
+    assert not uncut.binds
+    assert not uncut.evictions
 
 
-def random_clusters_happen(world: World, event: dict[str, Any]) -> None:
+def apply_event(world: World, event: dict[str, Any]) -> None:
     from tests.support.core.events import happen  # noqa: PLC0415
 
     happen(world, event)
 
 
-def test_unknown_stays_where_a_cycle_has_not_come_to_the_job() -> None:
-    """Two pods of the gang run nowhere, one does: Unknown, whether or not this cycle has come to backfill."""
+def test_phase_unknown_remains_if_a_cycle_is_cut_before_the_jobs_turn() -> None:
+    """One pod of the gang runs and two cannot: the phase is Unknown, whether or not the cycle reaches backfill."""
     world = world_of([{"name": "job", "queue": "q", "tasks": ["1 x nothing running on n0", "2 x nothing"], "min": 2}])
     for key in world.pods_of("job"):
         world.change("Pod", key, {"spec": {"nodeSelector": {HOSTNAME: "n9"}}})
@@ -102,8 +102,8 @@ def test_unknown_stays_where_a_cycle_has_not_come_to_the_job() -> None:
     assert [phase for decisions in seen for phase in decisions.phases.values()] == ["Unknown"]
 
 
-def test_unknown_stays_where_there_is_nothing_to_try() -> None:
-    """A pod of a running gang is deleted, and nobody makes another."""
+def test_phase_unknown_remains_if_the_job_has_no_waiting_pod() -> None:
+    """A pod of a running gang is deleted, and no controller replaces it."""
     world = world_of([{"name": "job", "queue": "q", "tasks": "2 x 1 cpu running on n0", "min": 2, "phase": "Running"}])
     world.remove("Pod", "t/job-0")
     seen = [cycle(world, Budget()).phases.get("t/job") for _ in range(8)]
@@ -111,17 +111,17 @@ def test_unknown_stays_where_there_is_nothing_to_try() -> None:
     assert world.objects["PodGroup", "t/job"]["status"]["phase"] == "Unknown"
 
 
-def test_who_only_waits_for_room_being_freed_keeps_it_and_no_budget_from_others() -> None:
-    """A pod that does not go: the first waits for its room, and the cycles that go on come to the second."""
+def test_a_job_that_waits_for_room_being_freed_keeps_it_and_uses_no_more_budget() -> None:
+    """A pod terminates slowly: the first job waits for its room, and later cycles still try the second job."""
     jobs = [{"name": name, "tasks": "1 x 8 cpu", "queue": "q", "phase": "Inqueue"} for name in ("first", "second")]
     world = world_of([{"name": "old", "queue": "q", "min": 1, "tasks": "4 x 8 cpu", "phase": "Running"}, *jobs])
     for number, key in enumerate(world.pods_of("old")):
         world.change("Pod", key, {"spec": {"nodeName": f"n{number}"}, "status": {"phase": "Running"}})
-    random_clusters_happen(world, {"leave": "old-0"})
+    apply_event(world, {"leave": "old-0"})
     seen: list[Decisions] = []
     while not seen or seen[-1].cut:
         seen.append(cycle(world, Budget(2)))
-        assert len(seen) < 10, "never at its end"
+        assert len(seen) < 10, "every cycle was cut"
     assert [list(decisions.pipelined) for decisions in seen[1:]] == [["t/first-0"]] * (len(seen) - 1)
     assert "t/second" in seen[-1].refusals
     world.end("t/old-0", again=False)
@@ -134,7 +134,7 @@ def test_without_a_budget_a_cycle_is_never_cut() -> None:
     assert cycle(world, Budget()).cut == []
 
 
-def test_a_cut_cycle_resumes_where_it_ended_and_never_counts_as_final() -> None:
+def test_a_cut_cycle_is_continued_where_it_ended_and_its_decisions_are_not_final() -> None:
     world = world_of([never(f"bad{n}", pod=costly(n + 1, f"k{n}-")) for n in range(30)])
     tried: list[str] = []
     for _ in range(60):
@@ -145,15 +145,15 @@ def test_a_cut_cycle_resumes_where_it_ended_and_never_counts_as_final() -> None:
         assert decide(world.cluster, world.policy, world.now, budget=Budget(2_000)) is not decisions
         apply_input(world.cluster, Decided(0, world.now, decisions))
     else:
-        pytest.fail("never at its end")
+        pytest.fail("every cycle was cut")
     whole = decide(world.fresh(), world.policy, world.now)
     assert sorted(set(tried)) == sorted(whole.refusals)
     assert decisions.refusals.keys() == whole.refusals.keys()
 
 
 @pytest.mark.parametrize(("queue", "namespace"), [("r", "t"), ("q", "other")])
-def test_who_has_spent_nothing_in_vain_is_next_after_a_cut(queue: str, namespace: str) -> None:
-    """Sixty costly jobs that fit nowhere, all of them older and of higher priority than the one that fits."""
+def test_a_queue_or_namespace_without_useless_steps_is_next_after_a_cut(queue: str, namespace: str) -> None:
+    """Sixty costly jobs fit nowhere, and all of them are older and of higher priority than the job that fits."""
     world = world_of([never(f"bad{n:02}", pod=costly(50, f"k{n}-"), priority=1) for n in range(60)], ("q", "r"))
     good = {"name": "good", "tasks": "1 x 1 cpu", "phase": "Inqueue", "queue": queue}
     for kind, item in world.notation.objects({"jobs": [good]}):
@@ -168,8 +168,8 @@ def test_who_has_spent_nothing_in_vain_is_next_after_a_cut(queue: str, namespace
     assert max(first.steps, second.steps) < whole // 3
 
 
-def test_thousands_that_are_admitted_keep_nobody_else_from_it() -> None:
-    """A namespace that comes first by its name, and whose jobs enqueue admits as fast as it can."""
+def test_many_admissions_in_one_namespace_do_not_delay_another_namespace() -> None:
+    """Enqueue admits many jobs of a namespace whose name sorts first."""
     world = world_of([])
     bad = [never(f"bad{n:03}", phase="Pending", priority=1) for n in range(300)]
     good = {"name": "good", "tasks": "1 x 1 cpu", "queue": "q"}
@@ -183,7 +183,7 @@ def test_thousands_that_are_admitted_keep_nobody_else_from_it() -> None:
     assert [bind.job for decisions in seen for bind in decisions.binds] == ["b/good"]
 
 
-def test_an_action_that_costs_a_lot_leaves_budget_for_those_after_it() -> None:
+def test_a_costly_action_leaves_budget_for_the_actions_after_it() -> None:
     policy = 'actions: "allocate, reclaim"\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]'
     bad = [never(f"bad{n:02}", "q", pod=costly(50, f"k{n}-")) for n in range(40)]
     world = World(policy_of(policy))
@@ -202,7 +202,7 @@ def test_an_action_that_costs_a_lot_leaves_budget_for_those_after_it() -> None:
     assert len(evictions) == 2
 
 
-def test_a_job_that_costs_more_than_a_job_may_is_taken_back_and_tried_last() -> None:
+def test_a_job_that_exceeds_the_maximum_of_one_job_is_undone_and_tried_last() -> None:
     greedy = {"name": "greedy", "queue": "q", "tasks": "8 x 1 cpu", "pod": costly(60, "k"), "phase": "Inqueue"}
     world = world_of([{**greedy, "priority": 5}, {"name": "good", "queue": "q", "tasks": "1 x 1 cpu"}])
     alone = decide(world_of([greedy]).cluster, world.policy, world.now).steps
@@ -213,7 +213,7 @@ def test_a_job_that_costs_more_than_a_job_may_is_taken_back_and_tried_last() -> 
     entry = backlog_of(world.cluster).entries["t/greedy"]
     assert entry.late
     world.load({"jobs": [{"name": f"later{n}", "queue": "q", "tasks": "1 x 1 cpu"} for n in range(3)]})
-    assert cycle(world, budget).steps < alone // 2, "it rests"
+    assert cycle(world, budget).steps < alone // 2, "the job is in backoff"
     world.now = entry.not_before + 1
     world.load({"jobs": [{"name": "more", "queue": "q", "tasks": "1 x 1 cpu"}]})
     decisions = cycle(world, Budget(1_000_000))
@@ -221,7 +221,7 @@ def test_a_job_that_costs_more_than_a_job_may_is_taken_back_and_tried_last() -> 
     assert {bind.job for bind in decisions.binds} == {"t/more", "t/greedy"}
 
 
-def test_what_a_costly_job_has_done_is_no_part_of_what_is_decided() -> None:
+def test_decisions_contain_no_binds_of_a_job_that_exceeded_the_maximum() -> None:
     jobs = [{"name": "greedy", "queue": "q", "tasks": "8 x 1 cpu", "pod": costly(60, "k"), "phase": "Inqueue"}]
     good = [{"name": f"good{n}", "queue": "q", "tasks": "2 x 1 cpu", "phase": "Inqueue"} for n in range(4)]
     alone = cycle(world_of(good), Budget(), carries_out=False)
@@ -232,7 +232,7 @@ def test_what_a_costly_job_has_done_is_no_part_of_what_is_decided() -> None:
             assert sorted(bind.task for bind in beside.binds) == sorted(bind.task for bind in alone.binds)
 
 
-def test_steps_do_not_follow_from_what_is_kept_between_cycles() -> None:
+def test_steps_do_not_depend_on_data_kept_between_cycles() -> None:
     world = world_of([never(f"bad{n}", pod=costly(5, f"k{n}-")) for n in range(5)])
     first = decide(world.cluster, world.policy, world.now)
     world.cluster.last_cycle = None
@@ -241,7 +241,7 @@ def test_steps_do_not_follow_from_what_is_kept_between_cycles() -> None:
     assert decide(world.fresh(), world.policy, world.now).steps == first.steps
 
 
-def test_a_bind_in_flight_is_no_reason_to_try_others_again() -> None:
+def test_a_bind_in_flight_wakes_no_other_job() -> None:
     world = world_of([never(f"bad{n}") for n in range(10)])
     cycle(world, Budget())
     world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "1 x 1 cpu"}]})
@@ -253,8 +253,8 @@ def test_a_bind_in_flight_is_no_reason_to_try_others_again() -> None:
     assert decisions.refusals.keys() == {f"t/bad{n}" for n in range(10)}
 
 
-def test_a_job_that_an_earlier_process_was_at_is_tried_last_after_a_restart() -> None:
-    """The only memory that outlives a process is the condition of the PodGroup."""
+def test_a_job_that_the_process_found_too_costly_is_tried_last_after_a_restart() -> None:
+    """After a restart, only the condition of the PodGroup shows that the job was too costly."""
     first = {"name": "a-first", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", "priority": 9}
     second = {"name": "b-second", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue"}
     world = world_of([first, second])

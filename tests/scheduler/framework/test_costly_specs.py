@@ -1,9 +1,9 @@
-"""No field of a pod costs others more than a job may cost, whatever a tenant writes into it.
+"""No field of a pod costs a cycle more than the maximum of one job, whatever a tenant writes into the field.
 
-The lines of the core that a cycle executes are counted, and compared with the steps that the cycle says it cost and
-with what there is to read: a loop over a tenant's data that spends no steps, or that multiplies a spec by the nodes or
-by itself, executes more lines than both together. Only the property up to the limit of the API server has a clock: the
-CPU time of a cycle.
+The tests count the executed lines of the core, and compare them with the steps that the cycle reports and with the size
+of the specs. A loop over a tenant's data that spends no steps, or that multiplies a spec by the nodes or by itself,
+executes more lines than these two allow. Only the property about the limit of the API server uses a clock: the CPU time
+of a cycle.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NODES = 100
 LINES_A_STEP = 40
 LINES_A_PART = 60
-"""Lines for each part of a spec, be it read or compared; a spec is read a few times."""
+"""Lines for each part of a spec, to read or compare the part a few times."""
 BUDGET = Budget(cycle=300_000, job=1_200_000)
 
 
@@ -160,18 +160,18 @@ def world_of(specs: list[dict[str, Any]], tasks: str = "1 x 1 cpu") -> World:
 
 
 def merged(specs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Lay several fields into one spec."""
+    """Merge several fields into one spec."""
     spec: dict[str, Any] = {}
-    for each in specs:
-        affinity = {**spec.get("affinity", {}), **each.get("affinity", {})}
-        spec |= each
+    for fields in specs:
+        affinity = {**spec.get("affinity", {}), **fields.get("affinity", {})}
+        spec |= fields
         if affinity:
             spec["affinity"] = affinity
     return spec
 
 
 def base() -> int:
-    """Return the lines of a cycle with as many pods without special fields."""
+    """Return the lines of a cycle with three pods without special fields."""
     world = world_of([{}, {}, {}])
     return counted(lambda: decide(world.cluster, world.policy, world.now, budget=BUDGET))[1]
 
@@ -191,13 +191,13 @@ def check(specs: list[dict[str, Any]], parts: int) -> None:
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.__name__.strip("_"))
-def test_each_field_costs_what_its_steps_and_its_length_say(field: Callable[[int], dict[str, Any]]) -> None:
+def test_the_cost_of_each_field_is_bounded_by_its_steps_and_length(field: Callable[[int], dict[str, Any]]) -> None:
     check([field(600)] * 3, 3 * 600)
 
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from(FIELDS), st.integers(1, 400)), min_size=1, max_size=3), max_size=3))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_fields_together_cost_what_their_steps_and_lengths_say(
+def test_the_cost_of_combined_fields_is_bounded_by_their_steps_and_lengths(
     pods: list[list[tuple[Callable[[int], dict[str, Any]], int]]],
 ) -> None:
     specs = [merged([field(n) for field, n in pod]) for pod in pods]
@@ -205,7 +205,7 @@ def test_fields_together_cost_what_their_steps_and_lengths_say(
 
 
 API_LIMIT = 1_500_000
-"""Bytes of an object that the API server accepts."""
+"""Maximum size in bytes of an object that the API server accepts."""
 SIZES = st.sampled_from([100, 2_000, 12_000, 25_000])
 
 
@@ -214,7 +214,7 @@ SIZES = st.sampled_from([100, 2_000, 12_000, 25_000])
 def test_no_cycle_takes_longer_than_its_budget_up_to_the_limit_of_the_api_server(
     pods: list[list[tuple[Callable[[int], dict[str, Any]], int]]],
 ) -> None:
-    """In CPU time of this thread, with the pace that the live scheduler would have measured."""
+    """The time is CPU time of this thread; the budget follows the pace that the live scheduler would measure."""
     specs = [merged([field(n) for field, n in pod]) for pod in pods]
     assume(all(len(json.dumps(spec)) < API_LIMIT for spec in specs))
     world, pace = world_of(specs), Pace()
@@ -232,7 +232,7 @@ def test_no_cycle_takes_longer_than_its_budget_up_to_the_limit_of_the_api_server
     assert not world.cluster.jobs["t/good"].by_status.get(TaskStatus.PENDING)
 
 
-def test_a_job_whose_spec_costs_too_much_says_which_field_it_is() -> None:
+def test_the_refusal_of_a_job_with_a_too_costly_spec_names_the_field() -> None:
     world = world_of([{"affinity": _anti_affinity(400)["affinity"]}, {}])
     decisions = decide(world.cluster, world.policy, world.now, budget=Budget(100_000, 3_000))
     (why,) = decisions.refusals["t/bad0"].items
@@ -246,7 +246,7 @@ def test_ports_of_several_pods_are_not_compared_pair_by_pair() -> None:
 
 
 def with_terms_on_nodes(pods: int, terms: int) -> World:
-    """Return pods on nodes, each with this number of anti-affinity terms of its own."""
+    """Return pods on nodes, each with this number of anti-affinity terms that no other pod has."""
     world = world_of([])
     for number in range(pods):
         spec = _anti_affinity(terms)
@@ -258,7 +258,7 @@ def with_terms_on_nodes(pods: int, terms: int) -> World:
 
 
 @pytest.mark.parametrize("pods", [3, 20])
-def test_the_terms_of_pods_on_nodes_cost_the_pods_of_others_no_more_than_a_bound(
+def test_the_cost_of_the_terms_of_running_pods_to_other_jobs_is_bounded(
     pods: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pod_index, "MOST_TERMS", 500)
@@ -273,7 +273,7 @@ def test_the_terms_of_pods_on_nodes_cost_the_pods_of_others_no_more_than_a_bound
     assert refused == ({} if pods * 100 < 500 else {"t/more": [TooCostly("allocate", "spec.affinity")]})
 
 
-def test_the_terms_of_pods_on_nodes_do_not_use_up_what_a_job_without_terms_may_cost() -> None:
+def test_the_terms_of_running_pods_do_not_use_up_the_steps_of_a_job_without_terms() -> None:
     world = with_terms_on_nodes(40, 100)
     world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "3 x 1 cpu", "phase": "Inqueue"}]})
     steps = decide(world.cluster, world.policy, world.now).steps
@@ -288,7 +288,7 @@ def test_the_terms_of_pods_on_nodes_do_not_use_up_what_a_job_without_terms_may_c
 
 
 @pytest.mark.parametrize("field", [_anti_affinity, _spread], ids=["anti-affinity", "spread"])
-def test_labels_of_pods_on_nodes_cost_the_pods_of_others_nothing(field: Callable[[int], dict[str, Any]]) -> None:
+def test_labels_of_running_pods_cost_other_jobs_nothing(field: Callable[[int], dict[str, Any]]) -> None:
     def lines_with(labels: int) -> int:
         world = world_of([{} for _ in range(20)], "1 x 1 cpu running on n1")
         for number in range(20):
@@ -300,7 +300,7 @@ def test_labels_of_pods_on_nodes_cost_the_pods_of_others_nothing(field: Callable
         assert [bind.job for bind in decisions.binds] == ["t/good"]
         return lines
 
-    lines_with(1)  # numpy imports parts of itself at their first use
+    lines_with(1)  # at first use, numpy imports further modules
     assert lines_with(600) <= lines_with(6) + 600
 
 
@@ -312,7 +312,7 @@ RECLAIM = 'actions: "reclaim"\ntiers: [{plugins: [{name: gang}, {name: pdb}, {na
 
 
 def with_budgets(number: int) -> World:
-    """Return a queue that may reclaim half of what twenty pods with different labels and many budgets hold."""
+    """Return a queue that may reclaim half of what twenty pods hold, with different labels and this many budgets."""
     world = World(policy_of(RECLAIM))
     old = {"name": "old", "queue": "b", "min": 1, "tasks": "20 x 1 cpu running on n1", "phase": "Running"}
     claims = {"name": "claims", "queue": "a", "tasks": "2 x 1 cpu", "phase": "Inqueue"}
@@ -327,7 +327,7 @@ def with_budgets(number: int) -> World:
     return world
 
 
-def test_budgets_of_a_namespace_cost_preemptors_no_more_than_a_bound() -> None:
+def test_the_cost_of_a_namespaces_disruption_budgets_to_preemptors_is_bounded() -> None:
     found = {}
     for number in (0, 100, 5_000):
         world = with_budgets(number)

@@ -1,4 +1,4 @@
-"""Tests of a queue whose subjects' keys grow while they wait."""
+"""A priority queue follows keys that grow while its items wait."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ GROWTH = some.lists(some.tuples(some.integers(0, 7), KEY), max_size=3)
     some.lists(some.tuples(GROWTH, some.booleans()), max_size=12),
     some.booleans(),
 )
-def test_the_first_subject_has_the_smallest_key_also_after_keys_grew(
+def test_the_first_item_has_the_smallest_key_even_after_keys_have_grown(
     keys: list[int], turns: list[tuple[list[tuple[int, int]], bool]], has_version: bool
 ) -> None:
     key, left, version = dict(enumerate(keys)), set(range(len(keys))), [0]
     queue = LazyPriorityQueue(
-        lambda subject: (key[subject], subject),
+        lambda item: (key[item], item),
         sorted(left),
         version=(lambda: version[0]) if has_version else None,
     )
     for growth, is_taken in turns:
-        for subject, more in growth:
-            key[subject] = key.get(subject, 0) + more
+        for item, more in growth:
+            key[item] = key.get(item, 0) + more
             version[0] += 1
         if not left:
             break
-        smallest = min(left, key=lambda subject: (key[subject], subject))
+        smallest = min(left, key=lambda item: (key[item], item))
         assert queue.first() == smallest
         if is_taken:
             assert queue.pop() == smallest

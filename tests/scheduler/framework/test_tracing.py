@@ -1,4 +1,4 @@
-"""A tracer is notified of all steps of a cycle in order, and does not change the decisions."""
+"""A tracer sees all steps of a cycle in order, and does not change the decisions."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class RecordingTracer:
             self.traced.append(f"{kind} {name} ends")
 
 
-def a_world() -> World:
+def loaded_world() -> World:
     world = World(policy_of("capacity"))
     world.load(TABLE)
     return world
 
 
-def test_every_plugin_and_then_every_action_is_told_in_the_order_of_the_policy() -> None:
-    world, tracer = a_world(), RecordingTracer()
+def test_all_plugins_and_then_all_actions_are_traced_in_the_order_of_the_policy() -> None:
+    world, tracer = loaded_world(), RecordingTracer()
     decide(world.cluster, world.policy, world.now, tracer.step)
     steps = [f"plugin {option.name}" for tier in world.policy.tiers for option in tier]
     steps += [f"action {name}" for name in world.policy.actions]
@@ -52,29 +52,29 @@ def test_every_plugin_and_then_every_action_is_told_in_the_order_of_the_policy()
     assert traced == [f"{step} {what}" for step in steps for what in ("begins", "ends")]
 
 
-def test_every_attempt_of_a_job_is_told_within_its_action() -> None:
-    world, tracer = a_world(), RecordingTracer()
+def test_every_attempt_of_a_job_is_traced_within_its_action() -> None:
+    world, tracer = loaded_world(), RecordingTracer()
     decide(world.cluster, world.policy, world.now, tracer.step)
     begins, ends = map(tracer.traced.index, ("action enqueue begins", "action enqueue ends"))
     assert tracer.traced[begins + 1 : ends] == ["job enqueue begins", "job enqueue ends"] * 2
 
 
-def test_being_told_changes_no_decision() -> None:
-    world, tracer = a_world(), RecordingTracer()
+def test_tracing_changes_no_decision() -> None:
+    world, tracer = loaded_world(), RecordingTracer()
     decisions = decide(world.cluster, world.policy, world.now, tracer.step)
     assert decisions.binds
     assert decisions == decide(world.fresh(), world.policy, world.now)
 
 
-def test_nothing_is_told_of_a_cycle_that_decides_nothing_anew() -> None:
-    world, tracer = a_world(), RecordingTracer()
+def test_a_cycle_that_returns_the_last_decisions_again_traces_nothing() -> None:
+    world, tracer = loaded_world(), RecordingTracer()
     decide(world.cluster, world.policy, world.now)
     decide(world.cluster, world.policy, world.now + 1, tracer.step)
     assert tracer.traced == []
 
 
 def test_a_step_that_fails_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, tracer = a_world(), RecordingTracer()
+    world, tracer = loaded_world(), RecordingTracer()
     monkeypatch.setitem(ACTIONS, world.policy.actions[0], lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         decide(world.cluster, world.policy, world.now, tracer.step)
