@@ -1,8 +1,8 @@
-"""Reasons of decisions as typed data, and the one place that turns them into text.
+"""Reasons of decisions as typed data, and their rendering as text.
 
-Code that decides returns one of these structs with its numbers and composes no sentence. A *why*
+Code that decides returns one of these structs, with the numbers of the decision, and composes no sentences. A *why*
 (`scheduler.reasons.waiting`) is a rule that keeps a job waiting; a *denial* (`scheduler.reasons.victims`) is a rule
-that protects a candidate.
+that protects a candidate from eviction.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reasons for programs: the annotations of an event, and the output of `explain -o json`.
 
-Names and values are an interface that reports and other tools read. A value is a word, a number or a JSON object.
+Names and values are a public interface for reports and other tools. A value is a word, a number or JSON.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def refusal_data(refusal: Refusal) -> list[dict[str, Any]]:
 
 
 def _rule(why: dict[str, Any]) -> dict[str, Any]:
-    """Return a protection as its rule; if a plugin's, with the plugin and the number of its tier, from 0."""
+    """Return a protection as its rule; if a plugin vetoed, with the plugin and the number of its tier, from 0."""
     if why["type"] != "vetoed" or why["why"] is None:
         return why
     return {**why["why"], "plugin": why["plugin"], "tier": why["tier"]}
 
 
 def _plain(value: Any) -> Any:
-    """Convert a reason's fields, with its amounts as quantities at any depth."""
+    """Convert the amounts in a reason's fields, at any depth, to quantities."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if not isinstance(value, dict):

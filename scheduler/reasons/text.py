@@ -133,7 +133,7 @@ def _no_victims(why: w.NoVictims) -> str:
 
 
 def _spared(items: Iterable[v.ProtectedCount]) -> str:
-    """Format the protections; of all pods with a cooldown only the first to be free is named."""
+    """Format the protections; of all pods with a cooldown, name only the one whose cooldown ends first."""
     found = list(items)
     cooling = [item for item in found if isinstance(item.why, v.CoolingDown)]
     if len(cooling) > 1:
@@ -163,7 +163,7 @@ def _vetoed(why: v.Vetoed) -> str:
 
 
 _SETTINGS = {"capability": "spec.capability", "deserved": "spec.weight", "quota": "volcano.sh/card.quota"}
-"""The setting that a queue's limit follows from, by the limit's name."""
+"""Name of a limit → the setting of a queue that determines the limit."""
 
 
 def _queue_excess(why: w.QueueExcess) -> str:
@@ -239,7 +239,7 @@ _PROTECTIONS = {
     v.ProtectedBy.QUEUE: "in a queue that is not reclaimable",
     v.ProtectedBy.STATUS: "not running yet",
     v.ProtectedBy.NEIGHBOUR: "required by the pod affinity or topology spread of a pod placed in this cycle",
-    v.ProtectedBy.BEST_EFFORT: "with requests, which the preemptor has none of",
+    v.ProtectedBy.BEST_EFFORT: "with requests, while the preemptor has none",
     v.ProtectedBy.PREEMPTOR: "of a job that already caused evictions in this cycle",
 }
 
@@ -278,7 +278,7 @@ def render_why(why: w.UnschedulableReason) -> str:
 
 
 def render_denial(denial: v.Protection) -> str:
-    """Return one protection as the text after a number of candidates: `2` + `protected by queue b …`."""
+    """Return one protection as the text that follows a number of candidates: `2` + `protected by queue b …`."""
     return _DENIAL[type(denial)](denial)
 
 

@@ -12,14 +12,14 @@ import msgspec
 
 
 class PluginMessage(msgspec.Struct, frozen=True, tag="said"):
-    """A plugin's own words, for a rule that has no struct here (plugins outside of this package)."""
+    """A text from a plugin outside of this package, for a rule that has no struct here."""
 
     plugin: str
     text: str
 
 
 class QueueWithinDeserved(msgspec.Struct, frozen=True, tag="within-deserved"):
-    """Its queue (or an ancestor) is not above what it deserves."""
+    """The candidate's queue (or an ancestor) holds no more than it deserves."""
 
     queue: str
     dimension: str
@@ -28,7 +28,7 @@ class QueueWithinDeserved(msgspec.Struct, frozen=True, tag="within-deserved"):
 
 
 class QueueGuarantee(msgspec.Struct, frozen=True, tag="guarantee"):
-    """Its queue (or an ancestor) would fall below its guarantee."""
+    """The candidate's queue (or an ancestor) would fall below its guarantee."""
 
     queue: str
     dimension: str
@@ -37,7 +37,7 @@ class QueueGuarantee(msgspec.Struct, frozen=True, tag="guarantee"):
 
 
 class PingPong(msgspec.Struct, frozen=True, tag="ping-pong"):
-    """Its queue could reclaim the room at once."""
+    """The candidate's queue could reclaim the room at once."""
 
     queue: str
     dimension: str = ""
@@ -46,14 +46,14 @@ class PingPong(msgspec.Struct, frozen=True, tag="ping-pong"):
 
 
 class NotLower(msgspec.Struct, frozen=True, tag="not-lower"):
-    """Its priority is not lower than the preemptor's."""
+    """The candidate's priority is not lower than the preemptor's."""
 
     priority: int
     preemptor: int
 
 
 class GangMinimum(msgspec.Struct, frozen=True, tag="gang-minimum"):
-    """Its gang needs it for the minimum, and may not be evicted as a whole."""
+    """The candidate's gang needs it for the minimum, and may not be evicted as a whole."""
 
     job: str
     minimum: int
@@ -64,14 +64,14 @@ class GangMinimum(msgspec.Struct, frozen=True, tag="gang-minimum"):
 
 
 class StillTerminating(msgspec.Struct, frozen=True, tag="still-terminating"):
-    """A victim that still exists after the longest grace of an eviction: another victim is chosen."""
+    """A victim still exists after the longest grace period of an eviction, so another victim may be chosen."""
 
     node: str
     seconds: int
 
 
 class ProtectedBy(enum.StrEnum):
-    """What protects a task by itself, whatever the numbers are. Each has words in `scheduler.reasons.text`."""
+    """Properties that protect a task, whatever the amounts are. `scheduler.reasons.text` has the words for each."""
 
     PREEMPTABLE = "preemptable"
     SYSTEM = "system"
@@ -86,40 +86,40 @@ class ProtectedBy(enum.StrEnum):
 
 
 class Protected(msgspec.Struct, frozen=True, tag="protected"):
-    """A protection without numbers; `detail` names the object that protects, such as a disruption budget."""
+    """A protection without numbers; `detail` is the name of the protecting object, such as a disruption budget."""
 
     by: ProtectedBy
     detail: str = ""
 
 
 class CoolingDown(msgspec.Struct, frozen=True, tag="cooling-down"):
-    """It, or a member of its gang, was placed so recently that its cooldown still holds, for `seconds`."""
+    """The candidate, or a member of its gang, was placed recently; its cooldown lasts `seconds` more."""
 
     pod: str
     seconds: int
 
 
 class OfNoUse(msgspec.Struct, frozen=True, tag="of-no-use"):
-    """It holds nothing that the preemptor requests and may reclaim, or too little even with all other candidates."""
+    """The candidate holds nothing that the preemptor requests and may reclaim, or all candidates hold too little."""
 
 
 class NotNeeded(msgspec.Struct, frozen=True, tag="not-needed"):
-    """The victims before it in the order of eviction suffice."""
+    """The victims before the candidate in the order of eviction suffice."""
 
 
 class PartOfProtectedGang(msgspec.Struct, frozen=True, tag="protected-gang"):
-    """It could only be evicted with its whole gang, of which another member is protected."""
+    """The candidate could only be evicted with its whole gang, and another member of the gang is protected."""
 
     job: str
     member: str
 
 
 class SmallerShare(msgspec.Struct, frozen=True, tag="smaller-share"):
-    """Without it, its job would hold a smaller part of the cluster than the preemptor's job (in thousandths)."""
+    """Without the candidate, its job would have a smaller cluster share (in thousandths) than the preemptor's job."""
 
     job: str
     share: int
-    """The share that its job holds now."""
+    """The share that the candidate's job holds now."""
     preemptor: int
     """The share that the preemptor's job would hold."""
 
@@ -141,13 +141,13 @@ Rule = (
 
 
 class Vetoed(msgspec.Struct, frozen=True, tag="vetoed"):
-    """A plugin of the policy protects it."""
+    """A plugin of the policy protects the candidate."""
 
     plugin: str
     tier: int
     """Number of the plugin's tier, from 0."""
     why: Rule | None = None
-    """None where the plugin gives no reason."""
+    """None if the plugin returns no reason."""
 
 
 Protection = Rule | Vetoed
@@ -170,7 +170,7 @@ class ProtectedCount(msgspec.Struct, frozen=True):
 
 
 class VictimReason(msgspec.Struct, frozen=True):
-    """Why a task was evicted: for whom, by which action, and by which tier's permission."""
+    """Why a task was evicted: by which action, for which job, and which tier permitted the eviction."""
 
     action: str
     """`reclaim` or `preempt`."""
@@ -183,9 +183,9 @@ class VictimReason(msgspec.Struct, frozen=True):
     tier: int = 0
     """Number of the tier that decided, from 0."""
     whole_gang: bool = False
-    """Whether its gang was judged as one victim."""
+    """Whether the victim's gang was judged as one victim."""
     members_that_stay: int = 0
-    """The number of members of such a gang that keep running: those above its minimum whose room nobody needs."""
+    """The number of members of such a gang that keep running: members above its minimum whose room nobody needs."""
     votes: tuple[tuple[str, bool], ...] = ()
     """The vote of each plugin that voted, in the order of the policy; True permits."""
     spared: tuple[ProtectedCount, ...] = ()

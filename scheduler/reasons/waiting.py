@@ -11,9 +11,9 @@ from .victims import PluginMessage, ProtectedCount, QueueSurplus
 
 
 class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
-    """A queue (or ancestor) would be lifted above a limit.
+    """The job would lift a queue (or an ancestor) above a limit.
 
-    `limit` names which: capability, deserved, real capability, card quota.
+    `limit` is the name of the limit: capability, deserved, real capability, card quota.
     """
 
     queue: str
@@ -25,11 +25,11 @@ class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
     inqueue: int = 0
     """Reserved by admitted jobs that are not placed yet; counts at enqueue."""
     guaranteed_to_others: int = 0
-    """The guarantees of other queues, if these and not the queue's own capability set the amount."""
+    """The guarantees of other queues, if these set the amount instead of the queue's own capability."""
 
 
 class QueueClosed(msgspec.Struct, frozen=True, tag="queue-closed"):
-    """The queue takes no work in this state."""
+    """The queue accepts no jobs in this state."""
 
     queue: str
     state: str
@@ -43,13 +43,13 @@ class QueueBroken(msgspec.Struct, frozen=True, tag="queue-broken"):
 
 
 class NoGroup(msgspec.Struct, frozen=True, tag="no-group"):
-    """Pods name a PodGroup that does not exist or cannot be read (its own condition says why)."""
+    """Pods name a PodGroup that does not exist, or that cannot be read (its condition names the error)."""
 
     group: str
 
 
 class ClusterLimit(msgspec.Struct, frozen=True, tag="cluster-limit"):
-    """Admission stops at what the cluster as a whole has left (overcommit)."""
+    """Admission would exceed what the cluster as a whole has left (overcommit)."""
 
     dimension: str
     requested: int
@@ -81,8 +81,8 @@ class TopologyUnmet(msgspec.Struct, frozen=True, tag="topology-unmet"):
 class NodeRule(msgspec.Struct, frozen=True, order=True):
     """The number of nodes that one rule excludes.
 
-    `rule` is one with words in `scheduler.reasons.text` (resource, pods, taint, selector, affinity, port, …). Any other
-    rule is shown by its detail.
+    `scheduler.reasons.text` has the words for each `rule` of ours (resource, pods, taint, selector, …). Any other rule
+    is shown as its `detail`.
     """
 
     nodes: int
@@ -91,7 +91,7 @@ class NodeRule(msgspec.Struct, frozen=True, order=True):
 
 
 class NoNode(msgspec.Struct, frozen=True, tag="no-node"):
-    """No node takes a task: how many there are and what excludes how many.
+    """No node fits a task: the number of all nodes, and the number that each rule excludes.
 
     A node counts once, for the first rule that excludes it.
     """
@@ -102,7 +102,7 @@ class NoNode(msgspec.Struct, frozen=True, tag="no-node"):
 
 
 class NoDomain(msgspec.Struct, frozen=True, tag="no-domain"):
-    """No domain that may hold the gang, or one of its subgroups, has room for enough of it."""
+    """No permitted domain has room for enough pods of the gang, or of one of its subgroups."""
 
     kind: str
     """The users' word for such domains: `rack`."""
@@ -115,29 +115,29 @@ class NoDomain(msgspec.Struct, frozen=True, tag="no-domain"):
     pods: int
     """The number of pods that have to be placed together."""
     dimension: str = ""
-    """The resource that the best domain lacks; empty if it lacks none in sum."""
+    """The resource of which the best domain has too little in sum; empty if there is none."""
     left: int = 0
     requested: int = 0
     """The sum of the pods' requests in the dimension."""
     group: str = ""
     """The subgroup; empty for the job as a whole."""
     above: str = ""
-    """The tier that is allowed, where it is above every tier that there is."""
+    """The highest allowed tier, if it is above every existing tier."""
     nodes: NoNode | None = None
-    """Why the nodes of the best domain take no more pods; None if a sum says it."""
+    """Why the nodes of the best domain fit no more pods; None if `dimension` is the reason."""
 
 
 class OutsideDomain(msgspec.Struct, frozen=True, tag="outside-domain"):
-    """Pods of the gang run further apart than is permitted now; nothing more of it is placed."""
+    """Pods of the gang run further apart than is permitted now, so no more of its pods are placed."""
 
     limit: str
     across: str
-    """The smallest domain that holds them all; empty if none does."""
+    """The smallest domain that contains these pods; empty if none does."""
     group: str = ""
 
 
 class GangShort(msgspec.Struct, frozen=True, tag="gang-short"):
-    """Some tasks of the gang have a place, too few for it to start."""
+    """Some tasks of the gang can be placed, but too few for the gang to start."""
 
     placed: int
     minimum: int
@@ -145,9 +145,9 @@ class GangShort(msgspec.Struct, frozen=True, tag="gang-short"):
 
 
 class PodsMissing(msgspec.Struct, frozen=True, tag="pods-missing"):
-    """The job has fewer pods than its minimum; they have yet to be created.
+    """The job has fewer pods than its minimum; the missing pods are not created yet.
 
-    With `group`, a policy of that name has too few complete subgroups.
+    With `group`, the subgroup policy of that name has too few complete subgroups.
     """
 
     pods: int
@@ -163,28 +163,28 @@ class Gated(msgspec.Struct, frozen=True, tag="gated"):
 
 
 class NotBackfilled(msgspec.Struct, frozen=True, tag="not-backfilled"):
-    """Pods that ask for nothing are placed by the backfill action only, and the policy does not name it."""
+    """Only the action backfill places pods without requests, and the policy does not name this action."""
 
     pods: int
 
 
 class Unsupported(msgspec.Struct, frozen=True, tag="unsupported"):
-    """A constraint that this scheduler does not support; the pod waits and is not placed against it."""
+    """The pod has a constraint that this scheduler does not support, and waits instead of violating it."""
 
     task: str
     field: str
 
 
 class Outranked(msgspec.Struct, frozen=True, tag="outranked"):
-    """A job of the same queue and of higher priority takes the room that was freed for the task."""
+    """A job of the same queue and of higher priority uses the room that was freed for the task."""
 
     job: str
 
 
 class NodeUnfit(msgspec.Struct, frozen=True, tag="node-unfit"):
-    """A task does not fit any more onto the node on which room was freed for it.
+    """A task no longer fits on the node on which room was freed for it.
 
-    `rule` and `detail` mean the same as in a `NodeRule`; without a rule the node does not exist.
+    `rule` and `detail` are as in `NodeRule`; if `rule` is empty, the node does not exist.
     """
 
     node: str
@@ -193,14 +193,14 @@ class NodeUnfit(msgspec.Struct, frozen=True, tag="node-unfit"):
 
 
 class WrongCard(msgspec.Struct, frozen=True, tag="wrong-card"):
-    """A pod names a card that does not exist, or does not ask for it as its nodes offer it."""
+    """A pod names a card that does not exist, or requests a card in another way than the nodes offer it."""
 
     task: str
     problem: str
 
 
 class WrongService(msgspec.Struct, frozen=True, tag="wrong-service"):
-    """A pod's kind of work may not reclaim: only online services do."""
+    """The pod's service type may not reclaim: only online services may."""
 
     task: str
     service: str
@@ -229,18 +229,18 @@ class NoVictims(msgspec.Struct, frozen=True, tag="no-victims"):
     task: str
     candidates: int
     spared: tuple[ProtectedCount, ...] = ()
-    """By kind of protection, how many candidates it protects."""
+    """The number of candidates that each kind of protection protects."""
     surplus: tuple[QueueSurplus, ...] = ()
-    """For a reclaim, the candidates' queues that held more than they deserve at the start of the cycle."""
+    """For `reclaim`: the candidates' queues that held more than they deserve at the start of the cycle."""
 
 
 class QueueExcess(msgspec.Struct, frozen=True, tag="queue-excess"):
-    """A queue (or ancestor) holds so much more than a limit that one job's evictions would not be in proportion.
+    """A queue (or an ancestor) exceeds a limit so far that the evictions would be out of proportion to one job.
 
     Attributes:
         limit: capability, deserved or quota, as in `QueueLimit`.
-        set_by: Name of the queue whose spec sets the limit, itself or an ancestor; empty where other queues' guarantees
-            lower it.
+        set_by: Name of the queue whose spec sets the limit: the queue itself or an ancestor; empty if the guarantees
+            of other queues lower the limit.
     """
 
     action: str
@@ -254,7 +254,7 @@ class QueueExcess(msgspec.Struct, frozen=True, tag="queue-excess"):
 
 
 class OutOfProportion(msgspec.Struct, frozen=True, tag="out-of-proportion"):
-    """Room for a job would take more evictions than are in proportion to it, for a quota of cards or its neighbours."""
+    """Because of a card quota or of neighbours, room for the job needs evictions out of proportion to the job."""
 
     action: str
     dimension: str
@@ -263,9 +263,9 @@ class OutOfProportion(msgspec.Struct, frozen=True, tag="out-of-proportion"):
 
 
 class TooCostly(msgspec.Struct, frozen=True, tag="too-costly"):
-    """Finding room for the job in an action costs more work than a single job may.
+    """Finding room for the job in an action costs more steps than the maximum of one job.
 
-    `field` is the field of its pods that costs it; empty where it is their number.
+    `field` is the field of its pods that causes the cost; empty if their number causes it.
     """
 
     action: str
@@ -303,10 +303,10 @@ UnschedulableReason = (
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why a job, or some task of it, still waits: each rule that stood in the way, rendered as one clause."""
+    """Why a job, or some task of it, still waits: the rules that refused it, each rendered as one clause."""
 
     items: tuple[UnschedulableReason, ...] = ()
 
     def also(self, *more: UnschedulableReason) -> Refusal:
-        """This refusal with further rules, each said once."""
+        """Return this refusal with further rules, without duplicates."""
         return Refusal(tuple(dict.fromkeys((*self.items, *more))))

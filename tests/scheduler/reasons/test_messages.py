@@ -1,6 +1,6 @@
-"""Every text of a reason, a lint finding and a refusal of a policy, rendered once into `messages.txt` for reviewers.
+"""Reviewers approve all texts of reasons, lint findings and policy errors: `messages.txt` contains each of them once.
 
-`APPROVE=1 pytest tests/scheduler/reasons` writes the file anew.
+`APPROVE=1 pytest tests/scheduler/reasons` writes the file again.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ SHAPES: dict[type, Callable[[], list[Any]]] = {
 
 
 def samples(kind: type[msgspec.Struct]) -> list[Any]:
-    """Return a reason for each wording of a kind."""
+    """Return one reason for each wording of this type of reason."""
     if kind in SHAPES:
         return SHAPES[kind]()
     full: dict[str, Any] = {}
@@ -127,7 +127,7 @@ def reasons() -> Iterator[str]:
 
 
 def findings() -> Iterator[str]:
-    """Return the texts of the tables of lint and of refused policies, each once."""
+    """Yield the texts of the lint findings and policy errors in the tables of their tests, each once."""
     yield "## Warnings of lint"
     found: dict[str, None] = {}
     for case in yaml.safe_load((TABLES / "lint" / "lint.yaml").read_text("utf-8")):
@@ -149,4 +149,4 @@ def test_every_message_is_approved() -> None:
     rendered = "\n".join([*reasons(), *findings()]) + "\n"
     if os.environ.get("APPROVE"):
         APPROVED.write_text(rendered, "utf-8")
-    assert rendered == APPROVED.read_text("utf-8"), "read the difference; APPROVE=1 writes messages.txt anew"
+    assert rendered == APPROVED.read_text("utf-8"), "review the difference; APPROVE=1 writes messages.txt again"
