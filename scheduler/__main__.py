@@ -1,7 +1,7 @@
 """`python -m scheduler`: run, controllers, lint, replay, explain, simulate, dump.
 
-This module only chooses the command; each command lives with its implementation. A mistake of the user ends with one
-sentence and no traceback.
+This module only dispatches to the command; other modules implement the commands. A usage error prints one sentence and
+no traceback.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .live.options import add_controllers, add_run, options_from
 _PROGRAM = "python -m scheduler"
 _PURPOSES = {
     "run": "schedule a cluster",
-    "controllers": "run the controllers in a process of their own, beside run --controllers none",
-    "lint": "say what is wrong, and what is probably wrong, with policy files",
-    "replay": "decide recorded cycles again, or with another policy",
-    "explain": "say why a pod or job of a recording got what it got",
-    "simulate": "run a load in virtual time, and measure what each queue got",
+    "controllers": "run the controllers in a separate process, beside run --controllers none",
+    "lint": "find errors and probable errors in policy files",
+    "replay": "repeat the decisions of recorded cycles, with the same or another policy",
+    "explain": "explain the decisions on a pod or job of a recording",
+    "simulate": "run a load in virtual time and measure what each queue received",
     "dump": "take a cluster's state, read-only, and write it as a file",
 }
 _MODULES = {
@@ -52,7 +52,7 @@ def parser_of(command: str, *, program: str = _PROGRAM, examples: str = "") -> a
         add_run(parser)
     elif command == "controllers":
         add_controllers(parser)
-    else:  # the others need not be loaded
+    else:  # load only the module of this command
         importlib.import_module(_MODULES[command], __package__).add_arguments(parser)
     return parser
 

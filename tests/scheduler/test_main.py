@@ -12,7 +12,7 @@ _COUNT = "import psutil, scheduler.__main__, scheduler.live.process; print(psuti
 
 
 def test_numpy_starts_no_threads_in_the_schedulers_process() -> None:
-    """On a machine with one CPU numpy starts none anyway."""
+    """On a machine with one CPU, numpy never starts threads, so the test proves nothing there."""
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     command = [sys.executable, "-c", _COUNT]
     done = subprocess.run(command, env=environment, cwd=_ROOT, capture_output=True, text=True, check=True)
