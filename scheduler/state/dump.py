@@ -1,8 +1,8 @@
 """`scheduler dump`: take a cluster's state, read-only, and write it as a file.
 
-1. Every kind that the scheduler watches is listed, and the scheduler's policy is read where a ConfigMap holds it.
-2. Each object is reduced to what the scheduler reads. Environments and images of pods stay in the cluster.
-3. The file is a recording of one checkpoint (`scheduler.recording`), so that everything that reads recordings reads it.
+1. List every kind that the scheduler watches, and read the scheduler's policy if a ConfigMap contains it.
+2. Reduce each object to the fields that the scheduler reads: no environments and images of pods, for example.
+3. Write a recording of one checkpoint (`scheduler.recording`), which all readers of recordings can read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _ConfigMap(Object):
 
 _CONFIGS = Resource("", "v1", "configmaps", "ConfigMap", _ConfigMap)
 _POLICIES = (("schedspec", "schedspec-policy"), ("volcano-system", "volcano-scheduler-configmap"))
-"""The places of a scheduler's policy: ours as `deploy/` installs it, and Volcano's."""
+"""Namespace and name of the ConfigMaps with a policy: ours as `deploy/` installs it, and Volcano's."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--kubeconfig", type=Path, metavar="FILE", help="default: the service account of the pod")
     add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
     add("--out", type=Path, metavar="FILE", default=Path("state.jsonl.gz"), help="the file (%(default)s)")
-    add("--redact", action="store_true", help="replace names so that their order stays; keep only what decides")
-    add("--policy", type=Path, metavar="FILE", help="the scheduler's policy, where no ConfigMap of the cluster has it")
+    add("--redact", action="store_true", help="replace names, in the same order; keep only what influences decisions")
+    add("--policy", type=Path, metavar="FILE", help="the scheduler's policy, if no ConfigMap of the cluster has it")
     names = "schedulerName of the pods to schedule; repeat for several (default: that of pods of PodGroups)"
     add("--scheduler-name", action="append", dest="scheduler_names", metavar="NAME", default=[],
         help=names)  # fmt: skip
@@ -102,7 +102,7 @@ def summary(state: State, out: Path) -> str:
         f"{out}: taken at {timestamp(state.taken)}, sha256 {state.digest[:16]}{', redacted' if state.redacted else ''}",
         f"  {', '.join(counts) or 'no objects'}",
         f"  scheduler {', '.join(state.scheduler_names) or 'of any name'}; "
-        + (f"policy from {state.policy.source}" if state.policy else "no policy was found: name one with --policy"),
+        + (f"policy from {state.policy.source}" if state.policy else "no policy found: name one with --policy"),
     ]
     return "\n".join([*lines, *(f"  {note}" for note in state.notes)]) + "\n"
 
@@ -124,10 +124,10 @@ async def _take(
 async def take_state(
     client: Client, source: str, scheduler_names: Iterable[str] = (), policy: PolicyLoaded | None = None
 ) -> State:
-    """Read the state of a cluster, which errors name `source`.
+    """Read the state of a cluster; `source` is its name in errors.
 
     Raises:
-        KubeError: the cluster does not answer, or may not be read.
+        KubeError: the cluster does not answer, or reading it is forbidden.
         StateError: the cluster has no Queues and PodGroups.
     """
     state = State(source, time.time())
@@ -159,7 +159,7 @@ async def _list(client: Client, resource: Resource[Any], state: State) -> None:
     except Forbidden:
         if resource in _NEEDED:
             raise
-        state.notes.append(f"{resource.id} may not be listed and are missing")
+        state.notes.append(f"{resource.id} are missing: listing them is forbidden")
         return
     for item in listing.items:
         item.metadata.annotations = read_annotations(item.metadata.annotations)
@@ -183,7 +183,7 @@ async def _policy_in(client: Client) -> PolicyLoaded | None:
 
 
 def write_state(state: State, out: Path) -> None:
-    """Write a state, readable by its owner only. Raises StateError."""
+    """Write a state to a file that only its owner can read. Raises StateError."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Errors of a state's files: where, what is wrong, and what to do next."""
+"""Errors about the files of a state; each names the place, the problem and a remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class StateError(PlacedError):
 
 
 class CutStateError(StateError):
-    """The file ends before the state is whole."""
+    """The file ends before the state is complete."""
 
 
 class OtherVersionError(StateError):
@@ -26,4 +26,4 @@ class TooLargeError(StateError):
 
 
 class ForeignStateError(StateError):
-    """The objects of another queueing system decide in this cluster."""
+    """Another queueing system decides in this cluster."""

@@ -16,8 +16,8 @@ from ..recording.events import PolicyLoaded
 from .errors import CutStateError, ForeignStateError, StateError, TooLargeError
 from .state import State
 
-MOST_BYTES = 4 << 30
-"""Bytes of all files: more than ten times the JSON of 5,000 nodes and 50,000 pods."""
+MAX_BYTES = 4 << 30
+"""Maximum size of all files: more than ten times the JSON of 5,000 nodes and 50,000 pods."""
 KUEUE = "kueue.x-k8s.io"
 _VOLCANO = "scheduling.volcano.sh"
 _GROUPS = {
@@ -28,7 +28,7 @@ _GROUPS = {
     "PriorityClass": "scheduling.k8s.io",
     "Queue": _VOLCANO,
 }
-"""API groups of the kinds of the state; the others are in the core group."""
+"""Kind of a state → its API group, for kinds outside of the core group."""
 _REMEDY = "write it with kubectl get nodes,pods,podgroups,queues,priorityclasses,poddisruptionbudgets -A -o json"
 
 
@@ -49,8 +49,8 @@ def read_lists(paths: list[Path], source: str) -> State:
     state = State(source, is_exact=False)
     size = sum(path.stat().st_size for path in paths)
     for path in paths:
-        if size > MOST_BYTES:
-            raise TooLargeError(source, f"has {size} bytes, and {MOST_BYTES} are the most", _REMEDY)
+        if size > MAX_BYTES:
+            raise TooLargeError(source, f"has {size} bytes; the maximum is {MAX_BYTES}", _REMEDY)
         content = _content(path)
         if path.suffix in (".yaml", ".yml"):
             _add_yaml(state, content, path)
@@ -58,7 +58,7 @@ def read_lists(paths: list[Path], source: str) -> State:
             _add_json(state, content, path)
     _check(state)
     state.taken = _newest(state)
-    state.notes.append("the time of the state is that of its newest object: a list names none")
+    state.notes.append("a list contains no time of its own: the state's time is that of its newest object")
     return state
 
 
@@ -67,9 +67,9 @@ def _content(path: Path) -> bytes:
         content = path.read_bytes()
         if content[:2] == b"\x1f\x8b":
             with gzip.open(path) as file:
-                content = file.read(MOST_BYTES + 1)
-            if len(content) > MOST_BYTES:
-                raise TooLargeError(str(path), f"unpacks to more than {MOST_BYTES} bytes", _REMEDY)
+                content = file.read(MAX_BYTES + 1)
+            if len(content) > MAX_BYTES:
+                raise TooLargeError(str(path), f"unpacks to more than {MAX_BYTES} bytes", _REMEDY)
     except EOFError as error:
         raise CutStateError(str(path), "is cut off", "copy or write it again") from error
     except OSError as error:
@@ -130,7 +130,7 @@ def _check_amounts(item: Any) -> None:
 
 
 def _check(state: State) -> None:
-    """Raise StateError for a state in which nothing could be decided."""
+    """Raise StateError for a state in which this scheduler could decide nothing."""
     of_kueue = sorted(kind for kind in state.left_out if kind.endswith(f".{KUEUE}"))
     names = ", ".join(kind.removesuffix(f".{KUEUE}") for kind in of_kueue)
     if of_kueue and state.objects["PodGroup"]:
@@ -138,7 +138,7 @@ def _check(state: State) -> None:
     elif of_kueue:
         raise ForeignStateError(
             state.source,
-            f"holds Kueue's objects ({names}) and no PodGroup: Kueue decides in this cluster",
+            f"contains Kueue's objects ({names}) and no PodGroup: Kueue decides in this cluster",
             "a state needs Queues and PodGroups of scheduling.volcano.sh",
         )
     if not state.objects["Node"]:

@@ -23,14 +23,14 @@ def read_state(path: Path, at: At = At.END) -> State:
 
     Args:
         path: A dump or a recording (file or folder), or files of `kubectl get -o json` or `-o yaml`.
-        at: The moment, where it is a recording.
+        at: The moment of a recording.
 
     Raises:
-        StateError: the file cannot be read, is cut, of another version, too large, or of another system.
+        StateError: the file cannot be read, is cut, is too large, or belongs to another version or queueing system.
     """
     source = str(path)
     if not path.exists():
-        raise StateError(source, "is not there", "write one with `schedspec dump`")
+        raise StateError(source, "does not exist", "write one with `schedspec dump`")
     if path.is_dir():
         found = segments(path)
         if found:
@@ -39,7 +39,7 @@ def read_state(path: Path, at: At = At.END) -> State:
         if len(inside) == 1 and _is_recording(inside[0]):
             return read_recorded(inside[0], source, at)
         if not inside:
-            raise StateError(source, f"holds no cycles-*{SUFFIX} and no list", "name a dump, a recording, or lists")
+            raise StateError(source, f"contains no cycles-*{SUFFIX} and no list", "name a dump, a recording, or lists")
         return read_lists(inside, source)
     if _is_recording(path):
         return read_recorded(path, source, at)
@@ -47,7 +47,7 @@ def read_state(path: Path, at: At = At.END) -> State:
 
 
 def _is_recording(path: Path) -> bool:
-    """Whether a file is compressed JSON lines that begin like a recording, or was cut before its first line ended."""
+    """Whether a file is a recording: compressed JSON lines with a header, or an incomplete first line."""
     try:
         with path.open("rb") as file:
             head = file.read(4096)

@@ -1,4 +1,4 @@
-"""Read the state of a recording, or of a dump, which is a recording of one checkpoint."""
+"""Read the state from a recording, or from a dump, which is a recording of one checkpoint."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .state import State
 
 
 class At(StrEnum):
-    """Which moment of a recording."""
+    """The moment of a recording whose state is read."""
 
     CHECKPOINT = "checkpoint"
-    """The beginning of its last segment."""
+    """The beginning of the last segment."""
     END = "end"
-    """Its last cycle."""
+    """The last cycle."""
 
 
 def read_recorded(path: Path, source: str, at: At) -> State:
@@ -50,16 +50,16 @@ def read_recorded(path: Path, source: str, at: At) -> State:
         raise StateError(source, str(error), "name a dump, a recording, or a file of `kubectl get -o json`") from error
     is_cut = not is_whole(path)
     if is_cut and not (has_cycle or is_dump):
-        raise CutStateError(source, "ends before its state is whole", "copy or write it again")
+        raise CutStateError(source, "ends before its state is complete", "copy or write it again")
     state.cut = is_cut
     if not is_dump and not has_cycle:
-        raise StateError(source, "names no time: it has no cycle", "write it again with `schedspec dump`")
+        raise StateError(source, "contains no cycle and so no time", "write it again with `schedspec dump`")
     state.settle()
     return state
 
 
 def apply_to(state: State, given: Input) -> None:
-    """Bring a state up to one more input of its recording."""
+    """Apply the next input of a recording to a state."""
     match given:
         case Started():
             state.scheduler_names, state.node_selector = given.scheduler_names, given.node_selector
@@ -81,20 +81,20 @@ def apply_to(state: State, given: Input) -> None:
 
 
 def later_inputs(path: Path) -> Iterator[tuple[float, Input]]:
-    """Yield the inputs after the checkpoint of a segment, each with the time of the next cycle. Raises RecordError."""
-    waiting: list[Input] = []
-    began = False
+    """Yield the inputs after the first cycle of a segment, each with the time of the next cycle. Raises RecordError."""
+    before_cycle: list[Input] = []
+    has_begun = False
     for given in read_segment(path):
         if isinstance(given, Decided):
-            if began:
-                yield from ((given.now, message) for message in waiting)
-            waiting, began = [], True
+            if has_begun:
+                yield from ((given.now, earlier) for earlier in before_cycle)
+            before_cycle, has_begun = [], True
         elif not isinstance(given, Remembered):
-            waiting.append(given)
+            before_cycle.append(given)
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a gzip file has its end."""
+    """Whether a gzip file is complete."""
     unzip = zlib.decompressobj(wbits=31)
     for _ in unpacked(path, unzip):
         pass

@@ -1,6 +1,6 @@
 """Redact a policy: keep what influences decisions, and replace the labels that its rules name.
 
-Comments, sources of measurements, arguments without effect, and whatever surrounds the policy are removed.
+Comments, sources of metrics, arguments without effect, and everything around the policy in its file are removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Labels = dict[str, str]
 
 
 class PolicyText:
-    """A policy as it is written."""
+    """A policy as plain data, for redaction."""
 
     def __init__(self, text: str) -> None:
         found: Any = yaml.safe_load(text)
@@ -29,13 +29,13 @@ class PolicyText:
         self._fields = {name: value for name, value in found.items() if name in _KEPT}
 
     def rules(self) -> Iterator[Labels]:
-        """Yield the labels of each rule that names labels of pods."""
+        """Yield the labels of each rule about pods with certain labels."""
         for arguments, name, rule in self._arguments():
             if rule.kind == RULES:
                 yield from arguments[name]
 
     def redacted(self, replaced: Callable[[Labels], Labels]) -> str:
-        """Return the policy with other labels in its rules. This object must not be used afterwards."""
+        """Return the policy with replaced labels in its rules. This object must not be used afterwards."""
         for arguments, name, rule in [*self._arguments()]:
             if rule.ignored:
                 del arguments[name]

@@ -1,7 +1,7 @@
 """Redact a state: keep only what influences decisions.
 
-The one rule: a field of text that is not named here does not leave. Names are replaced (`renaming`), labels that no
-selector uses are removed, and so are images' names, messages, disks and annotations that the core does not read.
+The one rule: a text field that is not named here is removed. Names are replaced (`renaming`). Labels that no selector
+uses are removed, and so are names of images, messages, disks and annotations that the core does not read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _KEPT = frozenset(
      "startTime", "lastTransitionTime", "schedulerName", "nodeAffinityPolicy", "nodeTaintsPolicy", "driver", "action",
      "mode"}
 )  # fmt: skip
-"""Fields of text whose values are words of an API, times, or names of programs."""
+"""Text fields whose values are constants of an API, times, or names of programs."""
 _AMOUNTS = frozenset({"allocatable", "capacity", "requests", "limits", "overhead", "capability", "deserved",
                       "minResources", "allocated", "hard", "used"})  # fmt: skip
 _PLAIN_ANNOTATIONS = frozenset(
@@ -67,7 +67,7 @@ _WITHIN = frozenset({"podGroupName"})
 
 
 def redact(state: State) -> State:
-    """Return the redacted state; the given one is unchanged."""
+    """Return a redacted copy of the state."""
     plain = {kind: [msgspec.to_builtins(item) for item in state.objects[kind].values()] for kind in STATE_KINDS}
     domains = _domains(plain)
     policy = None if state.policy is None else PolicyText(state.policy.text)
@@ -95,7 +95,7 @@ def redact(state: State) -> State:
 
 
 def _walk(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield all fields, with their names."""
+    """Yield the name and value of a field, and of all fields within it."""
     yield key, value
     if isinstance(value, dict):
         for name, inner in value.items():
@@ -124,7 +124,7 @@ def _selecting(plain: dict[str, list[Any]]) -> set[str]:
 
 
 def _members(given: Iterable[Any], nodes: list[str]) -> Iterator[Any]:
-    """Yield the members of a HyperNode. A pattern on names becomes the nodes that match: no rule renames it."""
+    """Yield the members of a HyperNode, with the matching nodes in place of a pattern, which cannot be renamed."""
     for member in given:
         selector = {key: value for key, value in (member.get("selector") or {}).items() if value is not None}
         if "regexMatch" not in selector:
@@ -136,7 +136,7 @@ def _members(given: Iterable[Any], nodes: list[str]) -> Iterator[Any]:
             found = [name for name in nodes if search(name.encode())]
         except PatternError:
             found = []
-        if not found or len(selector) > 1:  # a fault, which is reported
+        if not found or len(selector) > 1:  # an invalid member, which stays invalid
             yield {**member, "selector": {**selector, "regexMatch": {"pattern": _NOTHING}}}
             continue
         for name in found:
@@ -171,7 +171,7 @@ def _label(new: Names, key: str, value: str) -> str:
 
 
 class _Object:
-    """One object on its way through the redaction."""
+    """The redaction of one object."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class _Object:
         return _labels(self._new, labels)
 
     def _limits(self, text: str) -> str:
-        """Return the limits of node groups; an invalid text is replaced: all of them have the same effect."""
+        """Return the limits of node groups. Invalid texts become `?`, because all of them have the same effect."""
         try:
             return json.dumps({self._new.of("groups", group): limits for group, limits in json.loads(text).items()})
         except (ValueError, AttributeError):
@@ -248,7 +248,7 @@ class _Object:
         return {term: [self._new.of("groups", group) for group in groups or ()] for term, groups in given.items()}
 
     def _scope(self, given: Any) -> Any:
-        """Return a requirement of a quota's scope; the values are names of priority classes."""
+        """Return a requirement of a quota's scope, whose values are names of priority classes."""
         return {**given, "values": [self._new.cluster(value) for value in given.get("values") or ()]}
 
     def _annotations(self, given: dict[str, str]) -> dict[str, str]:
@@ -274,7 +274,7 @@ class _Object:
                 found[key] = ",".join(new.namespace(namespace.strip()) for namespace in value.split(","))
         return found
 
-    def _field(self, key: str, value: Any) -> Any:  # noqa: PLR0911 - a field each
+    def _field(self, key: str, value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of field
         special: Callable[[Any], Any] | None = _SPECIAL[key](self) if key in _SPECIAL else None
         if value is None or isinstance(value, bool | int | float) or key in _AMOUNTS:
             return value
@@ -362,9 +362,9 @@ _SPECIAL: dict[str, Callable[[_Object], Callable[[Any], Any] | None]] = {
     "names": lambda obj: obj._images,
     "os": lambda _: lambda given: given,
     "drivers": lambda _: lambda given: given,
-    "volumes": lambda obj: lambda given: [_volume(obj, each) for each in given],
+    "volumes": lambda obj: lambda given: [_volume(obj, volume) for volume in given],
 }
-"""Fields with a rule of their own."""
+"""Field → how its value is redacted, for fields that need more than the general rules."""
 
 
 def _volume(obj: _Object, given: Any) -> Any:

@@ -1,10 +1,10 @@
 """Replace names so that every comparison of two names has the same result.
 
-Of two names, the smaller one is replaced by the smaller replacement; equal names have equal replacements. The core
-breaks ties by name, so that any other renaming would change decisions. Names that the code knows stay unchanged.
+Of two names, the smaller one has the smaller replacement; equal names have equal replacements. The core breaks ties by
+name, so that any other renaming would change decisions. Names with a meaning in the code are unchanged.
 
-1. A first pass over the state with `Collected` gathers all names.
-2. `Replaced` sorts them and numbers them. A pod's number at the end of its name stays: it orders a gang's pods.
+1. A first pass over the state with `Names` collects all names.
+2. `Replaced` sorts and numbers them. A number at the end of a pod's name is kept: it orders a gang's pods.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ KNOWN_NAMESPACES = ("default", "kube-system")
 _DOMAINS = ("kubernetes.io", "k8s.io", "volcano.sh", "kubeflow.org", "schedspec.dev", "nvidia.com")
 _HOSTNAME = "kubernetes.io/hostname"
 _PLAIN = frozenset({"kubernetes.io/os", "kubernetes.io/arch", "volcano.sh/preemptable"})
-"""Labels whose values are words of an API."""
+"""Labels whose values are constants of an API."""
 _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 _BOOLEANS = frozenset({"", "true", "false"})
 Scope = str
-"""The scopes in which names are compared: `/` for objects without a namespace, `ns/` for those of one, and others."""
+"""A scope in which names are compared: `/` for cluster-scoped objects, `ns/` for those of a namespace, `keys`, …."""
 
 
 class Names:
-    """The replacement of each name. This class collects and replaces nothing; `Replaced` does."""
+    """The replacements of names. This class only collects the names and returns them unchanged."""
 
     def __init__(self, domains: Collection[str] = ()) -> None:
         self.found: dict[Scope, set[str]] = defaultdict(set)
@@ -37,7 +37,7 @@ class Names:
         """The domains of the cluster's own resources."""
 
     def of(self, scope: Scope, name: str) -> str:
-        """Return the replacement of a name; empty for none."""
+        """Return the replacement of a name; empty for an empty name."""
         if name:
             self.found[scope].add(name)
         return name
@@ -66,7 +66,7 @@ class Names:
         return key.rpartition("/")[0] in self.domains
 
     def value(self, key: str, value: str) -> str:
-        """Return the replacement of a label's value. Numbers and booleans stay: selectors compare them as such."""
+        """Return the replacement of a label's value. Numbers and booleans are unchanged: selectors compare them."""
         if key == _HOSTNAME:
             return self.cluster(value)
         if key in _PLAIN or value in _BOOLEANS or _NUMBER.fullmatch(value) or self.is_of_card(key):

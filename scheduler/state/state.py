@@ -22,13 +22,13 @@ DAY = 86400.0
 
 @dataclass(slots=True)
 class State:
-    """The state of a cluster: of each kind of `model.state_kinds` the objects by key."""
+    """The state of a cluster: the objects of each kind of `model.state_kinds`, by key."""
 
     source: str
     taken: float = 0.0
     """Time at which the state was taken, in seconds since 1970."""
     is_exact: bool = True
-    """Whether the file names that time; otherwise the time is the newest one of an object."""
+    """Whether the file contains that time; otherwise `taken` is the newest time in an object."""
     objects: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in STATE_KINDS})
     policy: PolicyLoaded | None = None
     scheduler_names: list[str] = field(default_factory=list)
@@ -36,11 +36,11 @@ class State:
     node_selector: dict[str, str] = field(default_factory=dict)
     redacted: bool = False
     left_out: Counter[str] = field(default_factory=Counter)
-    """Kinds of objects in the file that decide nothing, with their number."""
+    """Kinds of objects in the file that influence no decision, with the number of objects."""
     notes: list[str] = field(default_factory=list)
-    """The facts about the file that a reader of a result needs."""
+    """Facts about the file that matter to readers of a result."""
     cut: bool = False
-    """Whether the file, a recording, ends in the middle of a line: its scheduler still writes it, or was killed."""
+    """Whether the file is an incomplete recording: its scheduler still writes it, or was killed."""
     _in_flight: dict[str, Assumed] = field(default_factory=dict)
 
     def see(self, kind: str, item: Any) -> None:
@@ -50,30 +50,30 @@ class State:
             self._in_flight.pop(item.metadata.key, None)
 
     def forget(self, gone: ObjectGone) -> None:
-        """Remove an object, unless its uid is another."""
+        """Remove an object, unless its UID differs."""
         item = self.objects[gone.kind].get(gone.key)
         if item is not None and (not gone.uid or item.metadata.uid == gone.uid):
             del self.objects[gone.kind][gone.key]
             self._in_flight.pop(gone.key, None)
 
-    def assume(self, given: Assumed) -> None:
+    def assume(self, write: Assumed) -> None:
         """Note a bind or an eviction that the API has not shown yet."""
-        self._in_flight[given.key] = given
+        self._in_flight[write.key] = write
 
     def revert(self, key: str) -> None:
         """Note that the API refused the write in flight."""
         self._in_flight.pop(key, None)
 
     def settle(self) -> None:
-        """Make the writes in flight part of the objects: they succeed."""
+        """Apply the writes in flight to the objects, as if all of them had succeeded."""
         pods = self.objects["Pod"]
-        for key, given in self._in_flight.items():
+        for key, write in self._in_flight.items():
             pod = pods.get(key)
-            if pod is None or pod.metadata.uid != given.uid:
+            if pod is None or pod.metadata.uid != write.uid:
                 continue
-            if given.node:
-                spec = msgspec.structs.replace(pod.spec, node_name=given.node)
-                annotations = {**(pod.metadata.annotations or {}), **given.annotations} or None
+            if write.node:
+                spec = msgspec.structs.replace(pod.spec, node_name=write.node)
+                annotations = {**(pod.metadata.annotations or {}), **write.annotations} or None
                 meta = msgspec.structs.replace(pod.metadata, annotations=annotations)
                 pods[key] = Pod(meta, spec, pod.status)
             else:
@@ -98,7 +98,7 @@ class State:
         return total.hexdigest()
 
     def of_job(self) -> dict[str, list[Pod]]:
-        """Return the pods of each PodGroup that are scheduled here, by the group's key, in the order of their keys."""
+        """Return the key of each PodGroup with those of its pods that are scheduled here, in the order of keys."""
         found: dict[str, list[Pod]] = {key: [] for key in sorted(self.objects["PodGroup"])}
         for _, pod in sorted(self.objects["Pod"].items()):
             if not self.scheduler_names or pod.spec.scheduler_name in self.scheduler_names:
@@ -117,7 +117,7 @@ class State:
 
 
 def render_age(seconds: float) -> str:
-    """Format an age with the unit that suits it."""
+    """Format an age in the largest unit of which it has at least two."""
     for unit, length in (("d", DAY), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"

@@ -1,4 +1,4 @@
-"""A dump has all objects that decide in a cluster, and the policy of its scheduler."""
+"""A dump contains all objects that influence decisions, and the policy of the cluster's scheduler."""
 
 from __future__ import annotations
 

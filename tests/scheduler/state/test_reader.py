@@ -1,4 +1,4 @@
-"""States are read in every format, and errors name the problem of an invalid file."""
+"""A state is read from every format; the error about an invalid file names the problem."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def dump(path: Path) -> Path:
 
 
 def recording(path: Path, *later: Any) -> Path:
-    """A recording of the table, with one cycle and these inputs after it."""
+    """Write a recording of the table, with one cycle and these inputs after it."""
     state = state_of(TABLE)
     cluster, writer = Cluster(), SegmentWriter(path)
     for given in state.inputs():
@@ -99,7 +99,7 @@ WHOLE = {"Node": 2, "Queue": 1, "PodGroup": 2, "Pod": 3}
     ],
     ids=["list", "dump", "folder with a dump", "recording"],
 )
-def test_a_state_is_read_from_what_wrote_it(tmp_path: Path, written: Callable[[Path], Path]) -> None:
+def test_a_state_is_read_from_every_format(tmp_path: Path, written: Callable[[Path], Path]) -> None:
     state = read_state(written(tmp_path))
     found = {kind: number for kind, number in counts(state).items() if kind in WHOLE}
     assert found == WHOLE
@@ -112,7 +112,7 @@ def test_lists_in_a_folder_are_one_state(tmp_path: Path) -> None:
     assert {kind: number for kind, number in counts(read_state(tmp_path)).items() if kind in WHOLE} == WHOLE
 
 
-def test_a_state_that_was_written_is_the_same_when_it_is_read(tmp_path: Path) -> None:
+def test_writing_and_reading_a_state_does_not_change_it(tmp_path: Path) -> None:
     state = state_of(TABLE)
     write_state(state, tmp_path / "state.jsonl.gz")
     again = read_state(tmp_path / "state.jsonl.gz")
@@ -128,7 +128,7 @@ def test_the_policy_of_volcano_is_read_from_its_config_map(tmp_path: Path) -> No
     assert "allocate" in policy.text
 
 
-def test_objects_that_decide_nothing_are_counted(tmp_path: Path) -> None:
+def test_objects_that_influence_no_decision_are_counted(tmp_path: Path) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
     assert read_state(listing(tmp_path / "list.json", (secret,))).left_out == {"Secret": 1}
 
@@ -150,7 +150,7 @@ def test_a_recording_has_a_state_at_its_checkpoint_and_one_at_its_end(tmp_path: 
     assert ended.objects["Pod"]["t/new-0"].spec.node_name == "n2"
 
 
-# ------------------------------------------------------------------------------------------------------------ mistakes
+# -------------------------------------------------------------------------------------------------------------- errors
 
 
 def refused(error: type[StateError], path: Path) -> str:
@@ -168,28 +168,28 @@ def cut(path: Path, share: float) -> Path:
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
-def test_a_cut_dump_says_so(tmp_path: Path, share: float) -> None:
+def test_a_cut_dump_is_reported_as_cut(tmp_path: Path, share: float) -> None:
     refused(CutStateError, cut(dump(tmp_path / "state.jsonl.gz"), share))
 
 
-def test_a_cut_list_says_so(tmp_path: Path) -> None:
+def test_a_cut_list_is_reported_as_cut(tmp_path: Path) -> None:
     refused(CutStateError, cut(listing(tmp_path / "list.json"), 0.7))
 
 
-def test_one_page_of_a_list_is_no_state(tmp_path: Path) -> None:
+def test_one_page_of_a_list_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     listing(path)
     path.write_text(path.read_text().replace('"metadata": {}}', '"metadata": {"continue": "xyz"}}'))
     assert "one page" in refused(CutStateError, path)
 
 
-def test_a_dump_of_another_version_says_so(tmp_path: Path) -> None:
+def test_the_error_about_a_dump_of_another_version_names_the_version(tmp_path: Path) -> None:
     path = tmp_path / "state.jsonl.gz"
     path.write_bytes(gzip.compress(write_line(Started(1, [], {})) + b"\n"))
     assert "version 1" in refused(OtherVersionError, path)
 
 
-def test_a_state_that_kueue_decides_says_so(tmp_path: Path) -> None:
+def test_the_error_about_a_cluster_of_kueue_names_its_objects(tmp_path: Path) -> None:
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "team"}}
     path = tmp_path / "list.json"
     nodes = [it for it in items() if it["kind"] == "Node"]
@@ -197,13 +197,13 @@ def test_a_state_that_kueue_decides_says_so(tmp_path: Path) -> None:
     assert "ClusterQueue" in refused(ForeignStateError, path)
 
 
-def test_a_state_that_kueue_decides_in_part_says_so(tmp_path: Path) -> None:
+def test_a_note_names_kueues_objects_if_kueue_decides_in_part(tmp_path: Path) -> None:
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": "team"}}
     notes = read_state(listing(tmp_path / "list.json", (queue,))).notes
     assert any(note.startswith("Kueue decides here too (ClusterQueue)") for note in notes)
 
 
-def test_an_old_state_says_how_old_it_is() -> None:
+def test_the_error_about_an_old_state_names_its_age() -> None:
     state = state_of(TABLE)
     state.check_age(state.taken + 86400, 2 * 86400)
     with pytest.raises(TooOldError, match="3 d ago") as raised:
@@ -211,8 +211,8 @@ def test_an_old_state_says_how_old_it_is() -> None:
     assert "--max-age 4d" in raised.value.remedy
 
 
-def test_a_huge_list_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listed, "MOST_BYTES", 1000)
+def test_a_huge_list_is_rejected_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed, "MAX_BYTES", 1000)
     refused(TooLargeError, listing(tmp_path / "list.json"))
 
 
@@ -227,13 +227,15 @@ def test_a_huge_list_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: p
         ("state.yaml", b"a: [", "not YAML"),
     ],
 )
-def test_a_file_that_is_no_state_says_what_it_lacks(tmp_path: Path, name: str, content: bytes, problem: str) -> None:
+def test_the_error_about_a_file_without_a_state_names_the_problem(
+    tmp_path: Path, name: str, content: bytes, problem: str
+) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     assert problem in refused(StateError, path)
 
 
-def test_a_bad_object_is_named(tmp_path: Path) -> None:
+def test_errors_name_an_invalid_object_or_a_missing_file(tmp_path: Path) -> None:
     bad = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "odd"}, "status": {"allocatable": {"cpu": "x"}}}
     assert "Node odd" in refused(StateError, listing(tmp_path / "list.json", (bad,)))
-    assert "is not there" in refused(StateError, tmp_path / "nothing")
+    assert "does not exist" in refused(StateError, tmp_path / "nothing")

@@ -1,4 +1,4 @@
-"""A redacted state leads to the same decisions and holds nothing that identifies its owner."""
+"""A redacted state leads to the same decisions and contains nothing that identifies its owner."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _names(open_state: State, redacted: State) -> dict[str, str]:
     return found
 
 
-def _decided_of(decisions: Any, new: dict[str, str]) -> Iterator[Any]:
-    """Yield what a cycle decided, with the names replaced."""
+def _renamed(decisions: Any, new: dict[str, str]) -> Iterator[Any]:
+    """Yield the decisions of a cycle, with the names replaced."""
     for it in decisions.binds:
         yield "bind", new[it.task], new[it.node]
     for it in decisions.evictions:
@@ -50,39 +50,40 @@ def _decided_of(decisions: Any, new: dict[str, str]) -> Iterator[Any]:
     )
 
 
-def assert_alike(state: State) -> int:
+def assert_same_decisions(state: State) -> int:
+    """Compare the decisions on the state and on the redacted state; return the number of cycles."""
     redacted = redact(state)
     new = _names(state, redacted)
     same = {name: name for name in new.values()}
-    before = [list(_decided_of(it, new)) for it in decisions_on(state)]
-    after = [list(_decided_of(it, same)) for it in decisions_on(redacted)]
+    before = [list(_renamed(it, new)) for it in decisions_on(state)]
+    after = [list(_renamed(it, same)) for it in decisions_on(redacted)]
     assert after == before
     return len(before)
 
 
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_a_redacted_state_decides_alike_with_evictions(rng: random.Random) -> None:
-    assert assert_alike(state_of(random_table(rng)))
+def test_redaction_changes_no_decision_about_evictions(rng: random.Random) -> None:
+    assert assert_same_decisions(state_of(random_table(rng)))
 
 
 @given(random_clusters.tables())
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_a_redacted_state_decides_alike_with_constraints(table: dict[str, Any]) -> None:
-    assert assert_alike(state_of(table))
+def test_redaction_changes_no_decision_about_constraints(table: dict[str, Any]) -> None:
+    assert assert_same_decisions(state_of(table))
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_redacted_state_decides_alike_with_hyper_nodes(seed: int) -> None:
+def test_redaction_changes_no_decision_about_hyper_nodes(seed: int) -> None:
     rng = random.Random(seed)
     nodes, hyper_nodes = random_gangs.tree(rng)
     jobs = [random_gangs.job(rng, number, late=False) for number in range(rng.randint(2, 6))]
     queues = [{"name": name, "deserved": f"{rng.randint(0, 8)} cpu"} for name in "ab"]
     table = {"policy": rng.choice(random_gangs.POLICIES), "nodes": nodes, "queues": queues, "jobs": jobs}
-    assert assert_alike(state_of({**table, "objects": {"HyperNode": hyper_nodes}}))
+    assert assert_same_decisions(state_of({**table, "objects": {"HyperNode": hyper_nodes}}))
 
 
-def test_of_hyper_nodes_no_name_and_no_pattern_leaves_and_their_nodes_stay() -> None:
+def test_hyper_nodes_lose_their_names_and_patterns_and_keep_their_nodes() -> None:
     of_racks = {"labelMatch": {"matchLabels": {f"{SECRET}.com/rack": "r"}}}
     selectors = [{"regexMatch": {"pattern": f"^{SECRET}"}}, {"regexMatch": {"pattern": f"{SECRET}("}}, of_racks]
     members = [{"type": "Node", "selector": it} for it in selectors]
@@ -111,8 +112,8 @@ def cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("case", [*cases()])
-def test_a_redacted_table_decides_alike(case: dict[str, Any]) -> None:
-    assert_alike(state_of(case))
+def test_redaction_changes_no_decision_in_the_tables_of_decide(case: dict[str, Any]) -> None:
+    assert_same_decisions(state_of(case))
 
 
 SECRET = "falcon"
@@ -160,14 +161,14 @@ TABLE = {
 }  # fmt: skip
 
 
-def test_no_name_of_the_owner_leaves() -> None:
+def test_a_redacted_state_contains_no_name_of_the_owner() -> None:
     redacted = redact(state_of(TABLE))
     text = b"".join(write_line(it) for it in redacted.inputs()).decode()
     assert redacted.policy is not None
     assert SECRET not in text + redacted.policy.text + redacted.policy.source
 
 
-def test_the_parents_of_queues_are_replaced_as_the_queues_are() -> None:
+def test_parents_of_queues_get_the_same_new_names_as_the_queues() -> None:
     queues = redact(state_of(TABLE)).objects["Queue"]
     parents = {name: it.spec.parent for name, it in queues.items()}
     child, parent = next((name, parent) for name, parent in parents.items() if parent)
@@ -182,7 +183,7 @@ def test_labels_that_no_selector_uses_are_removed() -> None:
     assert node.metadata.labels["kubernetes.io/hostname"] == node.metadata.name
 
 
-def test_keys_keep_their_order_where_one_namespace_begins_like_the_other() -> None:
+def test_keys_keep_their_order_if_one_namespace_is_a_prefix_of_another() -> None:
     state = state_of({**TABLE, "jobs": []})
     for namespace in ("a", "a-b", "a0", "default", "default-x", "defaults", "kube-system", "zed"):
         for name in ("train-2", "train-10", "train", "train-0x"):
@@ -198,8 +199,8 @@ def test_keys_keep_their_order_where_one_namespace_begins_like_the_other() -> No
     assert new[by_uid["default-train"]].namespace == "default"
 
 
-def test_rules_that_name_labels_of_pods_decide_alike_and_name_nobody() -> None:
-    """Two pods of one rule share no card; without the label, or the rule, they would."""
+def test_rules_about_labels_of_pods_are_redacted_and_change_no_decision() -> None:
+    """Two pods of one rule share no card; without the label or the rule they would share one."""
     policy = (
         'actions: "allocate"\ntiers:\n'
         "- plugins: [{name: gang}, {name: deviceshare, arguments: {deviceshare.VGPUEnable: true,\n"
@@ -215,10 +216,10 @@ def test_rules_that_name_labels_of_pods_decide_alike_and_name_nobody() -> None:
         "policy": policy,
         "nodes": [{"name": "n1", "has": has, "annotations": card}],
         "queues": [{"name": "default"}],
-        "jobs": [{**job, "name": name, "pod": {"metadata": {"labels": its}}} for name, its in pods.items()],
+        "jobs": [{**job, "name": name, "pod": {"metadata": {"labels": own}}} for name, own in pods.items()],
     }
 
-    assert_alike(state_of(table))
+    assert_same_decisions(state_of(table))
 
     redacted = redact(state_of(table))
     assert len(decisions_on(redacted)[0].binds) == 2
@@ -235,7 +236,7 @@ def test_rules_that_name_labels_of_pods_decide_alike_and_name_nobody() -> None:
         f"actions: allocate\nmetrics: {{address: 'http://{SECRET}'}}",
     ],
 )
-def test_a_policy_loses_what_surrounds_it(text: str) -> None:
+def test_redaction_removes_everything_around_a_policy(text: str) -> None:
     state = state_of({**TABLE, "jobs": []})
     state.policy = PolicyLoaded(f"{SECRET}.yaml", text) if text else None
     policy = redact(state).policy
