@@ -1,4 +1,4 @@
 """The state of a cluster as plain data: no I/O, no clock, no randomness.
 
-`objects` are the decoded API objects, `cluster` is the state that they form, the other modules are its parts.
+`objects` has the decoded API objects, `cluster` is the state made of them, and the other modules are parts of it.
 """

@@ -50,7 +50,7 @@ class AuxiliaryObjects:
         self._drop(self.budgets, key, BUDGETS)
 
     def set_quota(self, quota: objects.ResourceQuota) -> None:
-        """Keep a quota. Raises QuantityError: an amount is not a quantity."""
+        """Add or update a quota. Raises QuantityError if an amount is not a quantity."""
         for name, value in (*(quota.status.hard or {}).items(), *(quota.status.used or {}).items()):
             if not name.startswith("count/") or name == f"count/{PODS}":
                 resources.parse({name.removeprefix("count/"): value})
@@ -92,18 +92,18 @@ class AuxiliaryObjects:
     def delete_namespace(self, name: str) -> None:
         self._drop(self.namespaces, name)
 
-    def _keep(self, place: dict[str, Small], item: Small, topic: str = "") -> None:
-        known = place.get(item.metadata.key)
-        place[item.metadata.key] = item
+    def _keep(self, items: dict[str, Small], item: Small, topic: str = "") -> None:
+        known = items.get(item.metadata.key)
+        items[item.metadata.key] = item
         if known is None or not same_small(known, item):
             self._changed(topic)
 
-    def _drop(self, place: dict[str, Small], key: str, topic: str = "") -> None:
-        if place.pop(key, None) is not None:
+    def _drop(self, items: dict[str, Small], key: str, topic: str = "") -> None:
+        if items.pop(key, None) is not None:
             self._changed(topic)
 
     def _changed(self, topic: str = "") -> None:
-        """Record a change that could alter a decision; without a topic, any decision."""
+        """Record a change of this topic; without a topic, the change could alter any decision."""
         self.version += 1
         if topic:
             self.listener.report(topic)

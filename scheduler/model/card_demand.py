@@ -1,8 +1,8 @@
 """Shared cards that a pod requests: parts of cards by memory, whole cards, or virtual GPUs (Volcano's `deviceshare`).
 
-`volcano.sh/gpu-memory` requests a part of one card, `volcano.sh/gpu-number` whole cards; init containers count as
-for every resource. Each container requests its own `volcano.sh/vgpu-number` cards, with `vgpu-memory` MiB and
-`vgpu-cores` percent of each. All amounts of memory are in MiB.
+`volcano.sh/gpu-memory` requests a part of one card, `volcano.sh/gpu-number` whole cards, and both count init containers
+as every resource does. With `volcano.sh/vgpu-number`, each container requests cards of its own, and `vgpu-memory` MiB
+and `vgpu-cores` percent of each card. All amounts of memory are in MiB.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ USE_CARD, AVOID_CARD = "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpu
 MODE, APART = "volcano.sh/vgpu-mode", "volcano.sh/vgpu-podgroup-policy"
 ALL_CORES = 100
 _ONE, _WHOLE = 1000, 100_000
-"""One card, and all percent of it, in the units of `scheduler.model.resources`."""
+"""One card, and 100 percent, in the units of `scheduler.model.resources`."""
 
 Scheme = Literal["memory", "number", "vgpu"]
 
 
 class CardPart(msgspec.Struct, frozen=True):
-    """The cards of one container, all alike; of the whole pod unless the scheme is `vgpu`.
+    """Equal cards that one container requests, or the whole pod unless the scheme is `vgpu`.
 
-    `percent` of a card's memory counts where it is not 0; `cores` is in percent of a card.
+    `percent` is a share of the card's memory and replaces `memory` unless it is 0; `cores` is in percent of a card.
     """
 
     cards: int = 0
@@ -46,7 +46,7 @@ class CardPart(msgspec.Struct, frozen=True):
     cores: int = 0
 
     def memory_of(self, whole: int) -> int:
-        """Return the memory that the part takes of a card with so much."""
+        """Return the memory that the part uses of a card with `whole` memory."""
         return whole * self.percent // 100 if self.percent else self.memory
 
 
@@ -54,10 +54,10 @@ class CardDemand(msgspec.Struct, frozen=True):
     """A pod's request for shared cards, and the cards that it permits.
 
     Attributes:
-        parts: One for each container, also for containers without a card; exactly one unless `vgpu`.
-        types: Parts of a card's model, in capitals, of which one has to match; none permits all.
-        uuids: The only permitted cards; none permits all.
-        apart: Whether a card must not have another pod of the same PodGroup.
+        parts: One for each container, also for containers without a card; exactly one unless the scheme is `vgpu`.
+        types: Substrings of a card's model, in capitals, of which one has to match; empty permits all cards.
+        uuids: The only permitted cards; empty permits all cards.
+        apart: Whether pods of the same PodGroup must not share a card.
         problem: Why no node can satisfy the request; empty if a node can.
     """
 
@@ -77,7 +77,7 @@ class CardDemand(msgspec.Struct, frozen=True):
 
     @property
     def largest(self) -> CardPart:
-        """Return the part that requests most of a card."""
+        """Return the part that requests the most of a card."""
         return max(self.parts, key=lambda part: (part.cards > 0, part.percent, part.memory, part.cores))
 
     def permits(self, card: str, model: str) -> bool:
@@ -102,25 +102,25 @@ def demand_of(pod: Pod) -> CardDemand | None:
         for_init = any(not _VGPU.isdisjoint(_amounts(container)) for container in init)
         return _vgpu_demand(pod, parts, _problem(shared, parts, for_init=for_init))
     if memory and number:
-        return CardDemand("memory", (CardPart(1, memory),), problem=f"asks for {GPU_MEMORY} and {GPU_NUMBER}")
+        return CardDemand("memory", (CardPart(1, memory),), problem=f"requests both {GPU_MEMORY} and {GPU_NUMBER}")
     return CardDemand("memory", (CardPart(1, memory),)) if memory else CardDemand("number", (CardPart(number),))
 
 
 def counted(amounts: Resource, card_memory: int = 0) -> Resource:
-    """Return the amounts of a container with memory and cores of all its virtual GPUs, not of one.
+    """Return the amounts of a container, with memory and cores multiplied by the number of its virtual GPUs.
 
-    A share in percent, or a card without an amount of memory, is a part of `card_memory`; none is known if that is 0.
+    A share in percent, or a card without an amount of memory, counts as a part of `card_memory`, unless that is 0.
     """
     if _VGPU.isdisjoint(amounts):
         return amounts
     cards = amounts.get(VGPU_NUMBER, _ONE if amounts.get(VGPU_MEMORY) else 0)
-    each = {name: amounts[name] for name in (VGPU_MEMORY, VGPU_CORES) if name in amounts}
+    of_card = {name: amounts[name] for name in (VGPU_MEMORY, VGPU_CORES) if name in amounts}
     percent = amounts.get(VGPU_PERCENT, 0) or (0 if amounts.get(VGPU_MEMORY) else _WHOLE)
     if cards and card_memory and percent:
-        each[VGPU_MEMORY] = card_memory * percent // _WHOLE
-    more = {name: amount * cards // _ONE for name, amount in each.items()}
-    rest = {name: amount for name, amount in amounts.items() if name != VGPU_PERCENT}
-    return {**rest, VGPU_NUMBER: cards, **more}
+        of_card[VGPU_MEMORY] = card_memory * percent // _WHOLE
+    of_cards = {name: amount * cards // _ONE for name, amount in of_card.items()}
+    others = {name: amount for name, amount in amounts.items() if name != VGPU_PERCENT}
+    return {**others, VGPU_NUMBER: cards, **of_cards}
 
 
 def _vgpu_demand(pod: Pod, parts: tuple[CardPart, ...], problem: str) -> CardDemand:
@@ -143,14 +143,14 @@ def _vgpu_demand(pod: Pod, parts: tuple[CardPart, ...], problem: str) -> CardDem
 
 def _problem(shared: list[str], parts: tuple[CardPart, ...], *, for_init: bool) -> str:
     if shared:
-        return f"asks for {shared[0]} and for {VGPU_NUMBER}: no device plugin offers both"
+        return f"requests both {shared[0]} and {VGPU_NUMBER}: no device plugin offers both"
     if for_init:
         return f"an init container asks for {VGPU_NUMBER}, which device plugins give to containers only"
     if not any(part.cards for part in parts):
-        return f"asks for {VGPU_CORES} without {VGPU_NUMBER}"
+        return f"requests {VGPU_CORES} without {VGPU_NUMBER}"
     if any(part.cores > ALL_CORES for part in parts):
-        return f"asks for more than {ALL_CORES} {VGPU_CORES}, which are percent of one card"
-    return f"asks for more than 100 {VGPU_PERCENT}" if any(part.percent > 100 for part in parts) else ""
+        return f"requests more than {ALL_CORES} {VGPU_CORES}, which are percent of one card"
+    return f"requests more than 100 {VGPU_PERCENT}" if any(part.percent > 100 for part in parts) else ""
 
 
 def _vgpu_part(container: Container) -> CardPart:
@@ -165,7 +165,7 @@ def _vgpu_part(container: Container) -> CardPart:
 
 
 def _whole_pod(containers: Iterable[Container], init: Iterable[Container], name: str) -> int:
-    """Return the sum of the containers' requests, or that of the largest init container if it is more."""
+    """Return the sum of the containers' requests, or the request of the largest init container if that is more."""
     running = sum(_amounts(container).get(name, 0) for container in containers)
     return max([running, *(_amounts(container).get(name, 0) for container in init)])
 

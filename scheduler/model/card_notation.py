@@ -1,8 +1,8 @@
-"""The cards that nodes announce, and the cards that bound pods have, as the device plugins write and read them.
+"""The cards that nodes announce, and the cards of bound pods, in the formats of the device plugins.
 
-A node of Volcano's device plugin has the sum and the number of its cards in `status.capacity`; a card's name is its
-index. A node of the vGPU device plugin lists its cards in an annotation:
-`UUID,split,MiB,model,health,mode:UUID,…:`. A bound pod names its cards in annotations, which come with the binding.
+Volcano's device plugin writes the number of a node's cards and the sum of their memory to `status.capacity`; a card's
+name is its index. The vGPU device plugin lists a node's cards in an annotation:
+`UUID,split,MiB,model,health,mode:UUID,…:`. The annotations of a bound pod, written with the bind, name its cards.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ VGPU_IDS, VGPU_TO_ALLOCATE = "volcano.sh/vgpu-ids-new", "volcano.sh/devices-to-a
 VGPU_NODE, VGPU_TIME = "volcano.sh/vgpu-node", "volcano.sh/vgpu-time"
 BIND_TIME, BIND_PHASE = "volcano.sh/bind-time", "volcano.sh/bind-phase"
 KIND = "NVIDIA"
-"""What a card's model contains, and the kind that the device plugin looks for in a pod's annotation."""
+"""A substring of every usable card's model, and the kind that the device plugin expects in a pod's annotation."""
 MOST_CARDS = 256
 """Maximum number of cards of a node, and of shares of a pod; further ones do not count."""
 MOST_LIST = 12 * 1024
-"""Maximum characters of a pod's list of cards; a longer list is unreadable, because tenants write annotations."""
+"""Maximum characters of a pod's list of cards. A longer list counts as unreadable: any tenant may write one."""
 _SHORT_LIST = 1024
 _WHOLE = re.compile(r"[0-9]{1,12}")
-"""A number in an annotation; a longer one is unreadable, because tenants write annotations."""
+"""A number in an annotation. A longer one counts as unreadable: any tenant may write one."""
 MOST_SHARES = 2**31
-"""The split of a card that limits only the memory of its pods."""
+"""The split of a card whose number of pods is limited by its memory alone."""
 
 
 class Card(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ def cards_of(node: Node, scheme: Scheme) -> tuple[Card, ...]:
 def smallest_card(node: Node) -> int:
     """Return the memory of a node's smallest virtual GPU, in the unit of its resource; 0 without one.
 
-    The resource counts MiB, or larger units where the device plugin is set so: then the sum of the cards names fewer.
+    The unit is MiB unless the device plugin is configured with a larger one, so that the node's amount is smaller.
     """
     cards = [card for card in cards_of(node, "vgpu") if card.is_usable]
     total = resources.parse(node.status.allocatable).get(VGPU_MEMORY, 0)
@@ -90,7 +90,7 @@ def smallest_card(node: Node) -> int:
 
 @functools.lru_cache(maxsize=4096)
 def _registered(text: str) -> tuple[Card, ...]:
-    """Read the annotation of the vGPU device plugin; a list with an unreadable or repeated card announces none."""
+    """Parse the annotation of the vGPU device plugin; a list with an unreadable or repeated card announces no cards."""
     found: dict[str, Card] = {}
     for entry in text.split(":") if ":" in text else ():
         if "," not in entry:
@@ -105,7 +105,7 @@ def _registered(text: str) -> tuple[Card, ...]:
 
 
 def written(demand: CardDemand, shares: Shares, node: str, now: float) -> dict[str, str]:
-    """Return the annotations that tell the device plugin which cards a pod gets on a node at a time."""
+    """Return the annotations from which the device plugin reads the cards of a pod that is bound at the time `now`."""
     if demand.scheme != "vgpu":
         indexes = ",".join(share.card for part in shares for share in part)
         return {GPU_INDEX: indexes, GPU_TIME: str(int(now * 1e9))}
@@ -122,7 +122,7 @@ def written(demand: CardDemand, shares: Shares, node: str, now: float) -> dict[s
 
 
 def shares_of(annotations: Mapping[str, str], demand: CardDemand, cards: Sequence[Card]) -> tuple[Share, ...]:
-    """Return the cards that the annotations of a bound pod name, of those that its node has."""
+    """Return the cards that the annotations of a bound pod name; `cards` are the cards of its node."""
     if demand.scheme == "vgpu":
         text = annotations.get(VGPU_IDS, "")
         return _short_list(text) if len(text) <= _SHORT_LIST else _long_list(text) if len(text) <= MOST_LIST else ()
@@ -142,6 +142,6 @@ def _shares_read(text: str) -> tuple[Share, ...]:
     )
 
 
-# Lists outlive their pods in these caches, so that the longer ones are few.
+# These caches keep lists after their pods are deleted, so they keep only a few long lists.
 _short_list = functools.lru_cache(maxsize=4096)(_shares_read)
 _long_list = functools.lru_cache(maxsize=256)(_shares_read)

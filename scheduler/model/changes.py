@@ -1,28 +1,28 @@
-"""Report the changes of the state to a listener, by topic.
+"""Topics of changes of the state, and the interface of the listener to which the state reports them.
 
-The state knows no more of its listener than this. (The backlog of waiting jobs listens: `scheduler.backlog`.)
+The backlog of waiting jobs implements the interface (`scheduler.backlog.backlog`); the state does not depend on it.
 """
 
 from __future__ import annotations
 
 FREED = "freed"
-"""A pod that held or requested something was deleted, ended or terminates: capacity and quota."""
+"""A pod was deleted, ended or terminates: capacity and quota became free."""
 PLACED = "placed"
-"""A pod got a node: neighbours, shares of queues. `placed:Q`: a pod of queue Q."""
+"""A pod got a node: neighbours and shares of queues changed. `placed:Q`: a pod of queue Q got a node."""
 RUNNING = "running"
 """A pod began to run, so that it may be reclaimed."""
 GROUPS = "groups"
 """A PodGroup requests less than before, or is served at another position."""
 VOLUMES = "volumes"
-"""A volume, a claim, or a node's storage driver."""
+"""A volume, a claim, or a node's storage driver changed."""
 BUDGETS = "budgets"
-"""A PodDisruptionBudget."""
+"""A PodDisruptionBudget changed."""
 QUOTAS = "quotas"
-"""A ResourceQuota of a namespace."""
+"""A ResourceQuota of a namespace changed."""
 CLAIMS = "claims"
-"""A job for which capacity was kept, free or being freed, gets other capacity, or none."""
+"""A job lost the capacity (free or being freed) that was kept for it, or got other capacity."""
 TOPICS = (FREED, PLACED, RUNNING, GROUPS, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
-"""All topics except the rest (nodes, queues, classes, namespaces), which concerns every waiting job."""
+"""All topics. Changes of nodes, queues, priority classes and namespaces have none: they concern every waiting job."""
 QUOTA_TOPICS = frozenset((FREED, PLACED, GROUPS, CLAIMS))
 """The changes that could make room in a queue's quota."""
 
@@ -36,19 +36,19 @@ class ChangeListener:
         return False
 
     def report(self, topic: str, queue: str = "") -> None:
-        """Report a change of this topic; `queue`: the only queue whose quota it concerns, if that is known."""
+        """Report a change of a topic; `queue` is the only queue whose quota may have moved, if that is known."""
 
     def report_all(self) -> None:
         """Report a change that could alter any decision."""
 
     def report_job(self, key: str) -> None:
-        """Report a change of this very job."""
+        """Report a change of the job itself."""
 
     def report_undecided(self, key: str, is_undecided: bool) -> None:
         """Report whether an action may have work for a job that has changed (`scheduler.model.sums`)."""
 
     def report_task(self, key: str) -> None:
-        """Report a change of this very task."""
+        """Report a change of the task itself."""
 
     def report_capacity(self, node: str) -> None:
         """Report that a node may have more capacity than before."""

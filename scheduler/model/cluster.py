@@ -2,7 +2,7 @@
 
 The one rule: only this module converts API objects into tasks, jobs, queues and nodes, and the resulting state does not
 depend on the order of the objects. An invalid object is rejected with an `ObjectError` and leaves the state unchanged.
-A cycle works on this state and restores it at its end. Writes that the API has not confirmed yet are assumptions here.
+A cycle works on this state and restores it at its end. Writes that the API has not confirmed yet are assumptions.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Cluster(AuxiliaryObjects):
         self._on_node: dict[str, dict[str, Task]] = {}
         self._known = Known()
         self.costly: set[str] = set()
-        """Keys of jobs that an earlier process found too costly, or had reached when it gave up; they come last."""
+        """Keys of jobs that an earlier process found too costly, or tried when it exited; they are tried last."""
         self.trying = ""
         """Key of the job that a cycle is trying; empty between attempts."""
         self._incomplete: set[str] = set()
@@ -93,14 +93,14 @@ class Cluster(AuxiliaryObjects):
     def _name(self, now: Iterable[str], before: Iterable[str], node: str = "", card: int = 0) -> None:
         """Update the resources that a node or a queue names, and recount the tasks that this concerns."""
         card_before = self._known.card_memory
-        come, gone = self._known.update(now, before)
+        added, removed = self._known.update(now, before)
         if node:
             self._known.set_card(node, card)
-        if gone:
-            self.nodes.drop_dimensions(gone)
-        concerned = self._incomplete if come else set[str]()
-        if gone:
-            concerned = concerned.union(key for key, task in self.tasks.items() if not gone.isdisjoint(task.request))
+        if removed:
+            self.nodes.drop_dimensions(removed)
+        concerned = self._incomplete if added else set[str]()
+        if removed:
+            concerned = concerned.union(key for key, task in self.tasks.items() if not removed.isdisjoint(task.request))
         if self._known.card_memory != card_before:
             in_percent = (key for key, task in self.tasks.items() if task.cards and task.cards.is_in_percent)
             concerned = concerned.union(in_percent)
@@ -131,7 +131,7 @@ class Cluster(AuxiliaryObjects):
         self._moved(task, None if old is None else self._state_of(old), is_other=old is not None and again is None)
 
     def _step(self, old: Task, new: Task) -> None:
-        """Update a pod that progresses on its node, from its bind to running: the occupied amounts stay the same."""
+        """Update a pod that progresses on its node, from its bind to running: the occupied amounts do not change."""
         before = self._state_of(old)
         if old.job:
             self.jobs[old.job].move(old, new.status)
@@ -157,11 +157,11 @@ class Cluster(AuxiliaryObjects):
             self._moved(task, self._state_of(task), is_gone=True)
 
     def _state_of(self, task: Task) -> PodState | None:
-        """Return the state for `_moved`, or None if the listener needs none, the usual case."""
+        """Return the state for `_moved`, or None if the listener needs no reports, as is usual."""
         return PodState.of(task) if self.listener.is_interested else None
 
     def _moved(self, task: Task, before: PodState | None, *, is_gone: bool = False, is_other: bool = False) -> None:
-        """Report a change of a pod; `is_other`: more changed than its state."""
+        """Report a change of a pod; `is_other`: more than its `PodState` has changed."""
         self.version += 1
         if self.listener.is_interested:
             job = self.jobs.get(task.job)
@@ -209,17 +209,17 @@ class Cluster(AuxiliaryObjects):
     # ---------------------------------------------------------------------------------------------------- assumptions
 
     def assume_bound(self, key: str, uid: str, node: str, annotations: Mapping[str, str] | None = None) -> None:
-        """Assume a bind that is in flight: the task occupies its node, and has these annotations, from now on."""
+        """Assume a bind in flight: the task occupies its node and has these annotations from now on."""
         self._assume(key, uid, TaskStatus.BINDING, node, annotations)
 
     def assume_evicted(self, key: str, uid: str) -> None:
-        """Assume an eviction that is in flight: the task is Releasing from now on."""
+        """Assume an eviction in flight: the task is Releasing from now on."""
         task = self.tasks.get(key)
         if task is not None:
             self._assume(key, uid, TaskStatus.RELEASING, task.node)
 
     def assume_overdue(self, key: str, uid: str) -> None:
-        """Record that a terminating pod outlived the longest grace: its capacity does not count as being freed."""
+        """Record that a pod terminates longer than the grace period: its capacity does not count as being freed."""
         task = self.tasks.get(key)
         if task is not None and task.status is TaskStatus.RELEASING:
             self._assume(key, uid, TaskStatus.UNKNOWN, task.node)
@@ -255,7 +255,7 @@ class Cluster(AuxiliaryObjects):
         self._admit(task)
         self._moved(task, before)
 
-    # ------------------------------------------------------------------------------------------- groups, queues, rest
+    # --------------------------------------------------------------------------------- groups, queues, priority classes
 
     def _job(self, key: str) -> Job:
         job = self.jobs.get(key)
@@ -287,16 +287,16 @@ class Cluster(AuxiliaryObjects):
         before, phase = job.group, job.phase
         job.describe(group, self.priority_of(group.spec.priority_class_name), minimum, created)
         is_same = before is not None and before.spec == group.spec
-        goes_on = is_same and reserves_as_before(job, phase)
-        self._regrouped(job.key, job.queue if is_same else "", helps=before is not None and not goes_on)
+        frees_nothing = is_same and reserves_as_before(job, phase)
+        self._regrouped(job.key, job.queue if is_same else "", helps=before is not None and not frees_nothing)
 
     def _regrouped(self, key: str, queue: str = "", *, helps: bool = True) -> None:
         """Report a PodGroup that was added, deleted or changed.
 
         Args:
-            key: Its job.
-            queue: The only queue that it concerns; empty if it may concern others.
-            helps: It may request less, or be served later.
+            key: The PodGroup's job.
+            queue: The only queue that the change concerns; empty if it may concern other queues.
+            helps: The job may request less, or be served later.
         """
         self.version += 1
         self._sums.changed(key)
@@ -321,7 +321,7 @@ class Cluster(AuxiliaryObjects):
 
     @names_the_object
     def set_queue(self, queue: objects.Queue) -> None:
-        """Take a queue in. Where its status alone has changed, what rests on the queue between cycles stays."""
+        """Add or update a queue. If no decision depends on what has changed, data kept between cycles remains valid."""
         known, found = self.queues.get(queue.metadata.name), Queue(queue)
         if known is not None and known.creation == found.creation and same_queue(known.object, queue):
             known.object = queue
@@ -337,7 +337,7 @@ class Cluster(AuxiliaryObjects):
             self._changed()
 
     def priority_of(self, class_name: str) -> int:
-        """Return the value of a priority class; for an unnamed or unknown one, the global default's, or 0."""
+        """Return the value of a priority class; if it is unknown, return that of the global default class, or 0."""
         if (named := self.priority_classes.get(class_name)) is not None:
             return named.value
         return next((c.value for _, c in sorted(self.priority_classes.items()) if c.global_default), 0)
@@ -353,15 +353,15 @@ class Cluster(AuxiliaryObjects):
             self._rank_jobs()
 
     def _rank_jobs(self) -> None:
-        """Set the priority of each job anew. Only a class that gives a job another priority concerns waiting jobs."""
-        is_other = False
+        """Set the priority of each job anew. Waiting jobs are concerned only if a job gets another priority."""
+        has_changed = False
         for job in self.jobs.values():
             if job.group is not None:
                 before, job.priority = job.priority, self.priority_of(job.group.spec.priority_class_name)
                 if job.priority != before:
-                    is_other = True
-                    self._sums.changed(job.key)  # it is ranked anew among the reservations
-        if is_other:
+                    has_changed = True
+                    self._sums.changed(job.key)  # its rank among the reservations changes
+        if has_changed:
             self._changed()
         else:
             self.version += 1

@@ -1,6 +1,6 @@
 """Demands of a pod's spec: its requests, its host ports, and the key that equal pods share.
 
-Pure functions of the pod. Each is computed once, when the pod is first seen (`scheduler.model.task`).
+All functions are pure. A task keeps their results, computed when the pod is first seen (`scheduler.model.task`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def host_ports_of(pod: Pod) -> tuple[HostPort, ...]:
 
 
 class PortNumbers:
-    """The host ports of one pod as sets, so that comparing two pods costs as much as the smaller one."""
+    """The host ports of one pod as sets, so that comparing two pods costs only as much as the pod with fewer ports."""
 
     __slots__ = ("every", "exact", "wild")
 
@@ -56,9 +56,9 @@ class PortNumbers:
 
     def clash(self, other: PortNumbers) -> bool:
         """Whether both pods use a port on overlapping addresses."""
-        if _meet(self.wild, other.every) or _meet(self.every, other.wild):
+        if _overlap(self.wild, other.every) or _overlap(self.every, other.wild):
             return True
-        return self.every is not self.wild and other.every is not other.wild and _meet(self.exact, other.exact)
+        return self.every is not self.wild and other.every is not other.wild and _overlap(self.exact, other.exact)
 
     def uses(self, port: HostPort) -> bool:
         """Whether the port is used on an overlapping address."""
@@ -68,16 +68,16 @@ class PortNumbers:
         return number in self.wild.get(protocol, ()) or number in self.exact.get((protocol, address), ())
 
 
-def _meet(mine: Mapping[Any, set[int]], theirs: Mapping[Any, set[int]]) -> bool:
+def _overlap(mine: Mapping[Any, set[int]], theirs: Mapping[Any, set[int]]) -> bool:
     if len(theirs) < len(mine):
         mine, theirs = theirs, mine
     return any(not numbers.isdisjoint(theirs.get(key, ())) for key, numbers in mine.items())
 
 
 def requests_of(pod: Pod, card_memory: int = 0) -> tuple[Resource, Resource]:
-    """Return what the pod holds while it runs, and what it needs to start, by Kubernetes' rules for side-cars.
+    """Return what the pod holds while it runs, and what it needs to start, by Kubernetes' rules for sidecars.
 
-    Shares of virtual GPUs in percent are shares of `card_memory`; they do not count if it is 0.
+    Shares of virtual GPUs in percent are shares of `card_memory`; they do not count if that is 0.
     """
     running: Resource = {}
     for container in pod.spec.containers:
@@ -89,7 +89,7 @@ def requests_of(pod: Pod, card_memory: int = 0) -> tuple[Resource, Resource]:
         is_side_car = container.restart_policy == "Always"
         if is_side_car:
             resources.add_to(side_cars, request)
-        # only the names of this container: a pod may have hundreds of containers with many names each
+        # iterate only over this container's names: a pod may have hundreds of containers with many names each
         for name, amount in request.items():
             needed = side_cars[name] if is_side_car else side_cars.get(name, 0) + amount
             starting[name] = max(starting.get(name, 0), needed)
@@ -117,12 +117,12 @@ def _request(container: Container, card_memory: int) -> Resource:
 def shape_of(
     pod: Pod, request: Resource, init_request: Resource, missing: str = "", cards: CardDemand | None = None
 ) -> bytes:
-    """Return a key that equal tasks share: requests, and every part of spec and labels that decides where.
+    """Return a key that equal tasks share: requests, and all parts of spec and labels that determine suitable nodes.
 
     Long keys are hashed.
     """
     spec = pod.spec
-    looks_at_pods = bool(
+    depends_on_pods = bool(
         spec.topology_spread_constraints
         or (spec.affinity and (spec.affinity.pod_affinity or spec.affinity.pod_anti_affinity))
     )
@@ -136,9 +136,9 @@ def shape_of(
         spec.topology_spread_constraints,
         host_ports_of(pod),
         claimed,
-        pod.metadata.namespace if looks_at_pods or claimed else None,
+        pod.metadata.namespace if depends_on_pods or claimed else None,
         pod.metadata.name if any(v.ephemeral for v in claimed or ()) else None,  # its claims are named after the pod
-        sorted((pod.metadata.labels or {}).items()) if looks_at_pods else None,
+        sorted((pod.metadata.labels or {}).items()) if depends_on_pods else None,
         spec.resource_claims,
         spec.workload_ref,
         spec.scheduling_group,

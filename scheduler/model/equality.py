@@ -1,7 +1,7 @@
 """Decide which changes of an object could alter a decision.
 
-A field counts exactly if a decision reads it. Other fields (heartbeats, statuses that controllers write, conditions)
-must not start a cycle.
+A field counts if and only if a decision reads it. Other fields (heartbeats, statuses that controllers write,
+conditions) must not start a cycle.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def same_queue(a: objects.Queue, b: objects.Queue) -> bool:
 
 
 def same_small(a: Any, b: Any) -> bool:
-    """Compare namespaces, volumes, claims, budgets and the like.
+    """Compare two versions of a namespace, volume, claim, budget or another auxiliary object.
 
-    Specs, labels, the decoded part of the status, and whether the object is being deleted count.
+    Spec, metadata, the decoded part of the status, and whether the object is being deleted count.
     """
     parts = ("spec", "status")
     return (

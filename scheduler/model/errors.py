@@ -1,4 +1,4 @@
-"""Errors in what users give: files, options and objects of the cluster, worded so that their owner can correct them."""
+"""Errors about input: files, options and objects of the cluster. Their texts tell the user what to correct."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ObjectError(BadInputError):
 
 
 def names_the_object(set_object: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """Decorate `set_object(cluster, item)`: a ValueError becomes an ObjectError that names the object."""
+    """Decorate `set_object(cluster, item)`: turn a ValueError into an ObjectError that names the object."""
 
     @functools.wraps(set_object)
     def named(cluster: Any, item: Any) -> None:

@@ -1,11 +1,10 @@
-"""Limit the memory of one object.
+"""Limit the memory of one object, so that a tenant's object costs at most `MOST_BYTES` of memory.
 
-A tenant cannot make an object cost more than `MOST_BYTES` of memory. For a pod of another scheduler, only the parts
-that other pods can notice are kept: requests, labels, host ports, volumes, terms about other pods, and the node. A
-larger object is rejected, with one exception: a pod that has a node occupies capacity there in any case, so its request
-is kept, and nothing else of its spec.
+For a pod of another scheduler, only the parts that affect other pods are kept: requests, labels, host ports, volumes,
+terms about other pods, and the node. An object that is still too large is rejected, with one exception: a pod on a node
+occupies capacity there in any case, so its request is kept, and nothing else of its spec.
 
-The size is estimated only for objects with more than `SMALL_BYTES` of JSON. A smaller object stays below the limit
+The size is estimated only for objects with more than `SMALL_BYTES` of JSON. A smaller object is below the limit
 whatever it contains.
 """
 
@@ -41,14 +40,14 @@ MOST_BYTES = 512 * 1024
 SMALL_BYTES = 12 * 1024
 """JSON of this size takes less memory than `MOST_BYTES` when decoded, whatever it contains."""
 MOST_NAMES = 64
-"""Maximum number of resources that are counted for a pod on a node that is too large to be kept."""
-_UNNOTICED = (
+"""Maximum number of resources that are counted for a pod that has a node and is too large to be kept."""
+_WITHOUT_EFFECT = (
     "$.spec.tolerations",
     "$.spec.topologySpreadConstraints",
     "$.spec.nodeSelector",
     "$.spec.affinity.nodeAffinity",
 )
-"""What `_as_others_notice` removes and what can be large."""
+"""Fields that can be large and that `_with_effect_on_others` removes."""
 _COUNTED_FIRST = (resources.CPU, resources.MEMORY, "ephemeral-storage")
 
 
@@ -88,26 +87,26 @@ def kept_of_pod(pod: Pod, size: int, scheduler_names: Collection[str]) -> Pod:
     """
     is_ours = not scheduler_names or pod.spec.scheduler_name in scheduler_names
     if size > SMALL_BYTES and not (is_ours and not pod.spec.node_name):
-        _forget_names(pod.spec)
+        _limit_names(pod.spec)
     if not is_ours:
-        pod = _as_others_notice(pod)
+        pod = _with_effect_on_others(pod)
     if size <= SMALL_BYTES or memory_of(pod) <= MOST_BYTES:
         return pod
     if not pod.spec.node_name:
         raise TooLargeError(_largest_field(pod))
-    return _as_room(pod)
+    return _request_only(pod)
 
 
 def unread_of_pod(data: bytes | msgspec.Raw, scheduler_names: Collection[str]) -> Collection[str] | None:
-    """Return the paths that `kept_of_pod` does not need of a pod that is too large; None where it keeps nothing."""
+    """Return the paths in a too large pod that `kept_of_pod` does not need; None if it keeps nothing of the pod."""
     spec = _heads.decode(data).spec
     if scheduler_names and spec.scheduler_name not in scheduler_names:
-        return _UNNOTICED
+        return _WITHOUT_EFFECT
     return () if spec.node_name else None
 
 
 def check_size(item: Any, size: int, most: int = MOST_BYTES) -> Any:
-    """Return an object of any other kind, unchanged, if its `size` bytes of JSON stay within the limit.
+    """Return an object of any other kind, with `size` bytes of JSON, unchanged if its memory is within the limit.
 
     Raises:
         TooLargeError: the object exceeds the limit.
@@ -118,7 +117,7 @@ def check_size(item: Any, size: int, most: int = MOST_BYTES) -> Any:
 
 
 def memory_of(value: Any, most: int = MOST_BYTES) -> int:
-    """Return the bytes that an object and its parts take in memory. Counting stops above `most`."""
+    """Return the bytes of memory of an object and its parts. Counting stops above `most`."""
     total, waiting = 0, [value]
     while waiting and total <= most:
         item = waiting.pop()
@@ -148,14 +147,14 @@ def identity_of(meta: ObjectMeta) -> ObjectMeta:
     )
 
 
-def _as_others_notice(pod: Pod) -> Pod:
-    """Reduce a pod of another scheduler: its request as one container, and its terms about other pods."""
+def _with_effect_on_others(pod: Pod) -> Pod:
+    """Reduce a pod of another scheduler to what affects other pods, with its request as one container."""
     spec, affinity = pod.spec, pod.spec.affinity
     request, _ = requests_of(pod)
     apart = None
     if affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity):
         apart = Affinity(pod_affinity=affinity.pod_affinity, pod_anti_affinity=affinity.pod_anti_affinity)
-    pod.spec = _room_of(spec, request)
+    pod.spec = _requesting(spec, request)
     pod.spec.containers[0].ports = [
         ContainerPort(container_port=number, host_port=number, host_ip=address, protocol=protocol)
         for protocol, address, number in host_ports_of(Pod(pod.metadata, spec))
@@ -169,10 +168,10 @@ def _as_others_notice(pod: Pod) -> Pod:
     return pod
 
 
-def _forget_names(spec: PodSpec) -> None:
-    """Leave no pod with many thousands of resources, all of which would have to be parsed at once.
+def _limit_names(spec: PodSpec) -> None:
+    """Limit the number of resources that a pod names, because all of them have to be parsed at once.
 
-    What every node has stays, and of the other names the first ones.
+    Resources of every node are kept, and the first ones of the other resources.
     """
     given = [container.resources for container in (*spec.containers, *(spec.init_containers or ()))]
     parts = list(filter(None, (*given, spec.resources)))
@@ -190,8 +189,8 @@ def _only(amounts: Quantities | None, kept: Iterable[str]) -> Quantities | None:
     return amounts and {name: amounts[name] for name in kept if name in amounts}
 
 
-def _as_room(pod: Pod) -> Pod:
-    """Reduce a pod that is too large, on its node: its identity, its request, and whether it still runs."""
+def _request_only(pod: Pod) -> Pod:
+    """Reduce a pod that is too large and has a node to its identity, its request and its phase."""
     request, _ = requests_of(pod)
     first = [name for name in _COUNTED_FIRST if name in request]
     counted = [*first, *sorted(request.keys() - {*first, resources.PODS})][:MOST_NAMES]
@@ -202,12 +201,13 @@ def _as_room(pod: Pod) -> Pod:
     meta.owner_references = (pod.metadata.owner_references or [])[:1] or None
     return Pod(
         meta,
-        _room_of(pod.spec, {name: request[name] for name in counted}),
+        _requesting(pod.spec, {name: request[name] for name in counted}),
         PodStatus(phase=status.phase, start_time=status.start_time, nominated_node_name=status.nominated_node_name),
     )
 
 
-def _room_of(spec: PodSpec, request: Resource) -> PodSpec:
+def _requesting(spec: PodSpec, request: Resource) -> PodSpec:
+    """Return a spec with only this request, and the node, scheduler and priority of `spec`."""
     amounts = resources.quantities({name: amount for name, amount in request.items() if name != resources.PODS})
     return PodSpec(
         containers=[Container(resources=Resources(requests=dict(amounts)))],
@@ -229,7 +229,7 @@ def _largest_field(item: Any, most: int = MOST_BYTES) -> str:
         sizes = {field.encode_name: (memory_of(getattr(item, field.name), most), field.name) for field in parts}
         if not sizes:
             break
-        name = max(sizes, key=lambda each: sizes[each][0])
+        name = max(sizes, key=lambda field: sizes[field][0])
         path.append(name)
         item = getattr(item, sizes[name][1])
     return ".".join(path)

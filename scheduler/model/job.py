@@ -1,6 +1,6 @@
-"""A PodGroup in the scheduler: its tasks, and their counts by status.
+"""A job: a PodGroup as the scheduler sees it, with its tasks and their counts by status.
 
-Only `add`, `remove` and `move` change tasks and counts, so that the counts always follow the status of the tasks.
+Only `add`, `remove` and `move` change tasks and counts, so that the counts always agree with the tasks' statuses.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class PodGroupPhase(StrEnum):
 
 
 class DisruptionMode(StrEnum):
-    """A PodGroup's own choice of how it may be preempted (Kubernetes' `disruptionMode`)."""
+    """How a PodGroup may be preempted, as it requests (Kubernetes' `disruptionMode`)."""
 
     POD = "pod"
-    """Each of its pods alone, regardless of the gang."""
+    """Each pod alone, regardless of the gang."""
     GROUP = "group"
-    """All of its pods together, including those above its minimum."""
+    """All pods together, including those above the gang's minimum."""
 
 
 class SavedCounts(NamedTuple):
-    """The tasks of a job by status at one time, and what followed from them (`Job.save`)."""
+    """The tasks of a job by status at one time, and what was computed from them (`Job.save`)."""
 
     by_status: dict[TaskStatus, dict[str, Task]]
     allocated: Resource
@@ -56,11 +56,11 @@ class SavedCounts(NamedTuple):
 class Job:
     """One PodGroup and its tasks.
 
-    A job whose PodGroup was not seen yet has `group` None and takes no part in a cycle.
+    A job whose PodGroup was not seen yet has `group` None, and a cycle does not try it.
 
     Attributes:
         priority: Value of the priority class, or of the default class, or 0.
-        allocated: What its holding tasks request.
+        allocated: The sum of the requests of the tasks that hold capacity.
     """
 
     __slots__ = (
@@ -108,7 +108,7 @@ class Job:
         self._holding: tuple[Task, ...] | None = None
         self._pending_request: Resource | None = None
         self._pending_change: tuple[Resource, int] | None = None
-        """A request that was added (1) to `_pending_request`, or taken from it (-1), since that was last read."""
+        """A request to add to (1) or subtract from (-1) `_pending_request` when that is next read."""
         self._waiting_shapes: dict[bytes, Task] | None = None
         self._kind: str | None = None
         self._kind_of_any_priority: str | None = None
@@ -153,7 +153,7 @@ class Job:
         self._enter(task, status)
 
     def save(self) -> SavedCounts:
-        """Return the tasks by status and what follows from them, for `restore`."""
+        """Return the tasks by status and what is computed from them, for `restore`."""
         return SavedCounts(
             {status: dict(tasks) for status, tasks in self.by_status.items() if tasks},
             dict(self.allocated),
@@ -182,7 +182,7 @@ class Job:
 
     @property
     def pending_request(self) -> Resource:
-        """The amounts that its pending tasks request."""
+        """The amounts that the job's pending tasks request."""
         known = self._pending_request
         if known is None:  # called for every job in every cycle; most have the same tasks as in the last
             alike: dict[bytes, list[Task]] = {}
@@ -193,14 +193,14 @@ class Job:
                 _count(known, tasks[0].request, len(tasks))
             self._pending_request = known
         elif self._pending_change is not None:
-            self._pending_request = known = dict(known)  # others may have the one that was
+            self._pending_request = known = dict(known)  # callers may still use the former dict
             _count(known, *self._pending_change)
             self._pending_change = None
         return known
 
     @property
     def waiting_shapes(self) -> dict[bytes, Task]:
-        """One pending task of each shape; tasks that scheduling gates hold back do not count."""
+        """One pending task of each shape, without gated tasks."""
         if self._waiting_shapes is None:
             pending = self.by_status.get(TaskStatus.PENDING, {}).values()
             self._waiting_shapes = {task.shape: task for task in pending if not task.gated}
@@ -208,10 +208,10 @@ class Job:
 
     @property
     def kind(self) -> str:
-        """The properties that equal waiting jobs share, without priority.
+        """A key that equal waiting jobs share. The value of the job's priority class is not part of the key.
 
-        It is empty if some of the job's tasks do not wait, or if other pods decide where they may run. Labels are no
-        part of it: they matter only beside pods with terms about other pods.
+        The key is empty if some of the job's tasks do not wait, or if other pods determine where they may run. Labels
+        are not part of the key: they matter only to pods with terms about other pods.
         """
         if self._kind is None:
             self._kind = kind_of(self)
@@ -219,7 +219,7 @@ class Job:
 
     @property
     def kind_of_any_priority(self) -> str:
-        """The same as `kind` for jobs that differ also in the priority of their pods; all pods of a job have one."""
+        """Like `kind`, but without any priority; empty if the pods of the job differ in priority."""
         if self._kind_of_any_priority is None:
             self._kind_of_any_priority = kind_of(self, any_priority=True)
         return self._kind_of_any_priority
@@ -247,7 +247,7 @@ class Job:
             self.undemanding -= task.best_effort and not task.gated
 
     def _forget_waiting(self, task: Task, sign: int) -> None:
-        """Forget what follows from the pending tasks, of which one came or went, and note the change of their sum."""
+        """Update what depends on the pending tasks after one of them was added (`sign` 1) or removed (-1)."""
         self._waiting_shapes = self._kind = self._kind_of_any_priority = None
         if self._pending_request is None:
             return
@@ -256,7 +256,7 @@ class Job:
             self._pending_change = (task.request, sign)
         elif change[0] is task.request and change[1] == -sign:  # a placement is undone
             self._pending_change = None
-        else:  # several tasks come or go before anything reads the sum
+        else:  # several tasks change before the sum is read
             self._pending_request = self._pending_change = None
 
     def count(self, statuses: Statuses) -> int:
@@ -272,7 +272,7 @@ class Job:
 
     @property
     def binding_roles(self) -> dict[str, int]:
-        """The role minima that apply: all of them if the gang's minimum covers their sum, else none."""
+        """The role minima that apply: all of them if the gang's minimum is at least their sum, else none."""
         if not self.role_minima:
             return self.role_minima
         return self.role_minima if self.min_available >= sum(self.role_minima.values()) else {}
@@ -291,14 +291,12 @@ class Job:
     def needs_nothing(self) -> bool:
         """Whether every task is placed or done and the PodGroup's phase agrees.
 
-        No action has anything to do for such a job until one of its tasks is evicted.
+        No action has work for such a job until one of its tasks is evicted.
         """
         count, by_status = len(self.tasks), self.by_status
         if not count or count < self.min_available:
             return False
-        if (
-            len(by_status.get(TaskStatus.RUNNING, ())) == count
-        ):  # true for nearly all jobs; called for every job in every cycle
+        if len(by_status.get(TaskStatus.RUNNING, ())) == count:  # a shortcut for nearly all jobs
             return self.phase == PodGroupPhase.RUNNING
         done = len(by_status.get(TaskStatus.SUCCEEDED, ())) + len(by_status.get(TaskStatus.FAILED, ()))
         placed = len(by_status.get(TaskStatus.RUNNING, ())) + len(by_status.get(TaskStatus.BOUND, ()))
@@ -314,7 +312,7 @@ class Job:
 
 
 def kind_of(job: Job, *, any_priority: bool = False) -> str:
-    """Compute what equal waiting jobs share (`Job.kind`, `Job.kind_of_any_priority`)."""
+    """Compute the key that equal waiting jobs share (`Job.kind`, `Job.kind_of_any_priority`)."""
     pending = job.by_status.get(TaskStatus.PENDING, {})
     if job.group is None or not pending or len(pending) < max(len(job.tasks), job.min_available):
         return ""
@@ -331,7 +329,7 @@ def kind_of(job: Job, *, any_priority: bool = False) -> str:
             None if any_priority else (task.priority, pod.spec.priority),
             task.preemptable,
             task.never_preempts,
-            tuple(_telling(pod.metadata.annotations)),
+            tuple(_relevant(pod.metadata.annotations)),
             tuple((owner.kind, owner.controller) for owner in pod.metadata.owner_references or ()),
         ] += 1
     spec = msgspec.structs.replace(job.group.spec, min_resources=None)
@@ -339,18 +337,18 @@ def kind_of(job: Job, *, any_priority: bool = False) -> str:
         if len({task.priority for task in pending.values()}) > 1:
             return ""
         spec = msgspec.structs.replace(spec, priority_class_name="")
-    group = (_telling(job.group.metadata.annotations), sorted((job.min_resources or {}).items()))
+    group = (_relevant(job.group.metadata.annotations), sorted((job.min_resources or {}).items()))
     parts = (job.namespace, job.phase, spec, group, sorted(alike.items(), key=repr))
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
-def _telling(annotations: dict[str, str] | None) -> list[tuple[str, str]]:
+def _relevant(annotations: dict[str, str] | None) -> list[tuple[str, str]]:
     """Return the annotations on which decisions may depend."""
     return sorted((name, value) for name, value in (annotations or {}).items() if name not in names.OF_ONE_JOB)
 
 
 def _count(total: Resource, request: Resource, sign: int) -> None:
-    """Add or subtract amounts. Zero amounts are removed, so that adding and subtracting leaves no trace."""
+    """Add or subtract amounts. Zero amounts are removed, so that adding and then subtracting them changes nothing."""
     for name, amount in request.items():
         if amount:
             left = total.get(name, 0) + sign * amount

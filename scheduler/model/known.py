@@ -1,8 +1,8 @@
-"""The resources that count in a cluster, and the memory that a share of a card in percent counts.
+"""The resources that count in a cluster, and the memory that a share of a card in percent counts as.
 
 Amounts count only in resources that a node or a queue names. A share in percent counts as that of the smallest card of
-the cluster, for pods that wait and for pods that run alike: an amount that grew with the placement could put a queue
-above its share, and its pod would be evicted and placed without end.
+the cluster, for waiting and for running pods. If the amount grew with the placement, it could lift a queue above its
+share, and the pod would be evicted and placed again and again.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Known:
         return min(self._memories, default=0) if VGPU_MEMORY in self._names else 0
 
     def update(self, now: Iterable[str], before: Iterable[str]) -> tuple[set[str], set[str]]:
-        """Replace the resources that an object names; return those that became known, and those that no longer are."""
+        """Replace the resources that an object names; return the resources that became known, and became unknown."""
         more, less = set(now).difference(before), set(before).difference(now)
-        come = {name for name in more if not self._names[name]}
+        added = {name for name in more if not self._names[name]}
         self._names.update(more)
         self._names.subtract(less)
-        gone = {name for name in less if not self._names[name]}
-        for name in gone:
+        removed = {name for name in less if not self._names[name]}
+        for name in removed:
             del self._names[name]
-        return come, gone
+        return added, removed
 
     def set_card(self, node: str, memory: int) -> None:
         """Set the memory of the smallest card of a node; 0 if it has none."""

@@ -2,7 +2,7 @@
 
 Semantics: apimachinery's `labels` and component-helpers' `nodeaffinity`.
 
-These functions are total. An operator that Kubernetes does not define matches nothing.
+The functions never raise: an operator that Kubernetes does not define matches nothing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A row is a node, and rows are in the order of names, so that the first best row has the smallest name and ties are
 deterministic. The amount on a node is always the exact sum of its tasks' amounts, limited to ±`MOST`
-(`scheduler.model.resources`): adding and removing tasks leaves no trace. A column is a dimension; dimensions are
+(`scheduler.model.resources`): adding and then removing a task changes nothing. A column is a dimension; dimensions are
 interned.
 """
 
@@ -32,7 +32,7 @@ FEW_SHAPES = 64
 """Number of shapes that a cache may always hold (`Nodes.most_shapes`)."""
 
 LARGE = 2**44
-"""Amounts up to this (16 TiB) are summed in the arrays: 2¹⁶ of them on a node do not exceed `MOST`."""
+"""Largest amount (16 TiB) that is summed in the arrays: 2¹⁶ such amounts on a node do not exceed `MOST`."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class NodeInfo:
         self.row = -1
         self.tasks: dict[str, Task] = {}
         self.version = 0
-        """Grows when the node's object changes: results computed from its labels or taints are stale then."""
+        """Grows when the node's object changes, because results computed from its labels or taints are then stale."""
         self.describe(node)
 
     def describe(self, node: Node) -> None:
@@ -93,11 +93,11 @@ class Nodes:
         ready: Rows that may get new tasks.
         version: Grows when a node is added or removed or its object changes.
         touched: Rows whose amounts changed since `refresh`, oldest first.
-        kept: Cache for results computed from the nodes' objects alone; emptied when one of them changes.
-        lasting: Cache for results that survive such a change; their owners notice what has changed.
-        most_shapes: Maximum number of shapes in a cache before it is emptied. The number follows from the tasks that
-            exist: shapes of tasks that are gone must not fill the memory.
-        minding: Tasks on nodes with terms about other pods, by shape.
+        kept: Cache for results computed from the nodes' objects alone; emptied when one of these objects changes.
+        lasting: Cache for results that survive such a change; their owners check themselves what has changed.
+        most_shapes: Maximum number of shapes in a cache before it is emptied. The number depends on the existing tasks,
+            so that shapes of deleted tasks do not fill the memory.
+        minding: Tasks on nodes that have terms about other pods, by shape.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class Nodes:
         self.releasing, self.pipelined = self._widened(self.releasing), self._widened(self.pipelined)
 
     def _widened(self, amounts: Amounts) -> Amounts:
-        """Return an array with a column for each dimension, zero where it had none."""
+        """Return the array with a column for each dimension; new columns are zero."""
         grow = len(self.dimensions) - amounts.shape[1]
         return np.asfortranarray(np.pad(amounts, ((0, 0), (0, grow)))) if grow > 0 else amounts
 
@@ -253,8 +253,8 @@ class Nodes:
         """Undo all calls of `place` and `lift` since `save`.
 
         Args:
-            saved: the amounts of that time, which no other call may restore.
-            moved: the tasks and the names of their nodes of that time.
+            saved: the amounts that `save` returned. They can be restored only once.
+            moved: the moved tasks, each with the name of its node when `save` was called.
         """
         for task, node in moved:
             if task.node == node:
@@ -285,8 +285,7 @@ class Nodes:
             del self.minding[task.shape]
 
     def _account(self, row: int, task: Task, status: TaskStatus, sign: int) -> None:
-        # A releasing task holds its capacity and will free it; a pipelined one only reserves capacity that will be
-        # free.
+        # A releasing task still holds its capacity; a pipelined one only reserves capacity that is being freed.
         if status & COMPLETED:
             return
         amount, _, is_large = self._vectors_of(task)
@@ -306,7 +305,7 @@ class Nodes:
             add(releasing, amount, out=releasing)
 
     def _account_exactly(self, row: int, request: Resource, status: TaskStatus, sign: int, *, is_large: bool) -> None:
-        """Count a task in integers that never overflow; the arrays hold the part within their limits."""
+        """Count a task in integers that never overflow; the arrays get these sums, limited to ±`MOST`."""
         arrays = (self.idle, self.releasing, self.pipelined)
         if row not in self._exact:
             idle, releasing, pipelined = ({n: int(a[row, i]) for n, i in self.dimensions.items()} for a in arrays)
@@ -330,7 +329,7 @@ class Nodes:
         return self.allocatable - self.idle
 
     def future_idle(self, rows: Any = ALL) -> Amounts:
-        """Return what will be idle on some rows after releasing tasks have left and pipelined ones run."""
+        """Return what will be idle on some rows after releasing tasks are deleted and pipelined tasks run."""
         idle: Amounts = self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
         return idle
 

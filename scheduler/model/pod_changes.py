@@ -1,4 +1,4 @@
-"""Report what a change of a pod may mean for other jobs: what it freed, and where it runs now."""
+"""Report to the change listener how a change of a pod may affect other jobs: what it freed, and where it runs now."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class PodState:
     def is_done(self) -> bool:
         return bool(self.status & COMPLETED)
 
-    def goes_on(self, now: PodState) -> bool:
-        """Whether everything held before is still held."""
+    def still_holds(self, now: PodState) -> bool:
+        """Whether the pod held capacity in this state, and holds all of it in the state `now`."""
         holds = now.holds and self.node == now.node and (not self.status & HOLDING or now.status & HOLDING)
         return self.holds and bool(holds)
 
@@ -53,12 +53,12 @@ def report_pod(
         job: The pod's job, if it still exists.
         before: The state before; None for a new pod.
         now: The state now; None for a deleted pod.
-        is_other: Whether more changed than the state.
+        is_other: Whether more than `PodState` has changed.
     """
     for key in {task.job, "" if before is None else before.job}:
         listener.report_job(key)
     listener.report_task(task.key)
-    if before is not None and (is_other or (now != before and (now is None or not before.goes_on(now)))):
+    if before is not None and (is_other or (now != before and (now is None or not before.still_holds(now)))):
         _report_freed(listener, before, now, "" if job is None or before.job != job.key else job.queue)
     if now is None:
         return
@@ -71,7 +71,7 @@ def report_pod(
 
 
 def _report_freed(listener: ChangeListener, before: PodState, now: PodState | None, queue: str) -> None:
-    """Report what a pod of a queue held or requested and does no longer."""
+    """Report that a pod of a queue no longer holds or requests what it did before."""
     listener.report_capacity(before.node)
     listener.report_capacity(before.nominated)
     if before.holds or now is None or now.is_done:

@@ -1,4 +1,4 @@
-"""Check what a PodGroup names, and tell whether its new version frees something for other jobs."""
+"""Limit the size of a PodGroup, and decide whether its new version frees something for other jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .task import HOLDING
 MOST_NAMES = 32
 """Maximum number of resources that a PodGroup may name."""
 MOST_SUBGROUP_PARTS = 256
-"""Maximum number of subgroup policies of a PodGroup, with the labels that they name: each pod is matched with all."""
+"""Maximum number of a PodGroup's subgroup policies and of the labels in them: each pod is matched with all."""
 ON_ITS_WAY = {
     ("", PodGroupPhase.PENDING),
     ("", PodGroupPhase.INQUEUE),
@@ -22,7 +22,7 @@ ON_ITS_WAY = {
 
 
 def check_size(group: objects.PodGroup) -> None:
-    """Refuse a PodGroup that names too much.
+    """Reject a PodGroup with too many resources, subgroup policies or labels.
 
     Raises:
         ValueError: `minResources` or the subgroup policies are larger than the maximum.
@@ -35,9 +35,9 @@ def check_size(group: objects.PodGroup) -> None:
 
 
 def reserves_as_before(job: Job, phase: str) -> bool:
-    """Whether a job's change from `phase` to its current one frees nothing for other jobs.
+    """Whether a job's change from `phase` to its current phase frees nothing for other jobs.
 
-    The cycle that admits a job reserves its whole minimum. Later cycles reserve what the job does not hold, and nothing
+    The cycle that admits a job reserves its whole minimum. Later cycles reserve what the job does not hold, or nothing
     if the job runs with too few tasks.
     """
     if (phase, job.phase) not in ON_ITS_WAY:

@@ -1,4 +1,4 @@
-"""A Queue in the scheduler: its spec, parsed once. The queue plugins compute its usage in each cycle."""
+"""A Queue as the scheduler sees it: its spec, parsed once. The queue plugins compute its usage in each cycle."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Queue:
         self.object = queue
         self.name = queue.metadata.name
         self.annotations = queue.metadata.annotations or {}
-        given = self.annotations.get(names.NAMESPACES)
-        self.namespaces = None if given is None else frozenset(filter(None, map(str.strip, given.split(","))))
-        """Namespaces whose jobs it accepts; None for all."""
+        listed = self.annotations.get(names.NAMESPACES)
+        self.namespaces = None if listed is None else frozenset(filter(None, map(str.strip, listed.split(","))))
+        """Namespaces whose jobs the queue accepts; None for all."""
         self.weight = spec.weight
         self.priority = spec.priority
         self.parent = spec.parent
@@ -54,7 +54,7 @@ class Queue:
 
     @property
     def resource_names(self) -> set[str]:
-        """The resources that its spec names."""
+        """The resources that the queue's spec names."""
         return {*self.capability, *self.deserved, *self.guarantee}
 
     def __repr__(self) -> str:

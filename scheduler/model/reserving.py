@@ -1,7 +1,7 @@
-"""Tell whether a job has reserved what it needs to start, and leave its gated pods out of that.
+"""Decide whether a job reserves capacity, and subtract its gated pods from the reservation.
 
-A job reserves from its admission until its pods hold what it needs. The sums that are kept between cycles and the queue
-plugins agree by these functions; some of the plugins measure in whole cards (`Measure`).
+A job reserves capacity from its admission until its pods hold what it needs. The sums kept between cycles and the queue
+plugins share these functions, so that they agree; some plugins measure in whole cards (`Measure`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from .resources import Resource, exceeded_part, total_of
 from .task import HOLDING, Task, TaskStatus
 
 Measure = Callable[[Task], Mapping[str, int]]
-"""Returns the amounts that a task counts for in quotas."""
+"""Returns the amounts that a task uses of quotas."""
 
 
 def is_reserving(job: Job, phase: str) -> bool:
-    """Whether a job in this phase reserves what it needs to start and does not hold."""
+    """Whether a job in this phase reserves what it needs to start but does not hold yet."""
     return phase == PodGroupPhase.INQUEUE or (
         phase == PodGroupPhase.RUNNING and job.count(HOLDING) >= job.min_available
     )
@@ -29,7 +29,7 @@ def request_of(task: Task) -> Mapping[str, int]:
 
 
 def ungated(job: Job, amount: Resource, measure: Measure = request_of) -> Resource:
-    """Return an amount less what the job's gated pods request, at least zero."""
+    """Return an amount minus the requests of the job's gated pods, at least zero."""
     if not job.gated:
         return amount
     waiting = job.by_status.get(TaskStatus.PENDING, {}).values()

@@ -1,11 +1,12 @@
 """Amounts of resources, and Volcano's comparisons of them.
 
-A resource is a plain `dict` from dimension to a whole number: `cpu` in millis, `memory` in bytes, `pods` whole, every
-other dimension in millis (`nvidia.com/gpu: 1` is 1000). An absent dimension differs from a zero one, as in Volcano.
+A resource is a plain `dict` from dimension to a whole number: `cpu` in thousandths, `memory` in bytes, `pods` as a
+count, every other dimension in thousandths (`nvidia.com/gpu: 1` is 1000). An absent dimension differs from a zero one,
+as in Volcano.
 
-The one rule: arithmetic is exact, so that adding and subtracting leaves no trace. Python's integers never overflow; one
-object's amount is limited to `MOST` when it is read. No function changes its arguments, except `add_to` and
-`take_from`.
+The one rule: arithmetic is exact, so that adding and then subtracting an amount changes nothing. Python's integers
+never overflow; one object's amount is limited to `MOST` when it is read. Only `add_to` and `take_from` change an
+argument.
 
 The comparisons are those of Volcano's `api/resource_info.go` under descriptive names. Volcano compares floats with a
 tolerance of 0.1 of a unit; whole numbers need none.
@@ -33,15 +34,14 @@ MOST = 2**60
 """The largest amount of one object; a larger one counts as this much (1 EiB, 10¹⁵ CPUs).
 
 Kubernetes limits quantities to 2⁶³-1. The limit here is smaller, so that sums of a few amounts fit into the int64
-arrays
-of `scheduler.model.nodes`.
+arrays of `scheduler.model.nodes`.
 """
 LONGEST = 64
 """Maximum characters of a quantity. Kubernetes writes at most 25."""
 
 
 class Unlimited(enum.Enum):
-    """The value of an absent limit: a type of its own, because no number is larger than all sums."""
+    """The value of an absent limit: a separate type, because no number is larger than all sums."""
 
     UNLIMITED = "unlimited"
 
@@ -74,7 +74,7 @@ def amount_of(value: Quantity, unit: int) -> int:
 
     Args:
         value: The quantity.
-        unit: How many of our units one whole is.
+        unit: Number of our units in one whole unit.
 
     Raises:
         QuantityError: the value is not a quantity.
@@ -94,7 +94,7 @@ def amount_of(value: Quantity, unit: int) -> int:
 
 
 def unit_of(dimension: str) -> int:
-    """Return how many of our units one whole unit of `dimension` is."""
+    """Return the number of our units in one whole unit of `dimension`."""
     return 1 if dimension in (MEMORY, PODS) else 1000
 
 
@@ -185,7 +185,7 @@ def largest(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
 
 
 def smallest(a: Mapping[str, int], b: Mapping[str, Limit], *, missing_is_unlimited: bool) -> Resource:
-    """Limit `a` to `b` (Volcano's `MinDimensionResource`). A dimension that `b` lacks keeps `a`, or becomes zero."""
+    """Limit `a` to `b` (Volcano's `MinDimensionResource`). A dimension that `b` lacks is unlimited, or becomes zero."""
     default: Limit = UNLIMITED if missing_is_unlimited else 0
     return {
         name: amount if (limit := b.get(name, default)) is UNLIMITED or amount <= limit else limit
@@ -194,12 +194,12 @@ def smallest(a: Mapping[str, int], b: Mapping[str, Limit], *, missing_is_unlimit
 
 
 def common(a: Mapping[str, int], b: Mapping[str, int]) -> Resource:
-    """Return the dimensions that both have, with the smaller amount (Volcano's `Intersection`)."""
+    """Return the smaller amount in each dimension in which both are positive (Volcano's `Intersection`)."""
     return {n: min(v, b[n]) for n, v in a.items() if v > 0 and b.get(n, 0) > 0}
 
 
 def overlap(a: Mapping[str, int], b: Mapping[str, int]) -> bool:
-    """Whether there is a dimension that both have."""
+    """Whether both are positive in some dimension."""
     for name, amount in a.items():  # noqa: SIM110 - called for every candidate for eviction
         if amount > 0 and b.get(name, 0) > 0:
             return True
@@ -207,7 +207,7 @@ def overlap(a: Mapping[str, int], b: Mapping[str, int]) -> bool:
 
 
 def share(part: int, whole: int) -> float:
-    """Return `part / whole`. For a zero whole, a zero part gives 0 and any other part 1."""
+    """Return `part / whole`. If `whole` is zero, return 0 for a zero part and 1 for any other part."""
     if whole == 0:
         return 0.0 if part == 0 else 1.0
     return part / whole
@@ -220,7 +220,7 @@ def less_equal(a: Mapping[str, int], b: Mapping[str, int]) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def factor_of(number: float) -> Fraction:
-    """Return a factor as users write it: 1.2 is twelve tenths, not the nearest binary fraction."""
+    """Return the exact fraction that a user wrote: 1.2 is twelve tenths, not the nearest binary fraction."""
     return Fraction(str(number))
 
 
@@ -256,7 +256,7 @@ def any_within(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[st
 def any_above(a: Mapping[str, int], b: Mapping[str, int], requested: Mapping[str, int]) -> bool:
     """Whether `a` exceeds `b` in a relevant dimension.
 
-    Relevant are requested dimensions that `b` has: cpu and memory if not zero in `b`, a scalar if `b` has its key.
+    A requested dimension is relevant if `b` has it: cpu and memory if not zero in `b`, a scalar if `b` has its key.
     """
     for name, wanted in requested.items():
         if wanted <= 0 or name == PODS:

@@ -1,6 +1,6 @@
-"""The kinds of objects in the scheduler's state. A new kind is registered here, and watched by `kube.resource.WATCHED`.
+"""The kinds of objects in the scheduler's state. Register a new kind here, and in `kube.resource.WATCHED` to watch it.
 
-The order is that of a checkpoint: an object comes after the objects that it refers to.
+The order is that of a checkpoint: an object comes after the objects to which it refers.
 """
 
 from __future__ import annotations
@@ -61,4 +61,4 @@ STATE_KINDS = {
         StateKind(objects.Pod, Cluster.set_pod, Cluster.delete_pod, _pods),
     )
 }
-"""By the kind's name in the API."""
+"""Name of the kind in the API → the kind."""

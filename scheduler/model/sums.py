@@ -1,6 +1,6 @@
 """Sums of what the jobs of each queue hold and request, and the jobs that may need work, kept between cycles.
 
-They make a cycle's cost depend on the changes, not on the running jobs.
+With these sums, a cycle's cost depends on the number of changes, not on the number of running jobs.
 
 The one rule: the sums equal those computed anew from all jobs. Each change of a job is reported at once (`changed`).
 A cycle changes jobs too, but restores them at its end.
@@ -22,11 +22,11 @@ class Part(NamedTuple):
 
     held: Resource
     needed: Resource
-    """The part of `held` that the job needs to start; nothing without a minimum."""
+    """The part of `held` that the job needs to start; empty if the job has no minimum."""
     requested: Resource
     """The amounts that the job's pending tasks request."""
     reserved: Resource
-    """The reservation that the job does not hold yet. Its pods must request all of it, so that it cannot lapse."""
+    """The part of the job's reservation that it does not hold yet. Empty if its pods request less: that may lapse."""
 
     @classmethod
     def of(
@@ -41,14 +41,14 @@ class Part(NamedTuple):
 
     @classmethod
     def in_requests(cls, job: Job) -> Part:
-        """Return the contribution of a job by the requests of its pods."""
+        """Return the contribution of a job, measured by the requests of its pods."""
         reserved = _reservation_of(job) if _may_reserve(job) and not _is_uncovered(job) else {}
         return cls.of(dict(job.allocated), job.min_resources, job.pending_request, reserved)
 
 
 @dataclass(slots=True)
 class QueueSums:
-    """The sums of one queue's parts and their number. A zero amount may remain as 0."""
+    """The sums of the parts of a queue's jobs, and the number of these jobs. A zero amount may remain as 0."""
 
     jobs: int = 0
     held: Resource = field(default_factory=dict)
@@ -72,20 +72,20 @@ class QueueSums:
 
     def without(self, parts: Iterable[Part]) -> QueueSums:
         """Return the sums without these parts."""
-        rest = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.requested), dict(self.reserved))
+        left = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.requested), dict(self.reserved))
         for part in parts:
-            rest.subtract(part)
-        return rest
+            left.subtract(part)
+        return left
 
 
 class Sums:
     """The sums of all queues with jobs, by name.
 
     Attributes:
-        undecided: Keys of jobs that do not run completely yet (`needs_nothing`) or have no PodGroup.
+        undecided: Keys of jobs for which an action may have work (not `Job.needs_nothing`), or without a PodGroup.
         reserving: Keys of jobs that may have a reservation for capacity that they do not hold.
-        uncovered: Keys of those whose pods request less than they reserve.
-        waiting: Queue → job → `Part.reserved` of the jobs that wait for room with a reservation.
+        uncovered: Keys of the `reserving` jobs whose pods request less than the job reserves.
+        waiting: Queue → job → `Part.reserved`, for jobs that wait for room with a reservation.
     """
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class Sums:
 
 
 def _may_reserve(job: Job) -> bool:
-    """Whether an admitted job may need more than it holds. A job without pods may declare what they will need."""
+    """Whether an admitted job may need more than it holds; annotations may declare what its future pods need."""
     if job.phase not in (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING):
         return False
     if not job.min_resources:
@@ -160,7 +160,7 @@ def _is_uncovered(job: Job) -> bool:
 
 
 def _reservation_of(job: Job) -> Resource:
-    """Return what the job has reserved and does not hold yet; `pods` is no quota."""
+    """Return what the job has reserved and does not hold yet, without `pods`, which quotas do not limit."""
     if not is_reserving(job, job.phase):
         return {}
     missing = ungated(job, exceeded_part(job.min_resources or {}, job.allocated))

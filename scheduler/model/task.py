@@ -1,7 +1,7 @@
-"""A pod in the scheduler.
+"""A task: a pod as the scheduler sees it.
 
-Everything about a task that depends on the pod's spec is computed once, when the pod is first seen. Later only its
-status and node change, and only `scheduler.model.cluster` and a statement change them.
+Everything that depends on the pod's spec is computed once, when the pod is first seen. Later, only the task's status
+and node change, and only `scheduler.model.cluster` and statements change them.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Task:
     """One pod with its requests and its status.
 
     Attributes:
-        request: What the pod holds once it runs, with one of `pods` and without zero amounts. If `known` is given, only
-            its resources count.
-        init_request: The same for what the pod needs to start (init containers included).
-        status: The scheduler's view with its assumptions, not the pod's own status.
+        request: What the pod holds while it runs, including `pods: 1`, without zero amounts. With `known`, only these
+            resources count.
+        init_request: What the pod needs to start, init containers included; otherwise like `request`.
+        status: The scheduler's view, which includes its assumptions, not the pod's own status.
         node: The scheduler's view of the pod's node.
     """
 
@@ -111,20 +111,20 @@ class Task:
         self.host_ports = host_ports_of(pod)
         affinity = spec.affinity
         self.has_inter_pod_constraints = bool(affinity and (affinity.pod_affinity or affinity.pod_anti_affinity))
-        """Whether the pod has terms about other pods, which may keep others away."""
+        """Whether the pod has terms about other pods, which may exclude these from nodes."""
         self.creation = seconds(meta.creation_timestamp)
         self.started = seconds(pod.status.start_time)
         self.index = index_of(meta.name)
         self.place_in_job = (self.index, self.creation, self.key)
-        """Order among the tasks of its job if no plugin decides; one value, compared ten thousand times a cycle."""
+        """Order among the tasks of the job if no plugin decides. A tuple, as it is compared 10,000 times a cycle."""
         self.status, self.node = status_of(pod)
         self.nominated = pod.status.nominated_node_name
         self.is_disruption_target = _is_disruption_target(pod)
-        """Whether its conditions mark it as a victim already."""
+        """Whether the pod's conditions mark it as a victim already."""
         self.assumed = False
         """Whether `status` is ahead of what the API has confirmed."""
         self.assigned: Mapping[str, str] = {}
-        """Annotations that come with a bind in flight."""
+        """Annotations that a bind in flight writes to the pod."""
         self._identity: Hashable = None
         self._port_numbers: PortNumbers | None = None
 
@@ -149,10 +149,10 @@ class Task:
                 init_request = {name: amount for name, amount in init_request.items() if name in known}
         self.request, self.init_request = request, init_request
         self.shape = shape_of(self.pod, request, init_request, self.missing, self.cards)
-        """Tasks of one shape have equal requests and can use the same nodes; their differences never decide where."""
+        """Tasks of one shape have equal requests and can use the same nodes."""
 
     def recounted(self, known: Known) -> Task:
-        """Return this task with its requests counted in the resources known now; nothing else differs."""
+        """Return a copy of this task that counts its requests in the resources known now."""
         again = self._copied()
         again._count_requests(known)
         return again
@@ -165,12 +165,12 @@ class Task:
 
     @property
     def placed_with(self) -> Mapping[str, str]:
-        """The annotations that came with the pod's node; none while the pod has no node that the API has shown."""
+        """The annotations written with the pod's bind; empty if the pod has neither a node nor a bind in flight."""
         return self.assigned or (self.pod.metadata.annotations or {} if self.pod.spec.node_name else {})
 
     @property
     def port_numbers(self) -> PortNumbers:
-        """Its host ports as sets."""
+        """The host ports as sets."""
         if self._port_numbers is None:
             self._port_numbers = PortNumbers(self.host_ports)
         return self._port_numbers
@@ -216,9 +216,9 @@ def _same_but_status(old: Pod, new: Pod) -> bool:
 
 
 def job_key_of(pod: Pod) -> str:
-    """Return the key of the PodGroup that the pod names by its scheduling group or an annotation; or an empty text.
+    """Return the key of the PodGroup that the pod names by its scheduling group or an annotation; empty without one.
 
-    The PodGroup of a scheduling group is the one that stands for it under the same name (controllers/podgroup).
+    For a scheduling group, this is the PodGroup of the same name that mirrors it (controllers/podgroup).
     """
     annotations, own = pod.metadata.annotations or {}, pod.spec.scheduling_group
     named = (own and own.pod_group_name, annotations.get(names.GROUP_NAME), annotations.get(names.VOLCANO_GROUP_NAME))

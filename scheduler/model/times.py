@@ -1,4 +1,4 @@
-"""Convert times and durations between the formats of the API and of Go and seconds (since 1970)."""
+"""Convert times and durations between seconds (since 1970) and the formats of the API and of Go."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The API objects that the scheduler reads, reduced to the fields that it uses.
 
-A struct has a field only if code reads it. msgspec skips the rest of the JSON without building it, so that a watch
-event costs microseconds. A field that constrains placement is included even if we do not support it, so that the pod
-stays pending with that reason instead of being placed against the constraint.
+A struct has a field only if code reads the field. msgspec skips the rest of the JSON without decoding it, so that a
+watch event costs microseconds. Fields that constrain placement are included even if we do not support them: the pod
+then remains pending with that reason, and is not placed against the constraint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The auxiliary objects for placement and eviction."""
+"""The auxiliary objects on which placement and eviction depend."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CSIVolume(Object):
 
 
 class PersistentVolumeSpec(Object):
-    """`csi` and the older disks are attached to nodes, whose number of attachments is limited."""
+    """A volume by `csi` or an older disk is attached to nodes, and the attachments of a node are limited."""
 
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSIVolume | None = None

@@ -40,10 +40,10 @@ class ObjectMeta(Object):
 
 
 def read_annotations(annotations: dict[str, str] | None) -> dict[str, str] | None:
-    """Return the annotations that a scheduler reads: Volcano's and the names of PodGroups.
+    """Return the annotations that the scheduler reads: those of Volcano, of schedspec, and a few others.
 
-    Other annotations (kubectl's copy of the object, a device plugin's heartbeat, notes of other programs) are neither
-    kept nor recorded, and their changes do not count.
+    All other annotations (kubectl's copy of the object, a device plugin's heartbeat, notes of other programs) are
+    neither kept nor recorded, and their changes do not count.
 
     >>> read_annotations({"volcano.sh/preemptable": "true", "kubectl.kubernetes.io/last-applied-configuration": "…"})
     {'volcano.sh/preemptable': 'true'}

@@ -118,7 +118,7 @@ class Volume(Object):
 
     @property
     def disk(self) -> str:
-        """The field by which the pod's own spec names a disk; empty if it names none."""
+        """The field in which the pod's own spec names a disk; empty if it names none."""
         return next((name for name, attribute in _DISKS.items() if getattr(self, attribute) is not None), "")
 
 

@@ -53,7 +53,7 @@ class NetworkTopology(Object):
 
 
 class SubGroupPolicy(Object):
-    """Which pods of a PodGroup form subgroups: a gang of `sub_group_size` pods each, with a topology of its own."""
+    """Which pods of a PodGroup form subgroups. Each is a gang of `sub_group_size` pods, with its own topology."""
 
     name: str = ""
     label_selector: LabelSelector | None = None

@@ -1,4 +1,4 @@
-"""The state that events make of objects: the same whatever their order; assumptions until the API has spoken."""
+"""The state does not depend on the order of events, and includes assumptions until the API confirms or refuses them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def idle(cluster: Cluster, name: str = "n1") -> dict[str, int]:
     return cluster.nodes.sum_of(cluster.nodes.idle[row : row + 1])
 
 
-def test_a_pod_that_came_before_its_node_and_its_group_is_counted_in_both() -> None:
+def test_a_pod_seen_before_its_node_and_its_group_is_counted_in_both() -> None:
     cluster = Cluster()
     cluster.set_pod(pod("n1", "Running"))
     cluster.set_node(node())
@@ -52,7 +52,7 @@ def test_a_pod_that_came_before_its_node_and_its_group_is_counted_in_both() -> N
     assert (job.ready, job.priority, job.allocated["cpu"]) == (1, 7, 1000)
 
 
-def test_a_node_that_comes_back_has_its_pods_on_it() -> None:
+def test_a_node_that_is_added_again_has_its_pods() -> None:
     cluster = Cluster()
     cluster.set_node(node())
     cluster.set_pod(pod("n1", "Running"))
@@ -61,7 +61,7 @@ def test_a_node_that_comes_back_has_its_pods_on_it() -> None:
     assert idle(cluster)["cpu"] == 7000
 
 
-def test_a_node_outside_of_the_selected_world_is_forgotten_when_it_leaves_it() -> None:
+def test_a_node_that_no_longer_matches_the_node_selector_is_removed() -> None:
     cluster = Cluster(node_selector={"world": "ours"})
     cluster.set_node(node(metadata={"name": "n1", "labels": {"world": "ours"}}))
     assert "n1" in cluster.nodes.by_name
@@ -69,7 +69,7 @@ def test_a_node_outside_of_the_selected_world_is_forgotten_when_it_leaves_it() -
     assert not cluster.nodes.by_name
 
 
-def test_a_pod_of_another_scheduler_takes_room_and_is_nobodys_task() -> None:
+def test_a_pod_of_another_scheduler_occupies_capacity_and_belongs_to_no_job() -> None:
     cluster = Cluster(scheduler_names=["ours"])
     cluster.set_node(node())
     cluster.set_pod(pod("n1", "Running", schedulerName="theirs"))
@@ -77,13 +77,13 @@ def test_a_pod_of_another_scheduler_takes_room_and_is_nobodys_task() -> None:
     assert idle(cluster)["cpu"] == 3000
 
 
-def test_a_bind_in_flight_takes_its_room_until_the_api_shows_it_or_refuses_it() -> None:
+def test_a_bind_in_flight_occupies_capacity_until_the_api_shows_or_refuses_it() -> None:
     cluster = Cluster()
     cluster.set_node(node())
     cluster.set_pod(pod())
     cluster.assume_bound("ns/p-0", "u", "n1")
     assert idle(cluster)["cpu"] == 3000
-    cluster.set_pod(pod())  # an older event, still on its way
+    cluster.set_pod(pod())  # an older event that arrives late
     assert cluster.tasks["ns/p-0"].status is TaskStatus.BINDING
     cluster.revert("ns/p-0", "u")
     assert idle(cluster)["cpu"] == 4000
@@ -93,7 +93,7 @@ def test_a_bind_in_flight_takes_its_room_until_the_api_shows_it_or_refuses_it() 
     assert not cluster.tasks["ns/p-0"].assumed
 
 
-def test_a_pod_that_goes_on_where_it_is_is_the_same_task_in_the_same_room() -> None:
+def test_a_pod_that_progresses_on_its_node_keeps_its_task_and_its_capacity() -> None:
     cluster = Cluster()
     cluster.set_node(node())
     cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
@@ -115,20 +115,20 @@ def test_a_pod_that_goes_on_where_it_is_is_the_same_task_in_the_same_room() -> N
     assert (idle(cluster)["cpu"], job.ready, job.allocated) == (4000, 1, {})
 
 
-def test_whoever_tells_a_pod_that_it_has_to_go_and_takes_it_back_is_heard() -> None:
+def test_a_disruption_target_condition_counts_when_it_is_set_and_when_it_is_unset() -> None:
     cluster = Cluster()
     cluster.set_node(node())
     cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
     cluster.set_pod(pod("n1", "Running"))
-    for status, scheduled in (("True", True), ("False", False)):
+    for status, is_target in (("True", True), ("False", False)):
         shown, version = pod("n1", "Running"), cluster.version
         shown.status.conditions = [objects.Condition(type="DisruptionTarget", status=status)]
         cluster.set_pod(shown)
-        assert cluster.tasks["ns/p-0"].is_disruption_target is scheduled
+        assert cluster.tasks["ns/p-0"].is_disruption_target is is_target
         assert cluster.version > version
 
 
-def test_an_eviction_in_flight_is_releasing_until_the_pod_is_gone() -> None:
+def test_a_pod_with_an_eviction_in_flight_is_releasing_until_it_is_deleted() -> None:
     cluster = Cluster()
     cluster.set_node(node())
     cluster.set_pod(pod("n1", "Running"))
@@ -139,25 +139,25 @@ def test_an_eviction_in_flight_is_releasing_until_the_pod_is_gone() -> None:
     assert idle(cluster)["cpu"] == 4000
 
 
-def test_an_assumption_about_a_pod_says_nothing_of_the_next_of_that_name() -> None:
+def test_an_assumption_about_a_pod_does_not_apply_to_the_next_pod_of_that_name() -> None:
     cluster = Cluster()
     cluster.set_node(node())
     cluster.set_pod(pod("n1", "Running"))
     cluster.assume_evicted("ns/p-0", "u")
     cluster.set_pod(pod(uid="next"))
     assert cluster.tasks["ns/p-0"].status is TaskStatus.PENDING
-    cluster.delete_pod("ns/p-0", "u")  # the deletion of the first, late
+    cluster.delete_pod("ns/p-0", "u")  # the late deletion event of the first pod
     assert "ns/p-0" in cluster.tasks
 
 
-def test_a_nomination_is_believed_until_the_api_speaks_of_it() -> None:
+def test_an_assumed_nomination_holds_until_the_api_shows_another_one() -> None:
     cluster = Cluster()
     cluster.set_pod(pod())
     cluster.assume_nominated("ns/p-0", "u", "n1")
     cluster.set_pod(pod(priority=3))  # something else changed
     assert cluster.nominated == {"ns/p-0"}
     cluster.set_pod(pod(nominated="n1"))
-    cluster.set_pod(pod())  # somebody took it back
+    cluster.set_pod(pod())  # another client has removed the nomination
     assert not cluster.nominated
     assert cluster.tasks["ns/p-0"].nominated == ""
 
@@ -182,7 +182,7 @@ def test_a_nomination_is_believed_until_the_api_speaks_of_it() -> None:
         ),
     ],
 )
-def test_an_object_that_makes_no_sense_is_named_and_leaves_the_state_alone(
+def test_the_error_names_an_invalid_object_and_the_state_is_unchanged(
     kind: str, body: dict[str, Any], message: str
 ) -> None:
     cluster = Cluster()
@@ -211,7 +211,7 @@ SUBGROUPS = "spec.subGroupPolicy has {} policies and labels in all; write at mos
     ],
     ids=["minResources", "policies", "keys", "labels"],
 )  # fmt: skip
-def test_a_podgroup_may_name_so_many_things_and_no_more(
+def test_a_podgroup_above_the_maximum_size_is_rejected(
     fits: int, spec: Callable[[int], dict[str, Any]], message: str
 ) -> None:
     cluster = Cluster()
@@ -226,7 +226,7 @@ def test_a_podgroup_may_name_so_many_things_and_no_more(
     assert list(cluster.jobs) == [f"ns/g{fits}"]
 
 
-def test_what_nobody_reads_is_no_change() -> None:
+def test_changes_of_fields_that_no_decision_reads_do_not_count() -> None:
     cluster = Cluster()
     queue = {"metadata": {"name": "q"}, "status": {"state": "Open"}}
     cluster.set_node(node())
@@ -234,23 +234,23 @@ def test_what_nobody_reads_is_no_change() -> None:
     cluster.set_podgroup(msgspec.convert(GROUP, objects.PodGroup))
     cluster.set_queue(msgspec.convert(queue, objects.Queue))
     version = cluster.version
-    beat = {"conditions": [{"type": "Ready", "status": "True", "message": "still"}]}
+    heartbeat = {"conditions": [{"type": "Ready", "status": "True", "message": "still"}]}
     cluster.set_node(node(metadata={"name": "n1", "resourceVersion": "2"}))
     cluster.set_pod(pod("n1", "Running"))
     scheduled = {**GROUP, "status": {"conditions": [{"type": "Scheduled", "status": "True"}]}}
     cluster.set_podgroup(msgspec.convert(scheduled, objects.PodGroup))
     cluster.set_queue(msgspec.convert({**queue, "status": {"state": "Open", "allocated": {"cpu": "1"}}}, objects.Queue))
     assert cluster.version == version
-    cluster.set_node(node(status={"allocatable": {"cpu": "4", "pods": "9"}, **beat}))
-    assert cluster.version > version  # the node has become Ready, which it was taken for; a change of conditions counts
+    cluster.set_node(node(status={"allocatable": {"cpu": "4", "pods": "9"}, **heartbeat}))
+    assert cluster.version > version  # a new condition counts, although the node counted as Ready before
 
 
-def test_a_dimension_that_no_node_has_does_not_disturb_the_others() -> None:
+def test_a_request_for_a_resource_that_no_node_has_changes_no_amounts() -> None:
     cluster = Cluster()
     cluster.set_node(node())
     before = idle(cluster)
-    asks = {"resources": {"requests": {"cpu": "1", "vendor.example/odd": "1"}}}
-    cluster.set_pod(pod(containers=[asks]))
+    container = {"resources": {"requests": {"cpu": "1", "vendor.example/odd": "1"}}}
+    cluster.set_pod(pod(containers=[container]))
     assert idle(cluster) == before
 
 
@@ -282,9 +282,9 @@ def test_an_object_counts_as_changed_when_added_modified_or_deleted(
 
     first = msgspec.convert({"metadata": META, **body}, struct)
     second = msgspec.convert({"metadata": META, **body, **other}, struct)
-    heard_again = msgspec.convert({"metadata": {**META, "resourceVersion": "7"}, **body}, struct)
+    same_again = msgspec.convert({"metadata": {**META, "resourceVersion": "7"}, **body}, struct)
     assert changes("set", first)
-    assert not changes("set", heard_again)
+    assert not changes("set", same_again)
     assert changes("set", second)
     assert changes("delete", "x")
     assert not changes("delete", "x")

@@ -1,4 +1,4 @@
-"""The kept part of a pod has bounded size and includes every field that has an effect."""
+"""The kept part of a pod has bounded size, and includes every field that affects decisions."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from scheduler.model.task import Task
 from tests.support.core.lines import counted
 
 MOST_JSON = 1_800_000
-"""Bytes of the largest pod that the API server takes."""
+"""Bytes of the largest pod that the API server accepts."""
 OURS = frozenset({"schedspec"})
 REQUESTS = {"requests": {"cpu": "2", "memory": "1Gi"}}
 MAIN = {"name": "main", "image": "worker", "resources": REQUESTS}
 
 
 def filled(part: Any, size: int) -> list[Any]:
-    """So many of a part that they are `size` bytes of JSON."""
+    """Repeat a part until the list has about `size` bytes of JSON."""
     return [part] * (size // (len(json.dumps(part)) + 2))
 
 
 def bodies(size: int, **more: Any) -> dict[str, dict[str, Any]]:
-    """Pods of `size` bytes of JSON, by what it is that fills them."""
+    """Return pods of `size` bytes of JSON, by the field that is large."""
     meta = {"name": "p", "namespace": "n", "uid": "u"}
     numbers = range(size // 30)
 
-    def body(meta_too: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-        return {"metadata": {**meta, **(meta_too or {})}, "spec": {"containers": [MAIN], **spec, **more}}
+    def body(more_meta: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+        return {"metadata": {**meta, **(more_meta or {})}, "spec": {"containers": [MAIN], **spec, **more}}
 
     term = {"topologyKey": "k", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
     required = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -59,7 +59,7 @@ def bodies(size: int, **more: Any) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("what", bodies(1))
 @pytest.mark.parametrize("node", ["", "n1"])
 @pytest.mark.parametrize("scheduler", ["schedspec", "another"])
-def test_a_pod_of_any_kind_and_size_takes_a_bounded_amount_of_memory(what: str, node: str, scheduler: str) -> None:
+def test_the_memory_of_any_pod_is_bounded(what: str, node: str, scheduler: str) -> None:
     for size in (SMALL_BYTES, MOST_JSON):
         raw = json.dumps(bodies(size, nodeName=node, schedulerName=scheduler)[what]).encode()
         pod = msgspec.json.decode(raw, type=Pod)
@@ -73,7 +73,7 @@ def test_a_pod_of_any_kind_and_size_takes_a_bounded_amount_of_memory(what: str, 
                 assert Task(kept, "").request["cpu"] == 2000
 
 
-def test_all_that_others_can_notice_of_a_pod_of_another_scheduler_is_kept() -> None:
+def test_the_parts_of_another_schedulers_pod_that_affect_other_pods_are_kept() -> None:
     term = {"topologyKey": "zone", "labelSelector": {}}
     body = {
         "metadata": {"name": "p", "namespace": "n", "uid": "u", "labels": {"a": "b"}},
@@ -101,7 +101,7 @@ def test_all_that_others_can_notice_of_a_pod_of_another_scheduler_is_kept() -> N
     assert [volume.name for volume in kept.pod.spec.volumes or ()] == ["v"]
 
 
-def test_a_pod_that_is_too_large_comes_as_malformed_with_its_field() -> None:
+def test_a_too_large_pod_is_malformed_and_the_error_names_the_field() -> None:
     kind = PODS.bounded(OURS)
     raw = json.dumps(bodies(MOST_JSON, schedulerName="schedspec")["tolerations"]).encode()
     small = json.dumps({"metadata": {"name": "s", "namespace": "n"}, "spec": {"schedulerName": "schedspec"}}).encode()
@@ -118,7 +118,7 @@ def test_a_pod_that_is_too_large_comes_as_malformed_with_its_field() -> None:
 
 
 @pytest.mark.parametrize("size", [300_000, MOST_JSON])
-def test_what_does_not_count_of_a_large_pod_of_another_scheduler_is_not_read(size: int) -> None:
+def test_fields_without_effect_in_a_large_pod_of_another_scheduler_are_not_read(size: int) -> None:
     body = bodies(1, schedulerName="another", nodeName="n1", tolerations=filled("none", size))["tolerations"]
     found = run_now(decode(PODS.bounded(OURS), json.dumps(body).encode()))
     assert isinstance(found, Pod)
@@ -127,7 +127,7 @@ def test_what_does_not_count_of_a_large_pod_of_another_scheduler_is_not_read(siz
 
 @pytest.mark.parametrize("part", ["labels", "annotations"])
 @pytest.mark.parametrize("wrong", [{"containers": "none"}, {"affinity": 7}], ids=["containers", "affinity"])
-def test_of_an_object_that_cannot_be_read_its_identity_is_kept_and_no_more(wrong: dict[str, Any], part: str) -> None:
+def test_only_the_identity_of_an_unreadable_object_is_kept(wrong: dict[str, Any], part: str) -> None:
     many = {f"volcano.sh/key-{i}": "v" for i in range(MOST_JSON // 40)}
     meta = {"name": "p", "namespace": "n", "uid": "u", part: many}
     found = run_now(decode(PODS, json.dumps({"metadata": meta, "spec": wrong}).encode()))
@@ -137,12 +137,12 @@ def test_of_an_object_that_cannot_be_read_its_identity_is_kept_and_no_more(wrong
 
 
 FIELDS_OF_A_NODE = ("tolerations", "spread", "nodes")
-"""What counts only for the scheduler that places the pod."""
+"""Fields that matter only to the scheduler that places the pod."""
 LARGE_FIELDS = [("schedspec", what) for what in (*FIELDS_OF_A_NODE, "containers", "ports", "terms", "volumes")]
 
 
 @pytest.mark.parametrize(("scheduler", "what"), [*LARGE_FIELDS, *(("another", what) for what in FIELDS_OF_A_NODE)])
-def test_while_a_large_pod_is_decoded_others_find_no_more_than_the_limit_in_memory(scheduler: str, what: str) -> None:
+def test_memory_stays_within_the_limit_while_a_large_pod_is_decoded(scheduler: str, what: str) -> None:
     raw = json.dumps(bodies(MOST_JSON, schedulerName=scheduler)[what]).encode()
     tracemalloc.start()
     try:
@@ -156,7 +156,7 @@ def test_while_a_large_pod_is_decoded_others_find_no_more_than_the_limit_in_memo
 
 @pytest.mark.parametrize("part", [{}, [], "a", {"name": "c"}], ids=str)
 @pytest.mark.parametrize("resource", [JOBS, PYTORCH_JOBS], ids=lambda it: it.kind)
-def test_a_job_of_any_template_takes_a_bounded_amount_of_memory(resource: Any, part: Any) -> None:
+def test_the_memory_of_a_job_with_any_template_is_bounded(resource: Any, part: Any) -> None:
     template = {"spec": {"anything": filled(part, MOST_JSON)}}
     specs = {
         "Job": {"tasks": [{"template": template}]},
@@ -176,13 +176,13 @@ def test_a_job_of_a_hundred_tasks_is_not_too_large() -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["schedspec", "another"])
-@pytest.mark.parametrize("policy", ["Always", None], ids=["side-cars", "init containers"])
-def test_the_cost_of_reading_a_request_grows_with_its_containers_and_no_faster(
+@pytest.mark.parametrize("policy", ["Always", None], ids=["sidecars", "init containers"])
+def test_the_cost_of_reading_a_request_is_linear_in_the_number_of_containers(
     scheduler: str, policy: str | None
 ) -> None:
     def lines_of(containers: int) -> tuple[int, int]:
         names = [{f"a.b/{number}-{k}": "1" for k in range(20)} for number in range(containers)]
-        init = [{"name": "i", "restartPolicy": policy, "resources": {"requests": each}} for each in names]
+        init = [{"name": "i", "restartPolicy": policy, "resources": {"requests": amounts}} for amounts in names]
         body = {
             "metadata": {"name": "p"},
             "spec": {"nodeName": "n1", "schedulerName": scheduler, "initContainers": init},

@@ -1,4 +1,4 @@
-"""Labels, taints and the expressions over them, as Kubernetes reads them."""
+"""Selectors and tolerations match labels and taints as in Kubernetes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABELS = {"zone": "a", "rank": "7"}
         ("none", "In", ["a"], False),
         ("zone", "NotIn", ["b"], True),
         ("zone", "NotIn", ["a"], False),
-        ("none", "NotIn", ["a"], True),  # what is not there is not in
+        ("none", "NotIn", ["a"], True),  # NotIn matches an absent label
         ("zone", "Exists", [], True),
         ("none", "Exists", [], False),
         ("zone", "DoesNotExist", [], False),
@@ -36,7 +36,7 @@ LABELS = {"zone": "a", "rank": "7"}
         ("zone", "Near", ["a"], False),
     ],
 )
-def test_a_requirement(key: str, operator: str, values: list[str], holds: bool) -> None:
+def test_a_requirement_matches_labels(key: str, operator: str, values: list[str], holds: bool) -> None:
     assert requirement_holds(SelectorRequirement(key, operator, values), LABELS) is holds
 
 
@@ -50,7 +50,7 @@ def test_a_requirement(key: str, operator: str, values: list[str], holds: bool) 
         ({"matchLabels": {"zone": "a"}, "matchExpressions": [{"key": "rank", "operator": "DoesNotExist"}]}, False),
     ],
 )
-def test_a_label_selector(selector: dict[str, Any] | None, holds: bool) -> None:
+def test_a_label_selector_matches_labels(selector: dict[str, Any] | None, holds: bool) -> None:
     parsed = None if selector is None else msgspec.convert(selector, LabelSelector)
     assert selector_matches(parsed, LABELS) is holds
 
@@ -68,6 +68,6 @@ def test_a_label_selector(selector: dict[str, Any] | None, holds: bool) -> None:
         ({"key": "k", "operator": "Near", "value": "v"}, False),
     ],
 )
-def test_a_toleration(toleration: dict[str, str], covers: bool) -> None:
+def test_a_toleration_covers_a_taint(toleration: dict[str, str], covers: bool) -> None:
     taint = Taint(key="k", value="v", effect="NoSchedule")
     assert Tolerations([msgspec.convert(toleration, Toleration)]).cover(taint) is covers

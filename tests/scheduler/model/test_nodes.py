@@ -1,4 +1,4 @@
-"""Used capacity of nodes is exact after any sequence of changes and never overflows an array."""
+"""The amounts on nodes are exact after any sequence of changes, and never overflow an array."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_node_is_free_again_after_foreign_pods_that_requested_everything(pods:
     assert row_of(cluster, "idle") == before == {"cpu": 3000, "pods": 8}
 
 
-def test_a_job_holds_what_it_held_before_after_pods_that_asked_for_all_there_is() -> None:
+def test_a_jobs_amounts_are_unchanged_after_pods_that_requested_everything() -> None:
     cluster = Cluster(scheduler_names=["ours"])
     cluster.set_pod(pod("small", "1", scheduler="ours"))
     for number in range(40):
@@ -73,7 +73,7 @@ def test_a_job_holds_what_it_held_before_after_pods_that_asked_for_all_there_is(
     assert cluster.jobs["ns/g"].allocated == {"cpu": 1000, "pods": 1}
 
 
-def test_what_nodes_have_in_sum_is_exact_however_much_that_is() -> None:
+def test_the_sum_over_all_nodes_is_exact_however_large_it_is() -> None:
     cluster = Cluster()
     for number in range(40):
         cluster.set_node(node(f"n{number}", HUGE))
@@ -91,9 +91,9 @@ def task_of(name: str, cpu: int, memory: int) -> Task:
     return Task(pod(name, f"{cpu}m", memory=str(memory)), "")
 
 
-def taken(tasks: Iterable[tuple[Task, TaskStatus]], has: Resource) -> tuple[Resource, ...]:
+def amounts_of(tasks: Iterable[tuple[Task, TaskStatus]], allocatable: Resource) -> tuple[Resource, ...]:
     """Return idle, releasing and pipelined amounts by their definition."""
-    idle, releasing, pipelined = dict(has), Resource(), Resource()
+    idle, releasing, pipelined = dict(allocatable), Resource(), Resource()
     for task, status in tasks:
         if status is TaskStatus.PIPELINED:
             resources.add_to(pipelined, task.request)
@@ -108,37 +108,37 @@ def taken(tasks: Iterable[tuple[Task, TaskStatus]], has: Resource) -> tuple[Reso
 
 
 @given(st.lists(TASK, max_size=12))
-def test_the_arrays_hold_the_exact_sums_as_far_as_they_can(given_: list[tuple[int, int, TaskStatus, bool]]) -> None:
+def test_the_arrays_contain_the_exact_sums_within_their_limits(tasks: list[tuple[int, int, TaskStatus, bool]]) -> None:
     cluster = Cluster()
     info = cluster.nodes.put(node())
     cluster.nodes.refresh()
-    there: list[tuple[Task, TaskStatus]] = []
-    for number, (cpu, memory, status, leaves) in enumerate(given_):
+    on_node: list[tuple[Task, TaskStatus]] = []
+    for number, (cpu, memory, status, leaves) in enumerate(tasks):
         task = task_of(f"p{number}", cpu, memory)
         cluster.nodes.place(info, task, status)
-        there.append((task, status))
+        on_node.append((task, status))
         if leaves:
-            cluster.nodes.lift(info, *there.pop(0))
+            cluster.nodes.lift(info, *on_node.pop(0))
         found = tuple(row_of(cluster, amounts) for amounts in ("idle", "releasing", "pipelined"))
-        assert found == taken(there, info.allocatable)
+        assert found == amounts_of(on_node, info.allocatable)
 
 
 @given(st.lists(TASK, max_size=6), st.lists(TASK, max_size=6))
-def test_restored_amounts_are_those_that_were_saved(
-    given_: list[tuple[int, int, TaskStatus, bool]], changes: list[tuple[int, int, TaskStatus, bool]]
+def test_restored_amounts_equal_the_saved_amounts(
+    tasks: list[tuple[int, int, TaskStatus, bool]], changes: list[tuple[int, int, TaskStatus, bool]]
 ) -> None:
     cluster = Cluster()
     info, other = cluster.nodes.put(node()), cluster.nodes.put(node("n2"))
     cluster.nodes.refresh()
-    there: list[tuple[Task, TaskStatus]] = []
-    for number, (cpu, memory, status, _) in enumerate(given_):
+    on_node: list[tuple[Task, TaskStatus]] = []
+    for number, (cpu, memory, status, _) in enumerate(tasks):
         task = task_of(f"p{number}", cpu, memory)
         cluster.nodes.place(info, task, status)
-        there.append((task, status))
+        on_node.append((task, status))
     saved, moved = cluster.nodes.save(), dict[str, tuple[Task, str]]()
     for number, (cpu, memory, status, leaves) in enumerate(changes):
-        if leaves and number < len(there):
-            task, before = there[number]
+        if leaves and number < len(on_node):
+            task, before = on_node[number]
             cluster.nodes.lift(info, task, before)
             cluster.nodes.place(other, task, status)
             task.node, moved[task.key] = "n2", (task, "n1")
@@ -148,9 +148,9 @@ def test_restored_amounts_are_those_that_were_saved(
             moved[task.key] = (task, "")
     cluster.nodes.restore(saved, moved.values())
     found = tuple(row_of(cluster, amounts) for amounts in ("idle", "releasing", "pipelined"))
-    assert found == taken(there, info.allocatable)
-    assert info.tasks.keys() == {task.key for task, _ in there}
+    assert found == amounts_of(on_node, info.allocatable)
+    assert info.tasks.keys() == {task.key for task, _ in on_node}
     assert not other.tasks
-    for task, status in there:  # whether a row counts exactly is restored too
+    for task, status in on_node:  # `restore` also restores which rows are counted exactly
         cluster.nodes.lift(info, task, status)
     assert row_of(cluster, "idle") == info.allocatable

@@ -1,4 +1,4 @@
-"""What tenants name in their objects leaves the state with the objects: memory does not grow with names ever used."""
+"""The state keeps no names from deleted objects, so memory does not grow with the number of names ever used."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ tiers:
 SHAPES = {"_vectors", "feasible"}
 
 
-def containers(kept: Any, path: str = "", seen: set[int] | None = None) -> dict[str, int]:
+def containers(value: Any, path: str = "", seen: set[int] | None = None) -> dict[str, int]:
     """Return the length of each container within an object, by its path."""
     seen = set() if seen is None else seen
-    if id(kept) in seen or isinstance(kept, str | bytes | int | float | np.ndarray):
+    if id(value) in seen or isinstance(value, str | bytes | int | float | np.ndarray):
         return {}
-    seen.add(id(kept))
+    seen.add(id(value))
     found: dict[str, int] = {}
-    if isinstance(kept, dict):
-        found[path] = len(kept)
-        for key, value in kept.items():
-            found |= containers(value, f"{path}.{key}", seen)
-    elif isinstance(kept, set | frozenset | list | tuple):
-        found[path] = len(kept)
+    if isinstance(value, dict):
+        found[path] = len(value)
+        for key, inner in value.items():
+            found |= containers(inner, f"{path}.{key}", seen)
+    elif isinstance(value, set | frozenset | list | tuple):
+        found[path] = len(value)
     else:
-        names = [*getattr(kept, "__dict__", ()), *getattr(kept, "__slots__", ())]
+        names = [*getattr(value, "__dict__", ()), *getattr(value, "__slots__", ())]
         for name in names:
-            found |= containers(getattr(kept, name, None), f"{path}.{name}", seen)
+            found |= containers(getattr(value, name, None), f"{path}.{name}", seen)
     return found
 
 
@@ -50,20 +50,20 @@ def job(number: int, **more: Any) -> dict[str, Any]:
     return {"name": f"g{number}", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", **more}
 
 
-def in_place(spec: dict[str, Any]) -> dict[str, Any]:
+def with_spec(spec: dict[str, Any]) -> dict[str, Any]:
     return {"pod": {"spec": spec}}
 
 
 KINDS: dict[str, Any] = {
     "shapes that fit": lambda i: job(i, tasks=f"1 x {1 + i}m cpu"),
-    "shapes that do not fit": lambda i: job(i, **in_place({"nodeSelector": {"shape": f"s{i}"}})),
-    "nodes that do not exist": lambda i: job(i, **in_place({"nodeName": f"nowhere-{i}"})),
+    "shapes that do not fit": lambda i: job(i, **with_spec({"nodeSelector": {"shape": f"s{i}"}})),
+    "nodes that do not exist": lambda i: job(i, **with_spec({"nodeName": f"nowhere-{i}"})),
     "queues that do not exist": lambda i: job(i, queue=f"nowhere-{i}"),
     "priority classes that do not exist": lambda i: job(i, podgroup={"spec": {"priorityClassName": f"nobody-{i}"}}),
     "labels": lambda i: job(i, pod={"metadata": {"labels": {f"key-{i}": f"value-{i}"}}}),
     "topology keys": lambda i: job(
         i,
-        **in_place(
+        **with_spec(
             {
                 "topologySpreadConstraints": [
                     {"maxSkew": 1, "topologyKey": f"t{i}", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
@@ -72,7 +72,7 @@ KINDS: dict[str, Any] = {
         ),
     ),
     "domains of a label": lambda i: job(i, annotations={TOPOLOGY_KEY: f"rack-{i}"}),
-    "images": lambda i: job(i, **in_place({"containers": [{"name": "main", "image": f"image-{i}"}]})),
+    "images": lambda i: job(i, **with_spec({"containers": [{"name": "main", "image": f"image-{i}"}]})),
 }
 
 
@@ -81,7 +81,7 @@ def cycle(world: World) -> None:
     world.now += 1.0
 
 
-def one_comes_and_goes(world: World, body: dict[str, Any]) -> None:
+def add_and_delete(world: World, body: dict[str, Any]) -> None:
     world.load({"jobs": [body]})
     cycle(world)
     for kind, key in list(world.objects):
@@ -91,14 +91,14 @@ def one_comes_and_goes(world: World, body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_does_not_grow_with_what_objects_named_that_are_gone(kind: str) -> None:
+def test_memory_does_not_grow_with_the_names_in_deleted_objects(kind: str) -> None:
     world = World(policy_of(POLICY))
     world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}]})
     for number in range(3):
-        one_comes_and_goes(world, KINDS[kind](number))
+        add_and_delete(world, KINDS[kind](number))
     before = sizes(world.cluster)
     for number in range(3, MANY):
-        one_comes_and_goes(world, KINDS[kind](number))
+        add_and_delete(world, KINDS[kind](number))
     grown = {path: size for path, size in sizes(world.cluster).items() if size > before.get(path, 0)}
     assert not {path: size for path, size in grown.items() if size > FEW_SHAPES or not shapes_only(path)}
 
@@ -109,5 +109,5 @@ def sizes(cluster: Cluster) -> dict[str, int]:
 
 
 def shapes_only(path: str) -> bool:
-    """Whether a container is a cache by shapes, which may hold a few."""
+    """Whether a container is a cache by shape, which may have a few entries."""
     return any(name in path for name in SHAPES)

@@ -1,4 +1,4 @@
-"""Resources count only where a node or a queue names them, whatever pods request."""
+"""A resource counts only if a node or a queue names it, whatever pods request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def greedy(number: int) -> dict[str, Any]:
     return {"name": f"greedy{number}", "pod": requesting(*names)}
 
 
-def test_thousands_of_names_are_no_dimensions_and_the_pods_wait_for_the_first() -> None:
+def test_thousands_of_requested_unknown_resources_add_no_dimensions() -> None:
     world = world_of(*map(greedy, range(3)), {"name": "good"})
     decisions = decide(world.cluster, world.policy, world.now)
     assert [bind.job for bind in decisions.binds] == ["t/good"]
@@ -42,7 +42,7 @@ def test_thousands_of_names_are_no_dimensions_and_the_pods_wait_for_the_first() 
     assert all(len(of_queue.requested) < 6 for of_queue in world.cluster.sums().by_queue.values())
 
 
-def test_a_running_pod_is_counted_in_the_resources_that_exist() -> None:
+def test_only_known_resources_of_a_running_pod_count() -> None:
     job = greedy(0) | {"tasks": "1 x 1 cpu running on n1", "phase": "Running"}
     world = world_of(job)
     decide(world.cluster, world.policy, world.now)
@@ -51,7 +51,7 @@ def test_a_running_pod_is_counted_in_the_resources_that_exist() -> None:
     assert job_seen.allocated == {"cpu": 1000, "pods": 1}
 
 
-def test_nothing_is_left_of_names_when_their_node_goes() -> None:
+def test_a_deleted_node_leaves_no_dimensions() -> None:
     world = world_of({"name": "good"})
     names = ", ".join(f"1 example.com/x{i}" for i in range(50))
     world.load({"nodes": [{"name": "n3", "has": f"8 cpu, {names}"}], "jobs": []})
@@ -63,7 +63,7 @@ def test_nothing_is_left_of_names_when_their_node_goes() -> None:
 
 
 @pytest.mark.parametrize("first", ["pod", "node"])
-def test_a_resource_that_comes_or_goes_is_counted_as_if_it_had_always_been_so(first: str) -> None:
+def test_the_state_does_not_depend_on_when_a_resource_became_known_or_unknown(first: str) -> None:
     job = {"name": "card", "pod": requesting("example.com/late"), "queue": "q", "tasks": "1 x 1 cpu"}
     job["phase"] = "Inqueue"
     node = {"name": "n3", "has": "8 cpu, 1 example.com/late"}
@@ -84,7 +84,7 @@ def test_a_resource_that_comes_or_goes_is_counted_as_if_it_had_always_been_so(fi
 
 
 @pytest.mark.parametrize("kinds", [("nodes", "jobs"), ("jobs", "nodes")], ids=["nodes first", "pods first"])
-def test_a_pod_that_requests_zero_of_a_resource_equals_one_that_does_not_name_it(kinds: tuple[str, str]) -> None:
+def test_a_pod_with_a_zero_request_equals_a_pod_without_that_request(kinds: tuple[str, str]) -> None:
     world = World(policy_of("plain"))
     table: dict[str, Any] = {
         "nodes": [{"name": "n1", "has": "8 cpu, 2 gpu"}],
@@ -98,7 +98,7 @@ def test_a_pod_that_requests_zero_of_a_resource_equals_one_that_does_not_name_it
 
 
 def test_a_queue_names_a_resource_before_any_node_has_it() -> None:
-    """Its pods ask the queue for it, as an autoscaler makes the node afterwards."""
+    """Pods request the resource from the queue first, and an autoscaler creates the node afterwards."""
     world = world_of({"name": "card", "pod": requesting("example.com/late")})
     world.change("Queue", "q", {"spec": {"capability": {"example.com/late": "4"}}})
     (task,) = world.cluster.tasks.values()

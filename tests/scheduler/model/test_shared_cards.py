@@ -1,4 +1,4 @@
-"""Pods' requests for shared cards, and the annotations with the cards that device plugins read."""
+"""Pods' requests for shared cards, and the annotations that name a pod's cards to the device plugins."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def test_the_device_plugin_of_parts_finds_the_index_of_the_card() -> None:
         ({f"{VGPU}number": "1", f"{VGPU}memory": "9", f"{VGPU}cores": "7"}, CardPart(1, 9, 0, 7)),
         ({f"{VGPU}number": "0"}, None),
     ],
-    ids=["memory alone", "cards alone", "percent goes before memory", "cores", "nothing"],
+    ids=["memory alone", "cards alone", "percent replaces memory", "cores", "nothing"],
 )
-def test_the_demand_of_a_container(limits: dict[str, str], part: CardPart | None) -> None:
+def test_limits_of_a_container_become_its_demand(limits: dict[str, str], part: CardPart | None) -> None:
     demand = demand_of(pod_of(limits))
     assert (None if demand is None else demand.parts[0]) == part
 
@@ -105,10 +105,10 @@ def vgpu_node(name: str, *memories: int, unit: int = 1) -> objects.Node:
         ({f"{VGPU}number": "1"}, 1.0),
         ({f"{VGPU}number": "1", f"{VGPU}memory": "7", f"{VGPU}memory-percentage": "10"}, 0.1),
     ],
-    ids=["percent", "no memory", "percent goes before memory"],
+    ids=["percent", "no memory", "percent replaces memory"],
 )
 @pytest.mark.parametrize("pod_first", [True, False])
-def test_a_share_in_percent_is_that_of_the_smallest_card_of_the_cluster(
+def test_a_share_in_percent_counts_as_a_share_of_the_clusters_smallest_card(
     limits: dict[str, str], of_smallest: float, pod_first: bool
 ) -> None:
     def memory() -> float:
@@ -140,7 +140,7 @@ def test_a_share_in_percent_is_that_of_the_smallest_card_of_the_cluster(
     ],
     ids=["too few fields", "no number", "a number of 5000 digits", "a card twice", "no card"],
 )
-def test_a_list_of_cards_that_cannot_be_read_announces_none(register: str) -> None:
+def test_an_unreadable_list_of_cards_announces_no_cards(register: str) -> None:
     assert cards_of(node_of(register), "vgpu") == ()
 
 
@@ -149,7 +149,7 @@ def test_unhealthy_cards_and_mig_cards_are_not_usable() -> None:
     assert [card.is_usable for card in cards_of(node_of(register), "vgpu")] == [False, False, True]
 
 
-def test_cards_of_a_bind_in_flight_survive_a_checkpoint_and_end_with_its_refusal() -> None:
+def test_cards_of_a_bind_in_flight_are_in_the_checkpoint_until_the_bind_is_refused() -> None:
     cluster = Cluster()
     cluster.set_pod(pod_of({"volcano.sh/gpu-memory": "4000"}))
     assumed = Assumed("t/p", "u", "n", {"volcano.sh/gpu-index": "1"})
@@ -178,7 +178,7 @@ def test_a_pod_that_is_too_large_keeps_its_cards() -> None:
     assert demand.parts == (CardPart(1, 4000),)
 
 
-def test_lists_of_cards_take_no_memory_when_their_pods_are_gone() -> None:
+def test_lists_of_cards_of_deleted_pods_use_bounded_memory() -> None:
     demand = demand_of(pod_of({f"{VGPU}number": "1"}))
     assert demand is not None
 
@@ -195,13 +195,13 @@ def test_lists_of_cards_take_no_memory_when_their_pods_are_gone() -> None:
     assert sys.getallocatedblocks() - before < 1_000
 
 
-def test_a_list_of_cards_that_is_too_long_names_none() -> None:
+def test_a_too_long_list_of_cards_names_no_cards() -> None:
     demand = demand_of(pod_of({f"{VGPU}number": "1"}))
     assert demand is not None
     assert shares_of({f"{VGPU}ids-new": "GPU-a,NVIDIA,1000,30:" * 600}, demand, ()) == ()
 
 
-def test_a_card_of_any_model_is_permitted_unless_the_pod_names_models() -> None:
+def test_annotations_of_a_pod_permit_and_exclude_models_of_cards() -> None:
     card = Card("GPU-a", 8, model="NVIDIA-A100-SXM")
     demand = demand_of(pod_of({f"{VGPU}number": "1"}, **{"nvidia.com/use-gputype": "a100, H100"}))
     other = demand_of(pod_of({f"{VGPU}number": "1"}, **{"nvidia.com/nouse-gputype": "a100"}))

@@ -44,7 +44,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 )
 
 
-def happens(cluster: Cluster, event: Event) -> None:
+def apply(cluster: Cluster, event: Event) -> None:
     match event:
         case "pod", name, group, cpu, node, phase:
             cluster.set_pod(_pod(name, group, cpu, node, phase if node else "Pending"))
@@ -84,7 +84,7 @@ def _pod(name: str, group: str, cpu: str, node: str, phase: str) -> objects.Pod:
     return msgspec.convert(body, objects.Pod)
 
 
-ITS_BIND_IS_SEEN: list[Event] = [
+API_SHOWS_A_BIND: list[Event] = [
     ("group", "g", "left", None, "Running"),
     ("pod", "a", "g", "1", "", "Pending"),
     ("bound", "a"),
@@ -93,13 +93,13 @@ ITS_BIND_IS_SEEN: list[Event] = [
 
 
 @given(st.lists(EVENTS, max_size=25))
-@example(ITS_BIND_IS_SEEN)
-def test_sums_kept_event_by_event_are_those_of_all_jobs_at_once(events: list[Event]) -> None:
+@example(API_SHOWS_A_BIND)
+def test_sums_updated_event_by_event_equal_the_sums_over_all_jobs(events: list[Event]) -> None:
     cluster = Cluster()
     body = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "3", "pods": 9}}}
     cluster.set_node(msgspec.convert(body, objects.Node))
     for event in events:
-        happens(cluster, event)
+        apply(cluster, event)
         whole = Sums()
         for key in cluster.jobs:
             whole.changed(key)

@@ -29,7 +29,7 @@ def container(cpu: str, **more: Any) -> dict[str, Any]:
     [
         ({"containers": [container("1"), container("2")]}, 3000, 3000),
         ({"containers": [container("1")], "initContainers": [container("4"), container("2")]}, 4000, 4000),
-        # A side-car runs on, beside the later init containers and the containers.
+        # A sidecar keeps running beside the later init containers and the containers.
         (
             {
                 "containers": [container("1")],
@@ -41,7 +41,7 @@ def container(cpu: str, **more: Any) -> dict[str, Any]:
         ({"containers": [container("1")], "overhead": {"cpu": "250m"}}, 1250, 1250),
         ({"containers": [container("1")], "resources": {"requests": {"cpu": "5"}}}, 5000, 5000),
         ({"containers": [{"name": "c", "resources": {"limits": {"cpu": "2"}}}]}, 2000, 2000),
-        # A zero amount is no request.
+        # A zero amount does not count as a request.
         ({"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "gpu": "0"}}}]}, 2000, 2000),
     ],
 )
@@ -64,7 +64,7 @@ def test_requests_follow_the_rules_of_kubernetes(spec: dict[str, Any], holds: fl
         ("Unknown", "n", False, TaskStatus.UNKNOWN),
     ],
 )
-def test_the_status_is_what_phase_node_and_deletion_say(
+def test_the_status_follows_from_phase_node_and_deletion(
     phase: str, node: str, deleted: bool, status: TaskStatus
 ) -> None:
     meta = {"deletionTimestamp": "2026-09-01T00:00:00Z"} if deleted else {}
@@ -80,13 +80,13 @@ def test_the_status_is_what_phase_node_and_deletion_say(
         ({"volcano.sh/preemptable": "perhaps"}, {}, False),
     ],
 )
-def test_preemptable_is_the_annotation_then_the_label_and_no_when_unreadable(
+def test_preemptable_is_read_from_the_annotation_or_else_from_the_label(
     annotations: dict[str, str], labels: dict[str, str], preemptable: bool
 ) -> None:
     assert task(meta={"annotations": annotations, "labels": labels}).preemptable is preemptable
 
 
-def test_tasks_that_ask_for_the_same_share_a_shape_whatever_they_are_called() -> None:
+def test_tasks_with_equal_requests_have_one_shape_whatever_their_names_and_labels() -> None:
     spec = {"containers": [container("1")]}
     assert task(spec).shape == task(spec, {"name": "q-7", "labels": {"a": "b"}}).shape
 
@@ -102,10 +102,10 @@ def test_tasks_that_ask_for_the_same_share_a_shape_whatever_they_are_called() ->
         {"resourceClaims": [{"name": "r"}]},
     ],
 )
-def test_tasks_that_differ_in_where_they_may_run_do_not(change: dict[str, Any]) -> None:
+def test_tasks_that_may_run_on_different_nodes_have_different_shapes(change: dict[str, Any]) -> None:
     spec = {"containers": [container("1")]}
     assert task(spec).shape != task({**spec, **change}).shape
 
 
-def test_the_order_within_a_job_is_that_of_the_numbers_in_names() -> None:
+def test_the_index_of_a_task_is_the_number_at_the_end_of_its_name() -> None:
     assert [task(meta={"name": name}).index for name in ("w-2", "w-10", "w")] == [2, 10, -1]
