@@ -1,1 +1,1 @@
-"""A queue scheduler for Kubernetes with Volcano's objects, configuration and semantics: a pure core in a live shell."""
+"""A queue scheduler for Kubernetes with Volcano's objects and semantics: a pure core (`decide`) in a live shell."""

@@ -95,7 +95,7 @@ class DomainAllocation(GangAllocation):
         return None
 
     def _trial(self, domain: Domain | None, wanted: Wanted) -> _Trial:
-        """Return how far the attempt in a domain came, and what it lacked."""
+        """Return the result of an attempt in a domain: how many tasks were placed, and what was lacking."""
         short = next((why for why in self._refusals if isinstance(why, GangShort) and not why.role), None)
         placed = 0 if short is None else max(short.placed - (short.minimum - wanted.lacking), 0)
         return _Trial(domain, placed, next((why for why in self._refusals if isinstance(why, NoNode)), None))

@@ -20,7 +20,7 @@ from .lines import Lines
 from .quotas import JobsByQuota
 
 EVERY = ""
-"""Stands for all queues in a set of queues whose quota may have more room."""
+"""Placeholder for all queues, in a set of queues whose quota may have more room."""
 Amounts = tuple[tuple[str, int], ...]
 K = TypeVar("K")
 

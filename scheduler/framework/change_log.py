@@ -56,7 +56,7 @@ class ChangeLog:
         self._apply(task, status, node)
 
     def commit(self) -> None:
-        """Keep the changes so far, whatever the rest of the job's attempt costs."""
+        """Keep the changes so far, even if the job's attempt exceeds its maximum steps later."""
         self._work.end_attempt()
 
     def undo(self, savepoint: int) -> None:
