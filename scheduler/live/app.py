@@ -54,13 +54,13 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "schedspec"
 _IN_FLIGHT = 320
-"""Maximum number of requests in flight. It exceeds the sum of all queues, so requests wait in those queues, which are
-fair.
+"""Maximum number of requests in flight. It exceeds the summed limits of the fair queues, so that requests wait in those
+queues and not here.
 """
-_FINISH_WRITES = 10.0
-_FINISH_STATUSES = 2.0
+_FINISH_WRITES, _FINISH_STATUSES = 10.0, 2.0
+"""Seconds that a stopping process waits for its writes: binds and evictions; statuses and events."""
 _PROBE_EVERY = LONGEST / 4
-"""Seconds without an answer to any write after which a write of our own is tried."""
+"""Seconds without an answer to any write before each probe (`Writer.probe`)."""
 
 
 class App:
@@ -94,14 +94,14 @@ class App:
         self._writes: Expectation | None = None
         self.progress = self._expected_progress()
         self.endpoints = Endpoints(self.feed, policy, self.metrics, self.progress)
-        if options.controllers and not options.leader_elect:  # a replica without leadership runs no controllers
-            self.endpoints.unlisted = lambda: ["the controllers have not begun"]
+        if options.controllers and not options.leader_elect:  # a standby replica is ready without its controllers
+            self.endpoints.unlisted = lambda: ["the controllers have not started"]
         self.stopping = asyncio.Event()
         self._broken = False
         self._tasks: list[asyncio.Task[Any]] = []
 
     def _policy_in_force(self) -> InForce:
-        self.policy.look()
+        self.policy.reload_if_changed()
         return self.policy.current
 
     def _grace_of(self, eviction: Evict) -> int | None:
@@ -112,9 +112,9 @@ class App:
         return leader_of(self.options, connection, LEASE_NAME)
 
     def _expected_progress(self) -> Progress:
-        """Set up what has to make progress: cycles that are due, and writes.
+        """Return the checks that cycles and writes make progress.
 
-        Writes are expected only with leader election, while the answers for our Lease show that the API server works.
+        Writes are checked only with leader election, while the API server answers requests for our Lease.
         """
         progress = Progress()
         progress.expect(Expectation("no cycle has ended", lambda: self.cycles.is_due, lambda: self.cycles.decided))
@@ -170,7 +170,7 @@ class App:
         ):
             self._start(work, name)
         await self.feed.synced()
-        gc.freeze()  # the collector need not scan the listed objects in every round: they stay
+        gc.freeze()  # exclude the listed objects from garbage collection: most of them live long
         async with asyncio.TaskGroup() as group:
             group.create_task(self.cycles.run(), name="cycles")
             self._start_controllers(group)
@@ -181,7 +181,7 @@ class App:
     async def _stand_by(self, leader: Leader) -> None:
         """Wait for the lease.
 
-        The state is kept up to date meanwhile, so a take-over begins with a cycle instead of lists.
+        Meanwhile the state is kept up to date, so that a new leader starts with a cycle instead of listing all objects.
         """
         elected = asyncio.create_task(leader.elected(), name="election")
         try:
@@ -195,7 +195,7 @@ class App:
     def _start_controllers(self, group: asyncio.TaskGroup) -> None:
         if not self.options.controllers:
             return
-        from ..controllers import run_controllers  # noqa: PLC0415 - not loaded where none runs
+        from ..controllers import run_controllers  # noqa: PLC0415 - loaded only where controllers run
 
         work = run_controllers(
             self.client,
@@ -212,7 +212,7 @@ class App:
     async def _finish(self, deciding: asyncio.Task[None]) -> None:
         """Stop deciding, finish the writes of earlier decisions, and release the lease.
 
-        Where the process makes no progress, release the lease at once.
+        If the process makes no progress, release the lease without finishing the writes.
         """
         last_job = self.feed.cluster.trying if self.progress.trouble else ""
         deciding.cancel()
@@ -238,7 +238,7 @@ class App:
             await self.leader.release()
 
     async def _try_last_after_restart(self, key: str) -> None:
-        """Mark the PodGroup of the job that no cycle completed, so that the next process tries the job last."""
+        """Mark the PodGroup of the job during which the process hung, so that the next process tries the job last."""
         job = self.feed.cluster.jobs.get(key)
         if job is None or job.group is None:
             return
@@ -261,7 +261,7 @@ class App:
             self.stopping.set()
 
     async def _check_progress(self) -> None:
-        """Check progress twice a second. Returns when something makes no progress."""
+        """Check progress at each `TICK`. Returns when a cycle, a write or the event loop makes no progress."""
         probed = 0.0
         while not self.progress.trouble:
             self.progress.tick()
@@ -283,7 +283,7 @@ class App:
         loop.add_signal_handler(signal.SIGUSR2, self.cycles.between_cycles, self._write_cycle_record)
 
     def _write_cycle_record(self) -> None:
-        """Write the current state, and the decisions that it leads to, to a file of its own."""
+        """Write the current state and the decisions that follow from it to a separate record."""
         parent = self.options.record or Path.cwd()
         write_cycle(parent, self.cycles.number, time.time(), self.feed.cluster, self.policy.current)
 
@@ -293,17 +293,17 @@ class App:
         self.endpoints.unlisted = context.unlisted
 
     def on_policy(self, current: InForce) -> None:
-        """Report a policy that was loaded or refused, and start a cycle with a new one."""
-        about = ObjectMeta(
-            name=LEASE_NAME, namespace=self.options.lease_namespace
-        )  # as the events of other components about themselves
+        """Report a policy that was loaded or refused. After a load, start a cycle."""
+        # Kubernetes components too attach the events about themselves to their lease
+        lease = ObjectMeta(name=LEASE_NAME, namespace=self.options.lease_namespace)
         if current.error:
             self.metrics.policy("refused")
-            self.events.event(LEASES, about, WARNING, "PolicyRefused", f"the old one stays: {current.error}")
+            message = f"the previous policy stays in force: {current.error}"
+            self.events.event(LEASES, lease, WARNING, "PolicyRefused", message)
         else:
             self.metrics.policy("loaded")
             message = f"{current.path}, sha256 {current.sha256}, is in force"
-            self.events.event(LEASES, about, NORMAL, "PolicyLoaded", message)
+            self.events.event(LEASES, lease, NORMAL, "PolicyLoaded", message)
             self.cycles.want()
 
 

@@ -1,6 +1,6 @@
 """Prometheus series of each shared card, with Volcano's names and units.
 
-A card has series while its node announces the card. A scrape builds them in its own thread, from the pods on the nodes.
+A card has series while its node announces it. A scrape builds the series in its own thread, from the pods on the nodes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..model.nodes import NodeInfo
 from ..model.task import COMPLETED
 
 _SCHEMES: tuple[Scheme, ...] = ("vgpu", "memory")
-"""The two ways in which nodes announce cards."""
+"""The two schemes in which nodes announce cards."""
 
 
 class CardSeries(Collector):
     """The series of all shared cards of `nodes`.
 
-    `is_shown` is False until the first cycle: a replica that does not schedule shows nothing.
+    `is_shown` is False until the first cycle, because a replica that does not schedule exports no series.
     """
 
     def __init__(self, nodes: Callable[[], Mapping[str, NodeInfo]]) -> None:
@@ -31,7 +31,7 @@ class CardSeries(Collector):
         self.is_shown = False
 
     def describe(self) -> Iterator[Metric]:
-        """Yield the possible series, for scrapes by name."""
+        """Yield the metric families without samples; scrapes by name need them."""
         return self._families([])
 
     def collect(self) -> Iterator[Metric]:
@@ -42,9 +42,9 @@ class CardSeries(Collector):
     def _families(self, nodes: list[NodeInfo]) -> Iterator[Metric]:
         total, memory, cores, pods = (
             _gauge("memory_limit", "Memory of a shared card, in MiB"),
-            _gauge("allocated_memory", "Memory of a shared card that pods have, in MiB"),
-            _gauge("allocated_cores", "Cores of a shared card that pods have, in percent"),
-            _gauge("shared_number", "Parts of a shared card that pods have"),
+            _gauge("allocated_memory", "Memory of a shared card that is allocated to pods, in MiB"),
+            _gauge("allocated_cores", "Cores of a shared card that are allocated to pods, in percent"),
+            _gauge("shared_number", "Parts of a shared card that are allocated to pods"),
         )
         for node, scheme in ((node, scheme) for node in nodes for scheme in _SCHEMES):
             cards = cards_of(node.object, scheme)

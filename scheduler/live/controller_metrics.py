@@ -1,6 +1,6 @@
 """Prometheus metrics of a process that only runs controllers.
 
-Nothing is counted here. A scrape reads the numbers of the parts, in the server's thread.
+This module counts nothing: a scrape reads the counters of the process's parts, in the server's thread.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..kube import EventRecorder, Http
 class ControllerMetrics(Collector):
     """The metrics of one process.
 
-    `context` returns None until this replica runs the controllers. `silent` returns the seconds since the last sign of
-    the event loop.
+    `context` returns None until this replica runs the controllers. `silent` returns the delay of the event loop's next
+    heartbeat in seconds.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class ControllerMetrics(Collector):
         """Yield the metrics of one scrape."""
         context = self._context()
         waiting = GaugeMetricFamily(
-            "schedspec_controller_waiting_objects", "Objects that wait for a turn of their controller", labels=["name"]
+            "schedspec_controller_waiting_objects", "Objects that wait for reconciliation", labels=["name"]
         )
         failures = CounterMetricFamily(
-            "schedspec_controller_failures", "Turns of a controller that failed and are repeated", labels=["name"]
+            "schedspec_controller_failures", "Failed reconciliations; each is retried", labels=["name"]
         )
         for name, queue in sorted(context.queues.items()) if context is not None else ():
             waiting.add_metric([name], len(queue))
@@ -48,13 +48,13 @@ class ControllerMetrics(Collector):
         yield waiting
         yield failures
         for name, help_, value in (
-            ("schedspec_leader", "1 where this replica controls", float(context is not None)),
-            ("schedspec_progress_age_seconds", "How long the event loop has not been heard of", self._silent()),
+            ("schedspec_leader", "1 if this replica runs the controllers", float(context is not None)),
+            ("schedspec_progress_age_seconds", "Delay of the event loop's next heartbeat", self._silent()),
             (
                 "schedspec_throttled_requests",
                 "Requests that the API server answered with 429",
                 float(self._http.throttled),
             ),
-            ("schedspec_dropped_events", "Events given up", float(self._events.dropped)),
+            ("schedspec_dropped_events", "Events that were dropped", float(self._events.dropped)),
         ):
             yield GaugeMetricFamily(name, help_, value)

@@ -1,6 +1,6 @@
-"""Run the controllers as a process of their own: `python -m scheduler controllers`.
+"""Run the controllers in a process of their own: `python -m scheduler controllers`.
 
-The process shares nothing with the scheduling process except for the API server, so no work for a Job delays a cycle.
+The process shares only the API server with the scheduling process, so controllers cannot delay a cycle.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ log = logging.getLogger(__name__)
 NAME = "schedspec-controllers"
 """Name of the lease, and User-Agent in the logs of the API server."""
 _BEAT = 0.5
+"""Seconds between two heartbeats of the event loop."""
 _HANGS_AFTER = 30.0
-"""Seconds."""
+"""Seconds without a heartbeat after which `/healthz` fails."""
 
 
 class ControllersApp:
@@ -75,7 +76,7 @@ class ControllersApp:
             group.create_task(self._control(), name="control")
             if self._leader is not None:
                 await self._leader.hold()
-                raise RuntimeError("the lease was lost: another replica runs the controllers, or may")
+                raise RuntimeError("the lease was lost: another replica may run the controllers")
 
     async def _control(self) -> None:
         options = self._options
@@ -99,7 +100,7 @@ class ControllersApp:
 
     @property
     def _silent(self) -> float:
-        """Return the seconds since the last beat of the event loop, minus the interval of the beats."""
+        """Return the seconds by which the event loop's next heartbeat is late."""
         return max(time.monotonic() - self._beat - _BEAT, 0.0)
 
     # ------------------------------------------------------------------------------------------------------- endpoints
@@ -117,8 +118,8 @@ class ControllersApp:
         return 200, METRICS, self._metrics.render(query.get("name[]", ()))
 
     def _readyz(self, _: Query) -> Answer:
-        """Return 200 once all kinds are listed; a stand-by is ready as well."""
+        """Return 200 once all kinds are listed; a standby replica is ready as well."""
         if self._context is None:
-            return text(200, "stand-by") if self._leader is not None else text(503, "the controllers have not begun")
+            return text(200, "stand-by") if self._leader is not None else text(503, "the controllers have not started")
         waiting = self._context.unlisted()
         return text(503, "\n".join(waiting)) if waiting else text(200, "ok")

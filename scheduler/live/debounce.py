@@ -1,6 +1,6 @@
-"""Delay reasons that the next event may resolve: a PodGroup that does not exist yet, pods that are being created.
+"""Delay reports that the next event may make obsolete: a PodGroup does not exist yet, pods are being created.
 
-A reason is reported once it has held for `SECONDS`. Callers pass the time.
+A job's reason for waiting is reported once it has held for `SECONDS`. Callers pass the current time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ SECONDS = 2.0
 
 
 class Debounce:
-    """Reasons by key, from their start to their end."""
+    """The current reason of each key, and the end of its delay."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}
@@ -18,7 +18,7 @@ class Debounce:
         """When the delay of each delayed reason ends."""
 
     def has_run_out(self, key: str, reason: str, now: float) -> bool:
-        """Return True if a reason that holds, new or old, is to be reported."""
+        """Record a reason that holds now. Return True if its delay is over."""
         if self._reasons.get(key) != reason:
             self._reasons[key] = reason
             self._until[key] = now + SECONDS
@@ -32,7 +32,7 @@ class Debounce:
         self._until.pop(key, None)
 
     def due(self, now: float) -> list[str]:
-        """Return the keys whose reasons are to be reported now."""
+        """Return the keys whose reasons are due to be reported."""
         return [key for key, until in self._until.items() if until <= now]
 
     def next(self) -> float | None:

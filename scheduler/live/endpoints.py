@@ -15,7 +15,7 @@ from .state_feed import StateFeed
 
 
 class Endpoints:
-    """The endpoints of one process. `unlisted` returns what the controllers still wait for."""
+    """The endpoints of one process. `unlisted` returns why the controllers are not ready, one line per reason."""
 
     def __init__(self, feed: StateFeed, policy: PolicyFile, metrics: Metrics, progress: Progress) -> None:
         self.unlisted: Callable[[], list[str]] = list
@@ -38,7 +38,7 @@ class Endpoints:
         return text(503, trouble) if trouble else text(200, "ok")
 
     def readyz(self, _: Query) -> Answer:
-        """Return 200 if every watch has listed and none was replaced for its silence, else 503 with the reasons."""
+        """Return 200 if every watch has listed and none is silent for too long, else 503 with the reasons."""
         unready = [reflector.unready for reflector in self._feed.reflectors]
         waiting = [reason for reason in unready if reason] + self.unlisted()
         return text(503, "\n".join(waiting)) if waiting else text(200, "ok")

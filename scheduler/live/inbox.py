@@ -1,7 +1,7 @@
-"""The queue between the cycle loop and the tasks that run beside it: watches and writes.
+"""The queue from watches and writes to the cycle loop.
 
-Data moves in one circle. Watches and writes put items in. Between two cycles, the loop takes the items, applies them to
-the state, decides, and passes the decisions to the writes.
+Watches and writes put items in, at any time. Between two cycles, the loop removes the items and applies them to the
+state; then it decides and passes the decisions to the writer.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from ..recording.events import Input
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An object that the state rejects. The object is left out; all others are taken in.
-
-    With `is_partial`, only a part of the object is left out.
-    """
+    """An object that the state rejects and ignores. With `is_partial`, the state ignores only a part of the object."""
 
     resource: Resource[Any]
     metadata: ObjectMeta
@@ -59,7 +56,7 @@ class Inbox:
 
     def put(self, item: Item) -> None:
         self._items.append(item)
-        if not isinstance(item, Bound):  # the watch soon shows the same
+        if not isinstance(item, Bound):  # the watch soon reports the same bind
             self.arrived.set()
 
     def __len__(self) -> int:

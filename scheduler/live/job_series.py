@@ -28,9 +28,9 @@ class _JobNumbers:
     queue: str
     phase: str
     started: bool
-    """Whether the job has ever had what it needs to start."""
+    """Whether the job has ever started: its PodGroup was Running or Completed."""
     lacking: int | None = None
-    """Tasks that the gang still needs a node for; None where the job does not wait."""
+    """Number of tasks for which the gang still needs a node; None if the job does not wait."""
     bound_at: float | None = None
     """When the last bind of one of its pods succeeded, in seconds since the epoch."""
 
@@ -39,48 +39,48 @@ class JobSeries(Collector):
     """The series of all jobs, by key (`namespace/name`).
 
     Args:
-        is_there: Returns True if the job's PodGroup still exists.
+        exists: Returns True if the job's PodGroup still exists.
         on_start: Receives, once per job, the seconds from its creation to the last bind that it needed to start.
     """
 
-    def __init__(self, is_there: Callable[[str], bool], on_start: Callable[[float], None]) -> None:
-        self._is_there = is_there
+    def __init__(self, exists: Callable[[str], bool], on_start: Callable[[float], None]) -> None:
+        self._exists = exists
         self._on_start = on_start
         self._jobs: dict[str, _JobNumbers] = {}
 
     def bound(self, job: Job, at: float) -> None:
         """Record that a pod of the job was bound at `at`, in seconds since the epoch."""
-        self._known(job).bound_at = at
+        self._numbers_of(job).bound_at = at
 
     def note(self, job: Job, phase: str, *, waits: bool) -> None:
-        """Record the PodGroup's phase, and whether a part of the job waits with a reason, as a cycle found them."""
-        known = self._known(job)
-        known.queue, known.phase = job.queue, phase
-        known.lacking = max(job.min_available - job.ready, 0) if waits else None
-        if not known.started and phase in (PodGroupPhase.RUNNING, PodGroupPhase.COMPLETED):
-            known.started = True
-            if known.bound_at is not None:
-                self._on_start(max(known.bound_at - known.created, 0.0))
+        """Record a cycle's findings: the PodGroup's phase, and whether a part of the job waits with a reason."""
+        numbers = self._numbers_of(job)
+        numbers.queue, numbers.phase = job.queue, phase
+        numbers.lacking = max(job.min_available - job.ready, 0) if waits else None
+        if not numbers.started and phase in (PodGroupPhase.RUNNING, PodGroupPhase.COMPLETED):
+            numbers.started = True
+            if numbers.bound_at is not None:
+                self._on_start(max(numbers.bound_at - numbers.created, 0.0))
 
     def forget_all_but(self, jobs: Mapping[str, object]) -> None:
-        """Remove the jobs that no longer exist. Their series have ended before."""
+        """Remove the jobs that no longer exist. Their series ended earlier, with their PodGroups."""
         if len(self._jobs) > len(jobs):
             for key in self._jobs.keys() - jobs.keys():
                 del self._jobs[key]
 
     def phases(self) -> Counter[tuple[str, str]]:
         """Return the number of PodGroups by queue and phase."""
-        return Counter((known.queue, known.phase or PodGroupPhase.PENDING) for _, known in self._existing())
+        return Counter((numbers.queue, numbers.phase or PodGroupPhase.PENDING) for _, numbers in self._existing())
 
     def describe(self) -> Iterator[Metric]:
-        """Yield the possible series, for scrapes by name."""
+        """Yield the metric families; scrapes by name need them."""
         return self.collect()
 
     def collect(self) -> Iterator[Metric]:
         """Yield the series of all jobs."""
         lacking = GaugeMetricFamily(
             "volcano_unschedule_task_count",
-            "Tasks that a waiting job's gang still needs a node for",
+            "Number of tasks for which the gang of a waiting job still needs a node",
             labels=["job_ns", "job_id"],
         )
         took = GaugeMetricFamily(
@@ -88,21 +88,21 @@ class JobSeries(Collector):
             "From the creation of a job's PodGroup to its last bind, in milliseconds",
             labels=["job_namespace", "job_name", "queue"],
         )
-        for key, known in self._existing():
+        for key, numbers in self._existing():
             namespace, _, name = key.partition("/")
-            if known.lacking is not None:
-                lacking.add_metric([namespace, name], known.lacking)
-            if known.bound_at is not None:
-                took.add_metric([namespace, name, known.queue], max(known.bound_at - known.created, 0.0) * 1000)
+            if numbers.lacking is not None:
+                lacking.add_metric([namespace, name], numbers.lacking)
+            if numbers.bound_at is not None:
+                took.add_metric([namespace, name, numbers.queue], max(numbers.bound_at - numbers.created, 0.0) * 1000)
         yield from (lacking, took)
 
-    def _known(self, job: Job) -> _JobNumbers:
+    def _numbers_of(self, job: Job) -> _JobNumbers:
         uid = job.group.metadata.uid if job.group is not None else ""
-        known = self._jobs.get(job.key)
-        if known is None or known.uid != uid:
+        numbers = self._jobs.get(job.key)
+        if numbers is None or numbers.uid != uid:
             started = job.phase not in _NOT_STARTED
-            known = self._jobs[job.key] = _JobNumbers(uid, job.creation, job.queue, job.phase, started)
-        return known
+            numbers = self._jobs[job.key] = _JobNumbers(uid, job.creation, job.queue, job.phase, started)
+        return numbers
 
     def _existing(self) -> Iterator[tuple[str, _JobNumbers]]:
-        return ((key, known) for key, known in self._jobs.copy().items() if self._is_there(key))
+        return ((key, numbers) for key, numbers in self._jobs.copy().items() if self._exists(key))

@@ -33,13 +33,11 @@ log = logging.getLogger(__name__)
 
 NAME = "schedspec"
 _SAFE = 2 / 3
-"""The part of the lease duration, from the start of the last renewal, in which we write. The rest covers requests in
-flight and differences between clocks.
+"""Fraction of the lease duration, counted from the start of the last renewal, in which this replica writes. The
+remainder covers requests in flight and differences between clocks.
 """
-
-
 _RELEASE_WITHIN = 2.0
-"""Seconds for the release of the lease. A process that stops does not wait for a silent API server."""
+"""Maximum seconds for the release of the lease: a process that stops does not wait for a silent API server."""
 
 
 class LeaseSpec(Object):
@@ -58,9 +56,9 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", Lease)
 
 
 class Leader:
-    """One replica's part in the election.
+    """One replica's candidacy in the election.
 
-    `seconds` is the duration of the lease: after a crash, another replica takes over that much later.
+    `seconds` is the duration of the lease: another replica takes over so many seconds after a crash.
     """
 
     def __init__(
@@ -83,8 +81,9 @@ class Leader:
         self._answered = float("-inf")
         """When the API server last answered a request about the lease, with any result."""
         self._other: tuple[str, str] = ("", "")
+        """The other replica that holds the lease, and the time of its last renewal by its own clock."""
         self._other_seen = 0.0
-        """When we saw the other replica's renewal, by our clock; clocks may differ."""
+        """When this replica first saw that renewal, by our clock; clocks may differ."""
 
     def may_write(self) -> bool:
         """Return True if this replica certainly holds the lease now."""
@@ -134,7 +133,7 @@ class Leader:
         await self._client.http.close()
 
     async def _try(self) -> bool:
-        """Take or renew the lease. Return False where another replica holds it.
+        """Acquire or renew the lease. Return False if another replica holds it.
 
         Raises:
             KubeError: The holder cannot be determined.
@@ -143,14 +142,14 @@ class Leader:
         deadline = max(self._seconds / 3, 1.0)
         try:
             async with asyncio.timeout(deadline):
-                held = await self._take(started)
+                held = await self._acquire(started)
         except ApiError:
             self._answered = self._clock()
             raise
         self._answered = self._clock()
         return held
 
-    async def _take(self, started: float) -> bool:
+    async def _acquire(self, started: float) -> bool:
         try:
             lease = await self._client.get(LEASES, self._name, self._namespace)
         except NotFound:
@@ -160,7 +159,7 @@ class Leader:
                 return False
             self._proved = started
             return True
-        if lease.spec.holder_identity not in ("", self.identity) and not self._has_run_out(lease):
+        if lease.spec.holder_identity not in ("", self.identity) and not self._is_expired(lease):
             return False
         try:
             await self._put(lease, self.identity, self._seconds)
@@ -169,7 +168,7 @@ class Leader:
         self._proved = started
         return True
 
-    def _has_run_out(self, lease: Lease) -> bool:
+    def _is_expired(self, lease: Lease) -> bool:
         seen = (lease.spec.holder_identity, lease.spec.renew_time or "")
         if seen != self._other:
             self._other, self._other_seen = seen, self._clock()
@@ -195,7 +194,7 @@ class Leader:
 
 
 def leader_of(options: Options, connection: Connection, name: str) -> Leader | None:
-    """Return this process's part in the election for the lease `name`; None without leader election."""
+    """Return this process's candidate for the lease `name`; None without leader election."""
     if not options.leader_elect:
         return None
     identity = options.identity or f"{socket.gethostname()}_{os.getpid()}"

@@ -1,4 +1,4 @@
-"""JSON logs on stderr: one event is one line with one JSON object and the number of its cycle."""
+"""Log to stderr as JSON: one line and one object per event, with the number of the cycle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import structlog
 
 _tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-"""Without local variables: a frame of the client contains the token."""
+"""Renders tracebacks without local variables, because a frame of the client contains the token."""
 
 
 def set_up(level: str) -> None:

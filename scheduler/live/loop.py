@@ -46,20 +46,20 @@ DEBOUNCE = 0.004
 _IDLE = 0.02
 """Seconds without a cycle after which the change that completes a gang starts one at once."""
 _QUICK = 0.004
-"""Seconds of CPU, and of steps, that a cycle may take on the event loop."""
+"""CPU seconds, both measured and computed from its steps, that a cycle may take on the event loop."""
 _HEAD_START = 0.02
-"""Seconds that a few binds get, unless an input arrives before, until metrics, statuses and events are built. Our work
-meanwhile would take CPU time from the API server, which tells all watches of the bind.
+"""Seconds between a few binds and the building of metrics, statuses and events; any input ends the wait. Meanwhile the
+API server needs the CPU time to notify all watches of the binds.
 """
 LAZY = 0.05
 """Seconds from an expected change (a bound pod runs) to its cycle."""
 LAZY_UNDER_LOAD = 1.0
-"""The same while binds are in flight: our CPU time is missing in the API server."""
+"""The same while binds are in flight, because a cycle takes CPU time from the API server."""
 PUBLISH_AT_LEAST_EVERY = 3.0
 """Seconds between two complete publications, under any load."""
-_LONGEST_REST = 1.0
-_REST_WHEN_CUT = 0.05
-"""Maximum pause in seconds before a cycle that continues the jobs of the last one."""
+_LONGEST_PAUSE = 1.0
+_PAUSE_WHEN_CUT = 0.05
+"""Maximum pause in seconds before a cycle that continues with the jobs that the last cycle left."""
 
 
 class CycleLoop:
@@ -90,11 +90,11 @@ class CycleLoop:
         self._is_deciding = False
         """Whether a cycle runs, or the last cycle failed."""
         self._due: float | None = None
-        """When the next cycle is requested, by the loop's clock."""
+        """Requested start of the next cycle, by the loop's clock."""
         self._not_before = 0.0
         self._lazy_not_before = 0.0
         self._no_cycle_while_evicting_before = 0.0
-        """As `_not_before`, while victims terminate."""
+        """Like `_not_before`; applies only while victims terminate."""
         self._published = asyncio.get_running_loop().time()
         self._errors = Backoff(first=0.1, most=10.0)
         self._between: list[Callable[[], None]] = []
@@ -102,19 +102,19 @@ class CycleLoop:
         self._ended = 0.0
         """When the last cycle ended, by the loop's clock."""
         self._taken_in = 0
-        """Number of inputs that the state took in since the last cycle."""
+        """Number of inputs that were applied to the state since the last cycle."""
         self._was_quick = False
         """Whether the last cycle could have been decided on the event loop."""
 
     @property
     def is_due(self) -> bool:
-        """Whether a cycle is due now, runs, or failed."""
+        """Whether a cycle is due, is running, or has failed."""
         now = asyncio.get_running_loop().time()
         is_wanted = self._due is not None and now >= max(self._due, self._paused_until)
         return self._is_running and (self._is_deciding or is_wanted)
 
     def want(self) -> None:
-        """Request a cycle soon, also without a change (for example for a new policy)."""
+        """Request a cycle soon, even if the state did not change (for example for a new policy)."""
         self._want(DEBOUNCE)
         self._feed.inbox.arrived.set()
 
@@ -218,7 +218,7 @@ class CycleLoop:
             self._published = loop.time()
         await self._status_builder.publish(decisions, now, only_urgent=many and not is_late)
         if self._writer.binds.pressing:
-            self._want(LAZY_UNDER_LOAD)  # publish the rest
+            self._want(LAZY_UNDER_LOAD)  # publish what `only_urgent` left
         if self._status_builder.again_at is not None:
             self._want(max(self._status_builder.again_at - now, LAZY))
         if decisions.cut or has_due(cluster, now):
@@ -238,8 +238,8 @@ class CycleLoop:
     async def _decide(self, now: float) -> tuple[Decisions, Budget, Stopwatch]:
         """Decide on the event loop if the cycle turns out to be quick, else in a thread.
 
-        On the event loop the core gets a small budget. A cycle that exhausts it is discarded and decided again in the
-        thread: the core changes nothing in the state.
+        On the event loop, the core gets a small budget. A cycle that exhausts the budget is discarded and decided again
+        in the thread. This is safe, because the core does not change the state.
         """
         policy, taken_in = self._policy().policy, self._taken_in
         self._taken_in = 0
@@ -255,7 +255,7 @@ class CycleLoop:
         return decisions, budget, watch
 
     def _decide_and_time(self, policy: Policy, now: float, budget: Budget, watch: Stopwatch) -> Decisions:
-        """Decide, and note whether the cycle was quick. Runs in the thread or on the event loop."""
+        """Decide, and record whether the cycle was quick. Runs in the thread or on the event loop."""
         self._was_quick = False
         started = self._pace.cpu_seconds()
         decisions = decide(self._feed.cluster, policy, now, watch.step, budget=budget)
@@ -271,9 +271,9 @@ class CycleLoop:
         """
         now = asyncio.get_running_loop().time()
         only_waits = not decisions.binds and not decisions.evictions
-        short, long = (now + min(took * rests, _LONGEST_REST) for rests in (1, 9))
+        short, long = (now + min(took * ratio, _LONGEST_PAUSE) for ratio in (1, 9))
         self._lazy_not_before = long
-        self._not_before = min(long if many else short, now + _REST_WHEN_CUT if decisions.cut else math.inf)
+        self._not_before = min(long if many else short, now + _PAUSE_WHEN_CUT if decisions.cut else math.inf)
         self._no_cycle_while_evicting_before = long if only_waits else short
 
     def _by_priority(self, evictions: list[Evict]) -> list[list[Evict]]:
@@ -287,8 +287,8 @@ class CycleLoop:
     async def _carry_out_all(self, decisions: Decisions) -> None:
         """Pass on all decisions, even if this task is cancelled meanwhile, so that no gang is carried out in part.
 
-        A few decisions fit into one turn of the event loop. Nothing can cancel this task within a turn, and a task of
-        their own would cost a lone bind two more turns.
+        A few decisions fit into one turn of the event loop, within which nothing can cancel this task. They run without
+        a separate task, which would delay a lone bind by two turns.
         """
         if len(decisions.binds) + len(decisions.evictions) + len(decisions.nominations) < ITEMS_PER_TURN:
             await self._carry_out(decisions)

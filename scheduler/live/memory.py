@@ -1,4 +1,4 @@
-"""Keep the memory of the process small and whole: buffers of connections, the heap, garbage, and free memory."""
+"""Keep the memory of the process small and unfragmented: connection buffers, the heap, garbage, and free memory."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from asyncio import sslproto
 from typing import Any
 
 _COLLECT = (20_000, 20, 10)
-"""Few of our objects are in reference cycles. With the default of 700 in the young generation, the collector would scan
-all objects several times in a burst of binds. A closed connection is in a cycle of asyncio's, 1.5 KB, until the oldest
-generation is collected: by the third number after 4 million new objects, if a quarter of all are new.
+"""Thresholds of the garbage collector. Few of our objects are in reference cycles, and the default of 700 for the young
+generation would scan all objects several times in a burst of binds. A closed connection stays in a reference cycle of
+asyncio (1.5 KB) until the oldest generation is collected: after 4 million new objects, if a quarter of all are new.
 """
 _EVERY = 60.0
-"""Seconds."""
+"""Seconds between two returns of free memory."""
 _IDLE = 0.02
-"""Share of a core that an idle process uses at most; beside 2,000 gangs that never fit it is 0.005."""
+"""Maximum share of a core that an idle process uses. With 2,000 waiting gangs that never fit, the share is 0.005."""
 _LARGE = 64 * 1024
-"""Bytes; glibc's own threshold grows to 32 MB as memory is freed."""
+"""Bytes of a block that is allocated outside of the heap; glibc's own threshold grows to 32 MB as memory is freed."""
 _ARENA_MAX, _MMAP_THRESHOLD = -8, -3
 """`M_ARENA_MAX` and `M_MMAP_THRESHOLD` of <malloc.h>."""
 
 
 _TLS_READ = 64 * 1024
-"""Bytes that a TLS connection reads at once; asyncio's default is 256 KB. The buffer of that size, and that of OpenSSL
-behind it, which grows to 4/3 of the largest read, stay as long as the connection: with 23 connections that had each
-read a burst of 2 MB the process took 36 MB, and takes 27 MB with this. There is no public setting.
+"""Bytes that a TLS connection reads at once. asyncio's default is 256 KB and has no public setting. A connection keeps
+a buffer of this size, and OpenSSL keeps another, which grows to 4/3 of the largest read. After a burst of 2 MB on each
+of 23 connections, the process used 36 MB with the default, and uses 27 MB with this value.
 """
 
 
 def _of_c_library(name: str) -> Any:
-    """Return a function of the C library; None where the library has no such function (most are glibc's)."""
+    """Return a function of the C library; None if the library lacks the function (most exist only in glibc)."""
     return getattr(ctypes.CDLL(None), name, None)
 
 
@@ -47,7 +47,7 @@ class _Heap(ctypes.Structure):
 def heap_in_use() -> float:
     """Return the bytes in use in the C library's heap; NaN if the library is not glibc 2.33 or later.
 
-    Buffers and objects of more than 512 bytes are there. Python's own allocator has the smaller objects.
+    This heap holds buffers and objects of more than 512 bytes. Smaller objects are in Python's own allocator.
     """
     figures = _of_c_library("mallinfo2")
     if figures is None:
@@ -63,11 +63,11 @@ def collect_rarely() -> None:
 
 
 def keep_tls_buffers_small() -> None:
-    """Let the TLS connections that are opened from now on read less at once."""
+    """Reduce the read size of all TLS connections that are opened from now on."""
     sslproto.SSLProtocol.max_size = _TLS_READ
 
 
-def keep_whole() -> None:
+def avoid_fragmentation() -> None:
     """Use one heap for all threads, because only one of them runs at a time, and allocate large blocks outside of it.
 
     Call this before any thread starts.
@@ -78,10 +78,10 @@ def keep_whole() -> None:
 
 
 async def keep_trimmed(every: float = _EVERY) -> None:
-    """Return free memory of the heap to the system, until cancelled; and collect garbage when the process becomes idle.
+    """Return free memory of the heap to the system, and collect garbage when the process becomes idle, until cancelled.
 
-    Buffers of all sizes come and go between objects that stay, and glibc returns only the end of such a heap: after ten
-    minutes of churn it kept 5 MB. Other C libraries have no such call and do not need one.
+    Buffers of all sizes are freed between long-lived objects, and glibc by itself returns only the end of such a heap:
+    after ten minutes of churn it kept 5 MB. Other C libraries have no such call and do not need one.
 
     The oldest generation is collected rarely (`collect_rarely`). A full collection stops the process, for 0.1 s where
     400 thousand objects are scanned. It therefore runs after the first idle period of `every` seconds.

@@ -25,11 +25,11 @@ _JOBS = tuple(32 * 2.0**step for step in range(20))
 """From 32 ms, as in Volcano, to 4.7 h, because a job may wait for its queue."""
 _RATIOS = (0.25, 0.5, 1, 1.5, 2, 3, 4, 8, 16)
 _OPENS = "OnSessionOpen"
-"""Volcano's label for a plugin's start in a cycle. Our plugins do nothing at the end of a cycle."""
+"""Volcano's label value for a plugin's start in a cycle. Our plugins do nothing at the end of a cycle."""
 
 
-def is_late(refusal: Refusal) -> bool:
-    """Return True if a job waits because deciding about it costs more than one job may."""
+def is_too_costly(refusal: Refusal) -> bool:
+    """Return True if a job waits because deciding about it exceeds the budget of a single job."""
     return any(isinstance(why, TooCostly) for why in refusal.items)
 
 
@@ -43,23 +43,23 @@ class Metrics:
         self._make_for_evictions()
         self._attempts = self._counter(
             "volcano_schedule_attempts",
-            "Pods by what became of them: scheduled, or error where the API server refused",
+            "Pods by result: scheduled, or error if the API server refused the write",
             "result",
         )
         self._scheduled = self._attempts.labels("scheduled")
         self._unschedulable = self._gauge("volcano_unschedule_job_count", "Jobs that wait with a reason")
-        self._late = self._gauge(
+        self._too_costly = self._gauge(
             "schedspec_too_costly_jobs", "Jobs that wait because deciding about them takes longer than a single job may"
         )
         self._malformed = self._gauge(
-            "schedspec_malformed_objects", "Objects that cannot be read and are left out", "kind"
+            "schedspec_malformed_objects", "Objects that cannot be read and are ignored", "kind"
         )
         self._policy = self._counter("schedspec_policy_loads", "Policy files read, by outcome", "result")
-        self._failed = self._counter("schedspec_failed_cycles", "Cycles that a defect ended before they decided")
+        self._failed = self._counter("schedspec_failed_cycles", "Cycles that a defect ended before they had decided")
         self._throttled = self._gauge("schedspec_throttled_requests", "Requests that the API server answered with 429")
-        self._dropped = self._gauge("schedspec_dropped_events", "Events given up")
+        self._dropped = self._gauge("schedspec_dropped_events", "Events that were dropped")
         self._progress = self._gauge(
-            "schedspec_progress_age_seconds", "How long something has been due and did not come; 0 where all gets on"
+            "schedspec_progress_age_seconds", "Seconds for which a cycle or an answer has been overdue; 0 if none is"
         )
         self._gauge(
             "schedspec_memory_blocks", "Blocks of memory in use in Python's allocator: objects, and parts of them"
@@ -68,7 +68,7 @@ class Metrics:
             "schedspec_memory_heap_bytes",
             "Bytes in use in the C library's heap: buffers, and objects of over 512 bytes",
         ).set_function(heap_in_use)
-        self._leader = self._gauge("schedspec_leader", "1 where this replica schedules")
+        self._leader = self._gauge("schedspec_leader", "1 if this replica schedules")
 
     def _make_for_cycles(self) -> None:
         self._cycle = self._histogram(
@@ -81,12 +81,12 @@ class Metrics:
         )
         self._cut = self._counter(
             "schedspec_cycle_cut",
-            "Cycles whose budget was used up before an action had come to all jobs",
+            "Cycles whose budget was used up before an action had tried all jobs",
             "action",
         )
         self._plugin = self._histogram(
             "volcano_plugin_scheduling_latency_milliseconds",
-            "Time in which one plugin got ready for one cycle",
+            "Time that one plugin needed to prepare for one cycle",
             _STEPS,
             "plugin",
             "OnSession",
@@ -95,7 +95,7 @@ class Metrics:
     def _make_for_waits(self) -> None:
         self._latency = self._histogram(
             "volcano_task_scheduling_latency_milliseconds",
-            "Time of a pod from its creation (which the API tells in whole seconds) to its bind",
+            "Time of a pod from its creation (which the API reports in whole seconds) to its bind",
             _WAITING,
         )
         self._start = self._histogram(
@@ -107,17 +107,17 @@ class Metrics:
     def _make_for_evictions(self) -> None:
         self._evicted = self._counter("schedspec_evicted_pods", "Pods evicted, by action", "action")
         self._transactions = self._counter(
-            "volcano_eviction_transactions", "Times that a cycle evicted for the sake of a job, by action", "action"
+            "volcano_eviction_transactions", "Times that a cycle evicted pods for a job, by action", "action"
         )
         self._ratio = self._histogram(
             "schedspec_evicted_to_requested_ratio",
-            "What was evicted for a job in one cycle, in times what its tasks request, by the largest dimension",
+            "Resources evicted for a job in one cycle, divided by what its tasks request, in the largest dimension",
             _RATIOS,
         )
-        self._victims = self._gauge("volcano_pod_preemption_victims", "Pods that preempt chose when it last chose any")
+        self._victims = self._gauge("volcano_pod_preemption_victims", "Victims of the last cycle with a preemption")
         # a gauge, because the library would add _total to a counter's name
         self._preemptions = self._gauge(
-            "volcano_total_preemption_attempts", "Times that preempt chose victims for the sake of a job; only grows"
+            "volcano_total_preemption_attempts", "Times that preempt chose victims for a job; only grows"
         )
 
     def _counter(self, name: str, help_: str, *labels: str) -> Counter:
@@ -154,7 +154,7 @@ class Metrics:
             self._victims.set(len(preempting))
             self._preemptions.inc(len(set(preempting)))
 
-    # ------------------------------------------------------------------------------------------- what became of it
+    # -------------------------------------------------------------------------------------------- outcomes of writes
 
     def bound(self) -> None:
         self._scheduled.inc()
@@ -164,7 +164,7 @@ class Metrics:
         self._latency.observe(max(seconds, 0.0) * 1000)
 
     def started(self, seconds: float) -> None:
-        """Record the seconds from a job's creation until it had all that it needs to start."""
+        """Record the seconds from a job's creation to the last bind that it needed to start."""
         self._start.observe(seconds * 1000)
 
     def refused(self, kind: str) -> None:
@@ -173,16 +173,16 @@ class Metrics:
     def evicted(self, action: str) -> None:
         self._evicted.labels(action).inc()
 
-    # ------------------------------------------------------------------------------------------------- how things are
+    # ------------------------------------------------------------------------------------------------- current state
 
     def show(self, *series: Collector) -> None:
-        """Register further series beside these metrics."""
-        for one in series:
-            self.registry.register(one)
+        """Register collectors of further series."""
+        for collector in series:
+            self.registry.register(collector)
 
     def too_costly(self, jobs: int) -> None:
-        """Record how many jobs wait because deciding about them takes longer than a single job may."""
-        self._late.set(jobs)
+        """Record how many jobs wait because deciding about them exceeds the budget of a single job."""
+        self._too_costly.set(jobs)
 
     def malformed(self, counts: Mapping[str, int]) -> None:
         self._malformed.clear()
@@ -194,7 +194,7 @@ class Metrics:
         self._policy.labels(result).inc()
 
     def failed(self) -> None:
-        """Count a cycle that failed without decisions."""
+        """Count a cycle that failed before it had decided."""
         self._failed.inc()
 
     def requests(self, throttled: int, dropped_events: int) -> None:
@@ -205,7 +205,7 @@ class Metrics:
         self._leader.set(leads)
 
     def progress(self, age: Callable[[], float]) -> None:
-        """Read the age of the oldest lack of progress at each scrape, because the event loop may hang."""
+        """Call `age` at each scrape, from the server's thread: a value set by the event loop would stop if it hangs."""
         self._progress.set_function(age)
 
     def render(self, names: Collection[str] = ()) -> bytes:

@@ -1,6 +1,6 @@
 """The command-line options of `python -m scheduler run` and `controllers`.
 
-Every option is checked before anything connects. An error names the option and a valid value.
+Every option is checked before the process connects to a cluster. An error names the option and a valid value.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Options:
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the options of `run` to its parser."""
     _add_cluster(parser)
-    what = parser.add_argument_group("scheduling")
-    what.add_argument("--policy", type=Path, metavar="FILE", help="Volcano's configuration file; read again on change")
-    what.add_argument(
+    group = parser.add_argument_group("scheduling")
+    group.add_argument("--policy", type=Path, metavar="FILE", help="Volcano's configuration file; reloaded on change")
+    group.add_argument(
         "--longest-grace",
         type=_seconds,
         default=LONGEST_GRACE,
@@ -53,14 +53,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="seconds after which the capacity of a terminating pod no longer counts as being freed "
         "(default: %(default)s)",
     )
-    what.add_argument(
+    group.add_argument(
         "--after-grace",
         choices=("another", "force"),
         default="another",
         help="another: victims with a longer grace period keep it, and after --longest-grace another "
         "victim is chosen (default); force: their grace period is cut to --longest-grace",
     )
-    _add_what(what, ", all (default), or none if the command `controllers` runs them in another process")
+    _add_common(group, ", all (default), or none if the command `controllers` runs them in another process")
     process = _add_process(parser)
     process.add_argument("--record", type=Path, metavar="DIR", help="write a record for `replay` and `explain`")
     process.add_argument(
@@ -68,14 +68,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_bytes,
         default=SEGMENT_BYTES,
         metavar="N",
-        help=f"size of a file of the record, before compression; {KEPT} are kept (default: %(default)s)",
+        help=f"size of each file of the record, before compression; {KEPT} files are kept (default: %(default)s)",
     )
 
 
 def add_controllers(parser: argparse.ArgumentParser) -> None:
     """Add the options of `controllers` to its parser."""
     _add_cluster(parser)
-    _add_what(parser.add_argument_group("controllers"), " or all (default)")
+    _add_common(parser.add_argument_group("controllers"), " or all (default)")
     _add_process(parser)
     parser.set_defaults(
         policy=None, record=None, record_bytes=SEGMENT_BYTES, longest_grace=LONGEST_GRACE, after_grace="another"
@@ -108,22 +108,22 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_what(what: argparse._ArgumentGroup, others: str) -> None:
-    what.add_argument(
+def _add_common(group: argparse._ArgumentGroup, other_choices: str) -> None:
+    group.add_argument(
         "--scheduler-name",
         action="append",
         dest="scheduler_names",
         metavar="NAME",
         help="schedulerName of the pods to schedule; repeat for several (default: schedspec)",
     )
-    what.add_argument(
+    group.add_argument(
         "--controllers",
         type=_controllers,
         default=CONTROLLERS,
         metavar="NAMES",
-        help=f"which controllers run here: {','.join(CONTROLLERS)}{others}",
+        help=f"which controllers run here: {','.join(CONTROLLERS)}{other_choices}",
     )
-    what.add_argument(
+    group.add_argument(
         "--queue-command-namespace",
         default="kube-system",
         metavar="NAME",
@@ -134,11 +134,11 @@ def _add_what(what: argparse._ArgumentGroup, others: str) -> None:
 def _add_process(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     process = parser.add_argument_group("process")
     process.add_argument("--listen", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT")
-    process.add_argument("--leader-elect", action="store_true", help="only one replica works at a time")
+    process.add_argument("--leader-elect", action="store_true", help="of several replicas, only the leader works")
     process.add_argument("--lease-seconds", type=_positive, default=15.0, metavar="N")
     process.add_argument("--lease-namespace", default="kube-system", metavar="NAME")
     process.add_argument(
-        "--identity", default="", metavar="NAME", help="name of this replica (default: host and process)"
+        "--identity", default="", metavar="NAME", help="name of this replica (default: host name and process ID)"
     )
     process.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
     return process
@@ -169,7 +169,7 @@ def options_from(given: argparse.Namespace) -> Options:
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Return the options of a command line without its `run`. Exits with a message if an option is invalid."""
+    """Parse the arguments that follow `run`. Exits with a message if an option is invalid."""
     parser = argparse.ArgumentParser(prog="python -m scheduler run")
     add_run(parser)
     return options_from(parser.parse_args(arguments))
@@ -200,7 +200,7 @@ def _controllers(text: str) -> tuple[str, ...]:
     for name in names:
         if name not in CONTROLLERS:
             raise argparse.ArgumentTypeError(
-                f"no controller {name!r}; there are {', '.join(CONTROLLERS)}, all, or none"
+                f"no controller {name!r}; choose from {', '.join(CONTROLLERS)}, or all, or none"
             )
     return names
 
@@ -208,19 +208,19 @@ def _controllers(text: str) -> tuple[str, ...]:
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)")
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free port)")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _bytes(text: str) -> int:
     if not text.isdecimal() or int(text) < 1 << 16:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes from {1 << 16} on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes; the minimum is {1 << 16}")
     return int(text)
 
 
 def _seconds(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 9 and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds from 1 to 999999999")
     return int(text)
 
 

@@ -1,8 +1,8 @@
 """Convert the cycle's time budget into a step budget, from the CPU time that steps took.
 
 The core counts steps, which are the same on every machine; only this module relates them to a clock. A cycle's budget
-is an input, recorded and replayed. Only the attempts of jobs are measured: the fixed cost of a cycle does not shrink
-with fewer attempts, and would look like ever slower steps.
+is an input, which is recorded and replayed. Only the attempts of jobs are measured: the fixed cost of a cycle does not
+shrink with fewer attempts, and would appear as ever slower steps.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ class Pace:
         return Budget(round(CYCLE / self._seconds), round(JOB / self._seconds))
 
     def budget_within(self, seconds: float) -> Budget:
-        """Return the budget of a cycle that takes so many seconds at most."""
+        """Return the budget of a cycle that takes at most `seconds` of CPU time."""
         steps = round(seconds / self._seconds)
         return Budget(steps, steps, full=self.budget.cycle)
 
     def note(self, steps: int, seconds: float) -> None:
         """Record the steps that the jobs of a cycle cost, and the CPU seconds that their attempts took."""
-        if steps >= MEASURED_FROM and seconds:  # no steps where the last decisions still hold
+        if steps >= MEASURED_FROM and seconds:  # there are no steps if the last decisions still hold
             measured = min(max(seconds / steps, FASTEST), SLOWEST)
             # adopt a slower pace at once, or the next cycle would be too long
             self._seconds = max(measured, _WEIGHT_OF_OLD * self._seconds + (1 - _WEIGHT_OF_OLD) * measured)
 
     def cpu_seconds(self) -> float:
-        """Return the CPU seconds that this thread has used; a cycle is quick or not by their difference."""
+        """Return the CPU seconds that this thread has used. Differences of this value decide which cycles are quick."""
         return time.thread_time()
 
 
@@ -65,5 +65,5 @@ class FixedPace(Pace):
         """Ignore the measurement."""
 
     def cpu_seconds(self) -> float:
-        """Return 0.0: only its steps tell whether a cycle is quick."""
+        """Return 0.0, so that only the number of its steps decides whether a cycle is quick."""
         return 0.0

@@ -1,7 +1,7 @@
 """Load the policy file at the start, and again whenever it changes.
 
-The one rule: one policy is always in force. A file that cannot be read or is refused leaves that policy in force, and
-the reason is reported.
+The one rule: one policy is always in force. If a changed file cannot be read or is refused, the previous policy stays
+in force, and the reason is reported.
 
 No file at the path can block the event loop: `scheduler.policy.file` reads only regular files of bounded size, and a
 file of more than `_SMALL` bytes is parsed in a thread.
@@ -22,7 +22,7 @@ from ..policy.model import Policy
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY = 0.1
+CHECK_EVERY = 0.1
 """Seconds between two checks of the file's size and times."""
 _SMALL = 16_384
 """Maximum bytes that are parsed on the event loop, in about 0.1 s. The largest file takes up to 8 s."""
@@ -32,8 +32,8 @@ _SMALL = 16_384
 class InForce:
     """The policy that cycles use.
 
-    `error` is the reason why a newer file was refused, or empty. `refused` is the text of that file, empty where it
-    could not be read.
+    `error` is the reason why a newer file was refused, or empty. `refused` is the text of that file; it is empty if the
+    file could not be read.
     """
 
     policy: Policy
@@ -48,7 +48,7 @@ class InForce:
 
     @property
     def refused_sha256(self) -> str:
-        """Return the hash of the refused text, so that an author can tell this refusal from one of an older text."""
+        """Return the hash of the refused text, so that its author can recognize which version was refused."""
         return hashlib.sha256(self.refused.encode()).hexdigest() if self.error else ""
 
 
@@ -69,19 +69,19 @@ class PolicyFile:
         if self._path is None:
             return
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(CHECK_EVERY)
             if (signature := _signature(self._path)) == self._seen:
                 continue
             if _size(self._path) <= _SMALL:
-                self.look()
+                self.reload_if_changed()
                 continue
             self._seen = signature
             loaded = await asyncio.to_thread(_load, self._path, self.current)
-            if self._seen == signature:  # otherwise `look` has loaded a newer version meanwhile
+            if self._seen == signature:  # otherwise `reload_if_changed` has loaded a newer version
                 self._adopt(loaded)
 
-    def look(self) -> None:
-        """Load the file now if it has changed. A large file is left to `run`, which parses it in a thread."""
+    def reload_if_changed(self) -> None:
+        """Load the file now if it has changed, except for a large file: `run` parses that in a thread."""
         if self._path is None or (signature := _signature(self._path)) == self._seen or _size(self._path) > _SMALL:
             return
         self._seen = signature
@@ -92,16 +92,16 @@ class PolicyFile:
             return
         self.current = loaded
         if loaded.error:
-            log.error("policy refused, the old one stays: %s", loaded.error)
+            log.error("policy refused, the previous policy stays in force: %s", loaded.error)
         else:
             log.info("policy loaded: %s", loaded.sha256)
         self.on_change(loaded)
 
 
 def _load(path: Path, before: InForce) -> InForce:
-    """Return the policy in force for the current file: its policy, or the old one with the reason of the refusal.
+    """Return what is in force now: the file's policy or, if it is refused, the previous policy with the reason.
 
-    Returns `before` itself where the text is the same.
+    Returns `before` itself if the text is unchanged.
     """
     text = ""
     try:
@@ -111,14 +111,14 @@ def _load(path: Path, before: InForce) -> InForce:
         return InForce(load_policy(text, str(path)), str(path), text)
     except PolicyError as error:
         why = str(error)
-    except Exception as error:  # a defect that shows on one file must not stop the scheduling
+    except Exception as error:  # a defect that one file triggers must not stop the scheduling
         log.exception("unexpected error while the policy file was checked")
         why = f"{path}: unexpected error: {error!r}; write the file again"
     return InForce(before.policy, before.path, before.text, why, text)
 
 
 def _signature(path: Path) -> object:
-    """Return a value that changes when the file does; a mounted ConfigMap changes its inode."""
+    """Return a value that changes with the file; an update of a mounted ConfigMap changes the inode."""
     try:
         found = path.stat()
     except OSError as error:
@@ -127,7 +127,7 @@ def _signature(path: Path) -> object:
 
 
 def _size(path: Path) -> int:
-    """Return the bytes to parse; 0 where the file is refused before it is parsed."""
+    """Return the number of bytes to parse; 0 if the file will be refused before it is parsed."""
     try:
         size = path.stat().st_size
     except OSError:

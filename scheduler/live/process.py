@@ -1,4 +1,4 @@
-"""Run one process from its options to its exit status, with settings for the whole interpreter."""
+"""Run one process, the scheduler or the controllers, from its options to its exit status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Coroutine, Iterator, Mapping
 
 from .app import App
-from .memory import collect_rarely, keep_tls_buffers_small, keep_trimmed, keep_whole
+from .memory import avoid_fragmentation, collect_rarely, keep_tls_buffers_small, keep_trimmed
 from .options import Options
 from .policy_file import PolicyFile
 from .server import Endpoint, Server
@@ -23,9 +23,9 @@ large reclaim would stall while the next cycle decides.
 
 async def control(options: Options) -> int:
     """Run the controllers alone until they end, and return the exit status. Raises the error that prevents a start."""
-    from .controllers_app import ControllersApp  # noqa: PLC0415 - not loaded where none runs
+    from .controllers_app import ControllersApp  # noqa: PLC0415 - loaded only where controllers run
 
-    _set_up()
+    _set_up_interpreter()
     app = ControllersApp(options)
     with _listening(options, app.endpoints()), _beside(keep_trimmed()):
         return await app.run()
@@ -33,7 +33,7 @@ async def control(options: Options) -> int:
 
 async def serve(options: Options) -> int:
     """Run one scheduler process until it ends, and return its exit status. Raises the error that prevents a start."""
-    _set_up()
+    _set_up_interpreter()
     policy = PolicyFile(options.policy)
     app = App(options, policy)
     policy.on_change = app.on_policy
@@ -46,10 +46,10 @@ async def serve(options: Options) -> int:
         return status
 
 
-def _set_up() -> None:
+def _set_up_interpreter() -> None:
     collect_rarely()
     sys.setswitchinterval(_SWITCH)
-    keep_whole()
+    avoid_fragmentation()
     keep_tls_buffers_small()
 
 

@@ -1,8 +1,8 @@
 """Detect a process that makes no progress, for `/healthz` and for giving up the lease.
 
-Nobody else can make this process look stuck. A refusal counts as an answer. No answer is expected while the API server
-does not answer for our Lease either. A write of our own distinguishes a stuck API server from a namespace whose writes
-are never answered. Time in which the process was frozen does not count.
+Causes outside of the process do not count as missing progress. A refused write counts as answered. While requests for
+our Lease are not answered, no write is expected to be answered. A probe distinguishes writes that are stuck everywhere
+from one namespace whose writes are never answered. Time in which the process was frozen does not count.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ LONGEST = 30.0
 """Seconds without progress after which the process gives up."""
 TICK = 0.5
 """Seconds between two checks."""
-_MOST_A_TICK = 2 * TICK
+_MOST_PER_TICK = 2 * TICK
+"""Maximum seconds that count between two ticks; a longer interval means that the process was frozen."""
 
 
 @dataclass(slots=True)
 class Expectation:
-    """Something that has to finish while `is_due`.
+    """Repeated work, such as cycles, that must make progress while `is_due` returns True.
 
-    `ended` returns how often it has finished. `trouble` is the message where it does not.
+    `ended` returns how often the work has finished. `trouble` is the message if it makes no progress.
     """
 
     trouble: str
     is_due: Callable[[], bool]
     ended: Callable[[], int]
     age: float = 0.0
-    """Seconds for which it has been due and has not finished."""
+    """Seconds for which the work has been due and has not finished."""
     _seen: int = 0
 
-    def look(self, elapsed: float) -> None:
+    def check(self, elapsed: float) -> None:
         ended = self.ended()
         if ended != self._seen or not self.is_due():
             self._seen, self.age = ended, 0.0
@@ -56,19 +57,19 @@ class Progress:
     def tick(self) -> None:
         """Record that the event loop runs, and check all expectations."""
         now = self._clock()
-        elapsed, self._ticked = min(now - self._ticked, _MOST_A_TICK), now
+        elapsed, self._ticked = min(now - self._ticked, _MOST_PER_TICK), now
         for expectation in self._expectations:
-            expectation.look(elapsed)
+            expectation.check(elapsed)
 
     @property
     def age(self) -> float:
-        """Return the seconds for which something has been overdue; 0 while all makes progress."""
+        """Return the longest time in seconds without progress; 0 while all expectations make progress."""
         silent = self._clock() - self._ticked
-        return max([silent if silent > _MOST_A_TICK else 0.0, *(expectation.age for expectation in self._expectations)])
+        return max([silent if silent > _MOST_PER_TICK else 0.0, *(it.age for it in self._expectations)])
 
     @property
     def trouble(self) -> str:
-        """Return what has made no progress for too long; empty if all does."""
+        """Return a message about an expectation without progress for too long, or an empty string."""
         silent = self._clock() - self._ticked
         if silent > LONGEST:
             return f"the event loop hangs for {silent:.0f} s"

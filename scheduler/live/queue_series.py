@@ -1,6 +1,6 @@
 """Prometheus series of each queue, with Volcano's names and units.
 
-A queue has series while it exists. A scrape builds them in its own thread, from the numbers of the last cycle.
+A queue has series while it exists. A scrape builds the series in its own thread, from the numbers of the last cycle.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _PHASES = (
 class QueueSeries(Collector):
     """The series of all `queues`.
 
-    `phases` returns the number of PodGroups by queue and phase. `numbers` are those of the last cycle, for queues that
-    a plugin accounts for. It is None before the first cycle, when nothing is shown.
+    `phases` returns the number of PodGroups by queue and phase. `numbers` has the numbers of the last cycle, for queues
+    that a plugin accounts for. It is None before the first cycle; until then, no series are exported.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class QueueSeries(Collector):
             yield from self._families(dict(self._queues()), self.numbers, self._phases())
 
     def describe(self) -> Iterator[Metric]:
-        """Yield the possible series, for scrapes by name."""
+        """Yield the metric families without samples; scrapes by name need them."""
         return self._families({}, {}, {})
 
     def _families(
@@ -56,25 +56,25 @@ class QueueSeries(Collector):
             yield _gauge(f"pod_group_{phase.lower()}_count", f"PodGroups of a queue that are {phase}", of_phase)
         yield _gauge("weight", "Weight of a queue", {name: queue.weight for name, queue in queues.items()})
         known = {name: numbers[name] for name in queues if name in numbers}
-        shares = {name: one.share for name, one in known.items() if one.share is not None}
-        yield _gauge("share", "Share of a queue: how much of what it deserves it holds", shares)
-        overused = {name: one.overused for name, one in known.items() if one.overused is not None}
-        yield _gauge("overused", "1 where a queue is not entitled to more", overused)
-        names = {name: _names(one) for name, one in known.items()}
+        shares = {name: it.share for name, it in known.items() if it.share is not None}
+        yield _gauge("share", "Share of a queue: held divided by deserved, in the largest dimension", shares)
+        overused = {name: it.overused for name, it in known.items() if it.overused is not None}
+        yield _gauge("overused", "1 if a queue is not entitled to more", overused)
+        resources = {name: _resources_of(it) for name, it in known.items()}
         for what, help_, amounts in (
-            ("allocated", "held by its jobs", {name: one.allocated for name, one in known.items()}),
-            ("deserved", "deserved", {name: one.deserved for name, one in known.items()}),
-            ("request", "held or asked for by its jobs", {name: one.request for name, one in known.items()}),
+            ("allocated", "held by its jobs", {name: it.allocated for name, it in known.items()}),
+            ("deserved", "deserved", {name: it.deserved for name, it in known.items()}),
+            ("request", "held or requested by its jobs", {name: it.request for name, it in known.items()}),
         ):
-            every = {name: dict.fromkeys(names[name], 0.0) | held for name, held in amounts.items()}
-            yield from _amounts(what, help_, every)
+            with_zeros = {name: dict.fromkeys(resources[name], 0.0) | held for name, held in amounts.items()}
+            yield from _amounts(what, help_, with_zeros)
         yield from _amounts("capacity", "its capability", {name: queues[name].capability for name in known})
-        limits = {name: one.capability for name, one in known.items()}
-        yield from _amounts("real_capacity", "what it may hold, the guarantees of others left alone", limits)
+        limits = {name: it.capability for name, it in known.items()}
+        yield from _amounts("real_capacity", "the most it may hold beside the guarantees of other queues", limits)
 
 
-def _names(numbers: QueueNumbers) -> set[str]:
-    """Return the resources that a queue shows, including zero amounts: those that it could ever hold."""
+def _resources_of(numbers: QueueNumbers) -> set[str]:
+    """Return the resources with series, even if their amount is 0: those that the queue may hold."""
     held = (numbers.allocated, numbers.deserved, numbers.request, numbers.guarantee, numbers.capability)
     return {CPU, MEMORY}.union(*held)
 
@@ -87,7 +87,7 @@ def _gauge(what: str, help_: str, values: Mapping[str, float]) -> Metric:
 
 
 def _amounts(what: str, help_: str, amounts: Mapping[str, Mapping[str, float]]) -> Iterator[Metric]:
-    """Yield one kind of amounts in Volcano's three metrics: CPU, memory, and all other resources."""
+    """Yield amounts by queue and resource as Volcano's three metrics: CPU, memory, and all other resources."""
     cpu = {name: held[CPU] for name, held in amounts.items() if CPU in held}
     memory = {name: held[MEMORY] for name, held in amounts.items() if MEMORY in held}
     yield _gauge(f"{what}_milli_cpu", f"CPU of a queue: {help_}, in thousandths of a core", cpu)

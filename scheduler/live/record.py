@@ -1,6 +1,6 @@
-"""Record what happened, so that it can be replayed: `run --record DIR` and SIGUSR2.
+"""Record the inputs and decisions of a process for replay: `run --record DIR` and SIGUSR2.
 
-Recording never stops the scheduling. A record that cannot be written (a full disk) ends, with a log line.
+If a record cannot be written (the disk is full), recording ends with a log line, and scheduling continues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class RunningRecord:
         """Text of the policy that was recorded last."""
 
     def before_cycle(self, cluster: Cluster, policy: InForce) -> None:
-        """Start a new segment with a checkpoint where one is due, and record a new policy."""
+        """Start a new segment with a checkpoint if one is due, or else record a new policy."""
         if self._recorder is None:
             return
         loaded = PolicyLoaded(policy.path, policy.text)
@@ -41,7 +41,7 @@ class RunningRecord:
             self._give_up(error)
 
     def add(self, given: Input) -> None:
-        """Record an input that the state has just taken in."""
+        """Record an input that was just applied to the state."""
         if self._recorder is None:
             return
         try:
@@ -63,9 +63,9 @@ class RunningRecord:
 
 
 def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy: InForce) -> None:
-    """Write the current state, and the decisions that it leads to, as a recording of its own below `parent`.
+    """Write the current state and the decisions that follow from it to a separate recording below `parent`.
 
-    Where the core fails, only the state is written; such records are wanted most.
+    If the core fails, only the state is written: it is what an analysis of the failure needs.
     """
     directory = parent / f"cycle-{number}-{int(now)}"
     recorder = SegmentWriter(directory)
@@ -83,4 +83,4 @@ def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy:
     else:
         log.info("cycle record written: %s", directory)
     finally:
-        cluster.last_cycle = last  # this decision must not affect later cycles or their replay
+        cluster.last_cycle = last  # these decisions must not affect later cycles or their replay

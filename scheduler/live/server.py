@@ -2,10 +2,10 @@
 
 The server runs in its own thread, so that it can report an event loop that hangs. It only reads.
 
-aiohttp.web parses HTTP and limits the size of requests. It has no limit on connections that still serves new ones. With
-995 connections that never end their headers (measured): aiohttp and hypercorn keep all of them while descriptors last;
-uvicorn's limit answers 503 to a probe; waitress's limit leaves the probe in the backlog. Here the connection that has
-been silent longest is closed: a probe is answered within 20 ms beside 5,000 such connections.
+aiohttp.web parses HTTP and limits the size of requests, but not the number of connections. This was measured with 995
+connections that never finish their headers: aiohttp and hypercorn keep all of them while descriptors last; uvicorn's
+limit answers 503 to a probe; waitress's limit leaves the probe in the backlog. This server closes the connection that
+has been silent longest: with 5,000 such connections, it answers a probe within 20 ms.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONNECTIONS = 64
 """Maximum number of connections; a kubelet, some scrapers and a person need five."""
 _SILENCE = 10.0
 """Seconds after which a connection without a request is closed."""
-_LOOK_EVERY = 1.0
+_CHECK_EVERY = 1.0
 _MOST_BYTES = 4_096
 """The size limit of the request line, and of each header."""
 _MOST_HEADERS = 32
@@ -46,7 +46,7 @@ _SILENT.setLevel(logging.CRITICAL)
 
 
 class ListenError(Exception):
-    """The address cannot be listened on."""
+    """The server cannot listen on the address."""
 
 
 def text(status: int, message: str) -> Answer:
@@ -60,16 +60,16 @@ def data(value: object) -> Answer:
 def _answer(endpoints: Mapping[str, Endpoint], target: str) -> Answer:
     path, _, query = target.partition("?")
     if path not in endpoints:
-        return text(404, f"no such page; there are {', '.join(endpoints)}")
+        return text(404, f"no such page; the pages are {', '.join(endpoints)}")
     try:
         return endpoints[path](parse_qs(query))
     except Exception as error:  # the data may change while an endpoint reads it
         log.exception("endpoint %s failed", path)
-        return text(500, f"this page cannot be made: {error!r}; ask again")
+        return text(500, f"this page failed: {error!r}; try again")
 
 
 class _Connections(web.Server):
-    """The connections, limited in number. `drop_silent` closes those without a complete request for too long."""
+    """The limited number of connections. `drop_silent` closes connections without a complete request for too long."""
 
     def __init__(self, endpoints: Mapping[str, Endpoint]) -> None:
         super().__init__(
@@ -83,7 +83,7 @@ class _Connections(web.Server):
         )
         self._endpoints = endpoints
         self._last_requests: dict[RequestHandler, tuple[float, asyncio.Transport]] = {}
-        """When each connection was opened or sent its last request, the longest silent first."""
+        """When each connection was opened or sent its last request, and its transport; the longest silent first."""
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         handler = request.protocol
@@ -108,7 +108,7 @@ class _Connections(web.Server):
     async def drop_silent(self) -> None:
         """Close silent connections until cancelled."""
         while True:
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_CHECK_EVERY)
             since = self._loop.time() - _SILENCE
             for handler, (at, _) in list(self._last_requests.items()):
                 if at > since:
@@ -121,10 +121,10 @@ class _Connections(web.Server):
 
 
 class Server:
-    """Serve endpoints by path. `address` is where it listens, known from the start.
+    """Serve endpoints by path. `address` is where the server listens; it is known before `start`.
 
     Raises:
-        ListenError: The address cannot be listened on.
+        ListenError: The server cannot listen on the address.
     """
 
     def __init__(self, host: str, port: int, endpoints: Mapping[str, Endpoint]) -> None:
@@ -132,7 +132,7 @@ class Server:
         try:
             self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         except OSError as error:
-            raise ListenError(f"cannot listen on {host}:{port}: {error.strerror}; give another --listen") from error
+            raise ListenError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --listen") from error
         self.address = f"{host}:{self._socket.getsockname()[1]}"
         self._endpoints = endpoints
         self._loop = asyncio.new_event_loop()

@@ -1,7 +1,7 @@
-"""Feed the state from watches.
+"""Keep the scheduler's state up to date from watches and from the outcomes of writes.
 
-The state changes only between two cycles, when the cycle loop empties the inbox. Reports of the watches and of the
-writer wait in the inbox, so that a reader never waits for a cycle, and a cycle never sees the state change.
+The state changes only between two cycles, when the cycle loop empties the inbox. Until then, inputs from the watches
+and the writer wait in the inbox: a watch never waits for a cycle, and the state never changes during a cycle.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 ALL = 1 << 62
 DEFAULT_GRACE = GraceLimit()
-_COMING = TaskStatus.BINDING | TaskStatus.BOUND
+_PLACED = TaskStatus.BINDING | TaskStatus.BOUND
 
 
 class Urgency(enum.IntEnum):
@@ -52,10 +52,9 @@ class Urgency(enum.IntEnum):
 
 @dataclass(slots=True)
 class Intake:
-    """What the state took in, and its side effects for other parts."""
+    """The side effects of the inputs that were applied to the state, for other parts."""
 
     urgency: Urgency = Urgency.NONE
-    """How soon a cycle should follow."""
     gone: list[str] = field(default_factory=list)
     """Uids of deleted pods."""
     troubles: list[Trouble] = field(default_factory=list)
@@ -66,9 +65,9 @@ class Intake:
 
 
 class StateFeed:
-    """The reflectors, the inbox, and the state that the inbox is emptied into.
+    """The reflectors, the inbox, and the state to which the items of the inbox are applied.
 
-    `on_input` receives each input that was taken in, for the record.
+    `on_input` receives each applied input, for the record.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class StateFeed:
         self.inbox = Inbox()
         self.terminations = Terminations(grace, self.inbox.put)
         self.troubles: dict[tuple[str, str], Trouble] = {}
-        """By kind and key, while the object keeps its content."""
+        """Rejected objects by kind and key, until the object changes."""
         self.on_input = on_input
         self.touched: set[str] = set()
         """Jobs whose tasks or PodGroup changed since their status was published. The status builder removes entries."""
@@ -93,7 +92,8 @@ class StateFeed:
         self._intake = Intake()
         self._faults: dict[str, str] = {}
         """HyperNode → its fault that was reported."""
-        self._faults_of = (0, 0)
+        self._faults_versions = (0, 0)
+        """Versions of HyperNodes and nodes at the last report."""
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -123,7 +123,7 @@ class StateFeed:
     # --------------------------------------------------------------------------------------------------------- emptying
 
     def empty(self, most: int = ALL) -> Intake:
-        """Take in the oldest inputs, `most` of them at most."""
+        """Apply the oldest items of the inbox, at most `most`, to the state."""
         urgency = Urgency.NONE
         for item in self.inbox.take(most):
             match item:
@@ -139,12 +139,12 @@ class StateFeed:
         return intake
 
     def _report_faults(self) -> None:
-        """Report what is wrong with HyperNodes as a tree, each fault once; the rest of the tree counts."""
+        """Report each fault in the tree of HyperNodes once. The state uses the rest of the tree."""
         cluster = self.cluster
-        seen = (cluster.hyper_nodes_version, cluster.nodes.version)
-        if seen == self._faults_of or not (cluster.hyper_nodes or self._faults):
+        versions = (cluster.hyper_nodes_version, cluster.nodes.version)
+        if versions == self._faults_versions or not (cluster.hyper_nodes or self._faults):
             return
-        self._faults_of = seen
+        self._faults_versions = versions
         cluster.nodes.refresh()
         found = topology_now(cluster).faults if cluster.hyper_nodes else {}
         for name in self._faults.keys() - found.keys():
@@ -157,11 +157,10 @@ class StateFeed:
         self._faults = dict(found)
 
     def apply(self, given: Input) -> Urgency:
-        """Take in one input now. The cycle loop calls this between two cycles."""
-        place = (given.kind, _key_of(given)) if isinstance(given, ObjectSeen | ObjectGone) else None
-        if place is not None and self.troubles:
-            self.troubles.pop(place, None)
-        before = self._look(given)
+        """Apply one input to the state. The cycle loop calls this between two cycles."""
+        if isinstance(given, ObjectSeen | ObjectGone) and self.troubles:
+            self.troubles.pop((given.kind, _key_of(given)), None)
+        before = self._part_for_urgency(given)
         if isinstance(given, ObjectGone) and given.kind == "Pod":
             self._intake.gone.append(given.uid)
             self.terminations.gone(given.uid)
@@ -174,35 +173,34 @@ class StateFeed:
             if not isinstance(given, ObjectSeen):
                 raise
             if not isinstance(error, ValueError):
-                log.exception("cannot take in %s %s", given.kind, _key_of(given))
+                log.exception("cannot apply %s %s to the state", given.kind, _key_of(given))
             return self._refuse(Trouble(self._resources[given.kind], given.object.metadata, str(error)))
         if self.on_input is not None:
             self.on_input(given)
-        self._touch(given)
+        self._note_side_effects(given)
         if self.cluster.version == version:
             return Urgency.NONE
-        urgency = _urgency(given, before, self._look(given))
+        urgency = _urgency(given, before, self._part_for_urgency(given))
         return Urgency.NOW if urgency is Urgency.SOON and self._completes_gang(given) else urgency
 
     def _completes_gang(self, given: Input) -> bool:
-        """Return True if an input is a pending pod whose job has all the pods that it needs to start."""
+        """Return True if an input is a pending pod whose job now has all the pods that the job needs to start."""
         if not isinstance(given, ObjectSeen) or given.kind != "Pod":
             return False
         task = self.cluster.tasks.get(given.object.metadata.key)
         job = self.cluster.jobs.get(task.job) if task is not None and task.status is TaskStatus.PENDING else None
         return job is not None and job.group is not None and len(job.tasks) >= job.min_available
 
-    def _look(self, given: Input) -> Any:
-        """Return the part of an object's state that determines the urgency of an input."""
+    def _part_for_urgency(self, given: Input) -> Any:
+        """Return the part of an object in the state that determines the urgency of an input."""
         if not isinstance(given, ObjectSeen):
             return None
         if given.kind == "Pod":
             task = self.cluster.tasks.get(given.object.metadata.key)
             if task is None:
                 return None
-            meta = (
-                task.pod.metadata
-            )  # with annotations: they name its PodGroup, which may arrive after the pod, and be Inqueue
+            # with annotations: one that names the pod's PodGroup may be added after the pod was created
+            meta = task.pod.metadata
             return task.uid, task.status, task.node, task.gated, meta.annotations, meta.labels
         if given.kind == "PodGroup":
             job = self.cluster.jobs.get(given.object.metadata.key)
@@ -214,7 +212,7 @@ class StateFeed:
             return found and (found.metadata.uid, found.spec, found.status.state, found.metadata.annotations)
         return None
 
-    def _touch(self, given: Input) -> None:
+    def _note_side_effects(self, given: Input) -> None:
         match given:
             case ObjectSeen(kind="Pod"):
                 self.touched.add(self.cluster.tasks[given.object.metadata.key].job)
@@ -254,7 +252,7 @@ def _urgency(given: Input, before: Any, after: Any) -> Urgency:
         return Urgency.NONE
     if isinstance(given, ObjectSeen) and given.kind == "Pod":
         (uid, was, *_), (now_uid, status, *_) = before, after
-        expected = uid == now_uid and was & _COMING and status & (TaskStatus.BOUND | TaskStatus.RUNNING)
+        expected = uid == now_uid and was & _PLACED and status & (TaskStatus.BOUND | TaskStatus.RUNNING)
         return Urgency.LAZY if expected else Urgency.SOON
     if isinstance(given, ObjectSeen) and given.kind == "PodGroup":
         (uid, spec, phase, annotations), (now_uid, now_spec, now_phase, now_annotations) = before, after

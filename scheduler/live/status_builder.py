@@ -31,7 +31,7 @@ from .card_series import CardSeries
 from .debounce import Debounce
 from .inbox import Bound, Trouble
 from .job_series import JobSeries
-from .metrics import Metrics, is_late
+from .metrics import Metrics, is_too_costly
 from .queue_series import QueueSeries
 from .state_feed import Intake, StateFeed
 from .status_writer import StatusWriter
@@ -48,7 +48,7 @@ class StatusBuilder:
         self._metrics = metrics
         self._refusals: dict[str, Refusal] = {}
         self._too_costly: set[str] = set()
-        """Jobs that `_refusals` calls too costly."""
+        """Jobs whose refusal in `_refusals` is that deciding about them is too costly."""
         self._reported: dict[str, str] = {}
         """Reason of the last event of each job."""
         self._queues: dict[str, statuses.Status] = {}
@@ -57,7 +57,7 @@ class StatusBuilder:
         self._turns = Turns(ITEMS_PER_TURN)
         self.again_at: float | None = None
         """When a delayed reason is to be reported although nothing changes, in seconds since the epoch."""
-        self._job_series = JobSeries(self._is_there, metrics.started)
+        self._job_series = JobSeries(self._has_group, metrics.started)
         self._queue_series = QueueSeries(lambda: feed.cluster.queues, self._job_series.phases)
         self._card_series = CardSeries(lambda: feed.cluster.nodes.by_name)
         for reflector in feed.reflectors:
@@ -67,10 +67,10 @@ class StatusBuilder:
     async def publish(self, decisions: Decisions, now: float, *, only_urgent: bool = False) -> None:
         """Queue the statuses that follow from a cycle.
 
-        The state must not change until this returns. With `only_urgent`, binds are in flight and there is no time for
-        statuses. Only statuses that other controllers wait for are queued; the rest is remembered.
+        The state must not change until this returns. With `only_urgent`, binds are in flight and leave no time for all
+        statuses: only statuses for which other controllers wait are queued, and the next call queues the remainder.
         """
-        if self._troubles != len(self._feed.troubles):  # an object is valid again, or gone
+        if self._troubles != len(self._feed.troubles):  # an object is valid again, or deleted
             self._count_troubles()
         touched, refusals = set(self._feed.touched), decisions.refusals
         touched.update(decisions.phases)
@@ -78,7 +78,7 @@ class StatusBuilder:
         touched.update(changed)
         touched.update(self._debounce.due(now))
         for bind in decisions.binds:
-            self._status_writer.forget(bind.uid)  # its reason for waiting must not overwrite the bind's condition
+            self._status_writer.forget(bind.uid)  # a pending reason for waiting must not overwrite the bind's condition
         if only_urgent:
             touched = {key for key, phase in decisions.phases.items() if phase == PodGroupPhase.INQUEUE}
         else:
@@ -86,34 +86,34 @@ class StatusBuilder:
             self._count_too_costly(changed)
         self._feed.touched -= touched
         for key in sorted(touched):
-            await self._job(key, decisions.phases.get(key, ""), refusals.get(key), now)
+            await self._publish_job(key, decisions.phases.get(key, ""), refusals.get(key), now)
             await self._turns.spent()
         for nomination in decisions.nominations:
             task = self._feed.cluster.tasks.get(nomination.task)
             if task is not None and task.uid == nomination.uid:
-                self._pod(task, "", nomination.node, now)
+                self._publish_pod(task, "", nomination.node, now)
         if not only_urgent:
             self._publish_queues(decisions)
             self._job_series.forget_all_but(self._feed.cluster.jobs)
         self.again_at = None if only_urgent else self._debounce.next()
 
     def _changed(self, refusals: dict[str, Refusal]) -> set[str]:
-        """Return the jobs with another refusal than before, or none; thousands have the same object as before."""
-        known = self._refusals
-        changed = {key for key, refusal in refusals.items() if known.get(key) is not refusal}
-        return {key for key in changed if known.get(key) != refusals[key]} | (known.keys() - refusals.keys())
+        """Return the jobs whose refusal is new, different or gone. Most refusals are the same object as before."""
+        before = self._refusals
+        changed = {key for key, refusal in refusals.items() if before.get(key) is not refusal}
+        return {key for key in changed if before.get(key) != refusals[key]} | (before.keys() - refusals.keys())
 
     def _count_too_costly(self, changed: set[str]) -> None:
         self._too_costly -= changed
-        self._too_costly.update(key for key in changed if (why := self._refusals.get(key)) and is_late(why))
+        self._too_costly.update(key for key in changed if (why := self._refusals.get(key)) and is_too_costly(why))
         self._metrics.too_costly(len(self._too_costly))
 
-    def _is_there(self, key: str) -> bool:
+    def _has_group(self, key: str) -> bool:
         job = self._feed.cluster.jobs.get(key)
         return job is not None and job.group is not None
 
-    async def _job(self, key: str, phase: str, refusal: Refusal | None, now: float) -> None:
-        """Publish a job's PodGroup and, where the job waits, its pods."""
+    async def _publish_job(self, key: str, phase: str, refusal: Refusal | None, now: float) -> None:
+        """Publish the status of a job's PodGroup and, if the job waits, of its pods."""
         job = self._feed.cluster.jobs.get(key)
         message = render_refusal(refusal) if refusal is not None else ""
         if job is None or refusal is None or not message:
@@ -125,20 +125,20 @@ class StatusBuilder:
         if job.group is not None:
             self._job_series.note(job, phase or job.phase, waits=bool(message))
             shown = statuses.shown_reason(job.group) if is_too_early else message
-            is_costly = refusal is not None and is_late(refusal)
+            is_costly = refusal is not None and is_too_costly(refusal)
             reason = TOO_COSTLY if is_costly else statuses.NOT_ENOUGH
-            self._group(job, statuses.of_podgroup(job, phase or job.phase, shown, now, reason))
+            self._publish_group(job, statuses.of_podgroup(job, phase or job.phase, shown, now, reason))
         if refusal is not None and message and not is_too_early:
-            await self._waiting(job, refusal, message, now)
+            await self._publish_refusal(job, refusal, message, now)
 
     def _is_too_early(self, key: str, refusal: Refusal, message: str, now: float) -> bool:
-        """Return True if the next event may resolve a job's reason, and the reason is still new."""
+        """Return True if the next event may resolve a job's reason for waiting, and the reason is still new."""
         if message and all(isinstance(why, PodsMissing | NoGroup) for why in refusal.items):
             return not self._debounce.has_run_out(key, message, now)
         self._debounce.forget(key)
         return False
 
-    def _group(self, job: Job, status: statuses.Status) -> None:
+    def _publish_group(self, job: Job, status: statuses.Status) -> None:
         if job.group is None or not statuses.differs(status, job.group):
             return
         meta = job.group.metadata
@@ -146,13 +146,13 @@ class StatusBuilder:
         wanted_now = status["phase"] == PodGroupPhase.INQUEUE and not job.tasks
         self._status_writer.apply(PODGROUPS, meta.namespace, meta.name, meta.uid, status, at_once=wanted_now)
 
-    async def _waiting(self, job: Job, refusal: Refusal, message: str, now: float) -> None:
-        """Publish on the pods of a job, and as an event, why the job waits."""
+    async def _publish_refusal(self, job: Job, refusal: Refusal, message: str, now: float) -> None:
+        """Publish why a job waits, in the conditions of its pods and in events."""
         key = job.key
         # the API server itself sets the condition of a gated pod
         pending = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated]
         for task in pending:
-            self._pod(task, message, None, now)
+            self._publish_pod(task, message, None, now)
             await self._turns.spent()
         if self._reported.get(key) != message:
             self._reported[key] = message
@@ -164,7 +164,7 @@ class StatusBuilder:
                 self._events.event(PODS, task.pod.metadata, WARNING, "FailedScheduling", message, data=own)
                 await self._turns.spent()
 
-    def _pod(self, task: Task, message: str, nominated: str | None, now: float) -> None:
+    def _publish_pod(self, task: Task, message: str, nominated: str | None, now: float) -> None:
         if change := statuses.of_pod(task, message, nominated, now):
             self._status_writer.merge(PODS, task.namespace, task.name, task.uid, change)
 
@@ -184,7 +184,7 @@ class StatusBuilder:
     # ---------------------------------------------------------------------------------------------------------- events
 
     def evicting(self, eviction: Evict) -> None:
-        """Publish on the victim and its PodGroup which job takes the place."""
+        """Publish events on the victim and its PodGroup that name the preempting job."""
         task = self._feed.cluster.tasks.get(eviction.task)
         if task is None:
             return
@@ -195,7 +195,7 @@ class StatusBuilder:
             self._events.event(PODGROUPS, job.group.metadata, NORMAL, "Evict", f"pod {task.name} {message}")
 
     def _data_of(self, eviction: Evict) -> EventData:
-        """Return an eviction's reason for programs: the pod that it makes room for, and how that was decided."""
+        """Return an eviction's reason in a form for programs: the preemptor, and the figures behind the decision."""
         reason = eviction.reason
         namespace, _, name = reason.preemptor_task.partition("/")
         related = {"apiVersion": PODS.api_version, "kind": PODS.kind, "namespace": namespace, "name": name}
@@ -204,18 +204,18 @@ class StatusBuilder:
         return EventData(reason.action, related, victim_annotations(reason))
 
     def report(self, intake: Intake) -> None:
-        """Report what the state took in: objects that cannot be read, overdue victims, outcomes of writes."""
+        """Report the side effects of inputs: objects that cannot be read, overdue victims, outcomes of writes."""
         for trouble in intake.troubles:
-            self._trouble(trouble)
+            self._report_trouble(trouble)
         for overdue in intake.overdue:
-            self._overdue(overdue)
+            self._report_overdue(overdue)
         for outcome in intake.outcomes:
             if isinstance(outcome, Bound):
-                self._bound(outcome.decision, outcome.at)
+                self._report_bound(outcome.decision, outcome.at)
             else:
-                self._refused(outcome.decision, outcome.error)
+                self._report_refused(outcome.decision, outcome.error)
 
-    def _overdue(self, overdue: Overdue) -> None:
+    def _report_overdue(self, overdue: Overdue) -> None:
         """Warn about a victim that does not terminate, on the pod and on its PodGroup."""
         task = self._feed.cluster.tasks.get(overdue.key)
         if task is None or task.uid != overdue.uid or not task.is_disruption_target:
@@ -226,7 +226,7 @@ class StatusBuilder:
         if job is not None and job.group is not None:
             self._events.event(PODGROUPS, job.group.metadata, WARNING, "EvictionOverdue", f"pod {task.name} {message}")
 
-    def _bound(self, bind: Bind, at: float) -> None:
+    def _report_bound(self, bind: Bind, at: float) -> None:
         task = self._feed.cluster.tasks.get(bind.task)
         if task is not None and task.uid == bind.uid:
             self._metrics.waited(at - task.creation)
@@ -235,19 +235,19 @@ class StatusBuilder:
             message = f"Successfully assigned {bind.task} to {bind.node}"
             self._events.event(PODS, task.pod.metadata, NORMAL, "Scheduled", message)
 
-    def _refused(self, decision: Bind | Evict, error: KubeError) -> None:
+    def _report_refused(self, decision: Bind | Evict, error: KubeError) -> None:
         task = self._feed.cluster.tasks.get(decision.task)
         if task is not None and task.uid == decision.uid:
             reason = "FailedBinding" if isinstance(decision, Bind) else "FailedEviction"
             self._events.event(PODS, task.pod.metadata, WARNING, reason, str(error))
 
-    def _trouble(self, trouble: Trouble) -> None:
+    def _report_trouble(self, trouble: Trouble) -> None:
         self._count_troubles()
         meta: Any = trouble.metadata
         if not meta.key:
             return
-        what = "counts without this part" if trouble.is_partial else "cannot be read and is left out"
-        message = f"{what}: {trouble.error}"
+        effect = "used without this part" if trouble.is_partial else "ignored, because it cannot be read"
+        message = f"{effect}: {trouble.error}"
         self._events.event(trouble.resource, meta, WARNING, "Malformed", message)
         if trouble.resource == PODGROUPS:
             status = {"phase": "Pending", "conditions": [statuses.malformed(message, wall_time())]}

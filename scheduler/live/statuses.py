@@ -1,7 +1,7 @@
 """Compute the status of pods, PodGroups and queues from a cycle's decisions.
 
-Pure: a status follows from the decisions and the object as last seen. The status writer decides whether and when to
-write it.
+The functions are pure: a status follows from the decisions and the object as last seen. The status writer decides
+whether and when to write a status.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ NOT_ENOUGH, READY = "NotEnoughResources", "tasks in gang are ready to be schedul
 
 
 def of_podgroup(job: Job, phase: str, message: str, now: float, reason: str = NOT_ENOUGH) -> Status:
-    """Return the status of a job's PodGroup: phase, counts, and the condition that it waits, or does not.
+    """Return the status of a job's PodGroup: phase, counts of pods, and conditions.
 
-    `message` is the core's reason, empty where no part of the job waits.
+    `message` is why the job waits; it is empty if no part of the job waits.
     """
     assert job.group is not None
     status: Status = {"phase": phase or "Pending"}
@@ -54,7 +54,7 @@ def of_podgroup(job: Job, phase: str, message: str, now: float, reason: str = NO
 def of_pod(task: Task, message: str, nominated: str | None, now: float) -> Status:
     """Return the change to a pending pod's status: why it waits, and the node nominated for it.
 
-    Empty where the status is up to date. For `nominated`, None leaves the current value and an empty string removes it.
+    The change is empty if the status is up to date. In `nominated`, None keeps the current value, and "" removes it.
     """
     status: Status = {}
     if message:
@@ -68,7 +68,7 @@ def of_pod(task: Task, message: str, nominated: str | None, now: float) -> Statu
 
 
 def of_queue(numbers: QueueNumbers) -> Status:
-    """Return the scheduler's part of a queue's status: what the queue has and what it is entitled to."""
+    """Return the scheduler's part of a queue's status: its allocated and its deserved resources."""
     amounts_of = {"allocated": numbers.allocated, "deserved": numbers.deserved}
     return {
         what: quantities({name: amount for name, amount in amounts.items() if amount or name != PODS})
@@ -92,7 +92,7 @@ def differs(status: Status, group: objects.PodGroup) -> bool:
 
 
 def shown_reason(group: objects.PodGroup) -> str:
-    """Return the reason for waiting that a PodGroup shows as last seen, or empty."""
+    """Return the reason for waiting in the PodGroup's status as last seen, or an empty string."""
     conditions = group.status.conditions or ()
     return next((c.message for c in conditions if c.type == UNSCHEDULABLE and c.status == "True"), "")
 

@@ -23,9 +23,9 @@ class Lap(NamedTuple):
 class Stopwatch:
     """The steps of one cycle.
 
-    `laps` are actions and plugins in the order in which they ended; empty where a cycle had nothing to decide anew.
-    `jobs` is the total CPU time of all attempts of jobs, in seconds. It sets the budgets of later cycles, and must not
-    count the time in which a busy machine runs other processes: jobs would be refused as too costly.
+    `laps` are actions and plugins in the order in which they ended; empty if the last decisions still hold. `jobs` is
+    the total CPU time of all attempts of jobs, in seconds. It sets the budgets of later cycles. It is not wall time,
+    because jobs would be refused as too costly when the machine is busy with other processes.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Stopwatch:
 
 
 class _RunningStep:
-    """A running step. A class instead of a generator, because each job has several in every cycle."""
+    """A running step. It is a class instead of a generator for speed: every cycle has several steps per job."""
 
     __slots__ = ("_kind", "_name", "_started", "_watch")
 

@@ -1,6 +1,6 @@
 """Limit the work of one turn of the event loop.
 
-Work is counted in items, so that the limit is the same on every machine. An item takes about 20 to 60 microseconds.
+The limit is a number of items, so that it is the same on every machine. An item takes about 20 to 60 microseconds.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 ITEMS_PER_TURN = 64
-"""Items per turn: pods that are taken in, bound, or get a status."""
+"""Items per turn. An item is a pod that is applied to the state, is bound, or gets a status."""
 
 
 class Turns:

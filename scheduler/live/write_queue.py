@@ -1,4 +1,4 @@
-"""Order and share the writes of binds and evictions, independent of their content."""
+"""Execute the writes of binds and evictions: fairly among namespaces, with retries, evictions in waves."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ from ..kube.fair_queue import FairQueue
 log = logging.getLogger(__name__)
 
 Work = Callable[[], Awaitable[Again | None]]
-"""One attempt at a write. Returns when to repeat it; None where nothing is left to do."""
+"""One attempt at a write. Returns when to repeat the attempt; None if nothing is left to do."""
 
 _STALLS_AFTER = 1.0
 """Seconds without an answer after which less urgent writes no longer wait for a flow."""
-_LOOK_AGAIN = 0.2
+_CHECK_EVERY = 0.2
 
 
 @dataclass(slots=True, eq=False)
 class _Write:
     attempt: Work
     is_new: bool = True
-    """Whether it has not been tried yet."""
+    """Whether the write has had no attempt yet."""
 
 
 @dataclass(slots=True)
 class _Load:
-    """The new writes of a flow: those before or in their first attempt."""
+    """The new writes of a flow: writes before or in their first attempt."""
 
     new: int
-    moved: float
-    """When one of them last finished an attempt, by the loop's clock."""
+    progressed: float
+    """When one of them last finished its first attempt, by the loop's clock."""
 
 
 class WorkerPool:
-    """Work of one urgency, shared fairly among flows; a limited number per flow, each flow in its order.
+    """Workers for writes of one urgency, shared fairly among flows. The writes of a flow start in the order of `put`.
 
-    A write that has to be repeated waits without a worker and is no longer `pressing`; nor is a flow without answers.
+    A write that has to be repeated waits without a worker and is no longer `pressing`, nor are the writes of a flow
+    without answers.
     """
 
     def __init__(self, in_flight: int) -> None:
         self._queue: FairQueue[_Write] = FairQueue(in_flight)
         self._unfinished = 0
         self._loads: dict[str, _Load] = {}
-        self._calm = asyncio.Event()
+        self._settled = asyncio.Event()
 
     def __len__(self) -> int:
         """Return how many writes wait, are in flight, or are to be repeated."""
@@ -59,11 +60,11 @@ class WorkerPool:
 
     @property
     def pressing(self) -> int:
-        """Return how many of the `untried` writes are in flows that are answered."""
+        """Return how many of the `untried` writes are in flows that get answers."""
         if not self._loads:
             return 0
         since = asyncio.get_running_loop().time() - _STALLS_AFTER
-        return sum(load.new for load in self._loads.values() if load.moved > since)
+        return sum(load.new for load in self._loads.values() if load.progressed > since)
 
     def put(self, flow: str, work: Work) -> None:
         self._unfinished += 1
@@ -74,13 +75,13 @@ class WorkerPool:
             load.new += 1
         self._queue.put(flow, _Write(work))
 
-    async def calm(self) -> None:
-        """Wait until nothing is pressing."""
+    async def settled(self) -> None:
+        """Wait until no write is pressing."""
         while self.pressing:
-            self._calm.clear()
+            self._settled.clear()
             try:
-                async with asyncio.timeout(_LOOK_AGAIN):  # a flow that stalls stops being pressing without an event
-                    await self._calm.wait()
+                async with asyncio.timeout(_CHECK_EVERY):  # a flow that stalls stops being pressing without an event
+                    await self._settled.wait()
             except TimeoutError:
                 pass
 
@@ -96,7 +97,7 @@ class WorkerPool:
             again: Again | None = None
             try:
                 again = await write.attempt()
-            except Exception:  # a defect that shows on one pod must not stop the others
+            except Exception:  # a defect that one pod triggers must not stop the other writes
                 log.exception("write dropped after an unexpected error")
             finally:
                 self._queue.done(flow)
@@ -115,17 +116,17 @@ class WorkerPool:
         write.is_new = False
         load = self._loads[flow]
         load.new -= 1
-        load.moved = asyncio.get_running_loop().time()
+        load.progressed = asyncio.get_running_loop().time()
         if not load.new:
             del self._loads[flow]
-            self._calm.set()
+            self._settled.set()
 
 
 class WaveBarrier:
-    """Separate the victims of one wave from those of the next.
+    """Delay the next wave of victims until the barrier opens, which calls `then`.
 
-    The barrier opens once each victim was attempted, or after `seconds`, so that a namespace without answers delays no
-    other.
+    The barrier opens once the eviction of each victim was attempted, or after `seconds`, so that a namespace without
+    answers does not delay other namespaces.
     """
 
     def __init__(self, uids: Iterable[str], seconds: float, then: Callable[[], None]) -> None:
@@ -135,7 +136,7 @@ class WaveBarrier:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._open)
 
     def tried(self, uid: str) -> None:
-        """Record the first attempt for a victim, with any result."""
+        """Record the first attempt to evict a victim, with any result."""
         self._left.discard(uid)
         if not self._left:
             self._open()
@@ -148,14 +149,14 @@ class WaveBarrier:
 
 
 class TerminatingPods:
-    """Victims that are being deleted. Each counts until it is gone, for `seconds` at most."""
+    """Victims that are being deleted. Each victim counts until it is deleted, for `seconds` at most."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._until: dict[str, float] = {}
-        """By uid, oldest first, by the loop's clock."""
-        self._none = asyncio.Event()
-        self._none.set()
+        """Uid → when the victim no longer counts, by the loop's clock; oldest first."""
+        self._none_left = asyncio.Event()
+        self._none_left.set()
 
     def __bool__(self) -> bool:
         now = asyncio.get_running_loop().time()
@@ -166,15 +167,15 @@ class TerminatingPods:
     def add(self, uid: str) -> None:
         """Add a victim that is being deleted."""
         self._until[uid] = asyncio.get_running_loop().time() + self._seconds
-        self._none.clear()
+        self._none_left.clear()
 
     def gone(self, uid: str) -> None:
-        """Remove a deleted pod, a victim or not."""
+        """Remove a deleted pod; it need not be a victim."""
         self._until.pop(uid, None)
         if not self._until:
-            self._none.set()
+            self._none_left.set()
 
     async def wait(self) -> None:
-        """Wait until none is left. Call with a timeout: the limit of `seconds` does not end this wait."""
+        """Wait until no victim is left. Call with a timeout: the limit of `seconds` does not end this wait."""
         if self:
-            await self._none.wait()
+            await self._none_left.wait()

@@ -3,7 +3,7 @@
 Every write is continued until its outcome is known. A refused write returns to the state as Reverted, after a pause
 that grows with each refusal of the same pod; until then its capacity stays reserved.
 
-A write without an answer waits without a worker, so that writes of other namespaces continue. Nothing is decided here.
+A write without an answer waits without a worker, so that writes of other namespaces continue.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _FORGET_AFTER = 10_000
 _ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", Bare, namespaced=False
 )
-_MAY_I = {"resourceAttributes": {"verb": "create", "resource": "pods", "subresource": "binding"}}
+_MAY_BIND = {"resourceAttributes": {"verb": "create", "resource": "pods", "subresource": "binding"}}
 _LONGEST_WAIT = 1.0
 """Maximum seconds that a less urgent write waits for binds and evictions, and a wave of victims for the previous one.
 """
-_LOOK_AGAIN = 0.01
+_CHECK_EVERY = 0.01
 _TERMINATING_COUNTS_FOR = 2.0
 """Seconds for which terminating victims count as urgent. Other components end those pods, and they need the API server
 more than we do.
@@ -65,7 +65,7 @@ class Writer:
 
     Args:
         client: A client that tries `once`.
-        grace_of: Returns the grace period in seconds to delete a victim with; None leaves the pod's own.
+        grace_of: Returns the grace period in seconds with which to delete a victim; None keeps the pod's own.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Writer:
         self._pauses: dict[str, Backoff] = {}
         self._terminating = TerminatingPods(_TERMINATING_COUNTS_FOR)
         self._waves = 0
-        """Number of waves that wait for the previous one."""
+        """Number of waves that wait for the previous wave."""
 
     def bind(self, decision: Bind) -> None:
         """Queue a bind."""
@@ -93,7 +93,7 @@ class Writer:
     def evict(self, waves: Iterable[Sequence[Evict]]) -> None:
         """Queue evictions in waves.
 
-        Each victim gets a condition with the reason and is deleted. A wave starts when all victims of the previous one
+        Each victim gets a condition with the reason and is deleted. A wave starts when all victims of the previous wave
         have their condition, so that the least important pods terminate first.
         """
         left = deque(waves)
@@ -118,13 +118,13 @@ class Writer:
     def probe(self) -> None:
         """Queue a harmless request that every user may make, in turn with the binds.
 
-        If it is answered, missing answers are a matter of their namespaces.
+        An answer proves that the API server works; writes without answers are then a problem of their namespaces.
         """
         self.binds.put("", self._probe)
 
     async def _probe(self) -> None:
         with contextlib.suppress(KubeError):
-            await self._client.create(_ACCESS_REVIEWS, {"metadata": {}, "spec": _MAY_I})
+            await self._client.create(_ACCESS_REVIEWS, {"metadata": {}, "spec": _MAY_BIND})
 
     def gone(self, uid: str) -> None:
         """Record that a pod was deleted."""
@@ -141,24 +141,24 @@ class Writer:
         return self._waves + len(self.binds) + len(self.evictions)
 
     async def finished(self) -> None:
-        """Wait until each bind and each eviction had its first attempt, however long the answer takes.
+        """Wait, without a limit, until each bind and each eviction had its first attempt.
 
-        The caller limits the wait. The next leader decides on the writes that have no verdict then.
+        The caller sets a timeout. The next leader decides on the writes that have no verdict then.
         """
         while self._waves or self.binds.untried or self.evictions.untried:
-            await asyncio.sleep(_LOOK_AGAIN)
+            await asyncio.sleep(_CHECK_EVERY)
 
     async def urgent(self) -> None:
         """Wait until no urgent write is in flight, for a limited time: statuses may be late, but not missing.
 
-        A namespace that gives no answers is not waited for.
+        Writes of a namespace without answers are not waited for.
         """
         try:
             async with asyncio.timeout(_LONGEST_WAIT):
                 while self._waves or self.binds.pressing or self.evictions.pressing:
-                    await self.binds.calm()
-                    await self.evictions.calm()
-                    await asyncio.sleep(_LOOK_AGAIN if self._waves else 0.0)
+                    await self.binds.settled()
+                    await self.evictions.settled()
+                    await asyncio.sleep(_CHECK_EVERY if self._waves else 0.0)
                 await self._terminating.wait()
         except TimeoutError:
             pass
@@ -176,7 +176,7 @@ class Writer:
         attempt: Callable[[], Awaitable[None]],
         cycle: Mapping[str, object],
     ) -> None:
-        """Queue an attempt. `cycle` is logged with all its lines: the number of the cycle that decided."""
+        """Queue an attempt. `cycle` is added to its log lines; it has the number of the cycle that decided."""
         namespace = decision.task.partition("/")[0]
         pool.put(namespace, partial(self._try, decision, attempt, Backoff(first=0.1, most=5.0), cycle))
 
@@ -197,7 +197,7 @@ class Writer:
             else:
                 log.info("no verdict yet: %s", error)
             return again
-        except Exception as error:  # a defect that shows on one pod counts as a refusal
+        except Exception as error:  # a defect that one pod triggers counts as a refusal
             log.exception("write refused after an unexpected error")
             self._refused(decision, KubeError(decision.task, f"unexpected error: {error!r}"))
         return None
@@ -209,7 +209,7 @@ class Writer:
         try:
             await self._client.bind(namespace, name, decision.uid, decision.node, decision.annotations)
         except Conflict:
-            # the pod is bound, perhaps by us: an answer was lost and the bind repeated, or this process was restarted
+            # the pod is bound, perhaps by us: an answer was lost and the bind was repeated, or the process restarted
             if not await self._is_bound(namespace, name, decision):
                 raise
         self._pauses.pop(decision.uid, None)
@@ -238,16 +238,16 @@ class Writer:
                 self._terminating.add(decision.uid)
             await self._client.delete(PODS, name, namespace, uid=decision.uid, grace=self._grace_of(decision))
         except NotFound:
-            self.gone(decision.uid)  # somebody else deleted the pod: nothing is left to evict
+            self.gone(decision.uid)  # the pod was deleted by another client: nothing is left to evict
         except Conflict:
             if await self._client.exists(PODS, name, namespace, decision.uid):
-                raise  # the cause is not a successor of the same name: revert the eviction
+                raise  # the pod was not replaced by one of the same name: revert the eviction
             self.gone(decision.uid)
         self._pauses.pop(decision.uid, None)
         self._metrics.evicted(decision.reason.action)
 
     async def _mark_as_victim(self, namespace: str, name: str, decision: Evict) -> None:
-        """Set Volcano's condition on a victim, for Job controllers (`podFailurePolicy`) and people."""
+        """Set Volcano's condition on a victim, for Job controllers (`podFailurePolicy`) and users."""
         now = timestamp(wall_time())
         condition = {
             "type": "DisruptionTarget",
