@@ -1,6 +1,4 @@
-"""What Prometheus gets to read of cycles on a state that is kept in memory: the core and the shell's metrics, nothing
-in between.
-"""
+"""Run cycles of the core on a state in memory, and read the metrics that Prometheus would scrape."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from tests.support.core.world import World
 
 
 def lines(metrics: Metrics, start: str) -> list[str]:
-    """The samples whose name begins so, as a scrape gets them."""
+    """Return the lines of a scrape that begin with `start`."""
     return [line for line in metrics.render().decode().splitlines() if line.startswith(start)]
 
 
@@ -41,7 +39,7 @@ class MetricsSetup:
         )
 
     def cycle(self) -> Decisions:
-        """Decide, measure and publish; nothing is carried out."""
+        """Decide, measure and publish, but do not carry out the decisions."""
         watch = Stopwatch()
         decisions = decide(self.world.cluster, self.world.policy, self.world.now, watch.step)
         self.metrics.cycle(0.001, decisions, watch.laps)
@@ -50,11 +48,11 @@ class MetricsSetup:
         return decisions
 
     def bind(self, decisions: Decisions, *, at: float) -> None:
-        """The API server binds what was decided, at a time, and the pods run."""
+        """Report at time `at` that the API server made all binds, and let the pods run."""
         self.status_builder.report(Intake(outcomes=[Bound(bind, at) for bind in decisions.binds]))
         self.world.carry_out(decisions)
 
     def values(self, name: str) -> dict[str, float]:
-        """The samples of exactly this metric: labels as they are written → value."""
+        """Return the samples of exactly this metric: labels as text → value."""
         found = [line.removeprefix(name).rsplit(" ", 1) for line in lines(self.metrics, name)]
         return {labels: float(value) for labels, value in found if labels == "" or labels.startswith("{")}

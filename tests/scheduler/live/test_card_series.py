@@ -1,4 +1,4 @@
-"""Metrics of shared cards: what bound pods have of each card that a node announces, under Volcano's names."""
+"""Metrics of shared cards: memory, cores and shares of bound pods on each announced card, under Volcano's names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODE = {
         "volcano.sh/node-vgpu-register": "GPU-a,10,8000,NVIDIA-A10,true,hami-core:GPU-b,10,8000,NVIDIA-L4,true,mig:"
     },
 }
-ASKS = "volcano.sh/vgpu-number, 1000 volcano.sh/vgpu-memory, 30 volcano.sh/vgpu-cores"
+REQUEST = "volcano.sh/vgpu-number, 1000 volcano.sh/vgpu-memory, 30 volcano.sh/vgpu-cores"
 
 
 def setup(policy: str, node: dict[str, Any], *jobs: dict[str, Any]) -> MetricsSetup:
@@ -26,13 +26,13 @@ def setup(policy: str, node: dict[str, Any], *jobs: dict[str, Any]) -> MetricsSe
 
 
 def of_cards(given: MetricsSetup, what: str) -> dict[str, float]:
-    """The samples of a metric of cards, by card."""
+    """Return the samples of a metric of cards, by card."""
     values = given.values(f"volcano_vgpu_device_{what}")
     return {labels.split('"')[3]: value for labels, value in values.items()}
 
 
-def test_a_card_shows_what_bound_pods_have_of_it() -> None:
-    given = setup(VGPU, NODE, {"name": "new", "tasks": f"2 x 1 {ASKS}", "phase": "Inqueue"})
+def test_a_card_shows_the_memory_cores_and_shares_of_bound_pods() -> None:
+    given = setup(VGPU, NODE, {"name": "new", "tasks": f"2 x 1 {REQUEST}", "phase": "Inqueue"})
 
     decisions = given.cycle()
 
@@ -62,7 +62,7 @@ def test_cards_shared_by_memory_are_shown_by_their_index() -> None:
     assert of_cards(given, "allocated_memory") == {"0": 3000, "1": 0}
 
 
-def test_a_card_has_no_series_before_the_first_cycle_and_after_its_node_is_gone() -> None:
+def test_a_card_has_no_series_before_the_first_cycle_or_after_its_node_was_deleted() -> None:
     given = setup(VGPU, NODE)
 
     assert not of_cards(given, "memory_limit")

@@ -1,4 +1,4 @@
-"""What the controllers' own process shows of itself."""
+"""Metrics and health of the process that runs only controllers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def samples(text: bytes) -> dict[str, float]:
     return {name: float(value) for name, value in lines}
 
 
-async def test_it_tells_of_each_controller_who_waits_and_what_failed() -> None:
+async def test_waiting_objects_and_failures_are_counted_by_controller() -> None:
     http = Http(Connection("127.0.0.1", 9))
     client = Client(http)
     events = EventRecorder(client, "me")
@@ -49,7 +49,7 @@ async def test_it_tells_of_each_controller_who_waits_and_what_failed() -> None:
     assert samples(metrics.render(["schedspec_leader"])) == {"schedspec_leader": 1.0}
 
 
-def test_the_process_of_the_controllers_serves_them_whoever_answers(tmp_path: Path) -> None:
+def test_the_controllers_process_serves_health_and_metrics_without_an_api_server(tmp_path: Path) -> None:
     config = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -1,4 +1,4 @@
-"""What is still being made is not complained of; what was never made is."""
+"""A reason for waiting is reported only if it holds for longer than the delay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scheduler.live.debounce import SECONDS, Debounce
 NOW = 1_800_000_000.0
 
 
-def test_a_reason_is_told_once_it_has_stood_for_a_while() -> None:
+def test_a_reason_is_due_once_it_has_held_for_the_delay() -> None:
     debounce = Debounce()
     assert not debounce.has_run_out("a", "1 of 3", NOW)
     assert debounce.due(NOW + 0.5) == []
@@ -18,14 +18,14 @@ def test_a_reason_is_told_once_it_has_stood_for_a_while() -> None:
     assert debounce.has_run_out("a", "1 of 3", NOW + 60)
 
 
-def test_a_reason_that_changes_has_to_stand_anew() -> None:
+def test_a_changed_reason_starts_a_new_delay() -> None:
     debounce = Debounce()
     debounce.has_run_out("a", "1 of 3", NOW)
     assert not debounce.has_run_out("a", "2 of 3", NOW + SECONDS)
     assert debounce.next() == NOW + 2 * SECONDS
 
 
-def test_a_reason_that_no_longer_stands_is_told_by_nobody() -> None:
+def test_a_forgotten_reason_is_never_due() -> None:
     debounce = Debounce()
     debounce.has_run_out("a", "1 of 3", NOW)
     debounce.forget("a")

@@ -1,4 +1,4 @@
-"""Evictions: the victim is told first, only that pod is deleted, and whoever is less urgent waits for it to leave."""
+"""Evictions: a victim gets its condition, then exactly that pod is deleted; less urgent writes wait for its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.fake_server import (
 )
 
 
-async def test_a_victim_is_told_why_before_it_is_deleted_and_only_that_pod() -> None:
+async def test_a_victim_gets_a_condition_and_is_then_deleted_by_uid() -> None:
     async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (server, writer, outcome):
         writer.evict([[EVICT]])
         await writer.finished()
@@ -31,7 +31,7 @@ async def test_a_victim_is_told_why_before_it_is_deleted_and_only_that_pod() -> 
         assert outcome.reverted == []
 
 
-async def test_the_least_important_are_told_before_the_others() -> None:
+async def test_the_least_important_victims_get_their_condition_first() -> None:
     def named(name: str) -> Evict:
         return msgspec.structs.replace(EVICT, task=f"ns/{name}", uid=name)
 
@@ -43,7 +43,7 @@ async def test_the_least_important_are_told_before_the_others() -> None:
 
 
 def named(*uids: str) -> Reply:
-    """The list of the pods that have the victim's name."""
+    """Return the list of all pods with the victim's name, one for each uid."""
     items = [{"metadata": {"name": "p", "uid": uid}} for uid in uids]
     return Reply(body={"metadata": {"resourceVersion": "9"}, "items": items})
 
@@ -54,7 +54,7 @@ CONFLICT = status(409, "Conflict", "no")
 
 @pytest.mark.parametrize("refused", ["PATCH", "DELETE"])
 @pytest.mark.parametrize("pods", GONE.values(), ids=GONE)
-async def test_a_victim_that_is_gone_already_is_no_failure(pods: Reply, refused: str) -> None:
+async def test_an_eviction_of_a_pod_that_was_already_deleted_is_no_failure(pods: Reply, refused: str) -> None:
     for answer in (status(404, "NotFound"), CONFLICT):
         answers = {"PATCH": a_pod("n"), "DELETE": Reply(), "GET": pods, refused: answer}
         async with writing(by_method(**answers)) as (server, writer, outcome):
@@ -66,7 +66,7 @@ async def test_a_victim_that_is_gone_already_is_no_failure(pods: Reply, refused:
 
 
 @pytest.mark.parametrize("refused", ["PATCH", "DELETE"])
-async def test_after_a_conflict_about_a_victim_that_still_runs_the_eviction_is_given_back(refused: str) -> None:
+async def test_an_eviction_is_reverted_after_a_conflict_about_a_victim_that_still_runs(refused: str) -> None:
     answers = {"PATCH": a_pod("n"), "DELETE": Reply(), "GET": named("u"), refused: CONFLICT}
     async with writing(by_method(**answers)) as (_, writer, outcome):
         writer.evict([[EVICT]])
@@ -74,14 +74,14 @@ async def test_after_a_conflict_about_a_victim_that_still_runs_the_eviction_is_g
         assert outcome.refused == ["ns/p"]
 
 
-async def test_a_refused_eviction_is_given_back() -> None:
+async def test_a_refused_eviction_is_reverted() -> None:
     async with writing(by_method(PATCH=a_pod("n"), DELETE=status(403, "Forbidden"))) as (_, writer, outcome):
         writer.evict([[EVICT]])
         await until(lambda: outcome.reverted == ["ns/p"])
         assert outcome.refused == ["ns/p"]
 
 
-async def test_what_is_less_urgent_waits_until_the_victims_have_left_but_not_for_ever() -> None:
+async def test_less_urgent_writes_wait_a_limited_time_for_terminating_victims() -> None:
     async with writing(by_method(PATCH=a_pod("n"), DELETE=Reply())) as (_, writer, _outcome):
         writer.evict([[EVICT]])
         await writer.finished()
@@ -98,12 +98,12 @@ async def test_what_is_less_urgent_waits_until_the_victims_have_left_but_not_for
         writer.evict([[EVICT]])
         await writer.finished()
         async with asyncio.timeout(SAFETY_NET):
-            await writer.urgent()  # it has a long grace period
+            await writer.urgent()  # the victim has a long grace period
             await until(lambda: not writer.is_evicting)
 
 
 @pytest.mark.parametrize("answer", [status(404, "NotFound"), status(403, "Forbidden")])
-async def test_nobody_waits_for_a_victim_that_is_not_being_deleted(answer: Answer) -> None:
+async def test_writes_do_not_wait_for_a_victim_that_is_not_being_deleted(answer: Answer) -> None:
     async with writing(by_method(PATCH=a_pod("n"), DELETE=answer)) as (_, writer, _outcome):
         writer.evict([[EVICT]])
         await writer.finished()

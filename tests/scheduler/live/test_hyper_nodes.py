@@ -1,4 +1,4 @@
-"""HyperNodes on a live cluster: a fault is reported once and stops nobody, and a cluster may lack the definition."""
+"""HyperNodes on a live cluster: a fault is reported once and delays no job, and the cluster may lack the CRD."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def close_gang(target: TargetCluster, name: str, size: int) -> None:
 
 
 async def malformed(target: TargetCluster) -> dict[str, list[str]]:
-    """The messages of all events `Malformed` about HyperNodes, by name."""
+    """Return the messages of all `Malformed` events about HyperNodes, by HyperNode."""
     found: dict[str, list[str]] = {}
     for event in (await target.client.list(RECORDED, "default")).items:
         if event.reason == "Malformed" and event.involved_object.kind == HYPER_NODES.kind:
@@ -68,20 +68,20 @@ async def malformed(target: TargetCluster) -> dict[str, list[str]]:
 
 
 FAULTS = {
-    "gone": "counts without this part: spec.members[1]: there is no HyperNode nowhere; correct or remove it",
-    "missing": "counts without this part: spec.members[0].selector: there is no node node-9; correct or remove it",
-    "circle-a": "counts without this part: spec.members[0]: cyclic dependency: circle-a is below its member circle-b; "
+    "gone": "used without this part: spec.members[1]: there is no HyperNode nowhere; correct or remove it",
+    "missing": "used without this part: spec.members[0].selector: there is no node node-9; correct or remove it",
+    "circle-a": "used without this part: spec.members[0]: cyclic dependency: circle-a is below its member circle-b; "
     "remove one",
-    "circle-b": "counts without this part: spec.members[0]: cyclic dependency: circle-b is below its member circle-a; "
+    "circle-b": "used without this part: spec.members[0]: cyclic dependency: circle-b is below its member circle-a; "
     "remove one",
-    "parent-2": "counts without this part: spec.members[0]: HyperNode good already has the parent parent-1; remove one",
-    "overlap": "counts without this part: spec.members: node node-0 is in HyperNode good already; remove one",
-    "bad-pattern": "counts without this part: spec.members[0].selector.regexMatch.pattern: missing ): (; correct it",
+    "parent-2": "used without this part: spec.members[0]: HyperNode good already has the parent parent-1; remove one",
+    "overlap": "used without this part: spec.members: node node-0 is in HyperNode good already; remove one",
+    "bad-pattern": "used without this part: spec.members[0].selector.regexMatch.pattern: missing ): (; correct it",
 }
 
 
 @pytest.mark.deadline(120)
-async def test_each_malformed_hyper_node_is_one_event_and_stops_nobody(target: TargetCluster) -> None:
+async def test_each_faulty_hyper_node_gets_one_event_and_delays_no_job(target: TargetCluster) -> None:
     async with target.scenario(nodes=4):
         await remove_all(target)
         await create(
@@ -105,7 +105,7 @@ async def test_each_malformed_hyper_node_is_one_event_and_stops_nobody(target: T
         async def are_reported() -> bool:
             return (await malformed(target)).keys() == FAULTS.keys()
 
-        await eventually("an event about each", are_reported)
+        await eventually("an event about each faulty HyperNode", are_reported)
         await target.rests()
         assert await malformed(target) == {name: [message] for name, message in FAULTS.items()}
         history = target.history
@@ -114,7 +114,7 @@ async def test_each_malformed_hyper_node_is_one_event_and_stops_nobody(target: T
 
 
 @pytest.mark.deadline(180)
-async def test_a_cluster_without_the_definition_counts_as_one_without_hyper_nodes(target: TargetCluster) -> None:
+async def test_a_cluster_without_the_crd_is_treated_as_one_without_hyper_nodes(target: TargetCluster) -> None:
     async with target.scenario(nodes=2):
         await remove_all(target)
         await target.client.delete(CRDS, DEFINITION)
@@ -125,11 +125,11 @@ async def test_a_cluster_without_the_definition_counts_as_one_without_hyper_node
             await target.bound(2)
             await close_gang(target, "close", 2)
 
-            async def is_told() -> bool:
+            async def has_reason() -> bool:
                 found = await conditions(target.client, PODGROUPS, "close", NAMESPACE)
                 return "there is no HyperNode with nodes" in getattr(found.get("Unschedulable"), "message", "")
 
-            await eventually("the reason of the gang that has to be close", is_told)
+            await eventually("the reason why the gang `close` waits", has_reason)
         finally:
             await apply_crds(target.client)
         await create(target, rack("rack", pattern("^node-")))

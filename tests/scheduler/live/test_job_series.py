@@ -30,12 +30,12 @@ def test_a_waiting_job_shows_how_many_tasks_its_gang_lacks() -> None:
     showing.cycle()
     assert showing.values("volcano_unschedule_task_count") == {
         '{job_id="large",job_ns="t"}': 3.0,
-        '{job_id="spare",job_ns="t"}': 0.0,  # its gang runs: what waits is beyond the minimum
+        '{job_id="spare",job_ns="t"}': 0.0,  # its gang runs; the waiting task is beyond the minimum
     }
     assert showing.values("volcano_unschedule_job_count") == {"": 2.0}
 
 
-def test_a_job_that_waits_no_more_lacks_nothing() -> None:
+def test_a_job_that_no_longer_waits_has_no_count_of_missing_tasks() -> None:
     showing = MetricsSetup("plain", TABLE)
     showing.cycle()
     showing.world.load({"nodes": [{"name": "n2", "has": "20 cpu"}]})
@@ -51,7 +51,7 @@ def test_a_job_shows_how_long_after_its_creation_it_was_last_bound() -> None:
     assert showing.values("volcano_e2e_job_scheduling_duration") == {OF_FITS: 2500.0}
 
 
-def test_a_jobs_start_is_counted_once_and_when_its_gang_is_bound() -> None:
+def test_a_jobs_start_is_counted_once_with_the_time_of_its_last_bind() -> None:
     showing = MetricsSetup("plain", TABLE)
     created = showing.world.cluster.jobs["t/fits"].creation
     decisions = showing.cycle()
@@ -64,7 +64,7 @@ def test_a_jobs_start_is_counted_once_and_when_its_gang_is_bound() -> None:
 
 
 @pytest.mark.parametrize(("tasks", "starts"), [("2 x 1 cpu", 1), ("2 x 1 cpu running on n1", 0)])
-def test_a_job_that_ran_before_we_did_is_not_counted_as_started(tasks: str, starts: int) -> None:
+def test_a_job_that_ran_before_the_scheduler_started_is_not_counted_as_started(tasks: str, starts: int) -> None:
     showing = MetricsSetup("plain", {**TABLE, "jobs": [{"name": "job", "tasks": tasks}]})
     [job] = showing.world.cluster.jobs.values()
     observed: list[float] = []
@@ -74,7 +74,7 @@ def test_a_job_that_ran_before_we_did_is_not_counted_as_started(tasks: str, star
     assert observed == [1.0] * starts
 
 
-def test_nothing_is_shown_of_a_job_that_is_gone_and_nothing_of_it_is_kept() -> None:
+def test_a_deleted_job_leaves_neither_series_nor_data() -> None:
     showing = MetricsSetup("plain", TABLE)
     showing.bind(showing.cycle(), at=showing.world.now)
     showing.cycle()
@@ -88,7 +88,7 @@ def test_nothing_is_shown_of_a_job_that_is_gone_and_nothing_of_it_is_kept() -> N
     assert series_of(showing)._jobs == {}
 
 
-def test_a_job_of_a_name_that_was_used_before_starts_anew() -> None:
+def test_a_recreated_job_of_the_same_name_is_counted_anew() -> None:
     showing = MetricsSetup("plain", TABLE)
     showing.bind(showing.cycle(), at=showing.world.now)
     showing.cycle()

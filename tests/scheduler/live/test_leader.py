@@ -69,7 +69,7 @@ def leader(client: Client, name: str, clock: Clock, seconds: float = 3.0) -> Lea
     return Leader(client, name, "kube-system", seconds, clock)
 
 
-async def test_the_first_takes_the_lease_and_the_second_waits_until_it_has_run_out() -> None:
+async def test_a_second_replica_acquires_the_lease_only_after_it_expires() -> None:
     server = LeaseServer()
     async with standing_in(server) as (_, client):
         clock = Clock()
@@ -78,7 +78,7 @@ async def test_the_first_takes_the_lease_and_the_second_waits_until_it_has_run_o
         waiting = asyncio.create_task(b.elected())
         await asyncio.sleep(0.4)
         assert (server.holder, a.may_write(), b.may_write()) == ("a", True, False)
-        clock.now += 3.5  # a is frozen: it renews no more
+        clock.now += 3.5  # replica a is frozen and no longer renews the lease
         assert not a.may_write()
         await waiting
         assert (server.holder, a.may_write(), b.may_write()) == ("b", False, True)
@@ -86,7 +86,7 @@ async def test_the_first_takes_the_lease_and_the_second_waits_until_it_has_run_o
         assert server.lease["spec"]["leaseTransitions"] == 1
 
 
-async def test_the_leader_stops_writing_before_another_may_take_over() -> None:
+async def test_the_leader_stops_writing_before_another_replica_may_take_over() -> None:
     async with standing_in(LeaseServer()) as (_, client):
         clock = Clock()
         a = leader(client, "a", clock, seconds=15.0)
@@ -97,7 +97,7 @@ async def test_the_leader_stops_writing_before_another_may_take_over() -> None:
         assert not a.may_write()
 
 
-async def test_a_leader_that_finds_another_holding_the_lease_stops() -> None:
+async def test_a_leader_stops_when_another_replica_holds_the_lease() -> None:
     server = LeaseServer()
     async with standing_in(server) as (_, client):
         a = leader(client, "a", Clock(), seconds=0.6)
@@ -108,7 +108,7 @@ async def test_a_leader_that_finds_another_holding_the_lease_stops() -> None:
             await a.hold()
 
 
-async def test_a_leader_that_cannot_reach_the_server_stops_when_its_proof_has_run_out() -> None:
+async def test_a_leader_without_answers_stops_when_it_may_no_longer_write() -> None:
     server = LeaseServer()
     async with standing_in(server) as (_, client):
         clock = Clock()
@@ -124,7 +124,7 @@ async def test_a_leader_that_cannot_reach_the_server_stops_when_its_proof_has_ru
         await cancelled(holding)
 
 
-async def test_a_released_lease_is_taken_at_once() -> None:
+async def test_a_released_lease_is_acquired_at_once() -> None:
     server = LeaseServer()
     async with standing_in(server) as (_, client):
         clock = Clock()
@@ -136,7 +136,7 @@ async def test_a_released_lease_is_taken_at_once() -> None:
         await until(lambda: server.holder == "b")
 
 
-async def test_who_stops_does_not_wait_for_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stopping_replica_does_not_wait_for_a_silent_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader_module, "_RELEASE_WITHIN", 0.05)
     server = LeaseServer()
     async with standing_in(server) as (_, client):
@@ -148,7 +148,7 @@ async def test_who_stops_does_not_wait_for_a_server_that_does_not_answer(monkeyp
         assert (server.holder, a.may_write()) == ("a", False)
 
 
-async def test_a_lease_of_another_is_left_alone_by_who_stops() -> None:
+async def test_a_stopping_replica_does_not_release_the_lease_of_another() -> None:
     server = LeaseServer()
     async with standing_in(server) as (_, client):
         a = leader(client, "a", Clock(), 15.0)
@@ -159,7 +159,7 @@ async def test_a_lease_of_another_is_left_alone_by_who_stops() -> None:
         assert server.holder == "b"
 
 
-async def test_a_lease_that_cannot_be_read_is_read_again() -> None:
+async def test_an_unreadable_lease_is_read_again() -> None:
     server = LeaseServer()
     async with standing_in(server) as (_, client):
         a = leader(client, "a", Clock(), seconds=0.6)

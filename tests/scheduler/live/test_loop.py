@@ -1,4 +1,4 @@
-"""The cycle loop runs after a change, never during one, and again after a failure."""
+"""The cycle loop runs a cycle after each change, applies no change during a cycle, and continues after a failure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.support.fake_server import (
 
 Decide = Callable[[Cluster], Decisions]
 MANY = 1_000_000
-"""Steps of a cycle that is not quick: the next one is decided in a thread."""
+"""Number of steps of a cycle that is not quick, so that the next cycle is decided in a thread."""
 
 
 @dataclass
@@ -53,9 +53,7 @@ class Loop:
 async def looping(
     monkeypatch: pytest.MonkeyPatch, decide: Decide, core: Callable[..., Decisions] | None = None
 ) -> AsyncIterator[Loop]:
-    """A cycle loop whose core is `decide` (or `core`, which is given all that the core is) and whose writer carries
-    nothing out.
-    """
+    """Run a cycle loop without its writer. The core is `decide`, or `core` with all arguments of the real core."""
     monkeypatch.setattr(cycles, "decide", core or (lambda cluster, policy, now, step, *, budget: decide(cluster)))
     client = Client(Http(Connection("127.0.0.1", 9)))
     metrics = Metrics()
@@ -80,15 +78,15 @@ async def another_cycle(loop: Loop) -> None:
     """Wait for the decisions of one more cycle."""
     decided = loop.cycles.decided
     loop.cycles.want()
-    await until(lambda: loop.cycles.decided > decided and wants_none(loop))
+    await until(lambda: loop.cycles.decided > decided and is_quiescent(loop))
 
 
-def wants_none(loop: Loop) -> bool:
-    """Whether the loop is at rest: no cycle runs, and none is requested."""
+def is_quiescent(loop: Loop) -> bool:
+    """Whether no cycle runs and no cycle is requested."""
     return loop.cycles._due is None and not loop.cycles.is_due
 
 
-async def test_what_is_decided_is_assumed_at_once_and_handed_to_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bind_is_assumed_at_once_and_passed_to_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     def decide(cluster: Cluster) -> Decisions:
         pending = [task for task in cluster.tasks.values() if task.status is TaskStatus.PENDING]
         return Decisions(binds=[Bind(task.key, task.uid, "n", task.job) for task in pending])
@@ -117,8 +115,8 @@ async def test_an_eviction_is_assumed_at_once(monkeypatch: pytest.MonkeyPatch) -
         assert len(loop.writer.evictions) == 1
 
 
-async def test_the_state_stands_still_while_a_cycle_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    deciding, go_on = threading.Event(), threading.Event()
+async def test_the_state_does_not_change_while_a_cycle_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    deciding, may_end = threading.Event(), threading.Event()
     seen: list[tuple[list[str], list[str]]] = []
 
     def decide(cluster: Cluster) -> Decisions:
@@ -126,7 +124,7 @@ async def test_the_state_stands_still_while_a_cycle_decides(monkeypatch: pytest.
             return Decisions(steps=MANY)
         before = list(cluster.tasks)
         deciding.set()
-        go_on.wait(SAFETY_NET)
+        may_end.wait(SAFETY_NET)
         seen.append((before, list(cluster.tasks)))
         return Decisions()
 
@@ -136,12 +134,12 @@ async def test_the_state_stands_still_while_a_cycle_decides(monkeypatch: pytest.
         loop.feed.inbox.put(ObjectGone("Pod", "ns/p", "u"))
         await asyncio.sleep(0.05)
         assert list(loop.feed.cluster.tasks) == ["ns/p"]
-        go_on.set()
+        may_end.set()
         await until(lambda: not loop.feed.cluster.tasks)
         assert seen == [(["ns/p"], ["ns/p"])]
 
 
-async def test_a_cycle_that_fails_is_tried_again_and_the_inputs_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_cycle_is_repeated_and_inputs_are_still_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     failures = 0
 
     def decide(cluster: Cluster) -> Decisions:
@@ -161,7 +159,7 @@ async def test_a_cycle_that_fails_is_tried_again_and_the_inputs_go_on(monkeypatc
         assert b"schedspec_failed_cycles_total 2.0" in loop.metrics.render()
 
 
-async def test_time_alone_leads_to_a_cycle_where_the_core_asks_for_it_and_else_to_none(
+async def test_without_a_change_a_cycle_runs_only_if_the_core_requests_a_wake_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def decide(cluster: Cluster) -> Decisions:
@@ -169,13 +167,13 @@ async def test_time_alone_leads_to_a_cycle_where_the_core_asks_for_it_and_else_t
 
     calls: list[int] = []
     async with looping(monkeypatch, decide) as loop:
-        await until(lambda: loop.cycles.number == 4 and wants_none(loop))
+        await until(lambda: loop.cycles.number == 4 and is_quiescent(loop))
         assert loop.cycles.number == 4
         loop.cycles.want()
         await until(lambda: loop.cycles.number == 5)
 
 
-async def test_a_cycle_that_was_cut_is_gone_on_with_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cycle_that_was_cut_is_continued_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[float] = []
 
     def decide(_: Cluster) -> Decisions:
@@ -183,26 +181,26 @@ async def test_a_cycle_that_was_cut_is_gone_on_with_at_once(monkeypatch: pytest.
         return Decisions(cut=["allocate"] if len(ended) < 4 else [])
 
     async with looping(monkeypatch, decide) as loop:
-        await until(lambda: len(ended) == 4 and wants_none(loop))
+        await until(lambda: len(ended) == 4 and is_quiescent(loop))
         assert loop.cycles.number == 4
         assert b'schedspec_cycle_cut_total{action="allocate"} 3.0' in loop.metrics.render()
 
 
-async def test_a_job_that_is_due_is_tried_at_once_and_one_that_rests_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_due_job_gets_a_cycle_at_once_but_not_during_its_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     called = 0
 
     def decide(_: Cluster) -> Decisions:
         nonlocal called
         called += 1
-        rests = time.time() + 60 if called > 2 else 0.0
-        return Decisions(memory=Memory("p", {"ns/j": Waiting(Refusal(), not_before=rests)}, due=["ns/j"]))
+        backoff_end = time.time() + 60 if called > 2 else 0.0
+        return Decisions(memory=Memory("p", {"ns/j": Waiting(Refusal(), not_before=backoff_end)}, due=["ns/j"]))
 
     async with looping(monkeypatch, decide) as loop:
-        await until(lambda: loop.cycles.number == 3 and wants_none(loop))
+        await until(lambda: loop.cycles.number == 3 and is_quiescent(loop))
         assert loop.cycles.number == 3
 
 
-async def test_changes_that_come_together_have_one_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_that_arrive_together_share_one_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cycles, "DEBOUNCE", 1.0)
     seen: list[int] = []
 
@@ -221,7 +219,7 @@ async def test_changes_that_come_together_have_one_cycle(monkeypatch: pytest.Mon
         assert seen == [0, 20, 20]
 
 
-async def test_something_to_do_between_two_cycles_is_done_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_action_between_two_cycles_runs_without_starting_a_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     async with looping(monkeypatch, lambda _: Decisions()) as loop:
         await until(lambda: loop.cycles.number == 1)
         done: list[Any] = []
@@ -230,16 +228,16 @@ async def test_something_to_do_between_two_cycles_is_done_without_one(monkeypatc
         assert loop.cycles.number == 1
 
 
-async def test_the_pause_ends_as_soon_as_the_last_victim_is_gone(
+async def test_the_pause_ends_as_soon_as_the_last_victim_is_deleted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     victims = {"u"}
-    monkeypatch.setattr(cycles, "_LONGEST_REST", 60.0)
+    monkeypatch.setattr(cycles, "_LONGEST_PAUSE", 60.0)
     monkeypatch.setattr(Writer, "is_evicting", property(lambda _: bool(victims)))
     ended: list[float] = []
 
     def decide(_: Cluster) -> Decisions:
-        time.sleep(1.0)  # so its rest is 9 s, or 1 s where nobody leaves
+        time.sleep(1.0)  # so the pause is 9 s, or 1 s if no victim terminates
         ended.append(time.monotonic())
         return Decisions()
 
@@ -254,14 +252,14 @@ async def test_the_pause_ends_as_soon_as_the_last_victim_is_gone(
         assert ended[1] - ended[0] < 9.0
 
 
-async def test_a_cycle_that_does_not_end_or_fails_is_due_until_one_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    hangs, go_on, fails = threading.Event(), threading.Event(), True
+async def test_a_cycle_that_hangs_or_fails_stays_due_until_a_cycle_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs, may_end, fails = threading.Event(), threading.Event(), True
 
     def decide(_: Cluster) -> Decisions:
         if fails:
             raise ZeroDivisionError
         hangs.set()
-        go_on.wait(SAFETY_NET)
+        may_end.wait(SAFETY_NET)
         return Decisions()
 
     async with looping(monkeypatch, decide) as loop:
@@ -271,12 +269,12 @@ async def test_a_cycle_that_does_not_end_or_fails_is_due_until_one_decides(monke
         fails = False
         await until(hangs.is_set)
         assert loop.cycles.is_due
-        go_on.set()
+        may_end.set()
         await until(lambda: loop.cycles.decided > 0)
         await until(lambda: not loop.cycles.is_due)
 
 
-async def test_a_pod_that_completes_its_gang_is_decided_on_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pod_that_completes_its_gang_starts_a_cycle_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
     def decide(cluster: Cluster) -> Decisions:
@@ -320,10 +318,10 @@ async def test_only_quick_cycles_are_decided_on_the_event_loop(
         assert seen[:3] == places
 
 
-async def test_a_cycle_that_exhausts_the_event_loops_budget_is_decided_anew_in_the_thread(
+async def test_a_cycle_over_the_event_loops_budget_is_decided_again_in_the_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What the core leaves in the state for the next cycle must not make the small budget's decisions stand."""
+    """The core's notes for the next cycle must not lead to a reuse of the decisions with the small budget."""
     seen: list[tuple[str, bool, object]] = []
 
     def core(cluster: Cluster, policy: object, now: float, step: object, *, budget: Budget) -> Decisions:
@@ -363,7 +361,7 @@ async def test_statuses_are_built_after_the_watch_shows_the_bind(monkeypatch: py
         await until(published.is_set)
 
 
-async def test_what_arrives_does_not_wait_for_the_answers_to_binds(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_new_pods_do_not_wait_for_answers_to_binds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cycles, "_HEAD_START", 60.0)
 
     def decide(cluster: Cluster) -> Decisions:

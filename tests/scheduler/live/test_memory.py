@@ -13,7 +13,7 @@ from scheduler.live.memory import keep_trimmed
 
 async def main():
     held = [bytes(2_000) for _ in range(50_000)]
-    held = held[::50]  # what stays lies all over the heap
+    held = held[::50]  # the remaining objects lie all over the heap
     rss = psutil.Process().memory_info
     before = rss().rss
     task = asyncio.create_task(keep_trimmed(0.01))
@@ -35,7 +35,7 @@ async def main():
     keep_tls_buffers_small()
     loop = asyncio.get_running_loop()
     connection = sslproto.SSLProtocol(loop, asyncio.Protocol(), ssl.create_default_context(), None)
-    print(len(connection.get_buffer(-1)))  # the transport asks so for where to read to
+    print(len(connection.get_buffer(-1)))  # the transport gets its read buffer by this call
 
 asyncio.run(main())
 """
@@ -58,7 +58,7 @@ def cpu_seconds():
 
 async def main():
     global is_busy
-    gc.disable()  # as the oldest generation is collected after hours
+    gc.disable()  # the oldest generation is collected only after hours
     memory.time.process_time = cpu_seconds
     kept = weakref.ref(Cycle())
     task = asyncio.create_task(memory.keep_trimmed(0.01))
@@ -82,12 +82,12 @@ def test_a_tls_connection_reads_at_most_64_kb_at_once() -> None:
     assert subprocess.run([sys.executable, "-c", _TLS], capture_output=True, text=True, check=True).stdout == "65536\n"
 
 
-def test_what_is_free_between_what_stays_is_given_back() -> None:
+def test_free_memory_between_live_objects_is_returned_to_the_system() -> None:
     done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_bytes_in_use_in_the_heap_follow_the_objects_that_are_kept() -> None:
+def test_heap_bytes_in_use_follow_the_live_objects() -> None:
     before = heap_in_use()
     kept = [bytes(2_000) for _ in range(5_000)] + [bytes(1_000_000)]
     held = heap_in_use() - before

@@ -16,10 +16,10 @@ SMALL: dict[str, Any] = {
 }
 
 
-def test_a_pods_wait_is_counted_in_milliseconds_and_never_below_nothing() -> None:
+def test_a_pods_wait_is_counted_in_milliseconds_and_is_never_negative() -> None:
     metrics = Metrics()
     metrics.waited(0.25)
-    metrics.waited(-0.4)  # the API tells creation in whole seconds of its own clock
+    metrics.waited(-0.4)  # the API reports the creation in whole seconds of its own clock
     assert lines(metrics, "volcano_task_scheduling_latency_milliseconds_sum")[0].endswith(" 250.0")
     assert lines(metrics, "volcano_task_scheduling_latency_milliseconds_count")[0].endswith(" 2.0")
 
@@ -72,7 +72,7 @@ def test_a_preemption_is_counted_with_its_victims() -> None:
     assert showing.values("schedspec_evicted_to_requested_ratio_sum") == {"": 1.0}
 
 
-def test_a_reclaim_is_an_eviction_and_no_preemption() -> None:
+def test_a_reclaim_is_counted_as_an_eviction_and_not_as_a_preemption() -> None:
     showing = MetricsSetup(
         "capacity",
         {

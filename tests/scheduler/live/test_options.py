@@ -17,7 +17,7 @@ def test_the_options_of_a_run() -> None:
     assert options.listen == ("::1", 80)
 
 
-def test_without_options_everything_has_a_sensible_value() -> None:
+def test_every_option_has_a_default() -> None:
     options = parse([])
     assert options.scheduler_names == ("schedspec",)
     assert options.controllers == ("podgroup", "queue", "job", "pytorchjob")
@@ -34,15 +34,15 @@ def test_on_a_shared_cluster_queues_are_selected_by_label_and_namespaces_by_pref
 REFUSED = {
     "--queue-selector =z": "'=z' is not KEY or KEY=VALUE, as in schedspec.dev/scenario",
     "--node-selector world": "'world' is not KEY=VALUE[,KEY=VALUE], as in schedspec.dev/world=true",
-    "--controllers job,jobs": "no controller 'jobs'; there are podgroup, queue, job, pytorchjob, all, or none",
-    "--listen 8080": "'8080' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)",
-    "--listen a:99999": "'a:99999' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free one)",
+    "--controllers job,jobs": "no controller 'jobs'; choose from podgroup, queue, job, pytorchjob, or all, or none",
+    "--listen 8080": "'8080' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free port)",
+    "--listen a:99999": "'a:99999' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free port)",
     "--lease-seconds 0": "'0' is not a positive number of seconds",
 }
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED.items(), ids=REFUSED)
-def test_a_bad_option_is_refused_with_its_name_and_what_to_give(
+def test_a_bad_option_is_refused_with_its_name_and_a_valid_value(
     arguments: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

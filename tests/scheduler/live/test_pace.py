@@ -17,20 +17,20 @@ from tests.scheduler.live.test_loop import looping
 from tests.support.fake_server import until
 
 
-def test_the_first_cycle_is_given_what_a_step_is_taken_for_unmeasured() -> None:
+def test_the_first_budget_assumes_the_default_step_duration() -> None:
     assert Pace().budget == Budget(round(CYCLE / FIRST), round(JOB / FIRST))
 
 
 @pytest.mark.parametrize(
     ("steps", "seconds", "step"),
     [
-        (100_000, 0.4, 4e-6),  # slower than thought: believed at once
+        (100_000, 0.4, 4e-6),  # slower than assumed: adopted at once
         (1_000_000, 100.0, SLOWEST),
-        (MEASURED_FROM - 1, 0.4, FIRST),  # what every cycle costs
-        (100_000, 0.0, FIRST),  # the last decisions stood
+        (MEASURED_FROM - 1, 0.4, FIRST),  # only the fixed cost of a cycle
+        (100_000, 0.0, FIRST),  # the last decisions were reused
     ],
 )
-def test_the_next_cycle_is_given_what_the_last_one_shows(steps: int, seconds: float, step: float) -> None:
+def test_the_next_budget_follows_from_the_last_measurement(steps: int, seconds: float, step: float) -> None:
     pace = Pace()
     pace.note(steps, seconds)
     assert pace.budget == Budget(round(CYCLE / step), round(JOB / step))
@@ -47,21 +47,21 @@ def test_a_faster_machine_raises_the_step_budget_slowly_and_within_bounds() -> N
     assert budgets[-1] == pytest.approx(CYCLE / FASTEST, rel=0.01)
 
 
-async def test_a_cycle_decides_within_what_the_ones_before_it_took_and_its_record_says_so(
+async def test_a_cycles_budget_follows_from_earlier_cycles_and_is_recorded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given: list[Budget] = []
-    whole: list[float] = []
+    budgets: list[Budget] = []
+    cycle_seconds: list[float] = []
 
     def core(cluster: Cluster, policy: Policy, now: float, step: Step, *, budget: Budget) -> Decisions:
-        given.append(budget)
+        budgets.append(budget)
         began = time.thread_time()
         with step("action", "allocate"):
             with step("job", "allocate"):
                 work(0.05)
-                time.sleep(1.0)  # as on a busy machine that runs other processes
-            work(0.1)  # what an action costs where it tries nobody
-        whole.append(time.thread_time() - began)
+                time.sleep(1.0)  # like waiting for the CPU on a busy machine
+            work(0.1)  # the cost of an action without attempts
+        cycle_seconds.append(time.thread_time() - began)
         return Decisions(steps=MEASURED_FROM)
 
     async with looping(monkeypatch, lambda _: Decisions(), core) as loop:
@@ -69,14 +69,15 @@ async def test_a_cycle_decides_within_what_the_ones_before_it_took_and_its_recor
             await until(lambda number=number: loop.cycles.decided == number)
             loop.cycles.want()
     recorded = [item.budget for item in loop.inputs if isinstance(item, Decided)]
-    given = [budget for budget in given if budget.job > budget.cycle]  # without attempts on the event loop
-    assert recorded[:3] == given[:3]
-    assert given[0] == Pace().budget
-    assert CYCLE / whole[0] * MEASURED_FROM < given[1].cycle <= CYCLE / 0.05 * MEASURED_FROM < given[0].cycle
+    budgets = [budget for budget in budgets if budget.job > budget.cycle]  # only cycles in the thread
+    assert recorded[:3] == budgets[:3]
+    assert budgets[0] == Pace().budget
+    most, least = MEASURED_FROM / 0.05, MEASURED_FROM / cycle_seconds[0]
+    assert CYCLE * least < budgets[1].cycle <= CYCLE * most < budgets[0].cycle
 
 
 def work(seconds: float) -> None:
-    """Use so much CPU time."""
+    """Use CPU time for a number of seconds."""
     began = time.thread_time()
     while time.thread_time() < began + seconds:
         pass

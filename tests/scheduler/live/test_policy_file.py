@@ -28,41 +28,41 @@ def test_without_a_file_the_default_is_in_force() -> None:
     assert PolicyFile(None).current.policy.actions == ("enqueue", "allocate", "backfill")
 
 
-def test_a_changed_file_is_taken_over_and_told(tmp_path: Path) -> None:
+def test_a_changed_file_is_loaded_and_reported(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(GOOD)
     reports: list[InForce] = []
     policy = PolicyFile(file, reports.append)
-    policy.look()
+    policy.reload_if_changed()
     assert reports == []
     before = policy.current.sha256
     file.write_text(OTHER)
-    policy.look()
+    policy.reload_if_changed()
     assert policy.current.policy.actions == ("allocate", "backfill")
     assert policy.current.sha256 != before
     assert reports == [policy.current]
 
 
-def test_a_bad_file_is_refused_and_the_old_one_stays_until_there_is_a_good_one(tmp_path: Path) -> None:
+def test_a_bad_file_is_refused_and_the_previous_policy_stays_in_force(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(GOOD)
     reports: list[InForce] = []
     policy = PolicyFile(file, reports.append)
     good = policy.current
     file.write_text(BAD)
-    policy.look()
+    policy.reload_if_changed()
     assert policy.current.policy is good.policy
     assert policy.current.sha256 == good.sha256
     assert "alocate" in policy.current.error
     assert f"{file}" in policy.current.error
     assert policy.current.refused_sha256 == hashlib.sha256(BAD.encode()).hexdigest()
     file.write_text(GOOD + "\n")
-    policy.look()
+    policy.reload_if_changed()
     assert policy.current.error == policy.current.refused_sha256 == ""
     assert [bool(item.error) for item in reports] == [True, False]
 
 
-def test_a_file_on_which_the_reader_fails_is_refused_like_any_other(
+def test_a_file_on_which_the_loader_crashes_is_refused_like_a_bad_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "policy.yaml"
@@ -72,21 +72,21 @@ def test_a_file_on_which_the_reader_fails_is_refused_like_any_other(
     with monkeypatch.context() as patched:
         patched.setattr(policy_file, "load_policy", lambda *_: 1 / 0)
         file.write_text(OTHER)
-        policy.look()
+        policy.reload_if_changed()
     assert policy.current.text == GOOD
     assert "unexpected error: ZeroDivisionError" in policy.current.error
     file.write_text(OTHER + "\n")
-    policy.look()
+    policy.reload_if_changed()
     assert policy.current.policy.actions == ("allocate", "backfill")
     assert [bool(item.error) for item in reports] == [True, False]
 
 
-def test_a_file_that_went_away_is_told_and_the_old_policy_stays(tmp_path: Path) -> None:
+def test_a_deleted_file_is_reported_and_the_previous_policy_stays(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(GOOD)
     policy = PolicyFile(file)
     file.unlink()
-    policy.look()
+    policy.reload_if_changed()
     assert policy.current.policy.actions == ("allocate",)
     assert "cannot read the policy file" in policy.current.error
 
@@ -100,7 +100,7 @@ def test_a_swapped_config_map_of_equal_size_and_time_is_noticed(tmp_path: Path) 
     policy = PolicyFile(link)
     link.unlink()
     link.symlink_to("new")
-    policy.look()
+    policy.reload_if_changed()
     assert policy.current.policy.plugin("drf") is not None
 
 
@@ -118,7 +118,7 @@ def _socket(path: Path) -> None:
         server.bind(str(path))
 
 
-NO_POLICIES: dict[str, tuple[Callable[[Path], Any], str]] = {
+NOT_POLICIES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a FIFO": (os.mkfifo, "a FIFO is no regular file"),
     "a link to a FIFO": (lambda path: (os.mkfifo(f"{path}.fifo"), path.symlink_to(f"{path}.fifo")), "a FIFO"),
     "an endless device": (lambda path: path.symlink_to("/dev/zero"), "a character device is no regular file"),
@@ -131,7 +131,7 @@ NO_POLICIES: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "why"), NO_POLICIES.values(), ids=NO_POLICIES)
+@pytest.mark.parametrize(("make", "why"), NOT_POLICIES.values(), ids=NOT_POLICIES)
 def test_only_a_regular_file_of_bounded_size_is_read(make: Callable[[Path], Any], why: str, tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     make(file)
@@ -145,14 +145,14 @@ def test_only_a_regular_file_of_bounded_size_is_read(make: Callable[[Path], Any]
     file.unlink()
     (tmp_path / "policy.yaml.fifo").unlink(missing_ok=True)
     make(file)
-    policy.look()
+    policy.reload_if_changed()
     assert policy.current.policy is good.policy
     assert why in policy.current.error
-    policy.look()
+    policy.reload_if_changed()
     assert len(reports) == 1
     file.rename(tmp_path / "another") if not file.is_dir() else file.rmdir()
     file.write_text(OTHER)
-    policy.look()
+    policy.reload_if_changed()
     assert policy.current.policy.actions == ("allocate", "backfill")
 
 
@@ -166,14 +166,14 @@ async def test_a_large_file_is_parsed_while_the_event_loop_runs(
 
     def slow(text: str, source: str) -> Any:
         begun.set()
-        assert may_end.wait(60), "the event loop did not run meanwhile"
+        assert may_end.wait(60), "the event loop did not run while the file was parsed"
         return load_policy(text, source)
 
     monkeypatch.setattr(policy_file, "load_policy", slow)
     task = asyncio.create_task(policy.run())
     file.write_text(OTHER.ljust(1 << 20, "\n"))
     await until(begun.is_set)
-    policy.look()  # as before each cycle
+    policy.reload_if_changed()  # as before each cycle
     assert policy.current.policy.actions == ("allocate",)
     may_end.set()
     await until(lambda: policy.current.policy.actions == ("allocate", "backfill"))

@@ -21,21 +21,21 @@ pytestmark = pytest.mark.embedded
 
 
 async def reasons(target: TargetCluster, namespace: str) -> dict[str, str]:
-    """Messages of the events of a namespace, by reason."""
+    """Return the messages of the events of a namespace, by reason."""
     return {event.reason: event.message for event in (await target.client.list(EVENTS, namespace)).items}
 
 
 async def counted(scheduler: Scheduler, line: str) -> None:
-    """Wait until the metrics have a line."""
+    """Wait until the metrics contain `line`."""
 
-    async def is_there() -> bool:
+    async def has_line() -> bool:
         return line in scheduler.page("/metrics")
 
-    await eventually(line, is_there)
+    await eventually(line, has_line)
 
 
 @pytest.mark.deadline(60)
-async def test_a_gang_is_bound_and_everything_says_so(target: TargetCluster) -> None:
+async def test_a_bound_gang_appears_in_status_events_and_metrics(target: TargetCluster) -> None:
     async with target.scenario(nodes=2, cpu="4"):
         scheduler = target.start()
         await target.ready(scheduler)
@@ -75,12 +75,12 @@ async def test_a_gang_is_bound_and_everything_says_so(target: TargetCluster) -> 
 
 
 @pytest.mark.deadline(60)
-async def test_a_gang_that_does_not_fit_binds_nothing_and_says_why(target: TargetCluster) -> None:
+async def test_a_gang_that_does_not_fit_is_not_bound_and_states_the_reason(target: TargetCluster) -> None:
     async with target.scenario(nodes=2, cpu="4"):
         await target.ready(target.start())
         await target.gang("g", 9)
 
-        async def are_told() -> bool:
+        async def are_published() -> bool:
             pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
             group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
             found = [c.type for c in (*(pod.status.conditions or ()), *(group.status.conditions or ()))]
@@ -88,55 +88,55 @@ async def test_a_gang_that_does_not_fit_binds_nothing_and_says_why(target: Targe
                 target, NAMESPACE
             )
 
-        await eventually("conditions and an event", are_told)
+        await eventually("conditions and an event", are_published)
         await target.rests()
         assert target.history.bound() == []
         pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
         [condition] = [c for c in pod.status.conditions or () if c.type == "PodScheduled"]
         group = await target.client.get(PODGROUPS, "g-0", NAMESPACE)
-        [said] = [c for c in group.status.conditions or () if c.type == "Unschedulable"]
-        assert (condition.status, condition.reason, said.status) == ("False", "Unschedulable", "True")
-        assert condition.message == said.message != ""
-        assert (await reasons(target, NAMESPACE))["FailedScheduling"] == said.message
+        [of_group] = [c for c in group.status.conditions or () if c.type == "Unschedulable"]
+        assert (condition.status, condition.reason, of_group.status) == ("False", "Unschedulable", "True")
+        assert condition.message == of_group.message != ""
+        assert (await reasons(target, NAMESPACE))["FailedScheduling"] == of_group.message
 
 
 @pytest.mark.deadline(60)
-async def test_a_changed_policy_is_in_force_and_a_bad_one_is_refused(target: TargetCluster) -> None:
+async def test_a_changed_policy_is_loaded_and_a_bad_one_is_refused(target: TargetCluster) -> None:
     async with target.scenario(nodes=1):
         scheduler = target.start("--lease-namespace", NAMESPACE)
         await target.ready(scheduler)
         before = json.loads(scheduler.page("/policy"))
 
-        async def in_force(right: Callable[[dict[str, str]], bool]) -> None:
-            async def asked() -> bool:
-                return right(json.loads(scheduler.page("/policy")))
+        async def policy_page(is_expected: Callable[[dict[str, str]], bool]) -> None:
+            async def shows_it() -> bool:
+                return is_expected(json.loads(scheduler.page("/policy")))
 
-            await eventually("the policy page says so", asked)
+            await eventually("the expected policy page", shows_it)
 
         scheduler.change_policy('actions: "alocate"\n')
-        await in_force(lambda page: page["error"] != "")
+        await policy_page(lambda page: page["error"] != "")
         refused = json.loads(scheduler.page("/policy"))
         assert refused["sha256"] == before["sha256"]
         assert "alocate" in refused["error"]
         scheduler.change_policy('actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n')
-        await in_force(lambda page: page["error"] == "" and page["sha256"] != before["sha256"])
+        await policy_page(lambda page: page["error"] == "" and page["sha256"] != before["sha256"])
         loaded = json.loads(scheduler.page("/policy"))
 
-        async def are_told() -> bool:
+        async def are_recorded() -> bool:
             return {"PolicyRefused", "PolicyLoaded"} <= (await about_the_lease()).keys()
 
         async def about_the_lease() -> dict[str, tuple[str, str]]:
             return await events(target.client, NAMESPACE, "Lease", "schedspec")
 
-        await eventually("events on the lease", are_told)
+        await eventually("events on the lease", are_recorded)
         lease = await about_the_lease()
-        assert lease["PolicyRefused"] == ("Warning", f"the old one stays: {refused['error']}")
+        assert lease["PolicyRefused"] == ("Warning", f"the previous policy stays in force: {refused['error']}")
         where = f"{scheduler.policy_file}, sha256 {loaded['sha256']}"
         assert lease["PolicyLoaded"] == ("Normal", f"{where}, is in force")
 
 
 @pytest.mark.deadline(60)
-async def test_a_record_and_a_cycle_record_hold_what_was_decided(target: TargetCluster, tmp_path: Path) -> None:
+async def test_a_running_record_and_a_cycle_record_contain_the_decisions(target: TargetCluster, tmp_path: Path) -> None:
     async with target.scenario(nodes=2, cpu="4"):
         scheduler = target.start("--record", str(tmp_path))
         await target.ready(scheduler)
@@ -144,10 +144,10 @@ async def test_a_record_and_a_cycle_record_hold_what_was_decided(target: TargetC
         await target.bound(3)
         scheduler.process.send_signal(signal.SIGUSR2)
 
-        async def is_there() -> bool:
+        async def is_written() -> bool:
             return any(folder.is_dir() for folder in tmp_path.iterdir())
 
-        await eventually("the record of a cycle", is_there)
+        await eventually("the record of a cycle", is_written)
         assert await asyncio.to_thread(scheduler.stop) == 0
         target.stopped(scheduler)
     decided = [i for path in segments(tmp_path) for i in read_segment(path) if isinstance(i, Decided)]
@@ -160,7 +160,7 @@ async def test_a_record_and_a_cycle_record_hold_what_was_decided(target: TargetC
 
 
 @pytest.mark.deadline(60)
-async def test_a_start_that_cannot_work_ends_with_one_sentence(target: TargetCluster, tmp_path: Path) -> None:
+async def test_a_start_without_a_kubeconfig_fails_with_one_sentence(target: TargetCluster, tmp_path: Path) -> None:
     async with target.scenario(nodes=0):
         with pytest.raises(RuntimeError, match="no-such-file: no such kubeconfig file; name one with --kubeconfig"):
             target.start("--kubeconfig", "no-such-file")

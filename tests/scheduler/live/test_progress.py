@@ -1,4 +1,4 @@
-"""Health means progress: due work has to finish, and faults of others do not count."""
+"""A process is healthy while it makes progress: due work finishes, and the event loop runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scheduler.live.progress import LONGEST, TICK, Expectation, Progress
 
 
 class Process:
-    """A process with one expectation, on a clock of its own."""
+    """A process with one expectation and a simulated clock."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -23,7 +23,7 @@ class Process:
             self.progress.tick()
 
 
-def test_what_is_due_and_does_not_end_is_told_after_a_while() -> None:
+def test_due_work_that_does_not_end_is_reported_after_30_seconds() -> None:
     process = Process()
     process.live(LONGEST - 1)
     assert process.progress.age == pytest.approx(LONGEST - 1, abs=TICK)
@@ -32,7 +32,7 @@ def test_what_is_due_and_does_not_end_is_told_after_a_while() -> None:
     assert process.progress.trouble == "nothing has ended for 31 s"
 
 
-def test_what_ends_now_and_then_gets_on() -> None:
+def test_work_that_ends_now_and_then_makes_progress() -> None:
     process = Process()
     for _ in range(20):
         process.live(LONGEST - 5)
@@ -42,7 +42,7 @@ def test_what_ends_now_and_then_gets_on() -> None:
     assert process.progress.age == 0.0
 
 
-def test_nothing_is_expected_of_what_is_not_due() -> None:
+def test_work_that_is_not_due_need_not_make_progress() -> None:
     process = Process()
     process.live(LONGEST - 1)
     process.is_due = False
@@ -53,7 +53,7 @@ def test_nothing_is_expected_of_what_is_not_due() -> None:
     assert process.progress.trouble == ""
 
 
-def test_an_event_loop_that_hangs_is_told_without_its_help() -> None:
+def test_a_hanging_event_loop_is_detected_from_outside() -> None:
     process = Process()
     process.live(1)
     process.now += 29

@@ -16,7 +16,7 @@ from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 pytestmark = pytest.mark.embedded
 
 UNREADABLE = {"cpu": "1e1.5"}
-"""A text that passes the schema of an amount, but is not one."""
+"""A text that passes the schema of a quantity but is not a quantity."""
 
 
 def counted(page: str) -> list[str]:
@@ -80,7 +80,7 @@ async def test_an_unreadable_object_carries_a_condition_until_it_is_repaired(
         assert counted(scheduler.page("/metrics")) == []
         published = [event for _, _, _, where, _, _ in bad for event in (await client.list(EVENTS, where)).items]
         about = sorted(event.involved_object.name for event in published if event.reason == "Malformed")
-        assert about == ["bad", "bad-0"]  # one each, whoever else sees them
+        assert about == ["bad", "bad-0"]  # one each, although the controllers see the objects too
 
 
 @pytest.mark.deadline(60)
@@ -102,7 +102,7 @@ async def test_a_repaired_group_that_still_waits_loses_the_condition(
         await eventually("the condition", is_marked)
         good = {"spec": {"minResources": {"cpu": "400"}}}
         await client.patch(PODGROUPS.bare, "g", good, NAMESPACE, kind=Patch.MERGE)
-        await eventually("the condition to go", is_clear)
+        await eventually("the end of the condition", is_clear)
 
 
 @pytest.mark.deadline(60)
@@ -130,7 +130,7 @@ async def test_a_victim_keeps_its_grace_period_and_its_event_names_the_preemptor
         nominated = {p.status.nominated_node_name for _, p in target.history.changes if p and gang_of(p) == "b-0"}
         assert "node-0" in nominated
         leaving = [p for _, p in target.history.changes if p and p.metadata.deletion_timestamp]
-        assert {p.metadata.deletion_grace_period_seconds for p in leaving} <= {7, 0}  # 0: its end
+        assert {p.metadata.deletion_grace_period_seconds for p in leaving} <= {7, 0}  # 0: the kubelet's last deletion
         assert 7 in {p.metadata.deletion_grace_period_seconds for p in leaving}
         for uid in target.history.evicting:
             victim = [p for _, p in target.history.changes if p and p.metadata.uid == uid][-1]
@@ -160,8 +160,8 @@ async def test_a_victim_keeps_its_grace_period_and_its_event_names_the_preemptor
 
 
 @pytest.mark.deadline(60)
-async def test_a_pod_that_waits_for_its_group_or_its_gang_says_so(target: TargetCluster) -> None:
-    """The pod alone must show the reason, too."""
+async def test_a_pod_states_that_it_waits_for_its_podgroup_or_its_gang(target: TargetCluster) -> None:
+    """A pod without a readable PodGroup must show the reason, too."""
     async with target.scenario(nodes=1, cpu="4"):
         client = target.client
         await target.ready(target.start())
@@ -177,11 +177,11 @@ async def test_a_pod_that_waits_for_its_group_or_its_gang_says_so(target: Target
         ):
             name = f"of-{group}"
 
-            async def says_so(name: str = name, why: str = why) -> bool:
+            async def has_condition(name: str = name, why: str = why) -> bool:
                 condition = (await conditions(client, PODS, name, NAMESPACE)).get("PodScheduled")
                 return condition is not None and condition.status == "False" and why in condition.message
 
-            await eventually(f"a condition of {name}: {why}", says_so)
+            await eventually(f"a condition of {name}: {why}", has_condition)
 
             async def is_marked(name: str = name, why: str = why) -> bool:
                 _, message = (await events(client, NAMESPACE, "Pod", name)).get("FailedScheduling", ("", ""))

@@ -50,7 +50,7 @@ def test_a_queues_numbers_have_volcanos_names_and_units() -> None:
     ]
 
 
-def test_of_a_resource_that_a_queue_may_have_and_does_not_hold_nothing_is_held() -> None:
+def test_a_resource_that_a_queue_may_hold_but_does_not_is_shown_as_zero() -> None:
     metrics, series = shown({"a": QueueNumbers(allocated={"cpu": 1000.0, "nvidia.com/gpu": 8000.0})}, a_queue("a"))
     series.numbers = {"a": QueueNumbers(capability={"nvidia.com/gpu": 8000.0})}
     assert {line.rsplit(" ", 1)[0]: line.split()[-1] for line in lines(metrics, "volcano_queue_allocated")} == {
@@ -60,7 +60,7 @@ def test_of_a_resource_that_a_queue_may_have_and_does_not_hold_nothing_is_held()
     }
 
 
-def test_nothing_is_shown_of_a_queue_that_is_gone() -> None:
+def test_a_deleted_queue_leaves_no_series() -> None:
     showing = MetricsSetup("capacity", TWO)
     showing.cycle()
     assert lines(showing.metrics, "volcano_queue_share{")
@@ -70,7 +70,7 @@ def test_nothing_is_shown_of_a_queue_that_is_gone() -> None:
 
 
 @pytest.mark.parametrize("named_by", ["node", "queue"])
-def test_a_resource_that_nothing_names_any_more_leaves_no_series(named_by: str) -> None:
+def test_a_resource_that_no_object_names_any_more_leaves_no_series(named_by: str) -> None:
     setup = MetricsSetup("capacity", TWO)
     series = 'resource="example.com/card"'
     if named_by == "node":
@@ -91,12 +91,12 @@ def test_a_resource_that_nothing_names_any_more_leaves_no_series(named_by: str) 
     assert series not in setup.metrics.render().decode()
 
 
-def test_nothing_is_shown_where_no_cycle_was_yet() -> None:
+def test_queues_have_no_series_before_the_first_cycle() -> None:
     metrics, _ = shown(None, a_queue("a"))
     assert lines(metrics, "volcano_queue") == []
 
 
-def test_what_a_queue_holds_deserves_asks_for_and_may_hold_is_told_apart() -> None:
+def test_held_deserved_requested_and_maximum_resources_have_separate_series() -> None:
     showing = MetricsSetup("capacity", TWO)
     showing.cycle()
     cpus = {
@@ -107,7 +107,7 @@ def test_what_a_queue_holds_deserves_asks_for_and_may_hold_is_told_apart() -> No
         "allocated": {'{queue_name="a"}': 2000.0, '{queue_name="b"}': 0.0},
         "deserved": {'{queue_name="a"}': 1000.0, '{queue_name="b"}': 3000.0},
         "request": {'{queue_name="a"}': 3000.0, '{queue_name="b"}': 9000.0},
-        "capacity": {'{queue_name="a"}': 3000.0},  # b has none
+        "capacity": {'{queue_name="a"}': 3000.0},  # queue b has no capability
         "real_capacity": {'{queue_name="a"}': 3000.0, '{queue_name="b"}': 4000.0},
     }
     assert showing.values("volcano_queue_capacity_scalar_resources") == {}
@@ -121,10 +121,10 @@ def test_a_queue_shows_its_weight_and_its_share() -> None:
 
 
 @pytest.mark.parametrize(("policy", "held", "overused"), [
-    ("capacity", 1, 0.0), ("capacity", 2, 0.0), ("capacity", 3, 1.0),  # it deserves 2
-    ("proportion", 1, 1.0),  # it deserves what its jobs ask for, and has it
+    ("capacity", 1, 0.0), ("capacity", 2, 0.0), ("capacity", 3, 1.0),  # the queue deserves 2 cpu
+    ("proportion", 1, 1.0),  # the queue deserves, and holds, what its jobs request
 ])  # fmt: skip
-def test_a_queue_without_a_claim_to_more_is_overused(policy: str, held: int, overused: float) -> None:
+def test_a_queue_that_is_not_entitled_to_more_is_overused(policy: str, held: int, overused: float) -> None:
     jobs = [{"name": "job", "queue": "a", "tasks": f"{held} x 1 cpu running on n1"}]
     queues = [{"name": "a", "deserved": "2 cpu"}]
     showing = MetricsSetup(policy, {"nodes": TWO["nodes"], "queues": queues, "jobs": jobs})
@@ -132,7 +132,7 @@ def test_a_queue_without_a_claim_to_more_is_overused(policy: str, held: int, ove
     assert showing.values("volcano_queue_overused") == {'{queue_name="a"}': overused}
 
 
-def test_where_no_plugin_decides_about_queues_they_show_weights_and_podgroups_only() -> None:
+def test_without_a_queue_plugin_only_weights_and_podgroup_counts_have_series() -> None:
     showing = MetricsSetup("plain", TWO)
     showing.cycle()
     names = {line.partition("{")[0] for line in lines(showing.metrics, "volcano_queue_")}
@@ -142,7 +142,7 @@ def test_where_no_plugin_decides_about_queues_they_show_weights_and_podgroups_on
     assert names == {"volcano_queue_weight", *phases}
 
 
-def test_podgroups_are_counted_by_queue_and_phase_as_the_cycle_leaves_them() -> None:
+def test_podgroups_are_counted_by_queue_and_by_phase_after_the_cycle() -> None:
     showing = MetricsSetup("capacity", TWO)
     decisions = showing.cycle()
     assert decisions.phases == {"t/waits": "Inqueue"}
@@ -153,7 +153,7 @@ def test_podgroups_are_counted_by_queue_and_phase_as_the_cycle_leaves_them() -> 
     assert set(showing.values("volcano_queue_pod_group_inqueue_count").values()) == {0.0}
 
 
-def test_who_asks_for_one_of_them_by_name_gets_it() -> None:
+def test_a_scrape_by_name_returns_only_that_metric() -> None:
     metrics, _ = shown({"a": QueueNumbers(allocated={"cpu": 1500.0})}, a_queue("a", weight=3))
     text = metrics.render(["volcano_queue_weight"]).decode()
     assert [line for line in text.splitlines() if not line.startswith("#")] == [

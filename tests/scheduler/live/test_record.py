@@ -1,4 +1,4 @@
-"""Records contain decisions and their inputs, and never delay the scheduling."""
+"""Records contain decisions and their inputs, and a failure to record does not stop the scheduling."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(folder: Path) -> list[Input]:
     return [given for path in segments(folder) for given in read_segment(path)]
 
 
-def test_a_cycle_record_holds_the_state_and_what_would_be_decided_on_it(tmp_path: Path) -> None:
+def test_a_cycle_record_contains_the_state_and_the_decisions_that_follow(tmp_path: Path) -> None:
     write_cycle(tmp_path, 7, NOW, a_cluster(), POLICY)
     started, policy, seen, decided = read(tmp_path / "cycle-7-1800000000")
     assert isinstance(started, Started)
@@ -41,7 +41,7 @@ def test_a_cycle_record_holds_the_state_and_what_would_be_decided_on_it(tmp_path
     assert (decided.cycle, decided.now, decided.decisions.binds) == (7, NOW, [])
 
 
-def test_a_cycle_record_of_a_state_on_which_the_core_fails_holds_the_state(
+def test_a_cycle_record_contains_the_state_even_if_the_core_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(record, "decide", lambda *_: 1 / 0)
@@ -51,15 +51,13 @@ def test_a_cycle_record_of_a_state_on_which_the_core_fails_holds_the_state(
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_cycle_record_that_cannot_be_written_is_a_word_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cycle_record_that_cannot_be_written_is_only_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("")
     write_cycle(tmp_path / "file", 7, NOW, a_cluster(), POLICY)
     assert "cycle record not written: " in caplog.text
 
 
-def test_a_disk_that_is_full_ends_the_record_and_nothing_else(
+def test_a_full_disk_ends_only_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object) -> None:
@@ -83,7 +81,7 @@ def test_a_disk_that_is_full_ends_the_record_and_nothing_else(
     assert caplog.messages == ["recording stopped: [Errno 28] No space left on device"] * 2
 
 
-def test_a_policy_that_was_loaded_later_is_in_the_record(tmp_path: Path) -> None:
+def test_a_policy_that_is_loaded_later_is_recorded(tmp_path: Path) -> None:
     other = InForce(POLICY.policy, POLICY.path, POLICY.text + "\n# new\n")
     kept = RunningRecord(tmp_path)
     for policy in (POLICY, POLICY, other, other, POLICY):
@@ -94,7 +92,7 @@ def test_a_policy_that_was_loaded_later_is_in_the_record(tmp_path: Path) -> None
     assert loaded == [POLICY.text, other.text, POLICY.text]
 
 
-def test_a_record_is_private_and_holds_the_annotations_the_scheduler_reads(tmp_path: Path) -> None:
+def test_a_record_is_private_and_contains_only_annotations_the_scheduler_reads(tmp_path: Path) -> None:
     given = pod()
     given.metadata.annotations = {"kubectl.kubernetes.io/last-applied-configuration": "s3cret", "volcano.sh/x": "y"}
     cluster = Cluster(["schedspec"])

@@ -21,7 +21,7 @@ def a_pod(**parts: dict[str, Any]) -> Pod:
     return msgspec.convert({key: {**BASE[key], **parts.get(key, {})} for key in BASE}, Pod)
 
 
-def test_a_bound_pod_that_runs_is_the_same_task_with_another_status() -> None:
+def test_a_bound_pod_that_starts_running_differs_only_in_status_and_node() -> None:
     before = Task(a_pod(), "ns/g")
     pod = a_pod(spec={"nodeName": "n"}, status={"phase": "Running", "startTime": "2026-01-01T00:00:00Z"})
     again = before.seen_again(pod)
@@ -44,5 +44,5 @@ def test_a_bound_pod_that_runs_is_the_same_task_with_another_status() -> None:
         {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}},
     ],
 )
-def test_what_decides_where_a_task_may_go_is_computed_anew_when_it_changes(parts: dict[str, Any]) -> None:
+def test_a_change_that_affects_placement_requires_a_full_conversion(parts: dict[str, Any]) -> None:
     assert Task(a_pod(), "ns/g").seen_again(a_pod(**parts)) is None

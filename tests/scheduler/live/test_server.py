@@ -52,7 +52,7 @@ def get(url: str) -> tuple[int, str, str]:
             return error.code, error.headers["Content-Type"], error.read().decode()
 
 
-def test_it_is_healthy_while_the_event_loop_turns(server: tuple[str, Endpoints]) -> None:
+def test_the_process_is_healthy_while_the_event_loop_runs(server: tuple[str, Endpoints]) -> None:
     url, pages = server
     assert get(f"{url}/healthz") == (200, "text/plain; charset=utf-8", "ok\n")
     pages._progress._ticked -= 60
@@ -60,7 +60,7 @@ def test_it_is_healthy_while_the_event_loop_turns(server: tuple[str, Endpoints])
     assert (status, body) == (503, "the event loop hangs for 60 s\n")
 
 
-def test_it_is_ready_when_every_watch_has_listed_and_the_controllers_see(
+def test_the_process_is_ready_when_all_watches_and_controllers_have_listed(
     server: tuple[str, Endpoints], feed: StateFeed
 ) -> None:
     url, pages = server
@@ -85,7 +85,7 @@ def test_the_policy_in_force_and_the_metrics_can_be_read(server: tuple[str, Endp
     assert 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in get(f"{url}/metrics")[2]
 
 
-def test_who_names_metrics_gets_those(server: tuple[str, Endpoints]) -> None:
+def test_a_scrape_by_name_returns_only_the_named_metrics(server: tuple[str, Endpoints]) -> None:
     url, _ = server
     status, _, body = get(f"{url}/metrics?name[]=schedspec_leader&name[]=schedspec_dropped_events")
     assert status == 200
@@ -97,43 +97,43 @@ def test_an_unknown_page_names_the_known_ones(server: tuple[str, Endpoints]) -> 
     assert get(f"{server[0]}/x") == (
         404,
         "text/plain; charset=utf-8",
-        "no such page; there are /healthz, /readyz, /metrics, /policy\n",
+        "no such page; the pages are /healthz, /readyz, /metrics, /policy\n",
     )
 
 
-def test_a_page_that_cannot_be_made_says_so_and_the_next_question_is_answered(server: tuple[str, Endpoints]) -> None:
+def test_a_page_that_fails_returns_the_error_and_the_server_continues(server: tuple[str, Endpoints]) -> None:
     url, pages = server
     pages.unlisted = lambda: 1 / 0  # type: ignore[assignment,return-value]
     assert get(f"{url}/readyz") == (
         500,
         "text/plain; charset=utf-8",
-        "this page cannot be made: ZeroDivisionError('division by zero'); ask again\n",
+        "this page failed: ZeroDivisionError('division by zero'); try again\n",
     )
     assert get(f"{url}/healthz")[0] == 200
 
 
-def test_who_hangs_up_early_leaves_no_traceback_behind(
+def test_a_client_that_disconnects_early_causes_no_traceback(
     server: tuple[str, Endpoints], capfd: pytest.CaptureFixture[str]
 ) -> None:
     host, _, port = server[0].removeprefix("http://").partition(":")
     for body in (b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /met", b"\x16\x03\x01 no HTTP\r\n\r\n"):
-        caller = socket.create_connection((host, int(port)))
-        caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # its end is a reset
-        caller.sendall(body)
-        caller.close()
+        client = socket.create_connection((host, int(port)))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # `close` sends a reset
+        client.sendall(body)
+        client.close()
     for _ in range(20):
         assert get(f"{server[0]}/healthz")[0] == 200
     assert capfd.readouterr().err == ""
 
 
-def test_an_address_that_is_taken_is_refused_with_what_to_do() -> None:
+def test_an_address_in_use_is_refused_with_a_remedy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ListenError, match=f"cannot listen on 127.0.0.1:{port}: .*; give another --listen"):
+        with pytest.raises(ListenError, match=f"cannot listen on 127.0.0.1:{port}: .*; choose another --listen"):
             Server("127.0.0.1", port, {})
 
 
-def test_a_connection_is_kept_for_the_next_question(server: tuple[str, Endpoints]) -> None:
+def test_a_connection_is_kept_for_the_next_request(server: tuple[str, Endpoints]) -> None:
     connection = http.client.HTTPConnection(server[0].removeprefix("http://"), timeout=60)
     connection.connect()
     first = connection.sock
@@ -145,56 +145,56 @@ def test_a_connection_is_kept_for_the_next_question(server: tuple[str, Endpoints
     connection.close()
 
 
-def slow(address: str, count: int) -> list[socket.socket]:
-    """So many connections that have begun to ask."""
+def unfinished(address: str, count: int) -> list[socket.socket]:
+    """Open `count` connections with an unfinished request each."""
     host, _, port = address.removeprefix("http://").partition(":")
-    callers = []
+    clients = []
     for _ in range(count):
-        callers.append(socket.create_connection((host, int(port)), timeout=60))
-        callers[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
-    return callers
+        clients.append(socket.create_connection((host, int(port)), timeout=60))
+        clients[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+    return clients
 
 
-def test_whoever_asks_is_answered_beside_a_thousand_that_never_end_asking(
+def test_a_request_is_answered_beside_a_thousand_unfinished_requests(
     server: tuple[str, Endpoints],
 ) -> None:
     url, _ = server
     threads = threading.active_count()
-    callers = slow(url, 995)
+    clients = unfinished(url, 995)
     try:
         started = time.monotonic()
         assert get(f"{url}/healthz")[0] == 200
         assert time.monotonic() - started < 1.0
         assert threading.active_count() == threads
-        open_ones = [caller for caller in callers if not is_closed(caller)]
-        assert 0 < len(open_ones) <= 64
-        assert callers[-1] in open_ones
+        still_open = [client for client in clients if not is_closed(client)]
+        assert 0 < len(still_open) <= 64
+        assert clients[-1] in still_open
     finally:
-        for caller in callers:
-            caller.close()
+        for client in clients:
+            client.close()
 
 
-def is_closed(caller: socket.socket) -> bool:
-    caller.setblocking(False)
+def is_closed(client: socket.socket) -> bool:
+    client.setblocking(False)
     try:
-        return caller.recv(1) == b""
+        return client.recv(1) == b""
     except BlockingIOError:
         return False
     except OSError:
         return True
 
 
-def test_a_connection_has_to_ask_in_time_however_much_it_sends(
+def test_an_unfinished_request_times_out_even_while_it_sends_headers(
     server: tuple[str, Endpoints], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_module, "_SILENCE", 0.3)
-    [caller] = slow(server[0], 1)
+    [client] = unfinished(server[0], 1)
     until = time.monotonic() + SAFETY_NET
-    with caller:
-        while not is_closed(caller):
+    with client:
+        while not is_closed(client):
             assert time.monotonic() < until
             with contextlib.suppress(OSError):
-                caller.sendall(b"X-More: of the same\r\n")
+                client.sendall(b"X-More: of the same\r\n")
             time.sleep(0.05)
 
 
@@ -206,14 +206,14 @@ TOO_LARGE = {
 
 
 @pytest.mark.parametrize("query", TOO_LARGE.values(), ids=TOO_LARGE)
-def test_a_question_that_is_too_large_is_refused(server: tuple[str, Endpoints], query: bytes) -> None:
+def test_a_request_that_is_too_large_is_refused(server: tuple[str, Endpoints], query: bytes) -> None:
     host, _, port = server[0].removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=60) as caller:
-        caller.sendall(query)
-        assert caller.recv(100).startswith(b"HTTP/1.0 400 ")
+    with socket.create_connection((host, int(port)), timeout=60) as client:
+        client.sendall(query)
+        assert client.recv(100).startswith(b"HTTP/1.0 400 ")
 
 
-def test_only_reading_is_allowed(server: tuple[str, Endpoints]) -> None:
+def test_only_read_requests_are_allowed(server: tuple[str, Endpoints]) -> None:
     request = urllib.request.Request(f"{server[0]}/policy", data=b"{}", method="POST")
     with pytest.raises(urllib.error.HTTPError, match="405"):
         urllib.request.urlopen(request, timeout=60)

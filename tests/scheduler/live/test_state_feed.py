@@ -64,7 +64,7 @@ def group(phase: str = "", message: str = "", **spec: Any) -> objects.PodGroup:
     return msgspec.convert(body, objects.PodGroup)
 
 
-def test_the_state_moves_only_when_the_inbox_is_emptied() -> None:
+def test_the_state_changes_only_when_the_inbox_is_emptied() -> None:
     feed = make_feed()
     feed.inbox.put(ObjectSeen("Pod", pod()))
     assert feed.inbox.arrived.is_set()
@@ -76,7 +76,7 @@ def test_the_state_moves_only_when_the_inbox_is_emptied() -> None:
 
 URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
     "a new pod": ([], ObjectSeen("Pod", pod()), Urgency.SOON),
-    "a new pod of a gang that lacks one more": (
+    "a new pod of a gang that lacks another pod": (
         [ObjectSeen("PodGroup", group(minMember=2))],
         ObjectSeen("Pod", pod()),
         Urgency.SOON,
@@ -86,29 +86,29 @@ URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
         ObjectSeen("Pod", pod()),
         Urgency.NOW,
     ),
-    "a new pod that is a gang alone": ([ObjectSeen("PodGroup", group())], ObjectSeen("Pod", pod()), Urgency.NOW),
+    "a new pod that is a gang by itself": ([ObjectSeen("PodGroup", group())], ObjectSeen("Pod", pod()), Urgency.NOW),
     "a new pod of a complete gang that has a node": (
         [ObjectSeen("PodGroup", group())],
         ObjectSeen("Pod", pod(node="n")),
         Urgency.SOON,
     ),
-    "a pod that says nothing new": ([ObjectSeen("Pod", pod())], ObjectSeen("Pod", pod()), Urgency.NONE),
+    "a pod without a change": ([ObjectSeen("Pod", pod())], ObjectSeen("Pod", pod()), Urgency.NONE),
     "a bind that is confirmed": (
         [ObjectSeen("Pod", pod()), Assumed("ns/p", "u", "n")],
         ObjectSeen("Pod", pod(node="n")),
         Urgency.LAZY,
     ),
     "a bound pod that runs": ([ObjectSeen("Pod", pod(node="n"))], ObjectSeen("Pod", pod("Running", "n")), Urgency.LAZY),
-    "a pod that is given its group": ([ObjectSeen("Pod", pod(annotations={}))], ObjectSeen("Pod", pod()), Urgency.SOON),
+    "a pod that gets its group": ([ObjectSeen("Pod", pod(annotations={}))], ObjectSeen("Pod", pod()), Urgency.SOON),
     "a pod that has finished": (
         [ObjectSeen("Pod", pod("Running", "n"))],
         ObjectSeen("Pod", pod("Succeeded", "n")),
         Urgency.SOON,
     ),
-    "a pod that is gone": ([ObjectSeen("Pod", pod())], ObjectGone("Pod", "ns/p", "u"), Urgency.SOON),
-    "a pod that was gone before": ([], ObjectGone("Pod", "ns/p", "u"), Urgency.NONE),
+    "a deleted pod": ([ObjectSeen("Pod", pod())], ObjectGone("Pod", "ns/p", "u"), Urgency.SOON),
+    "a deleted pod that was unknown": ([], ObjectGone("Pod", "ns/p", "u"), Urgency.NONE),
     "a successor of the same name": ([ObjectSeen("Pod", pod(node="n"))], ObjectSeen("Pod", pod(uid="v")), Urgency.SOON),
-    "a bind that is given back": (
+    "a bind that is reverted": (
         [ObjectSeen("Pod", pod()), Assumed("ns/p", "u", "n")],
         Reverted("ns/p", "u"),
         Urgency.SOON,
@@ -118,12 +118,12 @@ URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
         ObjectSeen("PodGroup", group("Inqueue", "because")),
         Urgency.NONE,
     ),
-    "a group's phase, as it was decided": (
+    "a group's phase as it was decided": (
         [ObjectSeen("PodGroup", group("Pending"))],
         ObjectSeen("PodGroup", group("Inqueue")),
         Urgency.LAZY,
     ),
-    "a group's phase, as nobody decided it": (
+    "a group's phase that was not decided": (
         [ObjectSeen("PodGroup", group("Running"))],
         ObjectSeen("PodGroup", group("Pending")),
         Urgency.SOON,
@@ -138,7 +138,7 @@ URGENCIES: dict[str, tuple[list[Input], Input, Urgency]] = {
 
 
 @pytest.mark.parametrize(("before", "given", "expected"), URGENCIES.values(), ids=URGENCIES)
-def test_how_urgent_a_change_is(before: list[Input], given: Input, expected: Urgency) -> None:
+def test_urgency_of_a_change(before: list[Input], given: Input, expected: Urgency) -> None:
     feed = make_feed()
     for item in before:
         feed.apply(item)
@@ -161,8 +161,8 @@ def test_an_object_that_cannot_be_applied_is_skipped_and_reported() -> None:
 
 
 @pytest.mark.parametrize("name", ["requests.cpu", "count/pods"])
-def test_a_quota_with_an_amount_that_is_none_is_skipped_and_reported(name: str) -> None:
-    """The plugin resourcequota reads the amounts of all namespaces, in every cycle."""
+def test_a_quota_with_an_invalid_amount_is_skipped_and_reported(name: str) -> None:
+    """The plugin resourcequota reads the amounts of all namespaces in every cycle, so it must never read this quota."""
     feed = make_feed()
     bad = {"metadata": {"name": "q", "namespace": "ns"}, "status": {"hard": {name: "many", "count/secrets": "9"}}}
     feed.inbox.put(ObjectSeen("ResourceQuota", msgspec.convert(bad, objects.ResourceQuota)))
@@ -171,7 +171,7 @@ def test_a_quota_with_an_amount_that_is_none_is_skipped_and_reported(name: str) 
     assert not feed.cluster.quotas
 
 
-def test_an_object_that_cannot_be_read_is_forgotten_until_it_is_good_again() -> None:
+def test_an_unreadable_object_is_removed_until_it_is_valid_again() -> None:
     feed = make_feed()
     feed.apply(ObjectSeen("PodGroup", group()))
     handle = feed._handler_of(PODGROUPS)
@@ -188,7 +188,7 @@ def test_an_object_that_cannot_be_read_is_forgotten_until_it_is_good_again() -> 
     assert "ns/g" not in feed.cluster.jobs
 
 
-def test_what_happened_to_a_job_is_remembered_until_it_is_published() -> None:
+def test_changed_jobs_are_recorded_until_they_are_published() -> None:
     feed = make_feed()
     feed.apply(ObjectSeen("Pod", pod()))
     assert feed.touched == {"ns/g"}
@@ -200,7 +200,7 @@ def test_what_happened_to_a_job_is_remembered_until_it_is_published() -> None:
     assert feed.touched == {"ns/g"}
 
 
-def test_who_waits_for_a_pod_to_be_gone_is_told() -> None:
+def test_deleted_pods_are_reported_once() -> None:
     feed = make_feed()
     for given in (ObjectSeen("Pod", pod()), ObjectGone("PodGroup", "ns/g", "ug"), ObjectGone("Pod", "ns/p", "u")):
         feed.inbox.put(given)
@@ -208,7 +208,7 @@ def test_who_waits_for_a_pod_to_be_gone_is_told() -> None:
     assert feed.empty().gone == []
 
 
-def test_what_became_of_a_write_is_handed_on_and_asks_for_no_cycle() -> None:
+def test_outcomes_of_writes_are_passed_on_and_request_no_cycle() -> None:
     feed = make_feed()
     bound = Bound(Bind("ns/p", "u", "n", "ns/g"), 1.0)
     feed.inbox.put(bound)

@@ -45,7 +45,7 @@ def of(feed: StateFeed, metrics: Metrics) -> StatusBuilder:
     return StatusBuilder(feed, create_autospec(StatusWriter), create_autospec(EventRecorder), metrics)
 
 
-def test_a_malformed_object_is_counted_until_it_is_good() -> None:
+def test_a_malformed_object_is_counted_until_it_is_valid() -> None:
     feed, metrics = make_feed(), Metrics()
     status_builder = of(feed, metrics)
     meta = ObjectMeta(name="g", namespace="ns", uid="ug")
@@ -80,7 +80,7 @@ def test_an_object_that_a_watch_cannot_read_gets_a_condition(kind: str) -> None:
     assert [condition["type"] for condition in call.args[-1]["conditions"]] == ["Malformed"]
 
 
-async def test_what_is_no_longer_so_when_a_pod_is_bound_is_not_written_after_the_bind() -> None:
+async def test_an_outdated_reason_for_waiting_is_not_written_after_the_bind() -> None:
     bound = asyncio.Event()
     async with standing_in(lambda request: DONE) as (server, client):
         status_writer = StatusWriter(client, bound.wait, pause=0.01)  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ async def test_what_is_no_longer_so_when_a_pod_is_bound_is_not_written_after_the
         await cancelled(writing)
 
 
-def test_a_pod_whose_gang_or_group_is_still_being_made_is_told_when_that_takes_long() -> None:
+def test_a_missing_gang_member_or_podgroup_is_reported_after_a_delay() -> None:
     for refusal, why in (
         (Refusal((PodsMissing(1, 3),)), "gang: 1 of at least 3 pods exist"),
         (Refusal((NoGroup("ns/g"),)), "PodGroup ns/g does not exist or cannot be read"),
@@ -138,7 +138,7 @@ def test_the_event_of_a_podgroup_has_the_reasons_as_data() -> None:
     assert not of_pod.kwargs["data"].annotations
 
 
-def test_a_write_that_is_refused_is_told_on_the_pod_and_not_on_its_successor() -> None:
+def test_a_refused_write_is_an_event_of_the_pod_and_not_of_its_successor() -> None:
     feed = make_feed()
     feed.apply(ObjectSeen("Pod", pod()))
     status_builder = of(feed, Metrics())
@@ -156,7 +156,7 @@ def test_a_write_that_is_refused_is_told_on_the_pod_and_not_on_its_successor() -
     ]
 
 
-def test_a_victim_and_its_group_are_told_who_takes_its_place() -> None:
+def test_events_of_a_victim_and_its_podgroup_name_the_preemptor() -> None:
     feed = make_feed()
     feed.apply(ObjectSeen("PodGroup", group("Running")))
     feed.apply(ObjectSeen("Pod", pod("Running", "n")))
@@ -182,7 +182,7 @@ def test_a_victim_and_its_group_are_told_who_takes_its_place() -> None:
     ]
 
 
-def test_a_reason_that_came_when_there_was_no_time_to_tell_it_is_told_later() -> None:
+def test_a_reason_that_was_not_urgent_is_published_by_a_later_cycle() -> None:
     feed = make_feed()
     for given in (ObjectSeen("PodGroup", group("Inqueue")), ObjectSeen("Pod", pod())):
         feed.apply(given)
@@ -198,7 +198,7 @@ def test_a_reason_that_came_when_there_was_no_time_to_tell_it_is_told_later() ->
     }
 
 
-def test_jobs_that_are_too_costly_are_counted_while_they_wait_for_that() -> None:
+def test_too_costly_jobs_are_counted_while_that_is_why_they_wait() -> None:
     feed, metrics = make_feed(), Metrics()
     status_builder = of(feed, metrics)
     costly = Refusal((TooCostly("allocate"),))

@@ -1,4 +1,4 @@
-"""What a cycle's decisions mean for statuses."""
+"""Statuses of PodGroups, pods and queues that follow from a cycle's decisions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def a_job(phases: list[str], conditions: list[dict[str, str]] | None = None, min
     return cluster.jobs["ns/g"]
 
 
-def test_a_group_that_waits_says_why() -> None:
+def test_a_podgroup_that_waits_states_the_reason() -> None:
     status = statuses.of_podgroup(a_job(["Pending"]), "Inqueue", "2 nodes: 2 lack cpu", NOW)
     assert status == {
         "phase": "Inqueue",
@@ -52,7 +52,7 @@ def test_a_group_that_waits_says_why() -> None:
     }
 
 
-def test_a_group_that_runs_counts_its_pods_and_takes_back_its_complaint() -> None:
+def test_a_running_podgroup_counts_its_pods_and_is_no_longer_unschedulable() -> None:
     before = [{"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "x"}]
     status = statuses.of_podgroup(a_job(["Running", "Succeeded", "Failed"], before), "Running", "", NOW)
     assert (status["running"], status["succeeded"], status["failed"]) == (1, 1, 1)
@@ -62,7 +62,7 @@ def test_a_group_that_runs_counts_its_pods_and_takes_back_its_complaint() -> Non
     ]
 
 
-def test_a_condition_keeps_the_time_since_which_it_holds() -> None:
+def test_a_condition_keeps_its_transition_time_while_its_status_is_the_same() -> None:
     since = "2026-01-01T00:00:00Z"
     before = [{"type": "Unschedulable", "status": "True", "message": "old", "lastTransitionTime": since}]
     job = a_job(["Pending"], before)
@@ -72,7 +72,7 @@ def test_a_condition_keeps_the_time_since_which_it_holds() -> None:
     assert statuses.differs(status, job.group)
 
 
-def test_a_status_that_says_nothing_new_does_not_differ() -> None:
+def test_a_status_that_differs_only_in_time_does_not_differ() -> None:
     job = a_job(["Pending"])
     assert job.group is not None
     status = statuses.of_podgroup(job, "Inqueue", "why", NOW)
@@ -80,7 +80,7 @@ def test_a_status_that_says_nothing_new_does_not_differ() -> None:
     assert not statuses.differs(statuses.of_podgroup(job, "Inqueue", "why", NOW + 60), job.group)
 
 
-def test_a_pod_says_why_it_waits_once() -> None:
+def test_a_pods_status_is_changed_only_if_it_differs() -> None:
     task = a_job(["Pending"]).tasks["ns/p0"]
     change = statuses.of_pod(task, "no room", "node-1", NOW)
     assert change["nominatedNodeName"] == "node-1"

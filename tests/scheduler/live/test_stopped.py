@@ -1,4 +1,4 @@
-"""SIGTERM: no further decision is made, and every decision made reaches the API server."""
+"""After SIGTERM, the scheduler makes no new decision, and all earlier decisions reach the API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEADING = ("--leader-elect", "--lease-namespace", "default")
 
 
 @pytest.mark.deadline(60)
-async def test_the_binds_of_a_gang_are_finished_however_late_the_answers_are(target: TargetCluster) -> None:
+async def test_all_binds_of_a_gang_are_finished_even_if_answers_are_late(target: TargetCluster) -> None:
     async with target.scenario(nodes=2, cpu="8"):
         begun = asyncio.Event()
         relayed: list[str] = []
@@ -45,7 +45,7 @@ async def test_the_binds_of_a_gang_are_finished_however_late_the_answers_are(tar
 
 
 @pytest.mark.deadline(60)
-async def test_the_evictions_that_are_under_way_are_finished_and_nothing_more_is_decided(target: TargetCluster) -> None:
+async def test_started_evictions_are_finished_and_nothing_more_is_decided(target: TargetCluster) -> None:
     queues = [queue("a", deserved={"cpu": "4"}, reclaimable=True), queue("b", deserved={"cpu": "4"})]
     async with target.scenario(nodes=2, cpu="4", queues=queues):
         begun = asyncio.Event()
@@ -68,14 +68,14 @@ async def test_the_evictions_that_are_under_way_are_finished_and_nothing_more_is
         status = await asyncio.to_thread(scheduler.stop)
         target.stopped(scheduler)
         assert status == 0
-        await target.history.until(lambda: len(target.history.bound()) == 4, "four victims are gone")
+        await target.history.until(lambda: len(target.history.bound()) == 4, "four victims are deleted")
         assert len(target.history.evicting) == 4
         assert target.history.bound("b-0") == []
 
 
 @pytest.mark.parametrize("options", [(), LEADING], ids=["alone", "leading"])
 @pytest.mark.deadline(60)
-async def test_who_is_told_to_stop_while_the_api_server_is_silent_stops_all_the_same(
+async def test_a_scheduler_stops_even_while_the_api_server_is_silent(
     target: TargetCluster, options: tuple[str, ...]
 ) -> None:
     async with target.scenario(nodes=1, cpu="4"):
@@ -90,7 +90,7 @@ async def test_who_is_told_to_stop_while_the_api_server_is_silent_stops_all_the_
 
 
 @pytest.mark.deadline(60)
-async def test_every_line_of_its_log_is_json_and_a_decision_has_the_number_of_its_cycle(target: TargetCluster) -> None:
+async def test_log_lines_are_json_and_decisions_have_the_number_of_their_cycle(target: TargetCluster) -> None:
     async with target.scenario(nodes=1, cpu="4"):
         scheduler = target.start("--log-level", "debug", *LEADING, controllers="all")
         await target.ready(scheduler)

@@ -1,4 +1,4 @@
-"""A process that gives up at an endless job records that, and its successor starts the other jobs."""
+"""A process that hangs at one job marks the job before it exits, and its successor starts the other jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.embedded
 
 @contextmanager
 def without_end(job: str, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let every attempt to place the job last until the block ends; give up after a second."""
+    """Let every attempt to place the job last until the block ends; the process gives up after a second."""
     ended = threading.Event()
 
     def stuck(cluster: Cluster, policy: Policy, now: float, step: Step, *, budget: Budget) -> Decisions:
@@ -49,7 +49,7 @@ def without_end(job: str, patch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.deadline(60)
-async def test_the_job_at_which_a_process_gave_up_says_so_and_is_no_obstacle(
+async def test_a_job_at_which_the_scheduler_hung_is_marked_and_blocks_no_other_job(
     target: TargetCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with target.scenario(nodes=1, cpu="2"):  # room for one of the two gangs

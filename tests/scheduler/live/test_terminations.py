@@ -27,7 +27,7 @@ def pod(grace: int | None = 30, requested: float | None = NOW, **meta: Any) -> P
 
 @pytest.fixture
 def timers(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The delays of all timers that were started; each fires at once."""
+    """Return the delays of all timers that were started. Each timer fires at once."""
     delays: list[float] = []
     monkeypatch.setattr(module, "wall_time", lambda: NOW)
     loop = asyncio.BaseEventLoop
@@ -44,7 +44,7 @@ def timers(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("terminating", "rest"),
+    ("terminating", "remaining"),
     [
         (pod(grace=30), 60),
         (pod(grace=YEARS), 60),
@@ -56,14 +56,16 @@ def timers(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ],
     ids=["ordinary", "decades", "after a restart", "long overdue", "clocks differ", "no such year", "finalizer"],
 )
-async def test_every_terminating_pod_has_a_bounded_time(timers: list[float], terminating: Pod, rest: float) -> None:
+async def test_a_pod_is_overdue_after_the_longest_grace(
+    timers: list[float], terminating: Pod, remaining: float
+) -> None:
     overdue: list[Overdue] = []
     terminations = Terminations(GraceLimit(60), overdue.append)
     for _ in range(3):
         terminations.seen(terminating)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert timers == [rest + module.SLACK]
+    assert timers == [remaining + module.SLACK]
     assert overdue == [Overdue("ns/p", "u", 60)]
 
 

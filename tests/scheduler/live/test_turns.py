@@ -40,9 +40,9 @@ def evicted(cluster: Cluster) -> Decisions:
 
 
 DONE: dict[str, tuple[Callable[[Cluster], Decisions], str, Callable[[Loop], int]]] = {
-    "taken in": (lambda _: Decisions(), "", lambda loop: len(loop.feed.cluster.tasks)),
-    "told why they wait": (refused, "", lambda loop: len(loop.cycles._status_builder._events._waiting) - 1),
-    "given a status": (refused, "", lambda loop: len(loop.cycles._status_builder._status_writer) - 1),
+    "applied to the state": (lambda _: Decisions(), "", lambda loop: len(loop.feed.cluster.tasks)),
+    "with an event": (refused, "", lambda loop: len(loop.cycles._status_builder._events._waiting) - 1),
+    "with a status": (refused, "", lambda loop: len(loop.cycles._status_builder._status_writer) - 1),
     "bound": (bound, "", lambda loop: len(loop.writer.binds)),
     "assumed to be bound": (bound, "", lambda loop: sum(it.assumed for it in loop.feed.cluster.tasks.values())),
     "evicted": (evicted, "n", lambda loop: len(loop.writer.evictions)),
@@ -50,7 +50,7 @@ DONE: dict[str, tuple[Callable[[Cluster], Decisions], str, Callable[[Loop], int]
 
 
 @pytest.mark.parametrize(("decide", "node", "done"), DONE.values(), ids=DONE)
-async def test_of_a_gang_of_thousands_few_pods_a_turn_are(
+async def test_one_turn_processes_few_pods_of_a_large_gang(
     monkeypatch: pytest.MonkeyPatch, decide: Callable[[Cluster], Decisions], node: str, done: Callable[[Loop], int]
 ) -> None:
     async with looping(monkeypatch, decide) as loop, watched(lambda: done(loop)) as counts:
@@ -70,7 +70,7 @@ def named(number: int, node: str) -> object:
 
 @asynccontextmanager
 async def watched(count: Callable[[], int]) -> AsyncIterator[list[int]]:
-    """A number, once in every turn of the loop."""
+    """Record a count in every turn of the loop."""
     counts = [0]
 
     async def watch() -> None:
@@ -85,7 +85,7 @@ async def watched(count: Callable[[], int]) -> AsyncIterator[list[int]]:
         await cancelled(task)
 
 
-async def test_a_gang_is_handed_on_whole_even_where_the_loop_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_binds_of_a_gang_reach_the_writer_of_a_cancelled_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     async with looping(monkeypatch, bound) as loop:
         for i in range(MANY):
             loop.feed.inbox.put(ObjectSeen("Pod", named(i, "")))

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.embedded
 
 
 @pytest.mark.deadline(60)
-async def test_a_list_of_many_pages_is_the_list_of_one(target: TargetCluster) -> None:
+async def test_a_list_in_pages_equals_a_list_in_one_request(target: TargetCluster) -> None:
     async with target.scenario(nodes=1):
         await target.gang("g", 7)
         whole = await target.client.list(PODS, NAMESPACE)
@@ -27,7 +27,7 @@ async def test_a_list_of_many_pages_is_the_list_of_one(target: TargetCluster) ->
 
 
 @pytest.mark.deadline(60)
-async def test_a_quiet_watch_that_ends_again_and_again_is_resumed_without_a_list(target: TargetCluster) -> None:
+async def test_a_quiet_watch_that_ends_repeatedly_is_resumed_without_a_list(target: TargetCluster) -> None:
     async with target.scenario(nodes=1):
         changes: list[Change[Pod]] = []
         async with client_of(target.through) as client:
@@ -46,6 +46,6 @@ async def test_a_quiet_watch_that_ends_again_and_again_is_resumed_without_a_list
 
 
 async def _watched_again(target: TargetCluster, times: int) -> None:
-    """Wait until the proxy has seen so many more watches."""
+    """Wait until the proxy has seen `times` more watches."""
     before = len(target.proxy.calls)
     await until(lambda: sum(call.is_watch for call in target.proxy.calls[before:]) == times)

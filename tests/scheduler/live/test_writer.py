@@ -40,7 +40,7 @@ EVICT = Evict("ns/p", "u", "ns/g", VictimReason("reclaim", "ns/b", "ns/b-0", "qb
 
 
 class Outcome(Inbox):
-    """What a writer puts into it, sorted."""
+    """An inbox that sorts the items by type."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ def by_method(**answers: Any) -> Handler:
     return handle
 
 
-async def test_a_bind_that_was_lost_and_had_been_carried_out_counts_as_bound() -> None:
+async def test_a_bind_that_succeeded_without_an_answer_counts_as_bound() -> None:
     answers = by_method(POST=scripted(Cut(), status(409, "Conflict", "already assigned")), GET=a_pod("node-1"))
     async with writing(answers) as (_, writer, outcome):
         writer.bind(BIND)
@@ -96,9 +96,9 @@ async def test_a_bind_that_was_lost_and_had_been_carried_out_counts_as_bound() -
 @pytest.mark.parametrize(
     "truth",
     [a_pod("node-2"), a_pod("node-1", uid="successor"), status(404, "NotFound")],
-    ids=["elsewhere", "another", "gone"],
+    ids=["elsewhere", "replaced", "deleted"],
 )
-async def test_a_bind_to_a_pod_that_is_bound_elsewhere_or_is_another_is_given_back(truth: Answer) -> None:
+async def test_a_bind_is_reverted_if_the_pod_is_bound_elsewhere_or_replaced(truth: Answer) -> None:
     async with writing(by_method(POST=status(409, "Conflict"), GET=truth)) as (_, writer, outcome):
         writer.bind(BIND)
         await until(lambda: outcome.reverted == ["ns/p"])
@@ -106,7 +106,7 @@ async def test_a_bind_to_a_pod_that_is_bound_elsewhere_or_is_another_is_given_ba
         assert outcome.refused == ["ns/p"]
 
 
-async def test_a_bind_without_a_verdict_is_carried_on() -> None:
+async def test_a_bind_without_a_verdict_is_repeated() -> None:
     answers = scripted(status(500, "InternalError"), Reply(429), status(503, "ServiceUnavailable"), Reply(201))
     async with writing(answers) as (server, writer, outcome):
         writer.bind(BIND)
@@ -114,7 +114,7 @@ async def test_a_bind_without_a_verdict_is_carried_on() -> None:
         assert len(server.requests) == 4
 
 
-async def test_a_refused_bind_is_given_back_after_pauses_that_grow() -> None:
+async def test_a_refused_bind_is_reverted_after_growing_pauses() -> None:
     async with writing(lambda request: status(404, "NotFound")) as (_, writer, outcome):
         loop = asyncio.get_running_loop()
         pauses = []
@@ -127,7 +127,7 @@ async def test_a_refused_bind_is_given_back_after_pauses_that_grow() -> None:
         assert pauses[3] >= 0.2
 
 
-async def test_64_binds_are_in_flight_and_the_others_wait() -> None:
+async def test_at_most_64_binds_are_in_flight() -> None:
     async with writing(lambda request: Reply(201)) as (server, writer, outcome):
         server.pause = 0.1
         for i in range(300):
@@ -136,10 +136,10 @@ async def test_64_binds_are_in_flight_and_the_others_wait() -> None:
         await writer.finished()
         assert len(outcome.bound) == 300
         assert server.most_together == 64
-        assert server.connections == 64  # each was kept for the next bind
+        assert server.connections == 64  # each connection was reused for further binds
 
 
-async def test_a_stop_waits_for_answers_for_which_less_urgent_writes_no_longer_wait() -> None:
+async def test_a_stop_waits_longer_for_answers_than_less_urgent_writes_do() -> None:
     async with writing(lambda request: Reply(201)) as (server, writer, outcome):
         server.pause = 1.5
         for i in range(100):  # more than are in flight at a time
@@ -150,7 +150,7 @@ async def test_a_stop_waits_for_answers_for_which_less_urgent_writes_no_longer_w
         assert len(outcome.bound) == 100
 
 
-async def test_what_is_less_urgent_waits_for_binds_but_not_for_ever() -> None:
+async def test_less_urgent_writes_wait_a_limited_time_for_binds() -> None:
     async with writing(by_method(POST=Hang())) as (_, writer, _outcome):
         await writer.urgent()
         writer.bind(BIND)
@@ -180,7 +180,7 @@ ANSWERS: dict[str, Answer] = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-async def test_a_namespace_whose_binds_have_no_verdict_costs_the_others_nothing(
+async def test_a_namespace_whose_binds_have_no_verdict_delays_no_other_namespace(
     answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def handle(request: Request) -> Answer:
@@ -195,11 +195,11 @@ async def test_a_namespace_whose_binds_have_no_verdict_costs_the_others_nothing(
         await until(lambda: len(outcome.bound) == 20, PROMPT)
         monkeypatch.setattr(writer_module, "_LONGEST_WAIT", 2 * SAFETY_NET)
         async with asyncio.timeout(SAFETY_NET):
-            await writer.urgent()  # nor do statuses wait for them
+            await writer.urgent()  # less urgent writes do not wait for these binds either
         assert len(writer.binds) == 300
 
 
-async def test_a_wave_whose_first_victims_have_no_verdict_does_not_hold_the_next_back() -> None:
+async def test_a_wave_without_verdicts_does_not_block_the_next_wave() -> None:
     def handle(request: Request) -> Answer:
         return status(500, "InternalError") if "/namespaces/bad/" in request.path else a_pod("node-1")
 
@@ -213,7 +213,7 @@ async def test_a_wave_whose_first_victims_have_no_verdict_does_not_hold_the_next
         assert all("/namespaces/good/" in path for path in deletions())
 
 
-async def test_a_victim_is_told_once_however_often_its_deletion_is_tried() -> None:
+async def test_a_victim_gets_its_condition_once_even_if_its_deletion_is_repeated() -> None:
     answers = by_method(PATCH=a_pod("node-1"), DELETE=scripted(status(500, "InternalError"), Cut(), Reply()))
     async with writing(answers) as (server, writer, _):
         writer.evict([[EVICT]])
@@ -221,7 +221,7 @@ async def test_a_victim_is_told_once_however_often_its_deletion_is_tried() -> No
         assert [request.method for request in server.requests] == ["PATCH", "DELETE", "DELETE", "DELETE"]
 
 
-async def test_a_bind_that_fails_in_an_unforeseen_way_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bind_that_fails_with_an_unexpected_error_is_reverted(monkeypatch: pytest.MonkeyPatch) -> None:
     async with writing(lambda request: Reply(201)) as (_, writer, outcome):
         with monkeypatch.context() as patched:
             patched.setattr(writer._client, "bind", lambda *_, **__: 1 / 0)
@@ -231,7 +231,7 @@ async def test_a_bind_that_fails_in_an_unforeseen_way_is_given_back(monkeypatch:
         await until(lambda: outcome.bound == ["ns/p"])
 
 
-async def test_what_is_logged_of_a_write_names_the_cycle_that_decided_it() -> None:
+async def test_log_lines_of_a_write_have_the_number_of_the_cycle_that_decided_it() -> None:
     logged: list[tuple[object, object]] = []
 
     class Noted(logging.Handler):
@@ -252,7 +252,7 @@ async def test_what_is_logged_of_a_write_names_the_cycle_that_decided_it() -> No
     assert sorted(logged) == [(7, "WARNING"), (8, "WARNING")]
 
 
-async def test_a_probe_is_answered_beside_a_namespace_that_has_no_answers() -> None:
+async def test_a_probe_is_answered_even_if_a_namespace_gets_no_answers() -> None:
     def handle(request: Request) -> Answer:
         return Hang() if "/namespaces/" in request.path else status(403, "Forbidden")
 
