@@ -1,1 +1,1 @@
-"""Recordings: inputs as data, segments of a record, exact replay, explanations."""
+"""Record the inputs and decisions of a scheduler, replay its cycles exactly, and explain its decisions."""

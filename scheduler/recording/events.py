@@ -1,4 +1,4 @@
-"""Every change of the cluster's state, as data.
+"""The inputs of the scheduler: every change of its state, as data.
 
 The live scheduler changes its state only through `apply_input`, and `replay` uses the same function. Therefore a
 recording of the inputs suffices to repeat the decisions.
@@ -20,7 +20,7 @@ from ..model.state_kinds import STATE_KINDS
 
 
 class ObjectSeen(msgspec.Struct, tag="seen"):
-    """The API showed an object. `kind` is a key of `STATE_KINDS`."""
+    """A watch or list reported an object. `kind` is a key of `STATE_KINDS`."""
 
     kind: str
     object: Any
@@ -67,7 +67,7 @@ class Reverted(msgspec.Struct, tag="reverted"):
 
 
 class PolicyLoaded(msgspec.Struct, tag="policy"):
-    """This policy is in force from now on. `text` is the file."""
+    """This policy is in force from now on. `source` is the name of its file, `text` the content."""
 
     source: str
     text: str
@@ -86,7 +86,7 @@ class Decided(msgspec.Struct, tag="decided"):
 
 
 class Remembered(msgspec.Struct, tag="remembered"):
-    """The backlog's state of waiting jobs; it ends a checkpoint."""
+    """The backlog's state of waiting jobs. It is the last input of a checkpoint."""
 
     policy: str
     waiting: dict[str, Waiting]
@@ -96,7 +96,7 @@ class Remembered(msgspec.Struct, tag="remembered"):
     claims: dict[str, str]
     lapses: dict[str, float] = {}
     quotas_moved: bool = False
-    """Whether any quota moved, in recordings that do not say which."""
+    """Whether any quota moved. Only older recordings have this field; they do not name the quotas in `moved`."""
     moved: list[str] = []
 
 

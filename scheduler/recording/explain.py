@@ -1,6 +1,6 @@
 """`scheduler explain`: show why a recorded cycle decided as it did about a pod or job.
 
-The output consists of the cycle's decisions and recorded reasons; nothing is computed again.
+The output consists of recorded decisions and reasons; nothing is decided again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def explain_task(task: Task, decisions: Decisions) -> list[str]:
         if evict.uid == task.uid:
             lines.append(f"evicted: {render_victim(evict.reason)}")
         elif evict.reason.preemptor_task == task.key:
-            lines.append(f"{evict.task} makes room for it: {render_victim(evict.reason)}")
+            lines.append(f"{evict.task} is evicted for it: {render_victim(evict.reason)}")
     if node := decisions.pipelined.get(task.key):
         lines.append(f"waits for room on {node}")
     return lines
@@ -58,21 +58,21 @@ def explain_queue(name: str, numbers: QueueNumbers) -> str:
     kinds = (
         ("allocated", numbers.allocated),
         ("deserved", numbers.deserved),
-        ("asked for in all", numbers.request),
+        ("requested in total", numbers.request),
         ("guaranteed", numbers.guarantee),
         ("at most", numbers.capability),
     )
     parts = []
     for dimension in sorted({name for _, amounts in kinds for name in amounts}):
-        known = [
-            f"{render_amount(dimension, amounts[dimension])} {word}" for word, amounts in kinds if dimension in amounts
+        amounts_of_kinds = [
+            f"{render_amount(dimension, amounts[dimension])} {kind}" for kind, amounts in kinds if dimension in amounts
         ]
-        parts.append(f"{dimension} {', '.join(known)}")
+        parts.append(f"{dimension} {', '.join(amounts_of_kinds)}")
     return f"queue {name}: {'; '.join(parts) or 'holds nothing'}"
 
 
 def explanation(cycle: Cycle, kind: str, name: str) -> list[str]:
-    """Return everything that a cycle decided about one pod or job; empty if nothing."""
+    """Return all decisions of a cycle about one pod or job, one a line; empty if there are none."""
     found = subject(cycle.cluster, kind, name)
     decisions = cycle.decided.decisions
     if found is None:
@@ -90,7 +90,7 @@ def explanation(cycle: Cycle, kind: str, name: str) -> list[str]:
 
 
 def reasons_of(cycle: Cycle, kind: str, name: str) -> list[dict[str, Any]]:
-    """Return why the pod's job, or the job, waits after a cycle, as data; empty if it does not wait."""
+    """Return why a job, or the job of a pod, waits after a cycle, as data; empty if the job does not wait."""
     found = subject(cycle.cluster, kind, name)
     key = found.key if isinstance(found, Job) else found.job if found is not None else ""
     refusal = cycle.decided.decisions.refusals.get(key)
@@ -116,9 +116,9 @@ def _queue_lines(cluster: Cluster, decisions: Decisions, name: str) -> Iterator[
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
     parser.add_argument("kind", choices=("pod", "job"))
-    parser.add_argument("name", help="namespace/name, the name of the workload, or a part that no other name has")
-    parser.add_argument("--cycle", type=int, metavar="N", help="this cycle, not the last that decided something")
-    parser.add_argument("--all", action="store_true", help="every cycle that decided something about it")
+    parser.add_argument("name", help="namespace/name, the name of the workload, or a unique part of a name")
+    parser.add_argument("--cycle", type=int, metavar="N", help="cycle to show (default: the last with a decision)")
+    parser.add_argument("--all", action="store_true", help="show every cycle with a decision about the pod or job")
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
     )
@@ -167,5 +167,5 @@ def main(given: argparse.Namespace) -> int:
     if before:
         sys.stdout.write("".join(f"{line}\n" for line in before))
     if not shown:
-        sys.stderr.write(f"{given.kind} {name}: no recorded cycle decided anything about it\n")
+        sys.stderr.write(f"{given.kind} {name}: no recorded cycle made a decision about it\n")
     return 0 if shown or before else 1

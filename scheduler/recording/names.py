@@ -1,7 +1,7 @@
-"""Find the pod or job of a recording that a user's name means.
+"""Find the pod or job in a recording that a user names.
 
-A name may lack the namespace, be that of the workload instead of its PodGroup, or be a part of a name. If it is
-ambiguous or unknown, the error lists similar names.
+The user may omit the namespace, name the workload instead of its PodGroup, or write only a part of a name. If the text
+is ambiguous or unknown, the error lists similar names.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ _SHOWN = 8
 
 
 class NotNamedError(RecordError):
-    """The name means no pod or job, or several. The text lists similar names."""
+    """No pod or job has the name, or several have. The message lists similar names."""
 
 
 class Names:
     """Every pod and PodGroup in a recording, by `namespace/name`, with its other names."""
 
     def __init__(self) -> None:
-        self._called: dict[str, dict[str, set[str]]] = {"pod": {}, "job": {}}
+        self._names: dict[str, dict[str, set[str]]] = {"pod": {}, "job": {}}
+        """Kind → key → all names of the object."""
 
-    def see(self, kind: str, key: str, *names: str) -> None:
+    def add(self, kind: str, key: str, *names: str) -> None:
         """Add an object.
 
         Args:
@@ -38,36 +39,36 @@ class Names:
         """
         namespace, _, name = key.partition("/")
         plain = {name, _UID.sub("", name), *names}
-        self._called[kind].setdefault(key, set()).update({key, *plain, *(f"{namespace}/{name}" for name in plain)})
+        self._names[kind].setdefault(key, set()).update({key, *plain, *(f"{namespace}/{name}" for name in plain)})
 
     def find(self, kind: str, text: str) -> str:
-        """Return the key of the object with this name, or with this unique part of a name, else of a namespace.
+        """Return the key of the object that `text` names: by a name, a unique part of a name, or a part of a key.
 
         A workload that was created again has several PodGroups of one name; the youngest is returned.
 
         Raises:
-            NotNamedError: no object has the name, or several have.
+            NotNamedError: No object matches, or several match.
         """
-        known = self._called[kind]
+        known = self._names[kind]
         if text in known:
             return text
-        whole = [key for key, names in known.items() if text in names]
-        bare = [key for key, names in known.items() if any(text in name for name in names if "/" not in name)]
-        parts = whole or bare or [key for key, names in known.items() if any(text in name for name in names)]
-        if len({_plain(key) for key in parts}) == 1:
-            return parts[-1]
-        if parts:
-            raise NotNamedError(f"{text!r} may be any of these {kind}s; name one: {_listed(map(_plain, parts))}")
-        near = difflib.get_close_matches(text, {name: None for key in known for name in (_plain(key), _bare(key))})
-        hint = f"; near names: {_listed(near)}" if near else f"; it knows: {_listed(map(_plain, known))}"
-        raise NotNamedError(f"the recording knows no {kind} {text!r}{hint}")
+        by_name = [key for key, names in known.items() if text in names]
+        by_part = [key for key, names in known.items() if any(text in name for name in names if "/" not in name)]
+        found = by_name or by_part or [key for key, names in known.items() if any(text in name for name in names)]
+        if len({_plain(key) for key in found}) == 1:
+            return found[-1]
+        if found:
+            raise NotNamedError(f"{text!r} matches several {kind}s; name one: {_listed(map(_plain, found))}")
+        similar = difflib.get_close_matches(text, {name: None for key in known for name in (_plain(key), _bare(key))})
+        hint = f"similar names: {_listed(similar)}" if similar else f"it contains: {_listed(map(_plain, known))}"
+        raise NotNamedError(f"the recording contains no {kind} {text!r}; {hint}")
 
 
 def read_names(path: Path) -> Names:
-    """Return the names in a recording, without deciding anything.
+    """Return the names in a recording, without deciding its cycles again.
 
     Raises:
-        RecordError: the recording cannot be read.
+        RecordError: The recording cannot be read.
     """
     names = Names()
     for segment in segments(path):
@@ -75,7 +76,7 @@ def read_names(path: Path) -> Names:
             if isinstance(given, ObjectSeen) and given.kind in ("Pod", "PodGroup"):
                 meta = given.object.metadata
                 owners = [owner.name for owner in meta.owner_references or ()] if given.kind == "PodGroup" else []
-                names.see("pod" if given.kind == "Pod" else "job", meta.key, *owners)
+                names.add("pod" if given.kind == "Pod" else "job", meta.key, *owners)
     return names
 
 

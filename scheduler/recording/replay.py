@@ -1,8 +1,8 @@
 """`scheduler replay`: decide the cycles of a recording again, with the recorded policy or another one.
 
-The one rule: a replayed cycle gets exactly the recorded inputs. Under the recorded policy the decisions are equal bit
-for bit, otherwise the scheduler has a bug. Under another policy each cycle shows its decision in the state that the
-recorded policy led to.
+The one rule: a replayed cycle gets exactly the recorded inputs. Under the recorded policy, its decisions equal the
+recorded decisions bit for bit; otherwise the scheduler has a bug. Under another policy, each cycle is decided on the
+state to which the recorded policy led.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _ChangedCycle(msgspec.Struct, frozen=True):
-    """A cycle with other decisions, for programs."""
+    """A cycle whose replay has other decisions, as an element of the JSON output."""
 
     cycle: str
     says: list[str]
@@ -57,11 +57,11 @@ def cycles(path: Path) -> Iterator[Cycle]:
     """Return the cycles of a recording (a directory, or one segment), oldest first.
 
     Raises:
-        RecordError: there is no recording, or it cannot be read.
+        RecordError: There is no recording, or it cannot be read.
     """
     found = segments(path)
     if not found:
-        raise RecordError(f"{path} holds no recording; `run --record {path}` makes one")
+        raise RecordError(f"{path} contains no recording; create one with `run --record {path}`")
     for segment in found:
         yield from cycles_of(read_segment(segment))
 
@@ -90,18 +90,18 @@ def is_equal(a: Decisions, b: Decisions) -> bool:
     return _encode(a) == _encode(b)
 
 
-def difference(was: Decisions, would_be: Decisions) -> list[str]:
-    """Return the differences of two decisions, one a line: `-` for the first, `+` for the second."""
-    before, after = _lines(was), _lines(would_be)
+def difference(recorded: Decisions, replayed: Decisions) -> list[str]:
+    """Return the differences, one a line: `-` for recorded decisions, `+` for replayed decisions."""
+    before, after = _lines(recorded), _lines(replayed)
     return [f"- {line}" for line in before if line not in after] + [f"+ {line}" for line in after if line not in before]
 
 
-def _with(bind: Bind) -> str:
+def _annotations_of(bind: Bind) -> str:
     return "".join(f", {key}={value}" for key, value in sorted(bind.annotations.items()))
 
 
 def _lines(decisions: Decisions) -> dict[str, None]:
-    lines = [f"bind {bind.task} to {bind.node}{_with(bind)}" for bind in decisions.binds]
+    lines = [f"bind {bind.task} to {bind.node}{_annotations_of(bind)}" for bind in decisions.binds]
     lines += [f"evict {evict.task}: {render_victim(evict.reason)}" for evict in decisions.evictions]
     lines += [f"nominate {n.task} for {n.node or 'no node'}" for n in decisions.nominations]
     lines += [f"{task} waits for room on {node}" for task, node in decisions.pipelined.items()]
@@ -115,8 +115,8 @@ def _lines(decisions: Decisions) -> dict[str, None]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, help="directory of `run --record`, or one of its files")
-    parser.add_argument("--policy", type=Path, help="decide with this policy file and show what differs")
-    parser.add_argument("--cycle", type=int, help="only this cycle")
+    parser.add_argument("--policy", type=Path, help="decide with this policy file and show the differences")
+    parser.add_argument("--cycle", type=int, help="replay only this cycle")
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
     )
@@ -139,13 +139,13 @@ def main(given: argparse.Namespace) -> int:
                 continue
             count += 1
             budget = UNLIMITED if other else cycle.decided.budget
-            would_be = decide(cycle.cluster, other or cycle.policy, cycle.decided.now, budget=budget)
-            if is_equal(cycle.decided.decisions, would_be):
+            replayed = decide(cycle.cluster, other or cycle.policy, cycle.decided.now, budget=budget)
+            if is_equal(cycle.decided.decisions, replayed):
                 continue
-            lines = difference(cycle.decided.decisions, would_be)
+            lines = difference(cycle.decided.decisions, replayed)
             if other and not lines:
                 continue
-            changed = _ChangedCycle(cycle.title, lines or ["(in numbers only)"])
+            changed = _ChangedCycle(cycle.title, lines or ["(only numbers differ)"])
             differing.append(changed)
             if given.output == "text":
                 out(f"{changed.cycle}\n" + "".join(f"  {line}\n" for line in changed.says))
@@ -156,11 +156,11 @@ def main(given: argparse.Namespace) -> int:
         sys.stderr.write(f"{error.filename}: {error.strerror}\n")
         return 2
     if not count:
-        sys.stderr.write(f"{given.recording} holds no cycle" + (f" {given.cycle}\n" if given.cycle else "\n"))
+        sys.stderr.write(f"{given.recording} contains no cycle" + (f" {given.cycle}\n" if given.cycle else "\n"))
         return 2
     if given.output == "json":
         answer = {"cycles": count, "otherwise": differing}
         out(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
     else:
-        out(f"{count} cycles, {len(differing)} decided otherwise{' with this policy' if other else ''}\n")
+        out(f"{count} cycles, {len(differing)} with other decisions{' under this policy' if other else ''}\n")
     return 1 if differing and not other else 0

@@ -1,7 +1,7 @@
 """Write and read recordings: all inputs of the scheduler, which suffice to repeat its decisions.
 
-A segment is self-contained: it begins with a checkpoint of the state and has every later input in the order in which
-the state received it. Therefore the oldest segments can be deleted at any time. A segment is a gzip file of JSON lines
+A segment is self-contained: it begins with a checkpoint of the state, and every later input follows in the order in
+which it was applied. Therefore the oldest segments can be deleted at any time. A segment is a gzip file of JSON lines
 (`scheduler.recording.events`), readable with `zcat` and `jq`, and is flushed after every cycle.
 """
 
@@ -38,9 +38,10 @@ from .events import (
 VERSION = 2
 SEGMENT_BYTES = 256 << 20
 KEPT = 8
+"""Default number of segments to keep."""
 SUFFIX = ".jsonl.gz"
 MOST_LINE = 256 << 20
-"""Bytes of a line. The longest ones are the decisions and the memory of a cycle, some hundred bytes for each job."""
+"""Maximum bytes of a line. The longest lines are the decisions of a cycle, with some hundred bytes for each job."""
 _CHUNK = 1 << 20
 
 
@@ -53,7 +54,7 @@ class OtherVersionError(RecordError):
 
 
 class SegmentWriter:
-    """Writes a recording into a directory. A restarted scheduler begins a new segment.
+    """Write a recording into a directory. A restarted scheduler begins a new segment.
 
     Args:
         segment_bytes: Maximum size of a segment before compression.
@@ -72,18 +73,17 @@ class SegmentWriter:
         return self._file is None or self._written >= self._segment_bytes
 
     def checkpoint(self, cluster: Cluster, policy: PolicyLoaded) -> None:
-        """Begin a new segment with the current state and delete the oldest.
+        """Begin a new segment with the current state and delete the oldest segments.
 
-        The state forgets its last decisions, because a replay of the segment does not have them either.
+        The decisions that are cached in the state are dropped, because a replay of the segment lacks them too.
 
         Raises:
-            OSError: the directory is not writable.
+            OSError: The directory is not writable.
         """
         cluster.last_cycle = None
         self.close()
-        self.directory.mkdir(
-            parents=True, exist_ok=True, mode=0o700
-        )  # the files will contain objects of every namespace
+        # private, because the files contain objects of every namespace
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         known = segments(self.directory)
         number = int(known[-1].name.removesuffix(SUFFIX).rpartition("-")[2]) + 1 if known else 1
         for old in known[: max(len(known) + 1 - self._keep, 0)]:
@@ -94,10 +94,10 @@ class SegmentWriter:
             self.write(given)
 
     def write(self, given: Input) -> None:
-        """Record one input, before or after the state has applied it.
+        """Record one input, before or after it is applied to the state.
 
         Raises:
-            OSError: the file is not writable.
+            OSError: The file is not writable.
         """
         if self._file is None:
             return
@@ -121,7 +121,7 @@ def _created(path: Path) -> gzip.GzipFile:
 
 
 def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
-    """Return the inputs that lead from an empty state to the current one."""
+    """Yield the inputs that lead from an empty state to the current state."""
     yield Started(VERSION, sorted(cluster.scheduler_names), cluster.node_selector)
     yield policy
     for name, kind in STATE_KINDS.items():
@@ -154,15 +154,15 @@ def remembered(backlog: Backlog) -> Remembered:
 
 
 def cut(path: Path, since: float, to: Path) -> int:
-    """Write the cycles from `since` on (seconds since 1970) as a recording of their own into the directory `to`.
+    """Copy the cycles from `since` on (seconds since 1970) into a new recording in the directory `to`.
 
-    The original recording may still be written.
+    The scheduler may still write the original recording.
 
     Returns:
         The number of cycles.
 
     Raises:
-        RecordError: the recording cannot be read.
+        RecordError: The recording cannot be read.
         OSError: `to` cannot be written.
     """
     inputs = [given for segment in _since(segments(path), since) for given in read_segment(segment)]
@@ -186,7 +186,7 @@ def cut(path: Path, since: float, to: Path) -> int:
 
 
 def _since(known: Sequence[Path], since: float) -> Sequence[Path]:
-    """Return the segments from the last one that has a cycle before `since`."""
+    """Return the last segment whose first cycle is before `since`, and all later segments."""
     for at in range(len(known) - 1, 0, -1):
         first = next((item for item in read_segment(known[at]) if isinstance(item, Decided)), None)
         if first is not None and first.now < since:
@@ -195,10 +195,9 @@ def _since(known: Sequence[Path], since: float) -> Sequence[Path]:
 
 
 def segments(path: Path) -> list[Path]:
-    """Return the segments of a recording, oldest first. A file is its own only segment.
+    """Return the segments of a recording, oldest first. A file is a recording of one segment.
 
-    A folder with a recording in its subfolder `recording/`, such as that of a failed scenario, stands for the
-    subfolder.
+    If the folder itself has no segments, its subfolder `recording/` is searched, as in the folder of a failed scenario.
     """
     if path.is_file():
         return [path]
@@ -207,10 +206,10 @@ def segments(path: Path) -> list[Path]:
 
 
 def read_segment(path: Path) -> Iterator[Input]:
-    """Return the inputs of one segment. An unfinished segment ends with its last complete line.
+    """Yield the inputs of one segment. An unfinished segment ends with its last complete line.
 
     Raises:
-        RecordError: the file is not a recording, or of another version.
+        RecordError: The file is not a recording, or is a recording of another version.
     """
     for number, line in _lines(path):
         try:
@@ -227,14 +226,14 @@ def read_segment(path: Path) -> Iterator[Input]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    number, rest = 0, b""
+    number, remainder = 0, b""
     try:
         for piece in unpacked(path, zlib.decompressobj(wbits=31)):
-            *whole, rest = (rest + piece).split(b"\n")
-            for line in whole:
+            *lines, remainder = (remainder + piece).split(b"\n")
+            for line in lines:
                 number += 1
                 yield number, line
-            if len(rest) > MOST_LINE:
+            if len(remainder) > MOST_LINE:
                 raise RecordError(
                     f"{path}, line {number + 1}: has more than {MOST_LINE} bytes, and no recording has such a line"
                 )
@@ -245,7 +244,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def unpacked(path: Path, unzip: Any) -> Iterator[bytes]:
-    """Yield what a gzip file holds, in pieces of bounded size. Raises OSError, zlib.error."""
+    """Yield the unpacked content of a gzip file in pieces of bounded size. Raises OSError, zlib.error."""
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             while chunk:
