@@ -1,1 +1,1 @@
-"""The scheduler's configuration: its model, its schema, its source with line numbers, its loader."""
+"""The scheduler's policy: load and check the policy file, and combine the answers of the plugins that it names."""

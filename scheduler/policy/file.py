@@ -1,7 +1,7 @@
 """Read the text of a policy file.
 
 Users, ConfigMaps and pull requests supply the file, so only a regular file of at most `LARGEST` bytes in UTF-8 is read.
-No other kind of file blocks the reader or fills its memory.
+Therefore a FIFO cannot block the reader, and an endless device cannot fill its memory.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def read_policy(path: Path) -> str:
         return UnreadablePolicyError(path, why)
 
     try:
-        # a FIFO without a writer must not block, also where it replaces the file right before the call
+        # a FIFO without a writer must not block, even if it replaces the file right before the call
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
-                raise problem(f"{_kind_of(mode)} is no regular file")
+                raise problem(f"{_kind_of(mode)} is not a regular file")
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
             raise problem(f"it is larger than {LARGEST:,} bytes")

@@ -1,8 +1,8 @@
 """The hooks that actions call on plugins (Volcano's `framework/session_plugins.go`).
 
 A hook is a Protocol with one method of the same name. A plugin implements a hook by deriving from it, so that mypy
-checks the method's signature. The policy file can switch a hook off (`SWITCHES`). `scheduler.policy.tiers` combines
-several answers. Orders are keys, not comparisons: the smaller key comes first.
+checks the method's signature. The policy file can switch a hook off (`SWITCHES`). `scheduler.policy.tiers` combines the
+answers of several plugins. Orders are keys, not comparisons: the smaller key comes first.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .schema import SWITCHES
 C = TypeVar("C", bound=type)
 
 Exclusion = tuple[str, str]
-"""A rule that excludes a node: its name in `scheduler.reasons.text`, and its detail."""
+"""A rule that excludes a node: the rule's name in `scheduler.reasons.text`, and a detail."""
 
 
 Limits = tuple[tuple[Hashable, int], ...]
-"""How many tasks a job can lose and still run: a name for each group to which the task belongs, and the number."""
+"""How many tasks a job can lose and still run: for each group to which a task belongs, its name and this number."""
 
 
 class Key(Protocol):
@@ -50,7 +50,7 @@ class Vote(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook: its name, its Protocol and its switch (None where Volcano has none)."""
+    """A hook: its name, its Protocol and its switch (None if Volcano has no switch for the hook)."""
 
     name: str
     protocol: type
@@ -74,7 +74,7 @@ def hooks_of(plugin: type) -> tuple[Hook, ...]:
     """Return the hooks that a class implements.
 
     Raises:
-        TypeError: a method has a hook's name, but the class does not derive from the hook.
+        TypeError: A method has a hook's name, but the class does not derive from the hook.
     """
     for name, hook in HOOKS.items():
         if hasattr(plugin, name) and hook.protocol not in plugin.__mro__:

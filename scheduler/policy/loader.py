@@ -45,7 +45,7 @@ class Document:
     Attributes:
         lines: Line of each field (`tiers[0].plugins[1].enableJobOrder`).
         places: Fields of plugins by name; configurations of actions as `action:<name>`.
-        left_out: Plugins that are accepted and have no effect here.
+        left_out: Plugins that are accepted but have no effect here, with their fields.
     """
 
     policy: Policy
@@ -82,13 +82,13 @@ def load_policy(text: str, source: str) -> Policy:
     """Parse a policy file; `source` is its name in errors.
 
     Raises:
-        PolicyError: the file is invalid; with all problems.
+        PolicyError: The file is invalid; the error has all problems.
     """
     return read_document(text, source).policy
 
 
 def read_document(text: str, source: str) -> Document:
-    """Parse a policy file and keep the positions of its parts; otherwise as `load_policy`."""
+    """Parse a policy file like `load_policy`, and keep the positions of its parts."""
     return _Reader(source).read(text)
 
 
@@ -101,9 +101,8 @@ class _Reader:
 
     def read(self, text: str) -> Document:
         root = self._root(text)
-        if (
-            metrics := root.get("metrics")
-        ) is not None:  # the sources of measurements for plugins; no plugin of ours uses any
+        # `metrics` has the sources of measured load; it is only checked, because no plugin of ours uses it
+        if (metrics := root.get("metrics")) is not None:
             self.source.value(metrics, "metrics", Argument(MAPPING))
         policy = Policy(
             self._actions(root.get("actions")),
@@ -127,7 +126,7 @@ class _Reader:
                 )
                 raise PolicyError(self.source.name, self.source.problems)
             root = dict(self.source.entries(self.source.inner(node), ""))
-        if WRAPPER in root:  # the neighbours belong to the add-on that wraps the file
+        if WRAPPER in root:  # the other keys belong to the add-on that wraps the file
             root = dict(self.source.entries(root[WRAPPER], ""))
         for name in [name for name in root if name not in _FIELDS]:
             self.source.refuse(root.pop(name), name, "", "no field of a policy", suggest(name, _FIELDS))

@@ -1,7 +1,7 @@
 """The policy: the actions that run, and the plugins with their tiers, switches and arguments.
 
-A `Policy` is plain, complete data: every plugin option has a value for every switch. `scheduler.policy.loader` rejects
-an invalid file with line and field before a Policy exists.
+A `Policy` is complete data: every plugin option has a value for every switch. For an invalid file, no `Policy` is
+created: `scheduler.policy.loader` rejects the file with line and field.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OFF_BY_DEFAULT = frozenset({"enableHierarchy", "EnabledClusterOrder"})
 
 @dataclass(frozen=True, slots=True)
 class PluginOption:
-    """One plugin of one tier. `switches` are those set in the file, in Volcano's spelling."""
+    """One plugin of one tier. `switches` has only the switches that the file sets, in Volcano's spelling."""
 
     name: str
     switches: Mapping[str, bool] = field(default_factory=dict)

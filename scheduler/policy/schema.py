@@ -1,8 +1,8 @@
 """The valid contents of a policy file: actions, plugins, switches and arguments, as data.
 
-The names are Volcano's, with its odd spellings. Volcano's parser compares byte by byte and silently ignores
-`enableAllocatable`, where it expects `enabledAllocatable`; here such a name is an error. Each plugin's class declares
-its own arguments (`scheduler.framework.plugin`); importing `scheduler.plugins` registers them.
+The names are Volcano's, with its odd spellings. Volcano's parser expects `enabledAllocatable` and silently ignores
+`enableAllocatable`; here such a name is an error. Each plugin's class declares its own arguments
+(`scheduler.framework.plugin`); importing `scheduler.plugins` registers them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ TEXT: Kind = "text"
 DURATION: Kind = "duration"
 MAPPING: Kind = "mapping"
 RULES: Kind = "list of mappings"
-"""Mappings of texts to texts."""
+"""The mappings are from texts to texts."""
 
 
 EVICTING = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
-"""The actions that evict, with the switch for votes on their victims."""
+"""The actions that evict → the switch for votes on their victims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ class PluginRule:
     exclusive: tuple[tuple[str, str], ...] = ()
     """Pairs of arguments of which only one may be true."""
     decides_queues: bool = False
-    """Whether the plugin decides the shares of queues, which only one plugin can."""
+    """Whether the plugin decides the shares of queues; a policy may have only one such plugin."""
 
     def argument(self, name: str) -> Argument | None:
-        """Return the rule of an argument, or None if the plugin does not have it."""
+        """Return the rule of an argument, or None if the plugin has no such argument."""
         if (known := self.arguments.get(name)) is not None:
             return known
         families = self.families.items()
@@ -148,11 +148,10 @@ MISSING_ACTIONS: Mapping[str, str] = {
     "elect": "remove it: Volcano has removed it",
     "reserve": "remove it: Volcano has removed it; freed room is kept for the preemptor anyway",
 }
-"""Actions of current or earlier Volcano versions that this scheduler lacks, with the remedy."""
+"""Actions of current or earlier Volcano versions that this scheduler lacks → the remedy."""
 
 SCORING_ONLY = frozenset({"task-topology", "resource-strategy-fit"})
-"""Volcano's plugins that only rank and that this scheduler lacks: a policy with them is accepted without their effect.
-"""
+"""Volcano's plugins that only rank and that this scheduler lacks. A policy may name them; they have no effect here."""
 
 MISSING_PLUGINS: Mapping[str, tuple[str, str]] = {
     "usage": (
@@ -180,7 +179,7 @@ MISSING_PLUGINS: Mapping[str, tuple[str, str]] = {
         "remove it; pods can request whole cards by the resource's name",
     ),
 }
-"""Volcano's plugins that this scheduler lacks and that do more than rank: why, and the remedy."""
+"""Volcano's plugins that this scheduler lacks and that do more than rank → why they are lacking, and the remedy."""
 
 _KEPT_FOR_CARDS = (
     "no cpu and memory of a node are kept for its cards here",
@@ -192,4 +191,4 @@ MISSING_ARGUMENTS: Mapping[str, tuple[str, str]] = {
     "predicate.ProportionalEnable": _KEPT_FOR_CARDS,
     "predicate.resources": _KEPT_FOR_CARDS,
 }
-"""Arguments of current or earlier Volcano versions that this scheduler lacks: why, and the remedy."""
+"""Arguments of current or earlier Volcano versions that this scheduler lacks → why, and the remedy."""

@@ -1,6 +1,6 @@
-"""Read YAML with positions: the values of a policy file, their lines, and the problems with them.
+"""Read the values of a policy file from YAML, with their lines and the problems with them.
 
-Reading never stops at the first problem. A problem is recorded with line, field, value and remedy.
+Reading does not stop at a problem: each problem is recorded with line, field, value and remedy.
 """
 
 from __future__ import annotations
@@ -60,43 +60,43 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 class PolicySource:
-    """A file while it is read: the `problems` found so far, and the `lines` of the fields read."""
+    """The reader of one file, with the `problems` found so far and the `lines` of the fields read so far."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.problems: list[Problem] = []
         self.lines: dict[str, int] = {}
-        self._above = 0
+        self._lines_above = 0
 
     def inner(self, node: yaml.ScalarNode) -> yaml.Node:
-        """Return the document inside a text of this one (the file in a ConfigMap). Lines count from the outer start.
+        """Return the document that a text in this file contains (as in a ConfigMap). Lines count from the file's start.
 
         Raises:
-            PolicyError: there is no such document, or the text is not YAML.
+            PolicyError: The text is empty or not YAML.
         """
         if node.style in ("|", ">"):
-            self._above = node.start_mark.line + 1
+            self._lines_above = node.start_mark.line + 1
         return self.compose(node.value)
 
     def line_of(self, node: yaml.Node) -> int:
         """Return the line at which a node begins, from 1."""
-        return self._above + node.start_mark.line + 1
+        return self._lines_above + node.start_mark.line + 1
 
     def compose(self, text: str) -> yaml.Node:
         """Return the file's only document.
 
         Raises:
-            PolicyError: the file is empty, has several documents or is not YAML.
+            PolicyError: The file is empty, has several documents or is not YAML.
         """
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
-            line = self._above + (error.problem_mark.line + 1 if error.problem_mark else 1)
+            line = self._lines_above + (error.problem_mark.line + 1 if error.problem_mark else 1)
             self.note(line, "file", "", f"not YAML: {error.problem}", "correct the indentation or quoting there")
         except yaml.YAMLError as error:
             self.note(1, "file", "", f"not YAML: {error}", "remove the characters that are not text")
         except RecursionError:
-            self.note(self._above + 1, "file", "", "nested too deep", "close the brackets that were opened")
+            self.note(self._lines_above + 1, "file", "", "nested too deep", "close the brackets that were opened")
         else:
             if node is not None:
                 return node
@@ -153,7 +153,7 @@ class PolicySource:
             yield inner, item
 
     def value(self, node: yaml.Node, field: str, rule: Argument) -> Any:
-        """Return the value of a node, converted by `rule`. If it does not fit, record a problem and return None."""
+        """Return the value of a node. If the value does not fit `rule`, record a problem and return None."""
         loader = yaml.SafeLoader("")
         try:
             read = loader.construct_object(node, deep=True)

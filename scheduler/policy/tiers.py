@@ -1,7 +1,7 @@
 """The plugins of a policy by tiers, and the combination of their answers (Volcano's `framework/session_plugins.go`).
 
-A plugin's hook is called unless the policy switches it off, in the order of tiers and plugins. How answers combine is a
-property of the hook and is implemented only here.
+The hooks of plugins are called in the order of tiers and plugins, except for hooks that the policy switches off. How
+answers combine is a property of the hook and is implemented only here.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Registered(Generic[*Ts, R]):
 
 
 class HookChain(Generic[*Ts, R]):
-    """One hook of all plugins that implement it and have it switched on; `entries` are in the order of the policy."""
+    """One hook of all plugins that implement it, unless it is switched off. `entries` are in the policy's order."""
 
     def __init__(self, method: Callable[[Any, *Ts], R]) -> None:
         self.hook: Hook = HOOKS[method.__name__]
         self.entries: list[Registered[*Ts, R]] = []
         self.functions: list[Callable[[*Ts], R]] = []
-        """The functions of the entries, for callers with a hundred thousand calls a cycle."""
+        """The functions of the entries, for callers that make a hundred thousand calls per cycle."""
         self.only: Callable[[*Ts], R] | None = None
         """The function, if there is exactly one."""
         self._tiers: dict[int, list[Registered[*Ts, R]]] = {}
@@ -204,7 +204,7 @@ C = TypeVar("C", bound=HookChain[*tuple[Any, ...], Any])
 
 
 class Lazy(Generic[C]):
-    """A hook chain that each `Hooks` makes when it is used first: most cycles use few of the chains."""
+    """A hook chain that each `Hooks` creates at the first use, because most cycles use few of the chains."""
 
     def __init__(self, make: Callable[[], C]) -> None:
         self._make = make
@@ -214,7 +214,7 @@ class Lazy(Generic[C]):
 
     def __get__(self, hooks: Hooks, owner: type) -> C:
         chain = hooks.fill(self._make())
-        vars(hooks)[self._name] = chain  # found before this descriptor from now on
+        vars(hooks)[self._name] = chain  # an attribute takes precedence over this descriptor
         return chain
 
 
@@ -268,7 +268,7 @@ class Hooks:
             vars(self).pop(hook.name, None)
 
     def fill(self, chain: C) -> C:
-        """Register in a chain the plugins that have its hook switched on."""
+        """Add the plugins to a chain whose hook is not switched off for them, and return the chain."""
         hook = chain.hook
         for tier, option, plugin in self._plugins.get(hook.name, ()):
             if hook.switch is None or option.enabled(hook.switch):
@@ -280,7 +280,7 @@ class Hooks:
         return (*[function(job) for function in self.job_order.functions], job.creation, job.key)
 
     def job_keys(self, jobs: Sequence[Job]) -> Iterable[tuple[Any, ...]]:
-        """Return `job_key` of each of many jobs, at half the cost."""
+        """Return the `job_key` of each job, at half the cost of separate calls."""
         functions: list[Callable[[Job], Any]] = [*self.job_order.functions, CREATION, KEY]
         return zip(*[map(function, jobs) for function in functions], strict=True)
 
@@ -291,12 +291,12 @@ class Hooks:
     def task_key(self, task: Task) -> tuple[Any, ...]:
         """Return a task's position among the tasks of its job."""
         only = self.task_order.only
-        if only is not None:  # called for every waiting task: half as expensive
+        if only is not None:  # a shortcut at half the cost: this method is called for every waiting task
             return (only(task), task.place_in_job)
         return (*[function(task) for function in self.task_order.functions], task.place_in_job)
 
     def sorted_tasks(self, tasks: Iterable[Task]) -> list[Task]:
-        """Return tasks of one job by `task_key`. Sorting by one part after the other is cheaper than building keys."""
+        """Sort tasks of one job by `task_key`. Sorting by one part after the other is cheaper than building keys."""
         found = sorted(tasks, key=PLACE_IN_JOB)
         for function in reversed(self.task_order.functions):
             found.sort(key=function)
