@@ -119,9 +119,9 @@ def _socket(path: Path) -> None:
 
 
 NOT_POLICIES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "a FIFO": (os.mkfifo, "a FIFO is no regular file"),
+    "a FIFO": (os.mkfifo, "a FIFO is not a regular file"),
     "a link to a FIFO": (lambda path: (os.mkfifo(f"{path}.fifo"), path.symlink_to(f"{path}.fifo")), "a FIFO"),
-    "an endless device": (lambda path: path.symlink_to("/dev/zero"), "a character device is no regular file"),
+    "an endless device": (lambda path: path.symlink_to("/dev/zero"), "a character device is not a regular file"),
     "a folder": (Path.mkdir, "Is a directory"),
     "a socket": (_socket, "No such device"),
     "a link to itself": (lambda path: path.symlink_to(path), "Too many levels"),
