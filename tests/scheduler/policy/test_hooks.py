@@ -1,4 +1,4 @@
-"""Hooks: the methods that a plugin class declares are called."""
+"""A plugin class is registered with the hooks that it declares, and the policy can switch hooks off."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduler.policy.tiers import Hooks, Lazy
 from tests.support.registrable import Registrable
 
 
-def test_a_class_is_registered_with_what_it_declares(registrable: Registrable) -> None:
+def test_a_plugin_class_is_registered_with_its_hooks_and_arguments(registrable: Registrable) -> None:
     registrable("weekend")
 
     class Weekend(Plugin, Overused, JobValid):
@@ -37,7 +37,7 @@ def test_a_class_is_registered_with_what_it_declares(registrable: Registrable) -
     assert Weekend(PluginOption("weekend", arguments={"days": 3})).argument("days") == 3
 
 
-def test_a_method_that_has_the_name_of_a_hook_belongs_to_that_hook() -> None:
+def test_a_method_with_a_hooks_name_requires_deriving_from_the_hook() -> None:
     with pytest.raises(TypeError, match=r"Careless\.job_ready .*derive Careless from .*hooks\.JobReady"):
 
         class Careless(Plugin):
@@ -45,8 +45,8 @@ def test_a_method_that_has_the_name_of_a_hook_belongs_to_that_hook() -> None:
                 return job.ready > 0
 
 
-def test_a_plugin_that_answers_something_else_is_seen_by_mypy() -> None:
-    """Without an error there, mypy would call each of these comments unused."""
+def test_mypy_rejects_a_hook_method_with_a_wrong_signature() -> None:
+    """mypy reports a `type: ignore` without an error as unused, so these comments prove the errors."""
 
     class Wrong(Plugin, JobReady, Overused):
         def job_ready(self, job: Job) -> str:  # type: ignore[override]
@@ -59,14 +59,14 @@ def test_a_plugin_that_answers_something_else_is_seen_by_mypy() -> None:
         type("Missing", (Plugin, JobReady), {})(PluginOption(""))  # type: ignore[abstract, unused-ignore]
 
 
-def test_every_hook_can_be_asked() -> None:
+def test_every_hook_has_a_chain() -> None:
     all_hooks = Hooks()
     assert {name for name, it in vars(Hooks).items() if isinstance(it, Lazy)} == set(HOOKS)
     assert {name: getattr(all_hooks, name).hook for name in HOOKS} == HOOKS
 
 
 @pytest.mark.parametrize("name", sorted(PLUGINS))
-def test_a_switch_takes_away_its_hooks_and_no_other(name: str) -> None:
+def test_a_switch_turns_off_exactly_its_own_hooks(name: str) -> None:
     rule = schema.PLUGINS[name]
     for switch in rule.switches - {"enableHierarchy"}:
         option = PluginOption(name, {switch: False})

@@ -1,4 +1,4 @@
-"""Policies that the loader accepts, and the texts of its refusals (`refusals.yaml`)."""
+"""Policies that the loader accepts, and policies that it refuses with exact messages (`refusals.yaml`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_file_is_refused_with_line_field_value_and_remedy(case: dict[str, Any]
     assert all(problem.remedy for problem in caught.value.problems)
 
 
-def test_without_a_file_volcanos_default_is_in_force() -> None:
+def test_the_default_policy_is_volcanos() -> None:
     policy = load_policy(DEFAULT_TEXT, "default")
     assert policy.actions == ("enqueue", "allocate", "backfill")
     assert [[option.name for option in tier] for tier in policy.tiers] == [
@@ -72,7 +72,7 @@ def test_without_a_file_volcanos_default_is_in_force() -> None:
     ]
 
 
-def test_a_wrapped_file_of_a_cloud_provider_is_read_as_it_is() -> None:
+def test_a_file_wrapped_by_a_cloud_provider_is_read_unchanged() -> None:
     policy = load_policy(CLOUD, "conf")
     assert policy.actions == ("allocate", "backfill", "preempt", "reclaim")
     assert [[option.name for option in tier] for tier in policy.tiers] == [
@@ -89,7 +89,7 @@ def test_a_wrapped_file_of_a_cloud_provider_is_read_as_it_is() -> None:
     assert binpack.arguments["binpack.resources.nvidia.com/gpu"] == 2
 
 
-def test_the_file_may_stand_in_its_config_map_and_errors_count_the_lines_of_that() -> None:
+def test_a_file_in_a_config_map_is_read_and_errors_have_the_lines_of_the_manifest() -> None:
     manifest = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\ndata:\n"
         "  volcano-scheduler.conf: |\n    actions: allocate\n    tiers:\n    - plugins:\n      - name: %s\n"
@@ -101,7 +101,7 @@ def test_the_file_may_stand_in_its_config_map_and_errors_count_the_lines_of_that
         load_policy("kind: ConfigMap\ndata: {}", "conf")
 
 
-def test_every_switch_is_on_unless_said_otherwise_but_two() -> None:
+def test_every_switch_is_on_by_default_except_two() -> None:
     option = PluginOption("capacity")
     assert {switch for switch in SWITCHES if not option.enabled(switch)} == OFF_BY_DEFAULT
     for switch in SWITCHES:
@@ -109,7 +109,7 @@ def test_every_switch_is_on_unless_said_otherwise_but_two() -> None:
         assert not PluginOption("capacity", {switch: False}).enabled(switch)
 
 
-def test_every_switch_is_read_in_volcanos_spelling() -> None:
+def test_every_switch_is_accepted_in_volcanos_spelling() -> None:
     lines = "\n".join(f"    {switch}: false" for switch in sorted(SWITCHES))
     policy = load_policy(
         f"actions: allocate\ntiers:\n- plugins:\n  - name: gang\n{lines}\n    enableNamespaceOrder: true", "conf"
@@ -122,12 +122,12 @@ def test_arguments_of_actions_are_kept_by_action() -> None:
     assert load_policy(text, "conf").configurations == {"preempt": {"enableTopologyAwarePreemption": True}}
 
 
-def test_a_plugin_that_only_ranks_is_accepted_and_left_out() -> None:
+def test_a_plugin_of_volcano_that_only_ranks_is_accepted_and_ignored() -> None:
     policy = load_policy("actions: allocate\ntiers:\n- plugins:\n  - name: task-topology\n  - name: gang", "conf")
     assert [option.name for option in policy.tiers[0]] == ["gang"]
 
 
-def test_both_spellings_of_the_service_type_argument_are_read() -> None:
+def test_all_service_type_arguments_of_capacity_card_are_accepted() -> None:
     text = (
         "actions: reclaim\ntiers:\n- plugins:\n  - name: capacity-card\n    arguments:\n      overCommitFactor: 2\n"
         "      podOwnerReferenceToServiceType: {ReplicaSet: inference, Job: training}\n"
@@ -148,7 +148,7 @@ def test_the_schema_names_exactly_the_actions_that_exist() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_policy_of_the_specs_loads_but_the_contradiction(path: Path) -> None:
+def test_every_policy_template_loads_except_the_contradictory_one(path: Path) -> None:
     if path.stem == "capacity-and-proportion":
         with pytest.raises(PolicyError, match="not together with capacity"):
             load_policy(path.read_text(), path.name)
@@ -156,7 +156,7 @@ def test_every_policy_of_the_specs_loads_but_the_contradiction(path: Path) -> No
         assert load_policy(path.read_text(), path.name).actions
 
 
-def test_the_documentation_names_everything_that_a_policy_may_say() -> None:
+def test_docs_name_every_action_plugin_switch_and_argument() -> None:
     text = (HERE.parents[2] / "docs" / "policies.md").read_text()
     names = {*SWITCHES, *ACTIONS, *MISSING_ACTIONS, *PLUGINS, *SCORING_ONLY}
     names |= {name for rule in PLUGINS.values() for name in (*rule.arguments, *(f"{p}<name>" for p in rule.families))}
@@ -165,7 +165,7 @@ def test_the_documentation_names_everything_that_a_policy_may_say() -> None:
 
 
 @pytest.mark.parametrize("bracket", ["[", "{"])
-def test_a_file_that_is_nested_too_deep_is_refused(bracket: str) -> None:
+def test_a_file_that_is_nested_too_deeply_is_refused(bracket: str) -> None:
     with pytest.raises(PolicyError, match="conf:1: file: nested too deep; close the brackets that were opened"):
         load_policy(bracket * 5000, "conf")
 

@@ -1,4 +1,4 @@
-"""Make recordings of short histories from the objects of a test world, as the live scheduler does."""
+"""Record short histories of a test world in the way in which the live scheduler does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ tiers:
 
 
 class Scheduler:
-    """The live shell without the API: it applies inputs, records, decides and assumes."""
+    """The live scheduler without an API server: it applies and records inputs, decides, and assumes the decisions."""
 
     def __init__(self, directory: Path, **recorder: int) -> None:
         self.cluster = Cluster()
@@ -37,19 +37,19 @@ class Scheduler:
         self.number = 0
         self.budget = UNLIMITED
 
-    def take(self, given: Input) -> None:
+    def apply(self, given: Input) -> None:
         apply_input(self.cluster, given)
         self.recorder.write(given)
 
     def show(self, table: dict[str, Any]) -> None:
         for kind, item in self.notation.objects(table):
-            self.see(kind, item)
+            self.add(kind, item)
 
-    def see(self, kind: str, item: Object) -> None:
-        self.take(ObjectSeen(kind, msgspec.convert(item, STATE_KINDS[kind].struct)))
+    def add(self, kind: str, item: Object) -> None:
+        self.apply(ObjectSeen(kind, msgspec.convert(item, STATE_KINDS[kind].struct)))
 
-    def lose(self, kind: str, key: str) -> None:
-        self.take(ObjectGone(kind, key))
+    def delete(self, kind: str, key: str) -> None:
+        self.apply(ObjectGone(kind, key))
 
     def cycle(self) -> Decisions:
         if self.recorder.wants_checkpoint:
@@ -57,11 +57,11 @@ class Scheduler:
         self.number += 1
         now = EPOCH + 1000.0 + self.number
         decisions = decide(self.cluster, load_policy(POLICY, "conf"), now, budget=self.budget)
-        self.take(Decided(self.number, now, decisions, self.budget))
+        self.apply(Decided(self.number, now, decisions, self.budget))
         for bind in decisions.binds:
-            self.take(Assumed(bind.task, bind.uid, bind.node))
+            self.apply(Assumed(bind.task, bind.uid, bind.node))
         for evict in decisions.evictions:
-            self.take(Assumed(evict.task, evict.uid))
+            self.apply(Assumed(evict.task, evict.uid))
         return decisions
 
 
@@ -84,7 +84,7 @@ def reclaimed(scheduler: Callable[..., Scheduler]) -> Path:
     live.show({"jobs": [{"name": "new", "queue": "a", "tasks": "2 x 1 gpu", "phase": "Inqueue"}]})
     live.show({"jobs": [{"name": "more", "queue": "a", "tasks": "1 x 1 gpu", "phase": "Inqueue"}]})
     for evict in live.cycle().evictions:
-        live.lose("Pod", evict.task)
+        live.delete("Pod", evict.task)
     live.cycle()
     live.recorder.close()
     return live.recorder.directory

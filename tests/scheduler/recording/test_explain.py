@@ -19,7 +19,9 @@ def explained(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().out
 
 
-def test_a_victim_learns_for_whom_and_by_whose_vote(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_victims_explanation_names_the_preemptor_and_the_votes(
+    reclaimed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = explained(capsys, reclaimed, "pod", "t/old-3")
 
     assert "pod t/old-3, cycle 2 at" in out
@@ -28,25 +30,27 @@ def test_a_victim_learns_for_whom_and_by_whose_vote(reclaimed: Path, capsys: pyt
         "tier 1 decided (gang permits, conformance permits, capacity permits); others: 2 not needed"
     ) in out
     assert "queue b: cpu" not in out
-    assert "nvidia.com/gpu 4 allocated, 2 deserved, 4 asked for in all, 4 at most" in out
+    assert "nvidia.com/gpu 4 allocated, 2 deserved, 4 requested in total, 4 at most" in out
 
 
-def test_a_preemptor_learns_who_made_room(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_preemptors_explanation_names_its_victims(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = explained(capsys, reclaimed, "job", "t/new", "--cycle", 2)
 
-    assert "t/new-0: t/old-3 makes room for it" in out
-    assert "t/new-1: t/old-2 makes room for it" in out
+    assert "t/new-0: t/old-3 is evicted for it" in out
+    assert "t/new-1: t/old-2 is evicted for it" in out
     assert "t/new-0: waits for room on n1" in out
 
 
-def test_a_waiting_job_learns_what_stands_in_its_way(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_waiting_jobs_explanation_states_why_it_may_not_reclaim(
+    reclaimed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = explained(capsys, reclaimed, "pod", "t/more-0")
 
     assert "its job t/more waits: " in out
     assert "queue a may not reclaim: 2 nvidia.com/gpu allocated and 1 requested, deserved 2" in out
 
 
-def test_a_program_reads_why_nothing_was_reclaimed_with_its_numbers(
+def test_json_output_contains_the_numbers_of_protected_candidates(
     scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     live = scheduler()
@@ -65,7 +69,7 @@ def test_a_program_reads_why_nothing_was_reclaimed_with_its_numbers(
     assert expected.items() <= spared["why"].items()
 
 
-def test_a_job_learns_its_phase_and_what_it_waits_for(
+def test_a_jobs_explanation_states_its_phase_and_why_it_waits(
     scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     live = scheduler()
@@ -78,14 +82,14 @@ def test_a_job_learns_its_phase_and_what_it_waits_for(
     assert "  waits: 3 nodes: 3 lack cpu" in out
 
 
-def test_what_is_no_recording_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_refuses_a_file_that_is_not_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = tmp_path / "plain"
     plain.write_text("no recording\n")
     assert main(["explain", str(plain), "job", "t/new"]) == 2
     assert f"{plain}: " in capsys.readouterr().err
 
 
-def test_every_cycle_is_shown_on_request(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_shows_every_cycle_with_a_decision(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = explained(capsys, reclaimed, "job", "t/new", "--all")
 
     assert "cycle 2 at" in out
@@ -96,13 +100,13 @@ def test_every_cycle_is_shown_on_request(reclaimed: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("t/old-0", "no recorded cycle decided anything about it"),
-        ("t/olt-0", "the recording knows no pod 't/olt-0'; near names: t/old-0"),
-        ("old", "'old' may be any of these pods; name one: t/old-0, t/old-1, t/old-2, t/old-3"),
-        ("x", "it knows: t/old-0, t/old-1, t/old-2, t/old-3, t/new-0, t/new-1, t/more-0"),
+        ("t/old-0", "no recorded cycle made a decision about it"),
+        ("t/olt-0", "the recording contains no pod 't/olt-0'; similar names: t/old-0"),
+        ("old", "'old' matches several pods; name one: t/old-0, t/old-1, t/old-2, t/old-3"),
+        ("x", "it contains: t/old-0, t/old-1, t/old-2, t/old-3, t/new-0, t/new-1, t/more-0"),
     ],
 )
-def test_what_no_cycle_decided_about_is_said_so(
+def test_an_object_without_a_decision_or_match_is_reported(
     reclaimed: Path, capsys: pytest.CaptureFixture[str], name: str, text: str
 ) -> None:
     assert main(["explain", str(reclaimed), "pod", name]) == 1
@@ -110,9 +114,7 @@ def test_what_no_cycle_decided_about_is_said_so(
 
 
 @pytest.mark.parametrize("name", ["t/old-3", "old-3", "d-3"])
-def test_a_pod_is_found_by_the_name_that_people_have(
-    reclaimed: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_a_pod_is_found_by_a_part_of_its_name(reclaimed: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert "pod t/old-3, cycle 2" in explained(capsys, reclaimed, "pod", name)
 
 
@@ -125,19 +127,19 @@ UID = "6f1c2b34-0a1b-4c2d-8e3f-001122334455"
         ("default/build", f"default/build-{UID}"),
         ("build", f"default/build-{UID}"),
         (f"default/build-{UID}", f"default/build-{UID}"),
-        ("chat", "default/podgroup-0815"),  # of a Deployment: its owner's name
+        ("chat", "default/podgroup-0815"),  # the name of its owner, a Deployment; ambiguous
         ("other/chat", "other/chat"),
-        ("buil", f"default/build-{UID}"),  # a part of its name, not of that of another's namespace
+        ("buil", f"default/build-{UID}"),  # a part of its name; in another key, only a part of the namespace
         ("release-build", "release-build/nightly"),
     ],
 )
-def test_a_job_is_called_as_its_workload(searched: str, key: str) -> None:
+def test_a_job_is_found_by_the_name_of_its_workload(searched: str, key: str) -> None:
     names = Names()
-    names.see("job", f"default/build-{UID.replace('6', '7')}")  # the one before
-    names.see("job", f"default/build-{UID}", "build")
-    names.see("job", "default/podgroup-0815", "chat")
-    names.see("job", "other/chat")
-    names.see("job", "release-build/nightly")
+    names.add("job", f"default/build-{UID.replace('6', '7')}")  # the PodGroup of the deleted workload
+    names.add("job", f"default/build-{UID}", "build")
+    names.add("job", "default/podgroup-0815", "chat")
+    names.add("job", "other/chat")
+    names.add("job", "release-build/nightly")
     if searched == "chat":
         with pytest.raises(NotNamedError, match="name one: default/podgroup-0815, other/chat"):
             names.find("job", searched)
@@ -145,7 +147,7 @@ def test_a_job_is_called_as_its_workload(searched: str, key: str) -> None:
         assert names.find("job", searched) == key
 
 
-def test_a_successor_learns_that_the_pod_before_it_was_evicted(
+def test_the_explanation_of_a_recreated_pod_names_the_earlier_eviction(
     scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     live = scheduler()
@@ -154,7 +156,7 @@ def test_a_successor_learns_that_the_pod_before_it_was_evicted(
     live.show({"jobs": [{"name": "old", "queue": "b", "tasks": "1 x 2 gpu running on n1"}]})
     live.show({"jobs": [{"name": "new", "queue": "a", "tasks": "1 x 2 gpu", "phase": "Inqueue"}]})
     (evict,) = live.cycle().evictions
-    live.lose("Pod", evict.task)
+    live.delete("Pod", evict.task)
     pod = msgspec.to_builtins(
         next(
             it
@@ -163,7 +165,7 @@ def test_a_successor_learns_that_the_pod_before_it_was_evicted(
         )
     )
     pod["metadata"]["uid"] = "another"
-    live.see("Pod", pod)
+    live.add("Pod", pod)
     live.cycle()
     live.recorder.close()
     out = explained(capsys, live.recorder.directory, "pod", "old-0")
@@ -171,7 +173,7 @@ def test_a_successor_learns_that_the_pod_before_it_was_evicted(
     assert "reclaimed for t/new of queue a" in out
 
 
-def test_a_program_reads_json(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_contains_the_decisions(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     explanation = json.loads(explained(capsys, reclaimed, "pod", "old-3", "-o", "json"))
     assert (explanation["kind"], explanation["name"], explanation["earlier"]) == ("pod", "t/old-3", [])
     assert explanation["cycles"][0]["says"][0].startswith("evicted: reclaimed for t/new")

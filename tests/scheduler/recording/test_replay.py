@@ -1,4 +1,4 @@
-"""A recording leads to the same decisions again, bit for bit; another policy shows what it would have done."""
+"""The replay of a recording repeats its decisions bit for bit, and shows the differences under another policy."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ BAD_NODE = {"metadata": {"name": "n2"}, "status": {"allocatable": {"cpu": "many"
 OTHER = POLICY.replace(", reclaim", "")
 
 
-def test_a_recording_is_decided_alike(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_repeats_all_decisions(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(reclaimed)]) == 0
-    assert capsys.readouterr().out == "3 cycles, 0 decided otherwise\n"
+    assert capsys.readouterr().out == "3 cycles, 0 with other decisions\n"
 
 
 def test_assumptions_survive_a_checkpoint(scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,14 +40,14 @@ def test_assumptions_survive_a_checkpoint(scheduler: Callable[..., Any], capsys:
 
     assert len(segments(live.recorder.directory)) == 3
     assert main(["replay", str(live.recorder.directory)]) == 0
-    assert capsys.readouterr().out == "3 cycles, 0 decided otherwise\n"
+    assert capsys.readouterr().out == "3 cycles, 0 with other decisions\n"
 
 
 @pytest.mark.parametrize("segment_bytes", [1, 2_000, 1_000_000])
-def test_cycles_that_were_cut_are_decided_alike(
+def test_a_replay_repeats_cycles_that_were_cut(
     scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str], segment_bytes: int
 ) -> None:
-    """Whether they are decided again one after the other, or from a checkpoint between them."""
+    """The replay is the same with and without checkpoints between the cycles."""
     live = scheduler(segment_bytes=segment_bytes, keep=20)
     live.budget = Budget(150, 2_000)
     live.show({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "default"}, {"name": "other"}]})
@@ -55,19 +55,19 @@ def test_cycles_that_were_cut_are_decided_alike(
     live.show({"jobs": [{"name": "small", "queue": "other", "tasks": "3 x 1 cpu", "phase": "Inqueue"}]})
     cut = []
     for number in range(14):
-        live.budget = Budget(150 + 10 * number, 2_000)  # as the shell measures
+        live.budget = Budget(150 + 10 * number, 2_000)  # as if the shell had measured faster steps
         cut.append(bool(live.cycle().cut))
         if number == 9:
-            live.lose("Pod", "t/small-0")
+            live.delete("Pod", "t/small-0")
     live.recorder.close()
 
     assert any(cut)
     assert not all(cut)
     assert main(["replay", str(live.recorder.directory)]) == 0
-    assert capsys.readouterr().out == "14 cycles, 0 decided otherwise\n"
+    assert capsys.readouterr().out == "14 cycles, 0 with other decisions\n"
 
 
-def test_the_oldest_segments_are_dropped_and_the_rest_still_replay(
+def test_the_oldest_segments_are_deleted_and_the_others_still_replay(
     scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     live = scheduler(segment_bytes=1, keep=2)
@@ -83,15 +83,15 @@ def test_the_oldest_segments_are_dropped_and_the_rest_still_replay(
     assert main(["replay", str(live.recorder.directory)]) == 0
 
 
-def test_a_segment_that_was_cut_off_replays_up_to_there(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_truncated_segment_replays_up_to_its_end(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [segment] = segments(reclaimed)
     segment.write_bytes(segment.read_bytes()[:-200])
 
     assert main(["replay", str(reclaimed)]) == 0
-    assert "0 decided otherwise" in capsys.readouterr().out
+    assert "0 with other decisions" in capsys.readouterr().out
 
 
-def test_a_decision_that_was_not_ours_is_shown(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_decision_that_the_core_does_not_repeat_is_shown(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [segment] = segments(reclaimed)
     text = gzip.decompress(segment.read_bytes()).replace(b'"node":"n1","job":"t/new"', b'"node":"n9","job":"t/new"')
     segment.write_bytes(gzip.compress(text))
@@ -101,7 +101,7 @@ def test_a_decision_that_was_not_ours_is_shown(reclaimed: Path, capsys: pytest.C
     assert "cycle 3 at" in out
     assert "- bind t/new-0 to n9\n" in out
     assert "+ bind t/new-0 to n1\n" in out
-    assert out.endswith("3 cycles, 1 decided otherwise\n")
+    assert out.endswith("3 cycles, 1 with other decisions\n")
 
 
 def test_another_policy_shows_what_it_would_have_decided(
@@ -123,20 +123,20 @@ def test_another_policy_shows_what_it_would_have_decided(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "holds no recording; `run --record"),
-        (["{recording}", "--cycle", "9"], "holds no cycle 9"),
+        (["nowhere"], "contains no recording; create one with `run --record"),
+        (["{recording}", "--cycle", "9"], "contains no cycle 9"),
         (
             ["{recording}", "--policy", "missing.yaml"],
             "cannot read the policy file: No such file",
         ),
-        (["{recording}", "--policy", "{pipe}"], "a FIFO is no regular file"),
+        (["{recording}", "--policy", "{pipe}"], "a FIFO is not a regular file"),
         (["{plain}"], "is a gzip file"),
         (["{other}"], "does not begin with a checkpoint"),
         (["{future}"], "is a recording of version 99, this program reads version 2"),
         (["{broken}"], "broken, line 1: JSON is malformed"),
     ],
 )
-def test_what_cannot_be_replayed_is_refused_by_name(
+def test_replay_refuses_bad_input_with_a_reason(
     reclaimed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     plain, other = tmp_path / "plain", tmp_path / "other"
@@ -155,7 +155,7 @@ def test_what_cannot_be_replayed_is_refused_by_name(
     assert message in capsys.readouterr().err
 
 
-def test_an_object_that_could_not_be_read_is_left_out_again(
+def test_an_object_that_could_not_be_read_is_ignored_again(
     scheduler: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     live = scheduler()
@@ -167,10 +167,10 @@ def test_an_object_that_could_not_be_read_is_left_out_again(
     live.recorder.close()
 
     assert main(["replay", str(live.recorder.directory)]) == 0
-    assert capsys.readouterr().out == "2 cycles, 0 decided otherwise\n"
+    assert capsys.readouterr().out == "2 cycles, 0 with other decisions\n"
 
 
-def test_a_part_of_a_recording_replays_alone(
+def test_a_part_of_a_recording_is_a_recording(
     scheduler: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     live = scheduler(segment_bytes=2000)
@@ -178,10 +178,10 @@ def test_a_part_of_a_recording_replays_alone(
     for number in range(6):
         live.show({"jobs": [{"name": f"a{number}", "tasks": "1 x 1 cpu"}]})
         live.cycle()
-    for since, left in ((0.0, 6), (EPOCH + 1003.5, 3), (EPOCH + 2000.0, 0)):  # still being written
+    for since, left in ((0.0, 6), (EPOCH + 1003.5, 3), (EPOCH + 2000.0, 0)):  # the recording is still being written
         to = tmp_path / f"from-{since}" / "recording"
         assert cut(live.recorder.directory, since, to) == left
         if left:
-            assert main(["replay", str(to.parent)]) == 0  # the folder that keeps it
-            assert capsys.readouterr().out == f"{left} cycles, 0 decided otherwise\n"
+            assert main(["replay", str(to.parent)]) == 0  # the folder that contains `recording/`
+            assert capsys.readouterr().out == f"{left} cycles, 0 with other decisions\n"
     live.recorder.close()

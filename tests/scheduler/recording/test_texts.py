@@ -1,4 +1,4 @@
-"""The texts of `explain`: one clause for each rule, with its numbers."""
+"""The texts of reasons: one clause for each rule, with its numbers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ GPU = "nvidia.com/gpu"
         (PluginMessage("mine", "not on Mondays"), "mine: not on Mondays"),
     ],
 )
-def test_a_waiting_job_reads(why: UnschedulableReason, text: str) -> None:
+def test_text_of_a_reason_for_waiting(why: UnschedulableReason, text: str) -> None:
     assert render_why(why) == text
 
 
@@ -94,11 +94,11 @@ def test_a_waiting_job_reads(why: UnschedulableReason, text: str) -> None:
         (NotNeeded(), "not needed"),
     ],
 )
-def test_a_spared_candidate_reads(denial: Protection, text: str) -> None:
+def test_text_of_a_candidates_protection(denial: Protection, text: str) -> None:
     assert render_denial(denial) == text
 
 
-def test_a_victim_reads_for_whom_and_who_decided() -> None:
+def test_text_of_an_eviction_names_the_preemptor_and_the_deciding_tier() -> None:
     reason = VictimReason("reclaim", "t/new", "t/new-0", "a", "b", tier=1, whole_gang=True, votes=(("gang", False),))
 
     assert render_victim(reason) == (
@@ -106,7 +106,7 @@ def test_a_victim_reads_for_whom_and_who_decided() -> None:
     )
 
 
-def test_programs_read_a_refusal_with_its_numbers_as_quantities() -> None:
+def test_data_of_a_refusal_contain_its_numbers_as_quantities() -> None:
     spared = (ProtectedCount(8, GangMinimum("t/train", 8, 8, 0)),)
     refusal = Refusal((NoVictims("reclaim", "t/x", 8, spared, (QueueSurplus("research", GPU, 10000, 6000),)),))
     (data,) = json.loads(refusal_annotations(refusal)["schedspec.dev/waits"])
@@ -120,9 +120,9 @@ def test_programs_read_a_refusal_with_its_numbers_as_quantities() -> None:
     assert data["surplus"] == [{"queue": "research", "dimension": GPU, "allocated": "10", "deserved": "6"}]
 
 
-def test_programs_read_which_plugin_protects_and_in_which_tier() -> None:
-    held = Vetoed("capacity", 1, QueueWithinDeserved("b", GPU, 4000, 6000))
-    spared = (ProtectedCount(4, held), ProtectedCount(1, Vetoed("mine", 0)))
+def test_data_of_a_protection_contain_its_plugin_and_tier() -> None:
+    vetoed = Vetoed("capacity", 1, QueueWithinDeserved("b", GPU, 4000, 6000))
+    spared = (ProtectedCount(4, vetoed), ProtectedCount(1, Vetoed("mine", 0)))
     (data,) = refusal_data(Refusal((NoVictims("reclaim", "t/x", 5, spared),)))
 
     assert [it["why"] for it in data["spared"]] == [
@@ -140,7 +140,7 @@ def test_programs_read_which_plugin_protects_and_in_which_tier() -> None:
     ]
 
 
-def test_a_rule_is_said_once() -> None:
+def test_an_equal_reason_is_rendered_once() -> None:
     refusal = Refusal((GangShort(0, 2),)).also(GangShort(0, 2), PluginMessage("x", "y"))
 
     assert render_refusal(refusal) == "gang: 0 of at least 2 tasks can be placed; x: y"
