@@ -1,4 +1,4 @@
-"""No job waits for a victim that does not terminate: other victims are chosen, in a replay too."""
+"""No job waits for a victim that does not terminate: other victims are chosen, also after a replayed checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TERMINATING = {"metadata": {"deletionTimestamp": "2056-01-01T00:00:00Z", "deleti
 
 @pytest.fixture
 def world() -> World:
-    """Return a preemptor that waits for a victim on one of two nodes, each with one pod of lower priority."""
+    """Return a world whose preemptor waits for a victim on one of two nodes, each with one pod of lower priority."""
     world = World(policy_of("plain-preempt"))
     jobs = [{"name": f"low{n}", "tasks": f"1 x 4 cpu running on n{n}", "priority": 1, "min": 0} for n in (1, 2)]
     urgent = {"name": "urgent", "tasks": "1 x 4 cpu", "priority": 9}
@@ -30,7 +30,7 @@ def world() -> World:
     world.carry_out(decisions, "stay")
     (first,) = (evict.task for evict in decisions.evictions)
     world.change("Pod", first, TERMINATING)
-    assert world.cycle().evictions == [], "the room is being freed"
+    assert world.cycle().evictions == [], "the capacity is being freed"
     return world
 
 
@@ -38,14 +38,14 @@ def _terminating(world: World) -> str:
     return next(key for key, task in world.cluster.tasks.items() if task.status is TaskStatus.RELEASING)
 
 
-def test_another_victim_is_chosen_once_one_is_overdue(world: World) -> None:
+def test_another_victim_is_chosen_once_the_first_is_overdue(world: World) -> None:
     first = _terminating(world)
     apply_input(world.cluster, Overdue(first, world.cluster.tasks[first].uid))
     decisions = decide(world.cluster, world.policy, world.now)
     assert [evict.task for evict in decisions.evictions] == [{"t/low1-0": "t/low2-0", "t/low2-0": "t/low1-0"}[first]]
 
 
-def test_an_overdue_pod_stays_so_whatever_changes_on_it_until_it_is_gone(world: World) -> None:
+def test_an_overdue_pod_stays_overdue_until_it_is_deleted(world: World) -> None:
     first = _terminating(world)
     cluster = world.cluster
     apply_input(cluster, Overdue(first, cluster.tasks[first].uid))
@@ -61,7 +61,7 @@ def test_an_overdue_pod_stays_so_whatever_changes_on_it_until_it_is_gone(world: 
 
 
 @pytest.mark.parametrize("uid", ["another", ""])
-def test_only_a_terminating_pod_of_this_uid_is_overdue(world: World, uid: str) -> None:
+def test_only_a_terminating_pod_with_the_same_uid_becomes_overdue(world: World, uid: str) -> None:
     first = _terminating(world)
     apply_input(world.cluster, Overdue(first, uid))
     assert world.cluster.tasks[first].status is TaskStatus.RELEASING

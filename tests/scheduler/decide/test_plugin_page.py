@@ -20,25 +20,25 @@ PAGE = Path(__file__).parents[3] / "docs" / "plugins.md"
 
 def on_the_page(pattern: str) -> str:
     found = re.search(pattern, PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert found is not None, f"{PAGE.name} has nothing like {pattern}"
+    assert found is not None, f"{PAGE.name} does not match {pattern}"
     return found.group(1)
 
 
 @pytest.fixture
 def _warmup(registrable: Registrable) -> None:
-    """Return the plugin from the page."""
+    """Register the plugin from the page."""
     registrable("warmup")
     exec(compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"), {"__name__": "scheduler.plugins.warmup"})
 
 
 @pytest.mark.usefixtures("_warmup")
-def test_the_table_of_the_page_holds() -> None:
+def test_the_table_on_the_page_passes() -> None:
     for table in yaml.safe_load(on_the_page(r"^(       - name: .*?\n)\n(?! {7})")):
         test_tables.test_table(table)
 
 
 @pytest.mark.usefixtures("_warmup")
-def test_the_plugin_of_the_page_protects_until_the_warmup_is_over() -> None:
+def test_the_plugin_on_the_page_protects_pods_until_their_warmup_is_over() -> None:
     names = ("priority", "warmup", "predicates")
     policy = Policy(("allocate", "preempt"), (tuple(PluginOption(name) for name in names),))
     world = World(policy)

@@ -1,5 +1,5 @@
-"""What holds of allocation on random clusters. That the state is left as found, and that it decides as does
-one built afresh, is asserted by every cycle of `tests.support.core.world.World`.
+"""Properties of allocation on random clusters. Every cycle of `tests.support.core.world.World` also asserts that the
+cycle does not change the state, and that a state built from scratch leads to the same decisions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def world_of(table: dict[str, Any]) -> World:
 
 
 @given(random_clusters.tables(), st.lists(st.lists(random_clusters.events(), max_size=3), max_size=4))
-def test_any_sequence_of_events_leaves_a_state_that_decides_as_one_built_afresh(
+def test_after_any_events_decisions_equal_those_on_a_state_built_from_scratch(
     table: dict[str, Any], story: list[list[dict[str, Any]]]
 ) -> None:
     world = world_of(table)
@@ -43,7 +43,7 @@ def test_any_sequence_of_events_leaves_a_state_that_decides_as_one_built_afresh(
 
 
 @given(random_clusters.tables(), st.randoms(use_true_random=False))
-def test_the_order_in_which_objects_come_changes_nothing(table: dict[str, Any], shuffler: random.Random) -> None:
+def test_the_order_in_which_objects_arrive_changes_no_decision(table: dict[str, Any], shuffler: random.Random) -> None:
     world = world_of(table)
     order = list(world.objects)
     shuffler.shuffle(order)
@@ -51,26 +51,26 @@ def test_the_order_in_which_objects_come_changes_nothing(table: dict[str, Any], 
 
 
 @given(random_clusters.tables(constrained=False, policies=("plain", "packed")))
-def test_nothing_that_fits_is_left_waiting(table: dict[str, Any]) -> None:
+def test_no_job_waits_that_fits(table: dict[str, Any]) -> None:
     world = world_of(table)
     decisions = world.cycle()
-    idle = left_over(world, decisions)
+    idle = idle_after(world, decisions)
     bound = Counter(bind.job for bind in decisions.binds)
     for key, job in world.cluster.jobs.items():
         task = next(iter(job.tasks.values()))
         waiting = len(job.tasks) - bound[key]
-        lacking = max(job.min_available - bound[key], 1)
+        missing = max(job.min_available - bound[key], 1)
         if not waiting:
             continue
-        places = sum(
-            min((math.floor(room.get(n, 0) / v) for n, v in task.request.items() if v), default=0)
-            for node, room in idle.items()
+        slots = sum(
+            min((math.floor(free.get(n, 0) / v) for n, v in task.request.items() if v), default=0)
+            for node, free in idle.items()
             if is_open(world, node)
         )
-        assert places < lacking, f"{key} waits with {places} places for the {lacking} tasks that it lacks"
+        assert slots < missing, f"{key} waits although {slots} tasks fit and only {missing} are missing"
 
 
-def left_over(world: World, decisions: Decisions) -> dict[str, dict[str, int]]:
+def idle_after(world: World, decisions: Decisions) -> dict[str, dict[str, int]]:
     idle = {name: dict(info.allocatable) for name, info in world.cluster.nodes.by_name.items()}
     for bind in decisions.binds:
         for name, amount in world.cluster.tasks[bind.task].request.items():
@@ -84,7 +84,7 @@ def is_open(world: World, node: str) -> bool:
 
 
 @given(random_clusters.tables(constrained=False), st.randoms(use_true_random=False))
-def test_other_names_of_equal_nodes_change_at_most_which_of_them_is_taken(
+def test_renaming_equal_nodes_changes_at_most_which_node_is_chosen(
     table: dict[str, Any], shuffler: random.Random
 ) -> None:
     nodes = [{**table["nodes"][0], "name": f"n{i}"} for i in range(len(table["nodes"]))]
@@ -113,17 +113,17 @@ SCORES = (
     st.sampled_from(SCORES),
     st.booleans(),
 )
-def test_a_run_is_planned_as_its_tasks_would_be_placed_one_by_one(
+def test_a_plan_for_equal_tasks_equals_their_placement_one_by_one(
     nodes: list[dict[str, Any]], job: dict[str, Any], count: int, scores: str, future: bool
 ) -> None:
-    asks = job["tasks"].split(" x ")[1]
+    request = job["tasks"].split(" x ")[1]
     table = {
         "policy": f'actions: "allocate"\ntiers: [{{plugins: [{{name: predicates}}, {scores}]}}]',
         "nodes": nodes,
         "queues": [{"name": "q0"}],
         "jobs": [
             {"name": "old", "tasks": f"1 x 1 cpu leaving on {nodes[0]['name']}", "queue": "q0"},
-            {**job, "tasks": f"{count} x {asks}", "min": 1},
+            {**job, "tasks": f"{count} x {request}", "min": 1},
         ],
     }
     world = world_of(table)
@@ -146,7 +146,9 @@ def test_a_run_is_planned_as_its_tasks_would_be_placed_one_by_one(
 
 
 @given(random_clusters.nodes(), random_clusters.jobs("job0", ["q0"], constrained=False), st.integers(1, 9))
-def test_slots_are_as_many_as_can_be_placed(nodes: list[dict[str, Any]], job: dict[str, Any], wanted: int) -> None:
+def test_the_number_of_slots_equals_the_number_of_tasks_that_can_be_placed(
+    nodes: list[dict[str, Any]], job: dict[str, Any], wanted: int
+) -> None:
     table = {
         "policy": random_clusters.POLICIES["plain"],
         "nodes": nodes,
@@ -161,7 +163,7 @@ def test_slots_are_as_many_as_can_be_placed(nodes: list[dict[str, Any]], job: di
     session.close()
 
 
-def test_a_cycle_with_nothing_changed_is_not_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cycle_without_changes_is_not_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {
         "policy": random_clusters.POLICIES["packed"],
         "nodes": [{"name": "n0", "has": "1 cpu"}],
@@ -172,11 +174,11 @@ def test_a_cycle_with_nothing_changed_is_not_decided_again(monkeypatch: pytest.M
     first = world.cycle()
     monkeypatch.setattr("scheduler.decide.Session", None)
     assert decide(world.cluster, world.policy, world.now + 1) is first
-    with pytest.raises(TypeError):  # the deadline of sla has passed: it decides anew
+    with pytest.raises(TypeError):  # the deadline of sla has passed, so the cycle is decided again
         decide(world.cluster, world.policy, world.now + 1300)
 
 
-def test_the_state_is_left_as_found_even_if_a_cycle_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_is_unchanged_even_if_a_cycle_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {
         "policy": random_clusters.POLICIES["plain"],
         "nodes": [{"name": "n0", "has": "4 cpu"}],

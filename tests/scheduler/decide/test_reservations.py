@@ -20,7 +20,7 @@ POLICIES = {name: name for name in ("capacity", "hierarchy", "proportion", "capa
     "overcommit": OVERCOMMIT
 }
 NEVER_FITS = {"spec": {"nodeSelector": {"no": "node"}}}
-GHOSTS: dict[str, dict[str, Any]] = {
+GHOSTS: dict[str, dict[str, Any]] = {  # PodGroups without the pods for which they reserve
     "without pods": {"tasks": []},
     "without pods, Running": {"tasks": [], "phase": "Running", "min": 0},
     "with one small pod of many": {"tasks": "1 x 1m cpu", "pod": NEVER_FITS},
@@ -37,12 +37,12 @@ def world_with(policy: str, *ghosts: dict[str, Any]) -> World:
 
 
 def ghost(name: str, asks: str = "9999m cpu", namespace: str = "t", **more: Any) -> dict[str, Any]:
-    place = {"metadata": {"namespace": namespace}}
-    return {"name": name, "min": 9, "asks": asks, "phase": "Inqueue", "podgroup": place, "pod": place, **more}
+    meta = {"metadata": {"namespace": namespace}}
+    return {"name": name, "min": 9, "asks": asks, "phase": "Inqueue", "podgroup": meta, "pod": meta, **more}
 
 
 def run_cycle(world: World) -> set[str]:
-    """Run a cycle and carry it out; return the jobs that are admitted so far."""
+    """Run a cycle, carry it out, and return all jobs that are admitted now."""
     world.carry_out(world.cycle())
     return {key for (kind, key), item in world.objects.items() if kind == "PodGroup" and _is_admitted(item)}
 
@@ -51,15 +51,15 @@ def _is_admitted(item: dict[str, Any]) -> bool:
     return item.get("status", {}).get("phase") not in (None, "", "Pending")
 
 
-def victim(name: str = "real", cpu: int = 4) -> dict[str, Any]:
-    return {"name": name, "tasks": f"1 x {cpu} cpu"}
+def real_job(cpu: int = 4) -> dict[str, Any]:
+    return {"name": "real", "tasks": f"1 x {cpu} cpu"}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", GHOSTS)
-def test_a_reservation_lapses_where_the_pods_do_not_follow(policy: str, kind: str) -> None:
+def test_a_reservation_lapses_if_its_pods_are_not_created(policy: str, kind: str) -> None:
     world = world_with(policy, ghost("ghost", **GHOSTS[kind]))
-    world.load({"jobs": [victim()]})
+    world.load({"jobs": [real_job()]})
     decisions = world.cycle()
     assert "t/real" not in decisions.phases, "an admitted job may still create its pods"
     assert decisions.wake_at is not None
@@ -70,18 +70,18 @@ def test_a_reservation_lapses_where_the_pods_do_not_follow(policy: str, kind: st
     assert "t/real" in run_cycle(world)
 
 
-def test_a_lapsed_reservation_stands_again_with_the_pods() -> None:
+def test_a_lapsed_reservation_counts_again_once_its_pods_exist() -> None:
     world = world_with("capacity", ghost("late", asks="6 cpu", tasks=[], min=2))
     run_cycle(world)
     world.now += GRACE
     run_cycle(world)
-    world.load({"jobs": [ghost("late", asks="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS), victim(cpu=5)]})
+    world.load({"jobs": [ghost("late", asks="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS), real_job(cpu=5)]})
     assert "t/real" not in run_cycle(world)
 
 
-def test_pods_that_follow_in_time_keep_their_reservation() -> None:
+def test_a_reservation_whose_pods_exist_does_not_lapse() -> None:
     world = world_with("capacity", ghost("slow", asks="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS))
-    world.load({"jobs": [victim(cpu=5)]})
+    world.load({"jobs": [real_job(cpu=5)]})
     for _ in range(5):
         assert "t/real" not in run_cycle(world)
         world.now += GRACE
@@ -89,15 +89,15 @@ def test_pods_that_follow_in_time_keep_their_reservation() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("number", [1, 3, 9])
-def test_ghosts_that_are_made_anew_leave_other_namespaces_their_share(policy: str, number: int) -> None:
-    """Each ghost lives shorter than the grace, so none of their reservations ever lapses."""
+def test_recreated_ghosts_leave_other_namespaces_their_share(policy: str, number: int) -> None:
+    """Each ghost is deleted before the end of `GRACE`, so that no reservation ever lapses."""
     world = world_with(policy)
-    world.load({"jobs": [victim()]})
+    world.load({"jobs": [real_job()]})
     for turn in range(4):
-        for one in range(number):
-            world.remove("PodGroup", f"bad/ghost-{turn - 1}-{one}")
+        for index in range(number):
+            world.remove("PodGroup", f"bad/ghost-{turn - 1}-{index}")
             asks = f"{9999 // number}m cpu"
-            world.load({"jobs": [ghost(f"ghost-{turn}-{one}", asks=asks, namespace="bad", tasks=[], priority=9)]})
+            world.load({"jobs": [ghost(f"ghost-{turn}-{index}", asks=asks, namespace="bad", tasks=[], priority=9)]})
         if "t/real" in run_cycle(world):
             return
         world.now += GRACE - 1
@@ -106,10 +106,10 @@ def test_ghosts_that_are_made_anew_leave_other_namespaces_their_share(policy: st
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["bad", "worse", "t"]), st.integers(1, 10)), max_size=6))
-def test_every_job_is_admitted_whatever_ghosts_there_are(ghosts: list[tuple[str, int]]) -> None:
-    made = [ghost(f"g{n}", f"{cpu} cpu", namespace, tasks=[]) for n, (namespace, cpu) in enumerate(ghosts)]
-    world = world_with("capacity", *made)
-    world.load({"jobs": [victim(cpu=10)]})
+def test_every_job_is_admitted_no_matter_how_many_ghosts_exist(ghosts: list[tuple[str, int]]) -> None:
+    jobs = [ghost(f"g{n}", f"{cpu} cpu", namespace, tasks=[]) for n, (namespace, cpu) in enumerate(ghosts)]
+    world = world_with("capacity", *jobs)
+    world.load({"jobs": [real_job(cpu=10)]})
     admitted = run_cycle(world)
     world.now += GRACE
     admitted = run_cycle(world)

@@ -1,4 +1,4 @@
-"""Every action skips jobs that need nothing; skipping them never changes a decision."""
+"""Every action skips settled jobs (`Job.needs_nothing`); this never changes a decision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.core.world import World, what_is_done
 
 
 @given(st.one_of(random_clusters.tables(), crowded.tables()), st.sampled_from(("leave", "return", "stay")))
-def test_passing_over_settled_jobs_changes_no_decision(table: dict[str, Any], victims: str) -> None:
+def test_skipping_settled_jobs_changes_no_decision(table: dict[str, Any], victims: str) -> None:
     world = World(policy_of(table["policy"]))
     world.load(table)
     for _ in range(3):

@@ -1,21 +1,21 @@
-"""The tables: scenarios as data (`tables/*.yaml`), each a cluster, a policy and one or several cycles.
+"""Test decisions by tables: scenarios as data (`tables/*.yaml`) with a cluster, a policy and one or several cycles.
 
     - name: a gang that does not fit binds nothing
-      policy: plain                     # of policies.yaml, or a policy file's text
+      policy: plain                     # a name in policies.yaml, or the text of a policy file
       nodes / queues / jobs: …          # see notation.py
       cycles:
-      - when: [{restart: true}]         # what happens before the cycle, in order; see events.py
-        binds: {new: 4}                 # job → how many, or pod → node; absent means none at all
-        evictions: {old: 2}             # job → how many, or [pods]
-        waiting: {new: 2}               # job → how many tasks are pipelined, or pod → node
+      - when: [{restart: true}]         # events before the cycle, in order; see events.py
+        binds: {new: 4}                 # job → number of pods, or pod → node; absent means no binds
+        evictions: {old: 2}             # job → number of pods, or [pods]; absent means no evictions
+        waiting: {new: 2}               # job → number of pipelined tasks, or pod → node
         phases: {new: Inqueue}
-        reasons: {new: "12 nodes: 8 lack nvidia.com/gpu"}   # what the refusal's text contains
+        reasons: {new: "12 nodes: 8 lack nvidia.com/gpu"}   # job → a part of its refusal's text
         nominations: {new-0: n1}
         cards: {new-0: "GPU-a 4000"}          # pod → the shared cards that it gets, and the MiB of each
-        scores: {new-0: {n1: 75, n2: 37.5}}   # pod → what nodes score for it before the cycle
+        scores: {new-0: {n1: 75, n2: 37.5}}   # pod → scores of nodes for the pod before the cycle
 
-After each cycle its decisions are carried out: binds run, victims leave (unless the table or the cycle has
-`victims: stay`, `return` or `return after 1`). Every cycle is judged by the invariants, whatever the table expects.
+After each cycle, its decisions are carried out: bound pods run, and victims are deleted (unless the table or the cycle
+has `victims: stay`, `return` or `return after 1`). The invariants are checked in every cycle.
 """
 
 from __future__ import annotations
@@ -70,16 +70,16 @@ def test_table(table: dict[str, Any]) -> None:
 
 
 def _found(decisions: Decisions, cycle: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result in the detail in which the table expects it."""
+    """Return the decisions of a cycle in the form in which the table states its expectations."""
     bare = lambda key: key.removeprefix(f"{NAMESPACE}/")  # noqa: E731
     found = {
-        "binds": _grain({bare(b.task): b.node for b in decisions.binds}, cycle.get("binds")),
-        "evictions": _grain({bare(e.task): "" for e in decisions.evictions}, cycle.get("evictions")),
+        "binds": _as_expected({bare(b.task): b.node for b in decisions.binds}, cycle.get("binds")),
+        "evictions": _as_expected({bare(e.task): "" for e in decisions.evictions}, cycle.get("evictions")),
     }
     if "cards" in cycle:
         found["cards"] = {bare(b.task): cards_in(b.annotations) for b in decisions.binds}
     if "waiting" in cycle:
-        found["waiting"] = _grain({bare(k): n for k, n in decisions.pipelined.items()}, cycle["waiting"])
+        found["waiting"] = _as_expected({bare(k): n for k, n in decisions.pipelined.items()}, cycle["waiting"])
     if "nominations" in cycle:
         found["nominations"] = {bare(n.task): n.node for n in decisions.nominations}
     if "phases" in cycle:
@@ -93,7 +93,8 @@ def _expected(cycle: Mapping[str, Any]) -> dict[str, Any]:
     return {name: sorted(value) if isinstance(value, list) else value for name, value in expected.items()}
 
 
-def _grain(pods: dict[str, str], wanted: Any) -> Any:
+def _as_expected(pods: dict[str, str], wanted: Any) -> Any:
+    """Return pods as a list, as pod → node, or as job → number of pods, like the expectation."""
     if isinstance(wanted, list):
         return sorted(pods)
     if isinstance(wanted, dict) and any(isinstance(value, str) for value in wanted.values()):
