@@ -294,7 +294,7 @@ class App:
 
     def on_policy(self, current: InForce) -> None:
         """Report a policy that was loaded or refused. After a load, start a cycle."""
-        # Kubernetes components too attach the events about themselves to their lease
+        # other Kubernetes components, too, report events about themselves on their Lease
         lease = ObjectMeta(name=LEASE_NAME, namespace=self.options.lease_namespace)
         if current.error:
             self.metrics.policy("refused")

@@ -28,7 +28,7 @@ class _JobNumbers:
     queue: str
     phase: str
     started: bool
-    """Whether the job has ever started: its PodGroup was Running or Completed."""
+    """Whether the job has ever started, by the phase of its PodGroup."""
     lacking: int | None = None
     """Number of tasks for which the gang still needs a node; None if the job does not wait."""
     bound_at: float | None = None

@@ -1,6 +1,6 @@
 """Detect a process that makes no progress, for `/healthz` and for giving up the lease.
 
-Causes outside of the process do not count as missing progress. A refused write counts as answered. While requests for
+Faults outside of the process must not make it look stuck. A refused write counts as answered. While requests for
 our Lease are not answered, no write is expected to be answered. A probe distinguishes writes that are stuck everywhere
 from one namespace whose writes are never answered. Time in which the process was frozen does not count.
 """
@@ -42,7 +42,7 @@ class Expectation:
 
 
 class Progress:
-    """All expectations of a process. The event loop calls `tick`; the rest may be called from any thread."""
+    """All expectations of a process. The event loop calls `tick`; any thread may read `age` and `trouble`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -2,10 +2,10 @@
 
 The server runs in its own thread, so that it can report an event loop that hangs. It only reads.
 
-aiohttp.web parses HTTP and limits the size of requests, but not the number of connections. This was measured with 995
-connections that never finish their headers: aiohttp and hypercorn keep all of them while descriptors last; uvicorn's
-limit answers 503 to a probe; waitress's limit leaves the probe in the backlog. This server closes the connection that
-has been silent longest: with 5,000 such connections, it answers a probe within 20 ms.
+aiohttp.web parses HTTP and limits the size of requests, but not the number of connections. Other servers do not solve
+this, as measured with 995 connections that never finish their headers: hypercorn keeps all of them while descriptors
+last; uvicorn's limit answers 503 to a probe; waitress's limit leaves the probe in the backlog. This server closes the
+connection that has been silent longest: with 5,000 such connections, it answers a probe within 20 ms.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _answer(endpoints: Mapping[str, Endpoint], target: str) -> Answer:
 
 
 class _Connections(web.Server):
-    """The limited number of connections. `drop_silent` closes connections without a complete request for too long."""
+    """The open connections, at most `_CONNECTIONS`. `drop_silent` closes connections without a request in time."""
 
     def __init__(self, endpoints: Mapping[str, Endpoint]) -> None:
         super().__init__(

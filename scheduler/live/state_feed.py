@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 ALL = 1 << 62
 DEFAULT_GRACE = GraceLimit()
-_PLACED = TaskStatus.BINDING | TaskStatus.BOUND
+_STARTING = TaskStatus.BINDING | TaskStatus.BOUND
 
 
 class Urgency(enum.IntEnum):
@@ -199,7 +199,7 @@ class StateFeed:
             task = self.cluster.tasks.get(given.object.metadata.key)
             if task is None:
                 return None
-            # with annotations: one that names the pod's PodGroup may be added after the pod was created
+            # annotations count: the one that names the pod's PodGroup may be added after the pod's creation
             meta = task.pod.metadata
             return task.uid, task.status, task.node, task.gated, meta.annotations, meta.labels
         if given.kind == "PodGroup":
@@ -252,7 +252,7 @@ def _urgency(given: Input, before: Any, after: Any) -> Urgency:
         return Urgency.NONE
     if isinstance(given, ObjectSeen) and given.kind == "Pod":
         (uid, was, *_), (now_uid, status, *_) = before, after
-        expected = uid == now_uid and was & _PLACED and status & (TaskStatus.BOUND | TaskStatus.RUNNING)
+        expected = uid == now_uid and was & _STARTING and status & (TaskStatus.BOUND | TaskStatus.RUNNING)
         return Urgency.LAZY if expected else Urgency.SOON
     if isinstance(given, ObjectSeen) and given.kind == "PodGroup":
         (uid, spec, phase, annotations), (now_uid, now_spec, now_phase, now_annotations) = before, after

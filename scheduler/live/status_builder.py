@@ -68,7 +68,7 @@ class StatusBuilder:
         """Queue the statuses that follow from a cycle.
 
         The state must not change until this returns. With `only_urgent`, binds are in flight and leave no time for all
-        statuses: only statuses for which other controllers wait are queued, and the next call queues the remainder.
+        statuses: only statuses for which other controllers wait are queued, and a later call queues the remainder.
         """
         if self._troubles != len(self._feed.troubles):  # an object is valid again, or deleted
             self._count_troubles()
@@ -195,7 +195,7 @@ class StatusBuilder:
             self._events.event(PODGROUPS, job.group.metadata, NORMAL, "Evict", f"pod {task.name} {message}")
 
     def _data_of(self, eviction: Evict) -> EventData:
-        """Return an eviction's reason in a form for programs: the preemptor, and the figures behind the decision."""
+        """Return an eviction's reason in a form for programs: the preemptor, and the votes behind the decision."""
         reason = eviction.reason
         namespace, _, name = reason.preemptor_task.partition("/")
         related = {"apiVersion": PODS.api_version, "kind": PODS.kind, "namespace": namespace, "name": name}
