@@ -1,6 +1,7 @@
-"""Empty the cluster before and after a scenario: objects are deleted by force, and the watches confirm it.
+"""Check that the cluster is empty before a scenario, and empty it afterwards.
 
-Namespaces are deleted in the background: their removal takes seconds, and by then they are empty.
+Objects are deleted by force, and the watches confirm it. Namespaces are deleted in the background: their removal takes
+seconds, and they are empty by then.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
 from . import nodes
-from .restore import give_back
+from .restore import restore_fields
 
 NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD, Kind.LOCALQUEUE)
 CLUSTER_WIDE: Final = (
@@ -32,9 +33,9 @@ CLUSTER_WIDE: Final = (
     Kind.HYPERNODE,
 )
 _FINALIZER_SECONDS = 2.0
-"""Seconds that the owner of a finalizer gets before the finalizer is removed."""
-_AGAIN = 0.1
-"""Seconds between two attempts. A controller may have created another pod in between."""
+"""Seconds in which the owner of a finalizer can act before the finalizer is removed."""
+_RETRY_SECONDS = 0.1
+"""Seconds between two attempts. A controller may create another pod in between."""
 
 
 class Cleanup:
@@ -68,10 +69,10 @@ class Cleanup:
         Raises:
             DirtyClusterError: objects could not be deleted; the text names them.
         """
-        self._give_back()
+        self._restore_borrowed()
         view = self._history.now()
-        there = [kind for kind in NAMESPACED if any(True for _ in view.mine(kind))]
-        delete_namespace(self._api, self._history.namespace, there)
+        kinds = [kind for kind in NAMESPACED if any(True for _ in view.mine(kind))]
+        delete_namespace(self._api, self._history.namespace, kinds)
         self._delete_each([entry for entry in self._left(view) if entry[0].kind in CLUSTER_WIDE], strip=False)
         last = clock.monotonic()
         force_after = last + _FINALIZER_SECONDS
@@ -79,7 +80,7 @@ class Cleanup:
         def gone(view: View) -> Outcome:
             nonlocal last
             left = list(self._left(view))
-            if left and clock.monotonic() > last + _AGAIN:
+            if left and clock.monotonic() > last + _RETRY_SECONDS:
                 last = clock.monotonic()
                 self._delete_each(left, strip=last > force_after)
             names = ", ".join(str(ref) for ref, _ in left[:8])
@@ -93,10 +94,10 @@ class Cleanup:
                 f"objects of the scenario could not be deleted; {problem.seen}{real and f'{chr(10)}  do next: {real}'}"
             ) from None
 
-    def _give_back(self) -> None:
+    def _restore_borrowed(self) -> None:
         for ref in self.borrowed:
             with contextlib.suppress(RejectedError):  # already deleted by another process
-                give_back(self._api, ref)
+                restore_fields(self._api, ref)
 
     def _left(self, view: View) -> Iterator[tuple[Ref, Object]]:
         for kind in NAMESPACED:
@@ -119,7 +120,7 @@ class Cleanup:
 
 
 def foreign(view: View) -> list[Ref]:
-    """Return the objects that use capacity, share in queues or would be scheduled although no scenario runs."""
+    """Return the objects that could affect the next scenario: queues, nodes, workloads, gangs and pods."""
     found = []
     for kind in (*OWNERS, *GANGS, Kind.QUEUE, Kind.NODE, Kind.POD):
         for obj in view.all(kind):
@@ -148,10 +149,10 @@ def _ours(labels: dict[str, str], namespace: str) -> bool:
 
 
 def delete_namespace(api: Api, namespace: str, kinds: Iterable[Kind] = NAMESPACED) -> None:
-    """Delete a namespace, and at once by force all objects of `kinds` in it: its own removal takes seconds."""
-    api.delete(f"/api/v1/namespaces/{namespace}")  # first the namespace: no new object can be created in it afterwards
+    """Delete a namespace, and force-delete all objects of `kinds` in it: removal of a namespace takes seconds."""
+    api.delete(f"/api/v1/namespaces/{namespace}")  # the namespace first: afterwards no object can be created in it
     for kind in kinds:
-        with contextlib.suppress(RejectedError):  # a kind without a right, of another scheduler
+        with contextlib.suppress(RejectedError):  # a kind of another scheduler, to which the user has no right
             api.delete_all(SERVED[kind].path(namespace=namespace), grace=0)
         if kind == Kind.DEPLOYMENT:
             api.delete_all(f"/apis/apps/v1/namespaces/{namespace}/replicasets", grace=0)

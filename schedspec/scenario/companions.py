@@ -16,11 +16,11 @@ from ..observe.history import History, View
 from . import nodes
 
 MakesCompanions = Callable[[Sequence[Object], Sequence[Object], str], Sequence[Object]]
-"""Return the companions of these queues and nodes under this policy's text."""
+"""Return the companions for queues, nodes and the text of a policy."""
 
 
 class Companions:
-    """The companions of one scenario, as they were applied last."""
+    """The companions of one scenario, as last applied."""
 
     def __init__(self, make: MakesCompanions, history: History, labels: Mapping[str, str]) -> None:
         self._make, self._history, self._labels = make, history, labels

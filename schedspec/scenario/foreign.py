@@ -1,4 +1,4 @@
-"""Protect objects that are not the scenario's: decide which of them it may change, and refuse all others."""
+"""Protect foreign objects: decide which of them a scenario may change, and reject a change of any other."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Foreign:
         api: The cluster.
         history: What the watches show.
         ownership: Which objects belong to the run.
-        rename: Gives an object a real name of its own; returns False if its name has to stay.
+        rename: Assigns an object a unique real name; returns False if the object must keep its name.
     """
 
     def __init__(self, api: Api, history: History, ownership: Ownership, rename: Callable[[Ref], bool]) -> None:
         self._api, self._history, self._ownership, self._rename = api, history, ownership, rename
         self.adopted: set[str] = set()
-        """Nodes of the cluster itself that this scenario uses."""
+        """The cluster's own nodes that this scenario uses."""
 
     def changeable(self, ref: Ref, *, used: bool = False, made: bool = False) -> Object | None:
         """Return a foreign object that may be changed, or None if the object is the scenario's or does not exist.
@@ -60,7 +60,7 @@ class Foreign:
         )
 
     def _unseen(self, ref: Ref) -> Object | None:
-        """Return a foreign object that the history leaves out."""
+        """Return a foreign object that the history does not cover."""
         if not self._ownership.shared:
             return None
         answer = self._api.raw("GET", ref.path())

@@ -1,6 +1,6 @@
 """Allow one run at a time on a cluster that outlives runs, by a Lease.
 
-A run refuses a lease that was renewed lately, and watches an expired one before it takes the lease over, because the
+A run fails if the lease was renewed recently. It watches an expired lease before it takes the lease over, because the
 clocks of two machines differ.
 """
 
@@ -29,7 +29,7 @@ class RunLease:
     """One run's lease on a cluster, from `acquire` to `release`. A thread renews it.
 
     Args:
-        seconds: How long the lease lasts after its holder died.
+        seconds: How long the lease is valid after each renewal.
     """
 
     def __init__(self, api: Api, context: str, *, seconds: int = 30) -> None:
@@ -40,7 +40,7 @@ class RunLease:
         self._lost = ""
         self._renewed = 0.0
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self._thread = threading.Thread(target=self._renew_until_stopped, name="lease", daemon=True)
 
     def acquire(self) -> None:
         """Acquire the lease and renew it until `release`.
@@ -53,7 +53,7 @@ class RunLease:
         self._mine = self._create() or self._take_over() or self._create()
         if self._mine is None:
             raise ClusterInUseError(
-                f"several runs want the cluster at the same time\n  {self._where()}\n  do next: run again"
+                f"several runs tried to acquire the cluster at the same time\n  {self._where()}\n  do next: run again"
             )
         self._renewed = time.monotonic()
         self._thread.start()
@@ -97,8 +97,8 @@ class RunLease:
         found: Object = answer.json()
         if SCENARIO not in (found["metadata"].get("labels") or {}):
             raise ForeignObjectError(
-                f"the lease {NAMESPACE}/{NAME} is not of a run of schedspec, and a run needs this name\n"
-                f"  {self._where()}\n  do next: see whose it is: kubectl -n {NAMESPACE} get lease {NAME} -o yaml"
+                f"the lease {NAMESPACE}/{NAME} does not belong to a run of schedspec, but every run needs this name\n"
+                f"  {self._where()}\n  do next: find its owner: kubectl -n {NAMESPACE} get lease {NAME} -o yaml"
             )
         left = found["spec"]["leaseDurationSeconds"] - (time.time() - _seconds(found["spec"]["renewTime"]))
         if left > 0:
@@ -116,7 +116,7 @@ class RunLease:
         spec = self._api.call("GET", PATH)["spec"]  # another run was faster
         raise self._in_use(spec, spec["leaseDurationSeconds"])
 
-    def _keep(self) -> None:
+    def _renew_until_stopped(self) -> None:
         while not self._stop.wait(_pause(self._seconds)):
             if self._mine is None:
                 return
@@ -136,7 +136,7 @@ class RunLease:
                 raise
         now = self._api.call("GET", PATH)
         if now["spec"]["holderIdentity"] != self.holder:
-            self._lost = f"{now['spec']['holderIdentity']} has it since {now['spec']['acquireTime']}"
+            self._lost = f"{now['spec']['holderIdentity']} has held it since {now['spec']['acquireTime']}"
             return mine
         return self._put(now, self._spec(now["spec"]))
 

@@ -25,7 +25,7 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class ManifestError(HarnessError):
-    """A manifest that does not exist, is no YAML, or holds nothing of the kind that a sentence asks for."""
+    """A manifest that does not exist, is not valid YAML, or has no object of the required kind."""
 
 
 def find(name: str, folders: Sequence[Path]) -> Path:
@@ -74,11 +74,11 @@ def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Re
 
 
 def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]]:
-    """Yield the objects of a file with their places in it, also those in a List."""
+    """Yield the objects of a file, also those in a List, with their YAML nodes."""
     try:
         loaded = list(zip(yaml.safe_load_all(text), yaml.compose_all(text, yaml.SafeLoader), strict=True))
     except yaml.YAMLError as problem:
-        raise ManifestError(f"{path} is no YAML:\n  {problem}") from None
+        raise ManifestError(f"{path} is not valid YAML:\n  {problem}") from None
     for obj, node in loaded:
         items = obj.get("items") if isinstance(obj, dict) and str(obj.get("kind", "")).endswith("List") else None
         for item in [obj] if items is None else items:
@@ -87,12 +87,12 @@ def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]
 
 
 def _head(obj: Object) -> Object:
-    """Return the identity of an object, and the labels and annotations that a user gave it."""
-    given = obj.get("metadata") or {}
-    meta: dict[str, Any] = {"name": given.get("name", "")}
-    if given.get("labels"):
-        meta["labels"] = dict(given["labels"])
-    notes = {key: value for key, value in (given.get("annotations") or {}).items() if key != _APPLIED}
+    """Return the identity of an object, and the labels and annotations that a user set."""
+    metadata = obj.get("metadata") or {}
+    meta: dict[str, Any] = {"name": metadata.get("name", "")}
+    if metadata.get("labels"):
+        meta["labels"] = dict(metadata["labels"])
+    notes = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != _APPLIED}
     return {
         "apiVersion": obj.get("apiVersion", ""),
         "kind": obj["kind"],
@@ -101,16 +101,16 @@ def _head(obj: Object) -> Object:
 
 
 def _node(obj: Object) -> Object:
-    """Return a KWOK node with the labels, amounts and taints of a node, except taints of a node that is not ready."""
-    made, spec, status = _head(obj), obj.get("spec") or {}, obj.get("status") or {}
-    made["metadata"].setdefault("labels", {})[WORLD] = "true"
-    made["metadata"].setdefault("annotations", {})[SIMULATED] = "fake"
+    """Return a KWOK node with the labels, resources and taints of a node, without the taints of an unready node."""
+    node, spec, status = _head(obj), obj.get("spec") or {}, obj.get("status") or {}
+    node["metadata"].setdefault("labels", {})[WORLD] = "true"
+    node["metadata"].setdefault("annotations", {})[SIMULATED] = "fake"
     taints = [
         taint for taint in spec.get("taints") or () if not str(taint.get("key", "")).startswith("node.kubernetes.io/")
     ]
-    offers = status.get("allocatable") or status.get("capacity") or {}
+    allocatable = status.get("allocatable") or status.get("capacity") or {}
     return {
-        **made,
+        **node,
         "spec": {"taints": taints} | ({"unschedulable": True} if spec.get("unschedulable") else {}),
-        "status": {"capacity": status.get("capacity") or offers, "allocatable": offers},
+        "status": {"capacity": status.get("capacity") or allocatable, "allocatable": allocatable},
     }

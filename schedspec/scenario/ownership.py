@@ -1,6 +1,6 @@
-"""Decide which objects belong to a run: on a cluster made for the run, all; on a shared one, those with its label.
+"""Decide which objects belong to a run: all on a cluster made for the run, the labelled ones on a shared cluster.
 
-Pure: decides about objects, and changes new objects so that ours and foreign ones stay apart.
+Does no I/O. Also adapts new objects, so that pods of scenarios and foreign pods use separate nodes.
 """
 
 from __future__ import annotations

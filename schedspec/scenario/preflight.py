@@ -26,7 +26,7 @@ from .sweep import labelled
 RIGHTS: Final = Path(__file__).with_name("rights.yaml")
 """ClusterRole that a run needs."""
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_AT_A_TIME = 8
+_PARALLEL_REVIEWS = 8
 _SHOWN = 8
 """Maximum number of names shown from a long list."""
 
@@ -64,12 +64,12 @@ def check(api: Api, ownership: Ownership, scheduler_name: str, *, sees_all: bool
         HarnessError: the nodes are not suitable.
     """
     require_rights(api, required())
-    homes = set(labelled(api, "/api/v1/namespaces"))  # namespaces of a killed run's scenarios, which will be swept
-    _require_nodes(api, ownership, homes)
+    swept = set(labelled(api, "/api/v1/namespaces"))  # namespaces of killed runs, which the run will delete
+    _require_nodes(api, ownership, swept)
     if scheduler_name:
-        _require_no_pods_of(api, scheduler_name, homes)
+        _require_no_pods_of(api, scheduler_name, swept)
     if scheduler_name and sees_all:
-        _require_alone(api, homes)
+        _require_no_foreign_work(api, swept)
 
 
 def required() -> Iterator[Right]:
@@ -87,7 +87,7 @@ def require_rights(api: Api, rights: Iterable[Right]) -> None:
     if _is_permitted(api, Right("*", "*", "*")):
         return
     rights = list(rights)
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+    with ThreadPoolExecutor(_PARALLEL_REVIEWS) as pool:
         answers = list(pool.map(lambda right: _is_permitted(api, right), rights))
     missing = [str(right) for right, permitted in zip(rights, answers, strict=True) if not permitted]
     if missing:
@@ -98,29 +98,28 @@ def require_rights(api: Api, rights: Iterable[Right]) -> None:
         )
 
 
-def bound_to(api: Api, node: str, homes: Iterable[str] = ()) -> list[str]:
-    """Return the pods that occupy a node, by namespace and name, without `homes`, DaemonSets and system pods."""
+def bound_to(api: Api, node: str, swept: Iterable[str] = ()) -> list[str]:
+    """Return the pods on a node, as namespace/name, without DaemonSets, system pods and the namespaces `swept`."""
     pods = api.call("GET", "/api/v1/pods", query={"fieldSelector": f"spec.nodeName={node}"})["items"]
-    taken = [pod for pod in nodes.without_housekeeping(pods) if pod["metadata"]["namespace"] not in homes]
-    return [f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in taken]
+    bound = [pod for pod in nodes.without_housekeeping(pods) if pod["metadata"]["namespace"] not in swept]
+    return [f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in bound]
 
 
 def taken(api: Api, ownership: Ownership, claims: Iterable[Claim]) -> list[Ref]:
-    """Return the objects that scenarios of the run will create and whose names foreign objects have.
+    """Return the objects that scenarios of the run will create under names that foreign objects have.
 
-    The queues of every Volcano installation are exempt: the sentences handle them, and most scenarios do not change
-    them.
+    Volcano's built-in queues are exempt: the sentences handle them, and most scenarios do not change them.
 
     Raises:
-        ForeignObjectError: a scenario would create a node of the name of one that it may adopt.
+        ForeignObjectError: a scenario would create a node with the name of a node that it may adopt.
     """
     places: dict[Ref, list[str]] = {}
     for ref, where in claims:
         if ref.kind != Kind.QUEUE or ref.name not in BUILT_IN_QUEUES:
             places.setdefault(ref, []).append(where)
     kinds = {ref.kind for ref in places}
-    theirs = {Ref(kind, name) for kind in kinds for name in _of_others(api, kind)}
-    theirs |= {Ref(kind, name) for of, kind in OF_KUEUE.items() if kind in kinds for name in _of_others(api, of)}
+    foreign = {Ref(kind, name) for kind in kinds for name in _foreign_names(api, kind)}
+    foreign |= {Ref(kind, name) for of, kind in OF_KUEUE.items() if kind in kinds for name in _foreign_names(api, of)}
     for ref, lines in places.items():
         if ref.kind == Kind.NODE and ref.name in ownership.adoptable:
             raise ForeignObjectError(
@@ -128,17 +127,17 @@ def taken(api: Api, ownership: Ownership, claims: Iterable[Claim]) -> list[Ref]:
                 f"{_few(list(dict.fromkeys(lines)))}\n"
                 "  do next: rename the node in the scenario, or leave it out of --adopt-nodes"
             )
-    return [ref for ref in places if ref in theirs]
+    return [ref for ref in places if ref in foreign]
 
 
-def _of_others(api: Api, kind: Kind) -> list[str]:
+def _foreign_names(api: Api, kind: Kind) -> list[str]:
     """Return the names of all objects of a kind without a scenario's label."""
     answer = api.raw("GET", SERVED[kind].path())
     metas = [item["metadata"] for item in answer.json()["items"]] if answer.status == 200 else []
     return [str(meta["name"]) for meta in metas if SCENARIO not in (meta.get("labels") or {})]
 
 
-def _require_nodes(api: Api, ownership: Ownership, homes: set[str]) -> None:
+def _require_nodes(api: Api, ownership: Ownership, swept: set[str]) -> None:
     """Check that the nodes of the scheduler under test are ours or named by the user, and free of foreign pods."""
     there: dict[str, Object] = {node["metadata"]["name"]: node for node in api.call("GET", "/api/v1/nodes")["items"]}
     for name, node in there.items():
@@ -158,41 +157,41 @@ def _require_nodes(api: Api, ownership: Ownership, homes: set[str]) -> None:
                 f"node {name} accepts no ordinary pods: it is tainted or a KWOK node\n"
                 f"  where: --adopt-nodes\n  do next: name another, or see: kubectl describe node {name}"
             )
-        if taken := bound_to(api, name, homes):
+        if bound := bound_to(api, name, swept):
             raise ForeignObjectError(
-                f"foreign pods are bound to node {name} ({len(taken)}): {_few(taken)}\n"
+                f"foreign pods are bound to node {name} ({len(bound)}): {_few(bound)}\n"
                 f"  where: --adopt-nodes\n  do next: kubectl drain {name} --ignore-daemonsets, or name another node"
             )
 
 
-def _require_no_pods_of(api: Api, scheduler_name: str, homes: set[str]) -> None:
+def _require_no_pods_of(api: Api, scheduler_name: str, swept: set[str]) -> None:
     query = {"fieldSelector": f"spec.schedulerName={scheduler_name}", "limit": "500"}
     pods = (item["metadata"] for item in api.call("GET", "/api/v1/pods", query=query)["items"])
-    theirs = [f"{meta['namespace']}/{meta['name']}" for meta in pods if meta["namespace"] not in homes]
-    if theirs:
+    foreign = [f"{meta['namespace']}/{meta['name']}" for meta in pods if meta["namespace"] not in swept]
+    if foreign:
         raise ForeignObjectError(
-            f"foreign pods ({len(theirs)}) name the scheduler that this run would start, {scheduler_name}: "
-            f"{_few(theirs)}\n"
+            f"foreign pods ({len(foreign)}) name the scheduler that this run would start, {scheduler_name}: "
+            f"{_few(foreign)}\n"
             "  do next: test the installed scheduler (--scheduler none), or run on a cluster of your own "
             "(--cluster embedded)"
         )
 
 
-def _require_alone(api: Api, homes: set[str]) -> None:
+def _require_no_foreign_work(api: Api, swept: set[str]) -> None:
     for kind in (Kind.QUEUE, Kind.PODGROUP, Kind.VCJOB):
         answer = api.raw("GET", SERVED[kind].path(), query={"limit": "500"})
         items = answer.json()["items"] if answer.status == 200 else []
         refs = [(Ref(kind, item["metadata"]["name"], item["metadata"].get("namespace", "")), item) for item in items]
-        theirs = [
+        foreign = [
             str(ref)
             for ref, item in refs
-            if ref.namespace not in homes
+            if ref.namespace not in swept
             and SCENARIO not in (item["metadata"].get("labels") or {})
             and not (kind == Kind.QUEUE and ref.name in BUILT_IN_QUEUES)
         ]
-        if theirs:
+        if foreign:
             raise ForeignObjectError(
-                f"the scheduler under test would write to foreign objects: {_few(theirs)}; it cannot be restricted\n"
+                f"the scheduler under test would write to foreign objects: {_few(foreign)}; it cannot be restricted\n"
                 "  do next: run on a cluster of your own (--cluster embedded), or with --scheduler schedspec"
             )
 

@@ -1,7 +1,7 @@
 """Restore foreign objects that a scenario changed: an adopted node, the queue `default`.
 
-Before each change an annotation on the object records the original values of all fields ever changed, so that a later
-run can restore the object after a killed one. Other fields are not touched.
+Before each change an annotation on the object records the original values of all changed fields, so that a later run
+can restore the object if this run is killed. Other fields are not touched.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def borrow(api: Api, ref: Ref, before: Object, change: Object, subresource: str 
     Raises:
         RejectedError: the API server refused the request.
     """
-    noted = json.loads((before["metadata"].get("annotations") or {}).get(WAS, "{}"))
-    noted[subresource] = _noted(noted.get(subresource, []), change, before)
-    note = {"metadata": {"annotations": {WAS: json.dumps(noted)}}}
+    recorded = json.loads((before["metadata"].get("annotations") or {}).get(WAS, "{}"))
+    recorded[subresource] = _recorded(recorded.get(subresource, []), change, before)
+    note = {"metadata": {"annotations": {WAS: json.dumps(recorded)}}}
     api.call("PATCH", ref.path(), body=note, content_type=MERGE)
 
 
-def give_back(api: Api, ref: Ref) -> bool:
+def restore_fields(api: Api, ref: Ref) -> bool:
     """Restore all recorded fields and remove the record. Return False if there is no record.
 
     Raises:
@@ -53,12 +53,12 @@ def give_back(api: Api, ref: Ref) -> bool:
     now = api.call("GET", ref.path())
     if not is_borrowed(now):
         return False
-    noted = json.loads(now["metadata"]["annotations"][WAS])
-    own = noted.pop("", [])
-    for subresource, fields in noted.items():
+    recorded = json.loads(now["metadata"]["annotations"][WAS])
+    own = recorded.pop("", [])
+    for subresource, fields in recorded.items():
         api.call("PATCH", ref.path(subresource), body=_patch(fields, now), content_type=MERGE)
     body = _patch([*own, (["metadata", "annotations", WAS], None)], now)
-    api.call("PATCH", ref.path(), body=body, content_type=MERGE)  # last: the record is needed until here
+    api.call("PATCH", ref.path(), body=body, content_type=MERGE)  # last: until here the record is needed for a retry
     return True
 
 
@@ -74,17 +74,17 @@ def at(pointer: str, value: object, before: Object) -> Object:
     return {first: value}
 
 
-def _noted(noted: Fields, change: Object, before: Object) -> Fields:
+def _recorded(recorded: Fields, change: Object, before: Object) -> Fields:
     """Return the record after one more change: for each field, the value before its first change."""
     for path, now in _changed(change, before, []):
-        if any(path[: len(known)] == known for known, _ in noted):
+        if any(path[: len(known)] == known for known, _ in recorded):
             continue
-        inner = [(known, was) for known, was in noted if known[: len(path)] == path]
+        inner = [(known, was) for known, was in recorded if known[: len(path)] == path]
         whole = copy.deepcopy(now)
         for known, was in inner:
             _put(whole, known[len(path) :], was)
-        noted = [*(entry for entry in noted if entry not in inner), (path, whole)]
-    return noted
+        recorded = [*(entry for entry in recorded if entry not in inner), (path, whole)]
+    return recorded
 
 
 def _changed(change: Object, before: Object, path: list[str]) -> Iterator[tuple[list[str], Any]]:

@@ -55,7 +55,7 @@ def _own_logs(logs: Path, worker: str) -> Path:
 
 
 def template_folders(options: Options) -> list[Path]:
-    """Return the folders of templates; in each, first the templates for the scheduler under test only."""
+    """Return the folders of templates. Before each folder comes its subfolder for the scheduler under test."""
     special = options.adapter.template_folders()
     return [part for folder in options.templates for part in (*(folder / name for name in special), folder)]
 
@@ -67,7 +67,7 @@ class LiveSession:
 
     Args:
         worker: Id of the xdist worker, or empty.
-        run: Equal for all workers of a run.
+        run: Id of the run, the same for all of its workers.
     """
 
     def __init__(self, options: Options, worker: str, run: str, progress: Callable[[str], None]) -> None:
@@ -98,7 +98,7 @@ class LiveSession:
         self._handle: ClusterHandle | None = None
         self._api: Api | None = None
         self._watches: Watches | VirtualWatches | None = None
-        self._youngest_kind = 0.0
+        self._newest_crd = 0.0
         self.scheduler: Scheduler | None = None
         self._lease: RunLease | None = None
         self.claims: Callable[[], Iterable[preflight.Claim]] = tuple
@@ -107,7 +107,7 @@ class LiveSession:
     def _covers(self, kind: Kind, obj: Object) -> bool:
         if not self.ownership.covers(kind, obj):
             return False
-        meta = obj["metadata"]  # of a foreign priority class, whose name ours has in the history
+        meta = obj["metadata"]  # a foreign priority class is hidden if one of ours has its name in the history
         return SCENARIO in (meta.get("labels") or {}) or not self.names.is_renamed(kind, meta["name"])
 
     @property
@@ -152,7 +152,7 @@ class LiveSession:
         return self._sharing is None or self._sharing.owns
 
     def open(self) -> None:
-        """Start everything. If that fails, nothing remains.
+        """Start the cluster, the scheduler and the watches. If one of them fails, stop everything.
 
         Raises:
             ClusterError: the cluster could not be started.
@@ -212,11 +212,11 @@ class LiveSession:
             if settings.keep or settings.reuse:
                 self._closing.callback(sweep.require_gone, self.api)
         if self.cluster.kind == "kind":
-            deployment.remove(self.api)  # of a killed run
+            deployment.remove(self.api)  # left by a killed run
             from_images.remove(self.api)
         if self.scheduler is not None:
             self.scheduler.start(self.policy)
-        crds.wait_for_creation(self._youngest_kind)
+        crds.wait_for_creation(self._newest_crd)
         if self.scheduler is None:
             return handle
         return structs.replace(handle, scheduler=self.scheduler.handle())
@@ -237,7 +237,7 @@ class LiveSession:
             self._closing.callback(self.scheduler.stop)
             self.scheduler.launch(self.policy)
         if definitions is not None:
-            self._youngest_kind = crds.install(self.api, definitions, SCENARIO if self.ownership.shared else "")
+            self._newest_crd = crds.install(self.api, definitions, SCENARIO if self.ownership.shared else "")
 
     def _new_scheduler(self) -> Scheduler | None:
         scheduler = self.options.adapter.scheduler(self.site)
@@ -297,7 +297,7 @@ class LiveSession:
         return ""
 
     def described(self) -> dict[str, str]:
-        """Return scheduler, Kubernetes and kind of cluster for reports."""
+        """Return the versions of the scheduler and of Kubernetes, and the kind of cluster, for reports."""
         return {"version": self._version, "kubernetes": self._kubernetes, "cluster": self.cluster.kind}
 
     @functools.cached_property
@@ -350,7 +350,7 @@ class LiveSession:
         if self._lease is not None:
             guards.append(self._lease.check)
         if self.scheduler is not None:
-            self.scheduler.use_policy(self.policy)  # may start it again
+            self.scheduler.use_policy(self.policy)  # may restart the scheduler
             self.scheduler.check()
             guards.append(self.scheduler.check)
         history = self.history_writer.begin(self._namespace(name))

@@ -1,7 +1,7 @@
-"""One cluster for all workers of a run, where one for each would be too expensive.
+"""Share one cluster between all workers of a run, where one for each worker would be too expensive.
 
 The first worker starts the cluster and owns it. The owner stops the cluster after the last other worker has left. The
-locks are the kernel's, so a killed worker holds none. One scenario at a time uses the cluster: its `turn`.
+kernel releases the file locks of a killed worker. One scenario at a time uses the cluster (`turn`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SharedCluster:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Use the cluster for one scenario."""
+        """Lock the cluster for one scenario."""
         with _locked(self._folder / "turn"):
             yield
 

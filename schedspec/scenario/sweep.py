@@ -15,7 +15,7 @@ from ..api.errors import DirtyClusterError, RejectedError
 from ..api.kinds import BUILT_IN_QUEUES, QUEUE_COMMAND_NAMESPACE, SERVED, Kind, Ref
 from ..clusters.protocol import SCENARIO
 from . import cleanup
-from .restore import give_back, is_borrowed
+from .restore import is_borrowed, restore_fields
 
 
 def sweep(api: Api) -> bool:
@@ -29,15 +29,15 @@ def sweep(api: Api) -> bool:
         found = True
         cleanup.delete_namespace(api, space)
     for name in BUILT_IN_QUEUES:
-        with contextlib.suppress(RejectedError):  # a cluster without any
-            found |= give_back(api, Ref(Kind.QUEUE, name))
+        with contextlib.suppress(RejectedError):  # the cluster has no Queues
+            found |= restore_fields(api, Ref(Kind.QUEUE, name))
     for kind, space in (*((kind, "") for kind in cleanup.CLUSTER_WIDE), (Kind.COMMAND, QUEUE_COMMAND_NAMESPACE)):
         for name in labelled(api, SERVED[kind].path(namespace=space)):
             found = True
             api.delete(Ref(kind, name, space).path(), grace=0)
     for node in api.call("GET", SERVED[Kind.NODE].path())["items"]:
         if is_borrowed(node):
-            found |= give_back(api, Ref(Kind.NODE, node["metadata"]["name"]))
+            found |= restore_fields(api, Ref(Kind.NODE, node["metadata"]["name"]))
     return found
 
 
@@ -73,5 +73,5 @@ def labelled(api: Api, path: str) -> list[str]:
     except RejectedError as problem:
         if problem.status not in (403, 404):
             raise
-        return []  # the API server does not serve the kind, or answers first that the user has no right to it
+        return []  # the kind is not served: 404, or 403 for a user without a right to it
     return [str(item["metadata"]["name"]) for item in items]

@@ -85,12 +85,12 @@ def _nodes_of(text: str) -> list[yaml.nodes.Node]:
     try:
         documents = list(yaml.compose_all(text, _LOADER))
     except yaml.YAMLError:
-        documents = list(yaml.compose_all(text, yaml.SafeLoader))  # the error of this loader says more
+        documents = list(yaml.compose_all(text, yaml.SafeLoader))  # the error of this loader is more detailed
     return [node for node in documents if node is not None and node.tag != "tag:yaml.org,2002:null"]
 
 
 class Templates:
-    """The templates of several folders; for each name, the first folder takes precedence. All templates know `common`.
+    """The templates of several folders; the first folder with a name takes precedence. All templates can use `common`.
 
     Policies are in folders of their own and in the subfolders `policies/`.
     """
@@ -127,7 +127,7 @@ class Templates:
         except yaml.YAMLError as problem:
             hint = _QUOTED_HINT if _QUOTED.search(self._source(path)) else ""
             raise TemplateError(
-                f"{short_path(path)} does not make YAML:\n  {problem}\n{hint}{_numbered(text)}"
+                f"{short_path(path)} does not render to valid YAML:\n  {problem}\n{hint}{_numbered(text)}"
             ) from None
         for obj in objects:
             if not isinstance(obj, dict) or not {"apiVersion", "kind", "metadata"} <= obj.keys():
@@ -144,7 +144,7 @@ class Templates:
         """
         path = _first(self.policies, f"{name}.yaml")
         if not path.is_file():
-            raise TemplateError(f"there is no policy {path.name}; there are: {_those_of(self.policies)}")
+            raise TemplateError(f"there is no policy {path.name}; there are: {_files_in(self.policies)}")
         return path.read_text("utf-8")
 
     def _source(self, path: Path) -> str:
@@ -156,7 +156,7 @@ class Templates:
         try:
             return self._environment.get_template(path.name).render(parameters)
         except jinja2.TemplateNotFound:
-            raise TemplateError(f"there is no template {path.name}; there are: {_those_of(self.folders)}") from None
+            raise TemplateError(f"there is no template {path.name}; there are: {_files_in(self.folders)}") from None
         except jinja2.TemplateSyntaxError as problem:
             raise TemplateError(f"{short_path(path)}:{problem.lineno}: {problem.message}") from None
         except jinja2.UndefinedError as problem:
@@ -226,14 +226,14 @@ def _inline_yaml(value: object) -> Markup:
     text = yaml.dump(
         value, Dumper=_Dumper, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
     )
-    return Markup(text.removesuffix("\n").removesuffix("\n..."))  # noqa: S704 - quoted is what it is
+    return Markup(text.removesuffix("\n").removesuffix("\n..."))  # noqa: S704 - the dump quotes every text
 
 
 def _numbered(text: str) -> str:
     return "\n".join(f"  {number:3} | {line}" for number, line in enumerate(text.splitlines(), 1))
 
 
-def _those_of(folders: Sequence[Path]) -> str:
+def _files_in(folders: Sequence[Path]) -> str:
     return ", ".join(sorted({path.name for folder in folders for path in folder.glob("*.y*ml*")})) or "none"
 
 

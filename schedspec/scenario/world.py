@@ -1,8 +1,8 @@
 """A scenario's objects: created from templates, changed, finished and deleted. The world owns them.
 
-Namespaced objects are in a namespace of the scenario's own. Queues, priority classes and nodes have the cluster to
-themselves; on a shared one they get a real name of their own where others have the name (`api.names`). Each call
-returns when the history shows its effect.
+Namespaced objects are in a namespace of the scenario's own. Queues, priority classes and nodes are cluster-wide: on a
+shared cluster they get a real name of their own if a foreign object has their name (`api.names`). Each call returns
+when the history shows its effect.
 """
 
 from __future__ import annotations
@@ -65,18 +65,18 @@ class World:
 
         Raises:
             DirtyClusterError: objects of an earlier scenario remain.
-            ForeignObjectError: a foreign object is in the way.
+            ForeignObjectError: the namespace exists already.
         """
         self._cleanup.require_empty(self.expect)
         labels = {SCENARIO: self.namespace}
         self._make_namespace(labels)
         account = {"name": "default", "namespace": self.namespace, "labels": labels}  # pods need the account at once
         self._api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, self._manager)
-        self._accompany()
+        self._apply_companions()
 
-    def _accompany(self, without_node: str = "") -> None:
+    def _apply_companions(self, without_node: str = "") -> None:
         changed = self._companions.changed(self.history.now(), self.policy, without_node)
-        self._shown([(ref, self._api.apply(obj, self._manager, namespace=self.namespace)) for ref, obj in changed])
+        self._wait_for([(ref, self._api.apply(obj, self._manager, namespace=self.namespace)) for ref, obj in changed])
 
     def _make_namespace(self, labels: Object) -> None:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}}
@@ -116,7 +116,7 @@ class World:
         self.policy, self.policy_name = text, name
         if self._scheduler is not None:
             self._scheduler.use_policy(self.policy)
-        self._accompany()
+        self._apply_companions()
 
     def render(self, template: str, **parameters: object) -> list[Rendered]:
         """Return the objects of templates/`template`.yaml.j2 without applying them.
@@ -148,15 +148,15 @@ class World:
         )
 
     def apply_rendered(self, all_rendered: Sequence[Rendered]) -> list[Ref]:
-        """Apply objects that a template or a manifest made; returns when all are shown.
+        """Apply objects of a template or a manifest; return when the history shows all of them.
 
         Raises RejectedError, ForeignObjectError.
         """
         foreign = [self._foreign.changeable(self._ref_of(rendered), made=True) for rendered in all_rendered]
         done = [self._apply(rendered, before) for rendered, before in zip(all_rendered, foreign, strict=True)]
-        self._shown(done)
+        self._wait_for(done)
         if any(ref.kind in (Kind.QUEUE, Kind.NODE) for ref, _ in done):
-            self._accompany()
+            self._apply_companions()
         return [ref for ref, _ in done]
 
     def add_nodes(self, rows: Sequence[Mapping[str, object]]) -> list[str]:
@@ -171,9 +171,9 @@ class World:
         return self.add_rendered_nodes([rendered for row in rows for rendered in self.render("node", **row)])
 
     def add_rendered_nodes(self, rendered: Sequence[Rendered]) -> list[str]:
-        """Make these nodes; return when all are Ready. Raises DirtyClusterError as `add_nodes` does."""
+        """Create these nodes; return when all are Ready. Raises DirtyClusterError as `add_nodes` does."""
         names = [ref.name for ref in map(self._ref_of, rendered) if ref.kind == Kind.NODE]
-        nodes.require_empty(self.history.now(), names)  # before they exist: waiting pods are bound at once
+        nodes.require_empty(self.history.now(), names)  # checked first: waiting pods are bound as soon as nodes exist
         self.apply_rendered(rendered)
         self.expect.eventually(nodes.ready(names), within=timeouts.PHASE)
         return names
@@ -211,10 +211,7 @@ class World:
         return names
 
     def adopt_nodes_with_cards(self, model: str, number: int) -> list[str]:
-        """Use the cluster's own nodes with that model and number of cards in this scenario.
-
-        Return none if there are none.
-        """
+        """Use one of the cluster's own nodes, with this model and number of cards; return no name if there is none."""
         view = self.history.now()
         names = [name for name in self._real_nodes() if nodes.cards(view.get(Kind.NODE, name)) == (model, number)]
         return self._adopt(names[:1])
@@ -230,7 +227,7 @@ class World:
         self._api.delete(self.history.ref(Kind.NODE, name).path())
         for pod in on_it:
             self._api.delete(self.history.ref(Kind.POD, str(pod["metadata"]["name"])).path(), grace=0)
-        self._accompany(without_node=name)
+        self._apply_companions(without_node=name)
 
     def delete(self, kind: Kind, name: str) -> None:
         """Delete an object gracefully, as a user does. Return when the deletion is observed.
@@ -265,7 +262,7 @@ class World:
         if before := self._foreign.changeable(ref, used=True):
             self._borrow(ref, before, change, subresource)
         answer = self._api.call("PATCH", ref.path(subresource), body=change, content_type=MERGE)
-        self._shown([(ref, answer)])
+        self._wait_for([(ref, answer)])
 
     def replace(self, kind: Kind, name: str, pointer: str, value: object) -> None:
         """Set one field to exactly `value`. `pointer` is a JSON pointer, for instance `/spec/deserved`.
@@ -279,7 +276,7 @@ class World:
             self._borrow(ref, before, at(pointer, value, before))
         body = [{"op": "add", "path": pointer, "value": value}]
         answer = self._api.call("PATCH", ref.path(), body=body, content_type=JSON_PATCH)
-        self._shown([(ref, answer)])
+        self._wait_for([(ref, answer)])
 
     def scale(self, kind: Kind, name: str, replicas: int) -> None:
         """Set the number of replicas of a workload.
@@ -290,7 +287,7 @@ class World:
         self.patch(kind, name, {"spec": {"replicas": replicas}})
 
     def finish(self, pod: str, *, exit_code: int | None = None) -> None:
-        """Make a running pod finish; a pod on a KWOK node with this exit code.
+        """Make a running pod finish. Only a pod on a KWOK node exits with `exit_code`.
 
         Raises:
             RejectedError: the API server refused the change.
@@ -319,7 +316,7 @@ class World:
         resource = self._api.resource(obj["apiVersion"], obj["kind"])
         answer = self._api.call("POST", resource.path(namespace=meta["namespace"]), body={**obj, "metadata": meta})
         if kind is not None:
-            self._shown([(Ref(kind, answer["metadata"]["name"], answer["metadata"].get("namespace", "")), answer)])
+            self._wait_for([(Ref(kind, answer["metadata"]["name"], answer["metadata"].get("namespace", "")), answer)])
         return answer
 
     def _ref_of(self, rendered: Rendered) -> Ref:
@@ -350,7 +347,7 @@ class World:
             raise RejectedError(text + where, problem.status, problem.reason, problem.message, problem.fields) from None
 
     def _rename(self, ref: Ref) -> bool:
-        """Give an object a real name of its own if a foreign object has its name, also in the policy in force."""
+        """Assign an object a real name of its own if a foreign object has its name, also in the policy in force."""
         before = self._api.names.policy(self.policy)
         if not self._api.names.rename(ref):
             return False
@@ -370,7 +367,7 @@ class World:
         borrow(self._api, ref, before, change, subresource)
         self._cleanup.borrowed.add(ref)
 
-    def _shown(self, done: Sequence[tuple[Ref, Object]]) -> None:
+    def _wait_for(self, done: Sequence[tuple[Ref, Object]]) -> None:
         """Return when the history has each object in this state or a later one."""
 
         def all_of_them(_: View) -> Outcome:

@@ -1,4 +1,4 @@
-"""The clean-up of a scenario leaves the API server enough time for many objects."""
+"""The clean-up of a scenario allows the API server enough time to delete many objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedspec.scenario.cleanup import delete_namespace
 
 
 def test_the_deletion_of_all_pods_of_a_scenario_may_take_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the ten seconds of other requests, a scenario of 1,280 pods passed and was an error in the end."""
+    """With the timeout of other requests (10 s), a scenario with 1,280 pods passed and then failed in its clean-up."""
     waits: dict[str, float] = {}
     api = Api.__new__(Api)
 

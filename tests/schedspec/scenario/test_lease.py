@@ -44,12 +44,12 @@ def watch(mine: RunLease) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_thread_stays() -> Iterator[None]:
+def no_thread_remains() -> Iterator[None]:
     yield
     assert not [thread for thread in threading.enumerate() if thread.name == "lease"]
 
 
-def test_it_is_made_renewed_and_taken_away() -> None:
+def test_a_run_creates_renews_and_deletes_its_lease() -> None:
     api = MemoryApi()
     mine = lease(api)
     mine.acquire()
@@ -66,7 +66,7 @@ def test_it_is_made_renewed_and_taken_away() -> None:
     assert PATH not in api.objects
 
 
-def test_the_second_run_is_told_who_has_the_cluster_since_when_and_writes_nothing() -> None:
+def test_the_error_of_a_second_run_names_the_holder_and_nothing_is_written() -> None:
     api = MemoryApi((PATH, held(seconds_ago=3, duration=30)))
     before = dict(api.objects[PATH])
     with pytest.raises(ClusterInUseError) as caught:
@@ -78,7 +78,7 @@ def test_the_second_run_is_told_who_has_the_cluster_since_when_and_writes_nothin
     assert api.objects[PATH] == before
 
 
-def test_a_lease_that_has_run_out_is_taken_over() -> None:
+def test_an_expired_lease_is_taken_over() -> None:
     api = MemoryApi((PATH, held(seconds_ago=5)))
     mine = lease(api)
     mine.acquire()
@@ -86,7 +86,7 @@ def test_a_lease_that_has_run_out_is_taken_over() -> None:
     mine.release()
 
 
-def test_a_holder_whose_clock_is_behind_is_not_taken_for_gone() -> None:
+def test_the_lease_of_a_live_holder_whose_clock_is_behind_is_not_taken_over() -> None:
     api = MemoryApi((PATH, held(seconds_ago=500)))
 
     raw = api.raw
@@ -102,7 +102,7 @@ def test_a_holder_whose_clock_is_behind_is_not_taken_for_gone() -> None:
         lease(api).acquire()
 
 
-def test_a_run_that_has_lost_the_lease_hears_of_it_and_leaves_it_alone() -> None:
+def test_a_run_that_lost_its_lease_fails_and_does_not_delete_the_lease() -> None:
     api = MemoryApi()
     mine = lease(api)
     mine.acquire()
@@ -113,25 +113,25 @@ def test_a_run_that_has_lost_the_lease_hears_of_it_and_leaves_it_alone() -> None
     assert api.objects[PATH]["spec"]["holderIdentity"].startswith("ann@lab")
 
 
-def test_an_api_server_that_is_away_for_longer_than_the_lease_lasts_loses_it() -> None:
+def test_a_run_loses_its_lease_if_the_api_server_is_down_for_too_long() -> None:
     api = MemoryApi()
     mine = lease(api)
     mine.acquire()
-    api.raw = lambda verb, path, **_: Answer(503, {"message": "away"})  # type: ignore[method-assign]
-    with pytest.raises(ClusterInUseError, match="away"):
+    api.raw = lambda verb, path, **_: Answer(503, {"message": "down"})  # type: ignore[method-assign]
+    with pytest.raises(ClusterInUseError, match="down"):
         watch(mine)
     mine.release()
 
 
-def test_a_lease_of_that_name_that_is_not_a_runs_is_left_alone() -> None:
-    theirs = {**held(500), "metadata": {}}
-    api = MemoryApi((PATH, theirs))
-    with pytest.raises(ForeignObjectError, match="kube-system/schedspec-run is not of a run"):
+def test_a_lease_of_another_program_stays_unchanged() -> None:
+    foreign = {**held(500), "metadata": {}}
+    api = MemoryApi((PATH, foreign))
+    with pytest.raises(ForeignObjectError, match="kube-system/schedspec-run does not belong to a run"):
         lease(api).acquire()
-    assert api.objects[PATH]["spec"] == theirs["spec"]
+    assert api.objects[PATH]["spec"] == foreign["spec"]
 
 
-def test_who_must_not_make_it_hears_the_api_servers_words() -> None:
+def test_a_run_that_may_not_create_the_lease_fails_with_the_api_servers_message() -> None:
     api = MemoryApi()
     api.raw = lambda verb, path, **_: Answer(403, {"reason": "Forbidden", "message": "not you"})  # type: ignore[method-assign]
     with pytest.raises(RejectedError, match="not you"):

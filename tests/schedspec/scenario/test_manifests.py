@@ -54,7 +54,7 @@ def written(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
-def test_queues_keep_what_a_user_writes(tmp_path: Path) -> None:
+def test_queues_keep_the_fields_that_users_write(tmp_path: Path) -> None:
     (queue,) = manifests.queues(written(tmp_path, "queues.yaml", QUEUES))
     assert queue.object == {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -64,7 +64,7 @@ def test_queues_keep_what_a_user_writes(tmp_path: Path) -> None:
     }
 
 
-def test_nodes_become_simulated_ones_that_offer_what_the_real_ones_do(tmp_path: Path) -> None:
+def test_nodes_become_kwok_nodes_with_the_same_labels_taints_and_resources(tmp_path: Path) -> None:
     (node,) = manifests.nodes(written(tmp_path, "nodes.yaml", NODE))
     labels, notes = node.object["metadata"]["labels"], node.object["metadata"]["annotations"]
     assert (labels["nvidia.com/gpu.product"], labels["schedspec.dev/world"]) == ("H100", "true")
@@ -81,15 +81,19 @@ def test_a_policy_is_read_from_a_file_or_from_its_configmap(tmp_path: Path, text
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("kind: Service\n", "no object of kind Queue"), ("a: [", "is no YAML"), ("- 1\n", "no object of kind Queue")],
+    [
+        ("kind: Service\n", "no object of kind Queue"),
+        ("a: [", "is not valid YAML"),
+        ("- 1\n", "no object of kind Queue"),
+    ],
 )
-def test_a_file_without_queues_is_refused_by_name(tmp_path: Path, text: str, problem: str) -> None:
+def test_the_error_for_a_file_without_queues_names_the_file(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ManifestError, match=problem) as raised:
         manifests.queues(written(tmp_path, "queues.yaml", text))
     assert "queues.yaml" in str(raised.value)
 
 
-def test_a_file_beside_the_feature_is_first_and_a_missing_one_has_a_hint(tmp_path: Path) -> None:
+def test_a_file_beside_the_feature_comes_first_and_a_missing_file_has_a_hint(tmp_path: Path) -> None:
     beside, root = tmp_path / "features", tmp_path
     beside.mkdir()
     written(root, "queues.yaml", QUEUES)

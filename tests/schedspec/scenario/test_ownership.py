@@ -22,35 +22,35 @@ def obj(name: str, namespace: str = "", labels: dict[str, str] | None = None, **
     return {"metadata": meta, "spec": spec}
 
 
-SEEN: dict[str, tuple[Kind, dict[str, Any], bool]] = {
+COVERED: dict[str, tuple[Kind, dict[str, Any], bool]] = {
     "a queue of the scenario": (Kind.QUEUE, obj("q", labels=LABEL), True),
-    "a queue of others": (Kind.QUEUE, obj("team-a"), False),
+    "a foreign queue": (Kind.QUEUE, obj("team-a"), False),
     "the cluster's default queue": (Kind.QUEUE, obj("default"), False),
     "a node of the scenario": (Kind.NODE, obj("n", labels={**LABEL, WORLD: "true"}), True),
-    "a node of others": (Kind.NODE, obj("worker-1", labels={"kubernetes.io/os": "linux"}), False),
-    "a node of others that scenarios may use": (Kind.NODE, obj("real"), True),
+    "a foreign node": (Kind.NODE, obj("worker-1", labels={"kubernetes.io/os": "linux"}), False),
+    "a foreign node that scenarios may use": (Kind.NODE, obj("real"), True),
     "a pod of the scenario": (Kind.POD, obj("p", "spec-3f-a-1"), True),
     "a pod of another run": (Kind.POD, obj("p", "spec-77-a-1"), False),
-    "a pod of others": (Kind.POD, obj("p", "team", nodeName="worker-1"), False),
-    "a pod of others that takes room where scenarios run": (Kind.POD, obj("p", "kube-system", nodeName="real"), True),
-    "a group of others": (Kind.PODGROUP, obj("g", "team"), False),
-    "an order to a queue of the scenario": (Kind.COMMAND, obj("c", "kube-system", labels=LABEL), True),
-    "an order of others": (Kind.COMMAND, obj("c", "kube-system"), False),
-    "a priority class, which pods of all may name": (Kind.PRIORITYCLASS, obj("high"), True),
+    "a foreign pod": (Kind.POD, obj("p", "team", nodeName="worker-1"), False),
+    "a foreign pod on a node that scenarios may use": (Kind.POD, obj("p", "kube-system", nodeName="real"), True),
+    "a foreign PodGroup": (Kind.PODGROUP, obj("g", "team"), False),
+    "a Command to a queue of the scenario": (Kind.COMMAND, obj("c", "kube-system", labels=LABEL), True),
+    "a foreign Command": (Kind.COMMAND, obj("c", "kube-system"), False),
+    "a priority class: any pod may name it": (Kind.PRIORITYCLASS, obj("high"), True),
 }
 
 
-@pytest.mark.parametrize(("kind", "item", "seen"), SEEN.values(), ids=SEEN)
-def test_what_a_scenario_sees(kind: Kind, item: dict[str, Any], seen: bool) -> None:
-    assert SHARED.covers(kind, item) is seen
+@pytest.mark.parametrize(("kind", "item", "covered"), COVERED.values(), ids=COVERED)
+def test_the_history_of_a_scenario_covers(kind: Kind, item: dict[str, Any], covered: bool) -> None:
+    assert SHARED.covers(kind, item) is covered
     assert OURS.covers(kind, item)
 
 
-def test_nodes_of_others_are_used_where_they_are_named() -> None:
+def test_on_a_shared_cluster_scenarios_use_only_foreign_nodes_that_the_user_named() -> None:
     assert [SHARED.may_adopt("real"), SHARED.may_adopt("worker-1"), OURS.may_adopt("worker-1")] == [True, False, True]
 
 
-def test_other_schedulers_place_nothing_on_our_nodes_and_ours_does() -> None:
+def test_our_nodes_are_tainted_and_only_our_pods_tolerate_the_taint() -> None:
     node = {"kind": "Node", "spec": {"taints": [{"key": "own", "effect": "NoSchedule"}]}}
     bare = {"kind": "Node"}
     pod = {"kind": "Pod", "spec": {"containers": [{}], "tolerations": [{"key": "own"}]}}
@@ -66,7 +66,7 @@ def test_other_schedulers_place_nothing_on_our_nodes_and_ours_does() -> None:
         assert workload["template"]["spec"]["tolerations"] == [toleration]
 
 
-def test_in_a_cluster_of_our_own_nothing_is_added() -> None:
+def test_in_a_cluster_of_our_own_no_taint_is_added() -> None:
     node: dict[str, Any] = {"kind": "Node", "spec": {"taints": []}}
     OURS.keep_apart(node)
     assert node == {"kind": "Node", "spec": {"taints": []}}

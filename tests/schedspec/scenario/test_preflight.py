@@ -1,4 +1,4 @@
-"""A run on a shared cluster starts only if nothing prevents it, and writes nothing before it knows."""
+"""A run on a shared cluster starts only if no check fails, and writes nothing before the checks have passed."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def of_kueue(plural: str, name: str) -> Stored:
     return f"/apis/kueue.x-k8s.io/v1beta2/{plural}/{name}", {"metadata": {"name": name}}
 
 
-LEFT = namespace("spec-1-a-1", **{SCENARIO: "spec-1-a-1"})
-"""Of a scenario of a run that was killed."""
+REMAINING = namespace("spec-1-a-1", **{SCENARIO: "spec-1-a-1"})
+"""The namespace of a killed run's scenario."""
 
 FINE: dict[str, list[Stored]] = {
     "an empty cluster": [],
-    "work, queues and nodes of others": [
+    "foreign work, queues and nodes": [
         node("n"),
         pod("p", on="n"),
         of_volcano("queues", "team-a"),
@@ -69,19 +69,19 @@ FINE: dict[str, list[Stored]] = {
     ],
     "a scenario's node of a killed run": [node("n", labels={WORLD: "true", SCENARIO: "spec-1-a-1"}), node("real")],
     "an adopted node of a killed run": [
-        LEFT,
+        REMAINING,
         ("/api/v1/nodes/real", {"metadata": {"labels": {WORLD: "true"}, "annotations": {WAS: "{}"}}, "spec": {}}),
         pod("a", "spec-1-a-1", "schedspec", on="real"),
     ],
 }
 
 REFUSED: dict[str, tuple[list[Stored], type[Exception], str]] = {
-    "a labelled node that is nobody's": (
+    "a node with our label that belongs to no scenario": (
         [node("n7", labels={WORLD: "true"})],
         ForeignObjectError,
         rf"node n7 has the label {WORLD} .*\n  do next: kubectl label node n7 {WORLD}-",
     ),
-    "a node that is not there": (
+    "a missing node": (
         [node("n1")],
         HarnessError,
         r"there is no node real\n.*--adopt-nodes\n.*name some of: n1",
@@ -117,14 +117,14 @@ def check(
 
 
 @pytest.mark.parametrize("objects", FINE.values(), ids=FINE)
-def test_what_is_no_obstacle(objects: list[Stored]) -> None:
+def test_a_run_may_start_with(objects: list[Stored]) -> None:
     api = MemoryApi(*objects)
     check(api, adopt=("real",) if any(path.endswith("/real") for path, _ in objects) else ())
     assert api.writes == []
 
 
 @pytest.mark.parametrize(("objects", "error", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused_by_name_before_anything_is_written(
+def test_an_obstacle_is_named_before_anything_is_written(
     objects: list[Stored], error: type[Exception], message: str
 ) -> None:
     api = MemoryApi(*objects)
@@ -137,7 +137,7 @@ def taken(api: MemoryApi, claims: Sequence[Claim], adopt: tuple[str, ...] = ()) 
     return preflight.taken(cast("Api", api), Ownership(True, "spec-x-", adopt), claims)
 
 
-def test_names_that_others_have_are_found_before_a_sentence_uses_them() -> None:
+def test_names_of_foreign_objects_are_found_before_a_sentence_uses_them() -> None:
     api = MemoryApi(
         of_volcano("queues", "team-a"),
         of_volcano("queues", "default"),
@@ -146,8 +146,8 @@ def test_names_that_others_have_are_found_before_a_sentence_uses_them() -> None:
     )
     wanted = [
         (Kind.QUEUE, "team-a", "a.feature:4"),
-        (Kind.QUEUE, "default", "a.feature:5"),  # the sentence's to refuse
-        (Kind.QUEUE, "left", "a.feature:6"),  # of a killed run: it is swept
+        (Kind.QUEUE, "default", "a.feature:5"),  # exempt: the sentence refuses it
+        (Kind.QUEUE, "left", "a.feature:6"),  # left by a killed run, and deleted by this one
         (Kind.NODE, "n1", "a.feature:8"),
         (Kind.NODE, "team-a", "a.feature:9"),
         (Kind.PRIORITYCLASS, "high", "b.feature:3"),
@@ -158,13 +158,13 @@ def test_names_that_others_have_are_found_before_a_sentence_uses_them() -> None:
     assert api.writes == []
 
 
-def test_names_that_kueues_objects_have_are_taken_too() -> None:
+def test_a_queue_may_not_have_the_name_of_an_object_of_kueue() -> None:
     api = MemoryApi(*(of_kueue(plural, name) for plural, name in (("clusterqueues", "a"), ("cohorts", "b"))))
     claims = [Claim(Ref(Kind.QUEUE, name), "a.feature:4") for name in ("a", "b", "c")]
     assert taken(api, claims) == [Ref(Kind.QUEUE, "a"), Ref(Kind.QUEUE, "b")]
 
 
-def test_a_node_that_scenarios_may_adopt_is_not_made_by_one_too() -> None:
+def test_a_scenario_may_not_create_a_node_that_it_may_adopt() -> None:
     claim = Claim(Ref(Kind.NODE, "n1"), "a.feature:8")
     with pytest.raises(ForeignObjectError) as caught:
         taken(MemoryApi(node("n1")), [claim, claim], adopt=("n1",))
@@ -174,16 +174,16 @@ def test_a_node_that_scenarios_may_adopt_is_not_made_by_one_too() -> None:
     ]
 
 
-def test_a_scheduler_that_sees_everything_is_not_let_loose_on_what_is_others() -> None:
+def test_an_unrestricted_scheduler_is_not_started_beside_foreign_queues() -> None:
     api = MemoryApi(
         of_volcano("queues", "default"), of_volcano("queues", "team-a"), of_volcano("queues", "q", **{SCENARIO: "x"})
     )
     with pytest.raises(ForeignObjectError, match=r"write to foreign objects: queue team-a; it cannot be restricted"):
         check(api, sees_all=True)
-    check(api, sees_all=True, scheduler="")  # it runs already
+    check(api, sees_all=True, scheduler="")  # the scheduler is installed already
 
 
-def test_every_right_that_is_missing_is_named() -> None:
+def test_the_error_names_every_missing_right() -> None:
     api = MemoryApi()
     api.permits = lambda review: (
         review["group"] != "*"
@@ -202,10 +202,10 @@ def test_every_right_that_is_missing_is_named() -> None:
     assert api.writes == []
 
 
-def test_an_administrator_is_asked_once() -> None:
+def test_one_review_suffices_for_an_administrator() -> None:
     requests: list[Object] = []
     api = MemoryApi()
-    api.permits = lambda it: bool(requests.append(it) or True)
+    api.permits = lambda review: bool(requests.append(review) or True)
     check(api)
     assert requests == [{"group": "*", "resource": "*", "subresource": "", "verb": "*"}]
 

@@ -1,4 +1,4 @@
-"""Cluster objects that a scenario changes are restored, by the scenario or by the run after one that was killed."""
+"""Foreign objects that a scenario changed are restored: by the scenario, or by the next run if this run was killed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from schedspec.api.client import MERGE, Api
 from schedspec.api.kinds import Kind, Ref
-from schedspec.scenario.restore import WAS, at, borrow, give_back
+from schedspec.scenario.restore import WAS, at, borrow, restore_fields
 from schedspec.scenario.sweep import sweep
 from tests.support.memory_api import MemoryApi, merged
 
@@ -26,7 +26,7 @@ REAL = {
 _keys = st.sampled_from("abc")
 _leaves = st.none() | st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2)
 _patches = st.recursive(_leaves, lambda inner: st.dictionaries(_keys, inner, max_size=3), max_leaves=6)
-_objects = st.dictionaries(_keys, _patches, max_size=3).map(lambda it: merged({}, it))
+_objects = st.dictionaries(_keys, _patches, max_size=3).map(lambda patch: merged({}, patch))
 
 
 def changed(api: MemoryApi, ref: Ref, change: dict[str, Any], subresource: str = "") -> None:
@@ -41,38 +41,38 @@ def without_version(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(before=_objects, changes=st.lists(st.dictionaries(_keys, _patches, max_size=3), min_size=1, max_size=4))
-def test_any_number_of_changes_is_taken_back(before: dict[str, Any], changes: list[dict[str, Any]]) -> None:
+def test_any_number_of_changes_is_reverted(before: dict[str, Any], changes: list[dict[str, Any]]) -> None:
     api = MemoryApi((NODE.path(), {**before, "metadata": {"annotations": {"x": "y"}}}))
     was = without_version(api.objects[NODE.path()])
     for change in changes:
         changed(api, NODE, change)
-    assert give_back(cast("Api", api), NODE)
+    assert restore_fields(cast("Api", api), NODE)
     assert without_version(api.objects[NODE.path()]) == was
-    assert not give_back(cast("Api", api), NODE)
+    assert not restore_fields(cast("Api", api), NODE)
 
 
-def test_labels_taints_and_amounts_of_a_node_are_what_they_were() -> None:
+def test_labels_taints_and_amounts_of_a_node_are_restored() -> None:
     api = MemoryApi((NODE.path(), REAL))
     was = without_version(api.objects[NODE.path()])
     changed(api, NODE, {"metadata": {"labels": {"w": "true"}}, "spec": {"taints": [{"key": "t"}]}})
     changed(api, NODE, {"status": {"allocatable": {"cpu": "1", "x": "2"}}}, "status")
     changed(api, NODE, {"metadata": {"labels": {"kubernetes.io/os": "other"}}})
     assert without_version(api.objects[NODE.path()])["spec"] == {"taints": [{"key": "t"}]}
-    assert sweep(cast("Api", api))  # the run after a killed one
+    assert sweep(cast("Api", api))  # the run after a killed run
     assert without_version(api.objects[NODE.path()]) == was
     assert not sweep(cast("Api", api))
 
 
-def test_what_others_have_changed_meanwhile_stays() -> None:
+def test_changes_by_other_users_are_kept() -> None:
     api = MemoryApi((NODE.path(), REAL))
     changed(api, NODE, {"metadata": {"labels": {"w": "true"}}})
-    api.call("PATCH", NODE.path(), body={"metadata": {"labels": {"theirs": "1"}}}, content_type=MERGE)
-    give_back(cast("Api", api), NODE)
-    assert api.objects[NODE.path()]["metadata"]["labels"] == {"kubernetes.io/os": "linux", "theirs": "1"}
+    api.call("PATCH", NODE.path(), body={"metadata": {"labels": {"foreign": "1"}}}, content_type=MERGE)
+    restore_fields(cast("Api", api), NODE)
+    assert api.objects[NODE.path()]["metadata"]["labels"] == {"kubernetes.io/os": "linux", "foreign": "1"}
     assert WAS not in api.objects[NODE.path()]["metadata"]["annotations"]
 
 
-def test_the_run_after_a_killed_one_puts_a_queue_back() -> None:
+def test_the_run_after_a_killed_run_restores_a_queue() -> None:
     api = MemoryApi((DEFAULT.path(), QUEUE))
     changed(api, DEFAULT, {"spec": {"weight": 7, "reclaimable": False}, "metadata": {"labels": {"b": "2"}}})
     assert sweep(cast("Api", api))
@@ -87,9 +87,9 @@ def test_the_run_after_a_killed_one_puts_a_queue_back() -> None:
         ("/spec/new", {"x": 1}, {"weight": 1, "capability": {"cpu": 4}, "new": {"x": 1}}),
     ],
 )
-def test_a_replaced_field_is_taken_back_whole(pointer: str, value: object, after: dict[str, Any]) -> None:
+def test_a_replaced_field_is_restored_as_a_whole(pointer: str, value: object, after: dict[str, Any]) -> None:
     api = MemoryApi((DEFAULT.path(), QUEUE))
     changed(api, DEFAULT, at(pointer, value, QUEUE))
     assert api.objects[DEFAULT.path()]["spec"] == after
-    assert give_back(cast("Api", api), DEFAULT)
+    assert restore_fields(cast("Api", api), DEFAULT)
     assert api.objects[DEFAULT.path()]["spec"] == QUEUE["spec"]

@@ -14,10 +14,10 @@ HANDLE = ClusterHandle("kind", False, "/kubeconfig", "kind-x", 1.0, 2.0, "spec-"
 
 
 def never() -> ClusterHandle:
-    raise AssertionError("it is there already")
+    raise AssertionError("the cluster runs already")
 
 
-def test_who_comes_first_brings_it_up_and_the_others_find_it(tmp_path: Path) -> None:
+def test_the_first_worker_boots_the_cluster_and_the_others_use_it(tmp_path: Path) -> None:
     first, second = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     assert first.enter(lambda: HANDLE) == HANDLE
     assert second.enter(never) == HANDLE
@@ -26,10 +26,10 @@ def test_who_comes_first_brings_it_up_and_the_others_find_it(tmp_path: Path) -> 
     first.leave()
 
 
-def test_its_owner_leaves_last(tmp_path: Path) -> None:
-    owner, guest = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
+def test_the_owner_leaves_last(tmp_path: Path) -> None:
+    owner, other = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     owner.enter(lambda: HANDLE)
-    guest.enter(never)
+    other.enter(never)
     order: list[str] = []
 
     def leave() -> None:
@@ -39,13 +39,13 @@ def test_its_owner_leaves_last(tmp_path: Path) -> None:
     thread = threading.Thread(target=leave)
     thread.start()
     time.sleep(0.1)
-    order.append("guest")
-    guest.leave()
+    order.append("other")
+    other.leave()
     thread.join(10)
-    assert order == ["guest", "owner"]
+    assert order == ["other", "owner"]
 
 
-def test_who_comes_after_the_end_brings_up_its_own(tmp_path: Path) -> None:
+def test_a_worker_that_enters_after_the_end_boots_a_new_cluster(tmp_path: Path) -> None:
     first, late = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     first.enter(lambda: HANDLE)
     first.leave()
@@ -54,7 +54,7 @@ def test_who_comes_after_the_end_brings_up_its_own(tmp_path: Path) -> None:
     late.leave()
 
 
-def test_a_boot_that_fails_leaves_nothing_for_the_others(tmp_path: Path) -> None:
+def test_after_a_failed_boot_the_next_worker_boots_the_cluster(tmp_path: Path) -> None:
     first, second = SharedCluster(tmp_path / "run"), SharedCluster(tmp_path / "run")
     with pytest.raises(AssertionError):
         first.enter(never)
@@ -63,7 +63,7 @@ def test_a_boot_that_fails_leaves_nothing_for_the_others(tmp_path: Path) -> None
     second.leave()
 
 
-def test_scenarios_take_turns(tmp_path: Path) -> None:
+def test_one_scenario_at_a_time_uses_the_cluster(tmp_path: Path) -> None:
     workers = [SharedCluster(tmp_path / "run") for _ in range(4)]
     for number, worker in enumerate(workers):
         worker.enter(never if number else lambda: HANDLE)

@@ -37,7 +37,7 @@ def only(rendered: list[Rendered]) -> Rendered:
     return rendered[0]
 
 
-def test_parameters_make_an_object(templates: Templates) -> None:
+def test_a_template_is_rendered_with_its_parameters(templates: Templates) -> None:
     rendered = only(templates.render("queue", {"name": "q", "n": 3}))
     assert rendered.object["metadata"]["name"] == "q"
     assert rendered.object["spec"] == {"tasks": [{"replicas": 3}]}
@@ -49,14 +49,14 @@ def test_parameters_make_an_object(templates: Templates) -> None:
         ("queue", {"nam": "q"}, "queue.yaml.j2:4: 'name' is undefined\n  given: nam"),
         ("absent", {}, "absent.yaml.j2; there are: broken.yaml.j2, includes.yaml.j2, nothing"),
         ("syntax", {}, "syntax.yaml.j2:2: Unexpected end of template"),
-        ("broken", {}, "broken.yaml.j2 does not make YAML:"),
+        ("broken", {}, "broken.yaml.j2 does not render to valid YAML:"),
         ("broken", {}, "    1 | a: [1,"),
         ("nothing", {}, "nothing.yaml.j2 produces an object without apiVersion, kind or metadata: {'just': 'this'}"),
         ("includes", {"name": {}}, "_part.j2:2: 'dict object' has no attribute 'b'"),
         ("time", {"name": "soon"}, "time.yaml.j2:2: 'soon' is not a duration"),
     ],
 )
-def test_what_cannot_be_rendered_is_told_with_file_and_line(
+def test_a_rendering_error_names_file_and_line(
     templates: Templates, template: str, parameters: dict[str, object], text: str
 ) -> None:
     with pytest.raises(TemplateError) as raised:
@@ -74,7 +74,7 @@ def test_what_cannot_be_rendered_is_told_with_file_and_line(
         ("absent", None),
     ],
 )
-def test_a_field_that_the_api_server_blames_has_a_line(templates: Templates, field: str, line: int | None) -> None:
+def test_the_line_of_a_field_is_found(templates: Templates, field: str, line: int | None) -> None:
     assert only(templates.render("queue", {"name": "q"})).line_of(field) == line
 
 
@@ -93,7 +93,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_value_is_data_wherever_it_stands(tmp_path: Path, text: str) -> None:
+def test_a_value_is_data_at_every_place_in_a_template(tmp_path: Path, text: str) -> None:
     (tmp_path / "_part.j2").write_text("{% macro m(a) %}{x: {{ a }}, y: {{ [a] | yaml }}}{% endmacro %}\n")
     (tmp_path / "t.yaml.j2").write_text(
         '{% import "_part.j2" as part %}\n'
@@ -110,7 +110,7 @@ def test_a_value_is_data_wherever_it_stands(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_value_of_ours_changes_the_shape_of_a_template(text: str) -> None:
+def test_no_value_changes_the_structure_that_our_templates_render(text: str) -> None:
     templates = Templates([Path("templates")], {"namespace": "ns", "scheduler_name": "s", "image": "i"})
     plain = dict.fromkeys(("name", "queue", "priority", "cpu", "memory", "card", "preemptable", "parent", "task"), "a")
     for name in ("job", "gang", "pod", "kubernetesjob", "service", "pytorchjob", "queue"):
@@ -121,8 +121,8 @@ def test_no_value_of_ours_changes_the_shape_of_a_template(text: str) -> None:
 
 def shape(value: object) -> object:
     if isinstance(value, dict):
-        return {key: shape(one) for key, one in value.items()}
-    return [shape(one) for one in value] if isinstance(value, list) else type(value)
+        return {key: shape(child) for key, child in value.items()}
+    return [shape(child) for child in value] if isinstance(value, list) else type(value)
 
 
 def test_quotes_around_a_value_are_explained(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_policy_is_read_from_the_first_folder_that_has_it(templates: Templates
         templates.policy("none")
 
 
-def test_a_template_of_the_project_comes_before_ours(templates: Templates, tmp_path: Path) -> None:
+def test_a_template_of_the_project_takes_precedence_over_ours(templates: Templates, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own/thing.yaml.j2").write_text("{apiVersion: v1, kind: Own, metadata: {name: {{ name }}}}")
     assert templates.render("thing", {"name": "x"})[0].object["kind"] == "Own"
