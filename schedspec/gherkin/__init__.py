@@ -1,1 +1,1 @@
-"""Collect feature files as test modules. Only the module `bdd` uses pytest-bdd's private parts."""
+"""Collect feature files as test modules, and check them before a scenario runs."""

@@ -1,8 +1,8 @@
-"""Bind scenarios and step definitions to pytest items, through private parts of pytest-bdd and pytest.
+"""Bind scenarios and step definitions to pytest items, through internals of pytest-bdd and pytest.
 
 pytest-bdd 9 collects no feature files, picks one of several matching steps silently and lets an `async def` step pass.
-Its public API is not enough to fix that; its version is therefore pinned, and each function here has a test of its own.
-Private parts are used only here, in `documents` (the parser) and in `plain_failure` (pytest's reports).
+Its public API cannot fix that. Its version is therefore pinned, and each function here has a test of its own.
+Internals are used only here, in `documents` (the parser) and in `plain_failure` (pytest's reports).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class StepDefinition:
         """`path:line` of the function."""
         return f"{self.file}:{self.line}"
 
-    def takes(self, argument: str) -> bool | None:
+    def accepts(self, argument: str) -> bool | None:
         """Whether the function has a parameter `datatable` or `docstring`; None if the parameter is optional."""
         found = inspect.signature(self.function).parameters.get(argument)
         return None if found is not None and found.default is not inspect.Parameter.empty else found is not None
@@ -87,7 +87,7 @@ class StepDefinition:
 
 
 def bind(path: Path, node: ScenarioNode) -> types.FunctionType:
-    """Return the test function of one scenario. Its code has the line in the feature file, which pytest reports."""
+    """Return the test function of one scenario. Its code object has the file and line that pytest reports."""
 
     def body() -> None:
         """Do nothing: pytest-bdd runs the sentences."""
@@ -111,21 +111,21 @@ def items_of(
     rows: dict[int, int] = {}
     for item in file._genfunctions(function.__name__, function):
         spec = getattr(item, "callspec", None)
-        name, more = names[0], {}
+        name, extra = names[0], {}
         if spec is not None:
-            others, row = list(spec._idlist), spec.params.get(_EXAMPLE)
+            ids, row = list(spec._idlist), spec.params.get(_EXAMPLE)
             if isinstance(row, Mapping):
                 name = names[rows.setdefault(id(row), len(rows))]
                 row_name = "-".join(row.values())  # pytest escapes letters beyond ASCII, unless configured otherwise
-                others.remove(next(other for other in others if other in (row_name, ascii_escaped(row_name))))
-            name += f"[{'-'.join(others)}]" if others else ""
+                ids.remove(next(part for part in ids if part in (row_name, ascii_escaped(row_name))))
+            name += f"[{'-'.join(ids)}]" if ids else ""
             # without these, pytest puts all parameters into the id
-            more = {"callspec": replace(spec, _idlist=()), "keywords": {spec.id: True}}
-        yield pytest.Function.from_parent(parent, name=name, callobj=function, fixtureinfo=item._fixtureinfo, **more)
+            extra = {"callspec": replace(spec, _idlist=()), "keywords": {spec.id: True}}
+        yield pytest.Function.from_parent(parent, name=name, callobj=function, fixtureinfo=item._fixtureinfo, **extra)
 
 
 def scenario_of(item: pytest.Item) -> tuple[str, dict[str, str], list[Sentence]] | None:
-    """Return the name, the row of examples and the sentences of an item; None if it is no scenario."""
+    """Return the name, the row of examples and the sentences of an item; None if the item is not a scenario."""
     function = getattr(item, "obj", None)
     template = scenario_wrapper_template_registry.get(function) if callable(function) else None
     if template is None:
@@ -169,7 +169,7 @@ def definitions_for(node: pytest.Collector) -> list[StepDefinition]:
 
 
 def fixture_of(node: pytest.Collector, name: str) -> Callable[..., Any] | None:
-    """Return the function of the fixture that scenarios under `node` get by that name; None if there is none."""
+    """Return the function of the fixture that scenarios under `node` use by this name; None if there is none."""
     found = getfixturedefs(node.session._fixturemanager, name, node)
     return found[-1].func if found else None
 

@@ -40,9 +40,9 @@ def sentences() -> list[CatalogueEntry]:
 
 
 def own_sentences() -> list[CatalogueEntry]:
-    """Return every sentence of the project's own that was imported, by file and line."""
-    theirs = (step for step in bdd.all_definitions() if not own_steps.is_ours(step))
-    return [_entry(step) for step in theirs if step.function.__module__.partition(".")[0] != "pytest_bdd"]
+    """Return every imported sentence of the project under test, ordered by file and line."""
+    own = (step for step in bdd.all_definitions() if not own_steps.is_ours(step))
+    return [_entry(step) for step in own if step.function.__module__.partition(".")[0] != "pytest_bdd"]
 
 
 def _entry(step: bdd.StepDefinition) -> CatalogueEntry:
@@ -77,19 +77,19 @@ def _lines(found: Sequence[CatalogueEntry]) -> Iterator[str]:
 
 
 def _once(entry: CatalogueEntry, tables: dict[str, str], quote: str = "") -> list[str]:
-    """Yield the columns of a sentence's table, or the name of an earlier sentence that has the same columns.
+    """Return the columns of a sentence's table, or the name of an earlier sentence that has the same columns.
 
-    `tables` holds the tables printed so far: columns → sentence. Columns of every kind of work are printed once.
+    `tables` holds the tables printed so far: columns → sentence. Columns that all kinds of work share are printed once.
     """
     if not entry.columns:
         return []
-    every = [
+    common = [
         name for name in next(iter(entry.columns.values())) if all(name in names for names in entry.columns.values())
     ]
     several = len(entry.columns) > 1
-    lines = [_columns("", [f"{quote}{name}{quote}" for name in every])] if several else []
+    lines = [_columns("", [f"{quote}{name}{quote}" for name in common])] if several else []
     for work, names in entry.columns.items():
-        own = [f"{quote}{name}{quote}" for name in names if not several or name not in every]
+        own = [f"{quote}{name}{quote}" for name in names if not several or name not in common]
         lines += [f"{'and ' if several else ''}{_columns(work, own)}"]
     first = tables.get(text := "\n".join(lines))
     tables.setdefault(text, entry.sentence)

@@ -1,4 +1,4 @@
-"""Collect feature files as test modules: a project writes no binding.
+"""Collect feature files as test modules: a project needs no code that binds them.
 
 Only the files and folders in `FOLDERS` are collected; a feature file elsewhere belongs to the pytest-bdd suite that
 binds it.
@@ -26,7 +26,7 @@ RUN_FACTS: pytest.StashKey[RunFacts] = pytest.StashKey()
 
 
 def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return what `pytest_collect_file` returns for `file_path`."""
+    """Return the collector of a feature file of ours; None for any other file."""
     folders = parent.config.stash.get(FOLDERS, ())
     if file_path.suffix != ".feature" or not any(file_path.is_relative_to(folder) for folder in folders):
         return None
@@ -39,10 +39,10 @@ def is_ours(item: pytest.Item) -> bool:
 
 
 class FeatureFile(pytest.Module):
-    """One feature file: its Rules, and the scenarios outside of them, by their plain names."""
+    """One feature file. Its children are its Rules, and the scenarios outside of Rules."""
 
     problems: Sequence[step_check.Problem] = ()
-    """The lines for which the file could not be collected."""
+    """The problems because of which the file could not be collected."""
 
     def _getobj(self) -> types.ModuleType:
         module = types.ModuleType(self.path.stem, doc=f"The scenarios of {self.path.name}.")

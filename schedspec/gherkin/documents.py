@@ -68,7 +68,7 @@ class Keywords:
     """Given, When, Then, And, But; `*` is none of them."""
 
     def usual(self, kind: str) -> str:
-        """Return the most common keyword for a kind of heading: not Example for Scenario, nor 剧本 for 场景."""
+        """Return the most common keyword for a kind of heading: Scenario rather than Example, 场景 rather than 剧本."""
         words = [word for word, heading in self.headings.items() if heading == kind]
         return "Scenario" if "Scenario" in words else words[0]
 

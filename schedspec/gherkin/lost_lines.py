@@ -36,15 +36,15 @@ def read(text: str) -> tuple[documents.Document | None, list[tuple[int, str]]]:
         except documents.UnreadableFeatureError as unreadable:
             (number, problem), *more = unreadable.problems
             line = lines[number - 1] if number <= len(lines) else ""
-            mended, hint = _mended(line, own)
+            repaired, hint = _repaired(line, own)
             problems.append((number, f"{problem}: {line.strip()}{hint}" if line.strip() else problem))
-            if not line.strip() or line == mended:
+            if not line.strip() or line == repaired:
                 return None, [*problems, *more]
-            lines[number - 1] = mended
+            lines[number - 1] = repaired
     return None, problems
 
 
-def _mended(line: str, own: documents.Keywords) -> tuple[str, str]:
+def _repaired(line: str, own: documents.Keywords) -> tuple[str, str]:
     """Return a line with the nearest keyword, and a hint for the author; as a comment if no keyword is near."""
     text = line.strip()
     found = _HEADING.match(text)
@@ -82,7 +82,7 @@ def _description(part: documents.Document | documents.Part, lines: Sequence[str]
 
 
 def _heading(line: str, above: str, language: str, own: documents.Keywords) -> str:
-    """Return a remedy for a line that is nearly a keyword with a colon; empty if the line is no such line."""
+    """Return a remedy for a line that is nearly a keyword with a colon; empty for any other line."""
     found = _HEADING.match(line)
     if found is None or (line[0].islower() and above and above[-1] not in ".:!?"):  # the middle of a sentence
         return ""
@@ -90,8 +90,8 @@ def _heading(line: str, above: str, language: str, own: documents.Keywords) -> s
     if own.headings.get(words) == "examples" or (words.removesuffix("s") in own.headings and words not in own.headings):
         return ""  # usual in prose
     if words in own.headings:
-        wide = "write an ASCII colon, as in" if colon != ":" else "remove the blank before the colon, as in"
-        return f"{wide} {words}:" if line[found.start("colon") - 1] == " " or colon != ":" else ""
+        remedy = "write an ASCII colon, as in" if colon != ":" else "remove the blank before the colon, as in"
+        return f"{remedy} {words}:" if line[found.start("colon") - 1] == " " or colon != ":" else ""
     near = _nearest(words, own.headings)
     if near:
         return f"is {near}: meant?"
@@ -105,20 +105,20 @@ def _heading(line: str, above: str, language: str, own: documents.Keywords) -> s
 
 def _nearest(words: str, keywords: Iterable[str]) -> str:
     """Return the keyword that the author probably meant. A Chinese keyword of two characters must match exactly."""
-    best, likeness = "", 0.0
+    best, similarity = "", 0.0
     for keyword in keywords:
         if words.count(" ") not in (keyword.count(" "), 0) or (not keyword.isascii() and len(keyword) < 3):
-            close = float(words == keyword)
+            score = float(words == keyword)
         else:
             plain, meant = words.replace(" ", "").casefold(), keyword.replace(" ", "").casefold()
-            close = difflib.SequenceMatcher(None, plain, meant).ratio()
-        if close > likeness and close >= (0.85 if keyword.isascii() else 0.75):
-            best, likeness = keyword, close
+            score = difflib.SequenceMatcher(None, plain, meant).ratio()
+        if score > similarity and score >= (0.85 if keyword.isascii() else 0.75):
+            best, similarity = keyword, score
     return best
 
 
 def _sentence(line: str, own: documents.Keywords, is_sentence: Callable[[str], bool]) -> str:
-    """Return a remedy for a sentence in a description; empty if the line is no sentence."""
+    """Return a remedy for a sentence in a description; empty if the line is not a sentence."""
     for keyword in ("*", *own.steps):
         if line.startswith(keyword) and is_sentence(line.removeprefix(keyword).strip()):
             return f"no step is allowed here: is the line {own.usual('scenario')}: above it missing, or misspelt?"

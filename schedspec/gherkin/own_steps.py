@@ -51,10 +51,10 @@ def _imported(file: Path, config: pytest.Config) -> ModuleType:
     except ImportError as problem:
         raise pytest.UsageError(
             f"{file}: {problem}\n  where: schedspec_steps in the ini file\n"
-            "  do next: install what the module needs, or leave it out of schedspec_steps"
+            "  do next: install the module that is missing, or remove the file from schedspec_steps"
         ) from None
 
 
 def is_ours(definition: bdd.StepDefinition) -> bool:
-    """True for a step of this distribution."""
+    """Whether a step belongs to this distribution."""
     return Path(definition.path).is_relative_to(distribution.folder(FOLDER))

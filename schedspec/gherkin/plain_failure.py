@@ -19,7 +19,7 @@ def failure_of(text: Sequence[str], headline: str, path: str, line: int) -> Any:
 
 
 def paint(longrepr: Any, markup: Callable[[str, int], dict[str, bool]]) -> None:
-    """Add terminal markup to the lines of a failure that `failure_of` made; other failures stay as they are."""
+    """Add terminal markup to the lines of a failure that `failure_of` made; other failures are unchanged."""
     if isinstance(longrepr, ExceptionChainRepr):
         for trace, _, _ in longrepr.chain:
             trace.reprentries = [

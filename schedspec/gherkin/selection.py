@@ -1,8 +1,8 @@
 """Select scenarios by what failures and reviewers write (`path.feature:59`), as well as by node ids.
 
-A Rule is a node of its own, and each row of an outline is an item whose name has the row's values in it. Users need
-not know that: `path.feature:59` is the scenario (or the row) in that line, `path.feature::59` the same,
-`path.feature::name` a scenario anywhere in the file, and the outline's own name all of its rows.
+A Rule is a node of its own, and each row of an outline is an item whose name contains the row's values. Users need not
+know that: `path.feature:59` and `path.feature::59` select the scenario (or the row) in that line, `path.feature::name`
+selects a scenario anywhere in the file, and the name of an outline selects all of its rows.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ARGUMENT = re.compile(r"(?P<path>.+\.feature)(?P<colon>::?)(?P<what>.+)", re.DO
 
 
 class NotSelectableError(Exception):
-    """The line or file does not exist. The text lists the existing ones."""
+    """The file does not exist, or no scenario is in the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One item of a feature file, before pytest has made it."""
+    """One item of a feature file, before pytest creates it."""
 
     rule: str | None
     scenario: documents.ScenarioNode
@@ -50,11 +50,11 @@ def shown_path(path: Path, config: pytest.Config) -> str:
 
 
 def entries(document: documents.Document) -> list[Entry]:
-    """Yield the items of a feature file, in the order of the file."""
+    """Return the items of a feature file, in the order of the file."""
     found = list(_rows(document))
-    taken = Counter(name for _, _, name, _, _ in found)
+    counts = Counter(name for _, _, name, _, _ in found)
     return [
-        Entry(rule, node, name if taken[name] == 1 else f"{name}[{identity}]", _lines(document, node), row)
+        Entry(rule, node, name if counts[name] == 1 else f"{name}[{identity}]", _lines(document, node), row)
         for rule, node, name, identity, row in found
     ]
 
@@ -89,11 +89,11 @@ def _first(part: documents.Part) -> int:
 def node_ids(arguments: Sequence[str], folder: Path) -> list[str]:
     """Return pytest's arguments, with lines and plain names of scenarios replaced by node ids.
 
-    Paths are relative to `folder`. Arguments that are no feature file, or already node ids, stay unchanged; so does a
-    file that cannot be read, whose collection reports the error.
+    Paths are relative to `folder`. An argument that is already a node id, or is not a feature file, stays unchanged. So
+    does a file that cannot be parsed: its collection reports the error.
 
     Raises:
-        NotSelectableError: No scenario is in that line.
+        NotSelectableError: The file does not exist, or no scenario is in the line.
     """
     return [chosen for argument in arguments for chosen in _chosen(argument, folder)]
 
@@ -118,16 +118,16 @@ def _chosen(argument: str, folder: Path) -> list[str]:
 
 
 def _by_line(path: str, line: int, document: documents.Document, known: Sequence[Entry]) -> list[str]:
-    there = [entry for entry in known if line in entry.lines]
-    row = [entry for entry in there if entry.row == line]
-    if there:
-        return [f"{path}::{entry.node}" for entry in row or there]
+    at_line = [entry for entry in known if line in entry.lines]
+    row = [entry for entry in at_line if entry.row == line]
+    if at_line:
+        return [f"{path}::{entry.node}" for entry in row or at_line]
     rule = next((part for part in reversed(list(documents.rules_of(document))) if _first(part) <= line), None)
-    if rule is not None:  # its own line, its description, its background
+    if rule is not None:  # the line of the Rule, of its description or of its background
         return [f"{path}::{rule.name}"]
     if known and line < known[0].lines.start and line > 0:
         return [path]
-    raise NotSelectableError(f"{path}:{line}: no scenario of the file is in that line")
+    raise NotSelectableError(f"{path}:{line}: the file has no scenario in this line")
 
 
 def _by_name(what: str, known: Sequence[Entry]) -> list[str]:

@@ -49,16 +49,16 @@ def _arguments(sentence: Sentence, step: StepDefinition, shape: tables.Shape | N
         ("datatable", "table", sentence.table_lines[0] if sentence.table_lines else 0),
         ("docstring", "text block", sentence.docstring_line),
     ):
-        takes = step.takes(argument)
-        if line and takes is False:
+        accepts = step.accepts(argument)
+        if line and accepts is False:
             yield line, f"this sentence takes no {what}, and would ignore it: {sentence}"
-        if not line and takes:
+        if not line and accepts:
             more = columns if what == "table" else ""
             yield sentence.line, f"this sentence needs a {what} below it: {sentence}{more}"
 
 
 def _table(sentence: Sentence, shape: tables.Shape, known: Known) -> Generator[Found, None, list[tables.Row]]:
-    """Return the problems of the table by line, and the rows that can be read."""
+    """Yield the problems of the table by line; return the rows that can be read."""
     table, lines = sentence.table, sentence.table_lines
     rows, flaws = shape.read(table)
     for number, text in flaws:
@@ -68,7 +68,7 @@ def _table(sentence: Sentence, shape: tables.Shape, known: Known) -> Generator[F
     for number, row in enumerate(rows, 1):
         first = 1 + table[1:].index(table[number])
         if first < number:
-            yield lines[number], f"the same row stands in line {lines[first]}"
+            yield lines[number], f"line {lines[first]} has the same row"
         wrong = [text for kind, text in shape.judge(row) if not (kind and known.has(kind))]
         yield from ((lines[number], text) for text in wrong)
         if not wrong:

@@ -19,9 +19,9 @@ from . import bdd
 PREFIX = "schedspec_"
 NAMES = ("world", "history", "expect", "live")
 OF_OUR_STEPS = ("cards", "submit", "refusals", "beside")
-"""Fixtures of our own steps, which no other step gets by its short name."""
+"""Fixtures of our own steps. Other steps cannot use their short names."""
 SHADOWED: pytest.StashKey[set[str]] = pytest.StashKey()
-"""One line for each fixture of the project that has the name of one of ours."""
+"""One line for each fixture of the project that has the short name of one of our fixtures."""
 
 
 def register(file: pytest.Module) -> None:

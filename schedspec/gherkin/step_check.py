@@ -13,7 +13,7 @@ from .things import Known, RunFacts
 
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|\W")
 _QUOTED = re.compile(r'"[^"]*"')
-_TELLING = 3
+_MIN_LETTERS = 3
 """Minimum number of letters outside of placeholders that distinguish a sentence from prose."""
 
 
@@ -76,7 +76,7 @@ class StepIndex:
     def is_sentence(self, text: str) -> bool:
         """Whether a step of any kind matches this text, other than a pattern that matches nearly everything."""
         return any(
-            len(_PLACEHOLDER.sub("", step.pattern)) > _TELLING and step.matches(text) for step in self.definitions
+            len(_PLACEHOLDER.sub("", step.pattern)) > _MIN_LETTERS and step.matches(text) for step in self.definitions
         )
 
 
@@ -89,7 +89,7 @@ def _wordings(pattern: str) -> Iterator[str]:
 
 
 def _innermost(found: list[bdd.StepDefinition]) -> list[bdd.StepDefinition]:
-    """Return the definitions of the innermost conftest, which hides others with the same pattern."""
+    """Return the definitions of the innermost conftest, which hide other definitions with the same pattern."""
     deepest: dict[tuple[str | None, str], int] = {}
     for step in found:
         key = (step.type, step.pattern)
@@ -98,7 +98,7 @@ def _innermost(found: list[bdd.StepDefinition]) -> list[bdd.StepDefinition]:
 
 
 def check_document(document: documents.Document, markers: Collection[str]) -> Iterator[Problem]:
-    """Yield the problems that need no step definitions: names, tags, examples."""
+    """Yield the problems that are found without step definitions: names, tags, examples."""
     seen: dict[str, int] = {}
     scenarios = list(documents.scenarios_of(document))
     if not scenarios:
@@ -153,7 +153,7 @@ def _check_examples(node: documents.ScenarioNode) -> Iterator[Problem]:
             if any("::" in value for value in values):
                 yield Problem(row.location.line, "an example must not contain '::', which separates node ids")
             if values in rows:
-                yield Problem(row.location.line, f"the same example stands in line {rows[values]}")
+                yield Problem(row.location.line, f"line {rows[values]} has the same example")
             rows.setdefault(values, row.location.line)
 
 
@@ -171,7 +171,7 @@ def _tags(document: documents.Document) -> Iterator[documents.Tag]:
 def check_steps(
     document: documents.Document, lines: Sequence[str], index: StepIndex, facts: RunFacts
 ) -> Iterator[Problem]:
-    """Yield the problems that need step definitions: of each sentence, of its table and names, and of lost lines."""
+    """Yield the problems that are found with step definitions: sentences, their tables and names, and lost lines."""
     reported: set[tuple[int, str]] = set()
     for scenario in documents.sentences_in(document):
         known = Known(facts)

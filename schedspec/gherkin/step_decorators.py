@@ -3,7 +3,7 @@
 A parameter in quotes ends at the closing quote, so `"{job}" runs` never matches `"a" and "b" runs`; `{n:d}` is a whole
 number. The first line of the docstring is the meaning in the catalogue of steps.
 
-`needs` declares what a scheduler must have for the sentence: capabilities, or a function of the sentence.
+`needs` declares the capabilities that a scheduler needs for the sentence, or a function that returns them.
 `table`, `refers` and `makes` declare what the collection can check without a cluster: the form of the sentence's table,
 which of its values name something, and which things exist after it. A sentence without these declarations is never
 rejected for a name, and neither are the sentences after it.
@@ -51,9 +51,9 @@ class Wording:
 
 
 _NEEDS = "__schedspec_needs__"
-_MEANS = "__schedspec_means__"
+_REWORDS = "__schedspec_rewords__"
 _SHAPES = "__schedspec_shapes__"
-_CALLED = "__schedspec_called__"
+_COLUMN_NAMES = "__schedspec_column_names__"
 _REFERS = "__schedspec_refers__"
 _MAKES = "__schedspec_makes__"
 _REFUSES = "__schedspec_refuses__"
@@ -135,8 +135,8 @@ def shape_of(function: Callable[..., object], values: Mapping[str, Any], header:
     """Return the form of a sentence's table with the sentence's own column names; None if undeclared."""
     shapes: Mapping[str, Shape] = getattr(function, _SHAPES, {})
     found = next((shapes[work] for work in ("", *map(str, values.values())) if work in shapes), None)
-    called: Mapping[str, str] = getattr(function, _CALLED, {})
-    return found.called(called, header) if found is not None and called else found
+    names: Mapping[str, str] = getattr(function, _COLUMN_NAMES, {})
+    return found.with_names(names, header) if found is not None and names else found
 
 
 def references_of(function: Callable[..., object]) -> Mapping[str, str]:
@@ -146,13 +146,13 @@ def references_of(function: Callable[..., object]) -> Mapping[str, str]:
 
 
 def made_by(function: Callable[..., object], values: Mapping[str, Any], rows: Sequence[Row]) -> list[Thing] | None:
-    """Return the things that a sentence makes; None if its step does not declare them."""
+    """Return the things that a sentence creates; None if its step does not declare them."""
     made: Makes | None = getattr(function, _MAKES, None)
     return list(made(values, rows)) if made is not None else None
 
 
 def facts_of(sentence: str) -> StepFacts:
-    """Return the facts of a sentence that these decorators have made; empty facts for any other."""
+    """Return the facts of a sentence that these decorators define; empty facts for any other sentence."""
     return _FACTS.get(sentence, StepFacts({}, {}))
 
 
@@ -190,17 +190,17 @@ def in_other_words(sentence: str, columns: Mapping[str, str]) -> Callable[..., A
             arguments["datatable"] = [[columns.get(name, name) for name in table[0]], *table[1:]]
         return function(**arguments)
 
-    setattr(reworded, _CALLED, {mean: name for name, mean in columns.items()})
-    setattr(reworded, _MEANS, (sentence, columns))
+    setattr(reworded, _COLUMN_NAMES, {mean: name for name, mean in columns.items()})
+    setattr(reworded, _REWORDS, (sentence, columns))
     return reworded
 
 
 def _columns(function: Callable[..., object], used: Mapping[str, Wording]) -> Mapping[str, Sequence[str]]:
-    """Return the columns by the words that this wording has for the kinds of work."""
+    """Return the columns for each kind of work, by the word that this wording has for the kind."""
     shapes: Mapping[str, Shape] = getattr(function, _SHAPES, {})
-    called = {mean: word for wording in used.values() for word, mean in wording.meaning.items()}
-    names: Mapping[str, str] = getattr(function, _CALLED, {})
-    return {called.get(work, work): tuple(shape.called(names, ()).columns) for work, shape in shapes.items()}
+    word_of = {mean: word for wording in used.values() for word, mean in wording.meaning.items()}
+    names: Mapping[str, str] = getattr(function, _COLUMN_NAMES, {})
+    return {word_of.get(work, work): tuple(shape.with_names(names, ()).columns) for work, shape in shapes.items()}
 
 
 def _translated(needs: Any, parser: Any, sentence: str, columns: Mapping[str, str]) -> Any:
@@ -248,8 +248,8 @@ def _step(
             raise TypeError(f"the step {sentence!r} is `async def`: it would never be awaited; write a plain function")
         own = needs or getattr(function, _NEEDS, ())
         if own:
-            means = getattr(function, _MEANS, None)
-            setattr(function, _NEEDS, _translated(own, parser, *means) if means and callable(own) else own)
+            reworded = getattr(function, _REWORDS, None)
+            setattr(function, _NEEDS, _translated(own, parser, *reworded) if reworded and callable(own) else own)
         _FUNCTIONS.setdefault(sentence, function)
         used = {name: types[kind] for name, kind in _TYPED.findall(sentence) if kind in types}
         words = {name: tuple(wording.meaning) for name, wording in used.items()}

@@ -20,7 +20,7 @@ from ..api.kinds import GPU
 
 BY_RESOURCE = "resources"
 """The parameter of all columns that have a resource's name: resource → amount."""
-ANY_RESOURCE = "any resource by its name, as amd.com/gpu"
+ANY_RESOURCE = "any resource by its name, such as amd.com/gpu"
 """The end of the list of columns of a table that takes resources."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
@@ -43,9 +43,9 @@ class TableError(HarnessError):
 
 Row = dict[str, object]
 Flaw = tuple[int, str]
-"""The row, 0 for the header, and the problem."""
+"""The number of a row (0 for the header), and its problem."""
 Judge = Callable[[Row], Iterator[tuple[str, str]]]
-"""The problem of a row as a whole, and the kind of thing whose presence solves it (empty: none)."""
+"""Yield each problem of a row as a whole: the kind of thing whose presence solves it (or empty), and the text."""
 
 
 def _nothing(_: Row) -> Iterator[tuple[str, str]]:
@@ -60,11 +60,11 @@ class Shape:
     required: tuple[str, ...] = ()
     judge: Judge = _nothing
     refers: Mapping[str, str] = field(default_factory=dict)
-    """Columns whose cells name things that other sentences have made → the kinds of these things."""
+    """Columns whose cells name things that other sentences create → the kinds of these things."""
     unique: str = ""
     """The column whose cells must be unique; empty if there is none."""
     needs: Callable[[Row], Iterable[tuple[str, str]]] = _nothing
-    """Kind and name of each thing that a row uses; a sentence of its scenario, also a later one, must make it."""
+    """Kind and name of each thing that a row uses; a sentence of its scenario, also a later one, must create it."""
 
     def rows(self, table: Table) -> list[Row]:
         """Return one dict of parameters for each row.
@@ -94,7 +94,7 @@ class Shape:
             if column in self.refers:
                 yield from ((n, self.refers[column], row[place]) for n, row in enumerate(table[1:], 1) if row[place])
 
-    def called(self, names: Mapping[str, str], header: Sequence[str]) -> Shape:
+    def with_names(self, names: Mapping[str, str], header: Sequence[str]) -> Shape:
         """Return this shape with other column names (ours → theirs); a column with our name in the header keeps it."""
 
         def name_of(column: str) -> str:
@@ -132,10 +132,10 @@ def _read(table: Table, columns: Mapping[str, Column], required: Sequence[str]) 
                 flaws.append((number, f"{name!r} is empty"))
             if cell and parameter:
                 try:
-                    if (counted := _resource_of(parameter)) is not None:
+                    if (resource_name := _resource_of(parameter)) is not None:
                         row[BY_RESOURCE] = {
                             **cast("dict[str, object]", row.get(BY_RESOURCE, {})),
-                            counted: read(cell),
+                            resource_name: read(cell),
                         }
                     else:
                         row[parameter] = read(cell)
@@ -153,7 +153,7 @@ def _header_flaws(header: Sequence[str], columns: Mapping[str, Column], required
         yield f"unknown column{'s' * (len(unknown) > 1)} {listed}; this table takes: {takes}"
     for name in dict.fromkeys(header):
         if header.count(name) > 1:
-            yield f"the column {name!r} is there twice"
+            yield f"the column {name!r} appears twice"
     for name in required:
         if name not in header:
             yield f"the column {name!r} is missing; there are: {', '.join(header)}"
@@ -275,12 +275,12 @@ def claims(text: str) -> dict[str, str]:
     """Parse as `amounts` does, but allow invalid amounts, which the API server must reject. Raises ValueError."""
     found: dict[str, str] = {}
     for part in (part.strip() for part in text.split(",")):
-        spoken, _, amount = part.partition(" ")
+        label, _, amount = part.partition(" ")
         if not amount.strip():
             raise ValueError("write a list of resources, for instance: cpu 4, memory 8Gi")
-        name = resource(word(spoken))
+        name = resource(word(label))
         if name in found:
-            raise ValueError(f"{spoken} is there twice")
+            raise ValueError(f"{label} appears twice")
         found[name] = amount.strip()
     return found
 

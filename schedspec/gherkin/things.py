@@ -48,9 +48,9 @@ class RunFacts:
     reason: Callable[[str, Iterable[str]], str] = lambda text, names: ""  # noqa: ARG005 - nothing is known
     """Return the problem of the words of a reason, given the names of the scenario; empty if there is none."""
     own_templates: bool = False
-    """A project's own templates may make more objects than their rows name: `train-0` counts as made with `train`."""
-    of_others: frozenset[str] = frozenset()
-    """Kinds of things that may exist on the cluster without a sentence that makes them."""
+    """A project's own templates may create more objects than rows name: `train-0` counts as created with `train`."""
+    preexisting: frozenset[str] = frozenset()
+    """Kinds of things that may exist on the cluster without a sentence that creates them."""
     checks_names: bool = True
 
 
@@ -71,7 +71,7 @@ class Known:
 
     def __post_init__(self) -> None:
         self._anything = not self.facts.checks_names
-        self._open |= self.facts.of_others
+        self._open |= self.facts.preexisting
         self.add(_AT_FIRST)
 
     def add(self, things: Iterable[tuple[str, str]]) -> None:
@@ -82,11 +82,11 @@ class Known:
             self._things.setdefault(kind, []).append(name)
 
     def add_anything(self) -> None:
-        """Accept every name from now on: a sentence does not declare what it makes."""
+        """Accept every name from now on: a sentence does not declare what it creates."""
         self._anything = True
 
     def need(self, line: int, things: Iterable[tuple[str, str]], owner: str) -> None:
-        """Require these things of the sentences of the scenario, also of later ones.
+        """Require that some sentence of the scenario, also a later one, creates these things.
 
         Args:
             line: The line of the use.
@@ -100,10 +100,10 @@ class Known:
         self._refused.add(owner)
 
     def missing(self) -> Iterator[tuple[int, str]]:
-        """Yield line and text for each thing that the scenario uses and no sentence makes."""
+        """Yield line and text for each thing that the scenario uses and no sentence creates."""
         for line, kind, name, owner in self._needed:
             if not {owner, ""} & self._refused and (problem := self.problem(kind, name)):
-                yield line, problem.replace("nothing before this makes", "no sentence makes")
+                yield line, problem.replace("no earlier sentence", "no sentence")
 
     def has(self, kind: str) -> bool:
         """Whether a thing of that kind exists or may exist."""
@@ -120,13 +120,13 @@ class Known:
             ]
             return "" if self._anything else self.facts.reason(name, names)
         wanted = kinds.split("|")
-        if self._anything or any(self._is_there(kind, name) for kind in wanted):
+        if self._anything or any(self._exists(kind, name) for kind in wanted):
             return ""
         there = list(dict.fromkeys(thing for kind in wanted for thing in self._things.get(kind, ())))
         known = ", ".join(thing for thing in there if "*" not in thing) or ", ".join(there) or "none"
-        return f"nothing before this makes a {' or '.join(wanted)} {name!r}{nearest(name, there)}; there are: {known}"
+        return f"no earlier sentence creates a {' or '.join(wanted)} {name!r}{nearest(name, there)}; there are: {known}"
 
-    def _is_there(self, kind: str, name: str) -> bool:
+    def _exists(self, kind: str, name: str) -> bool:
         own = self._things.get(WORKLOAD, ()) if self.facts.own_templates else ()
         return (
             kind in self._open

@@ -1,7 +1,7 @@
 """Check that our scheduler can publish the words of a reason: a scenario that waits for another word never passes.
 
-The words are those of the texts in the scheduler's source, which is read when the first scenario names a reason. A word
-may also be a name or a number of the scenario.
+The known words come from string literals in the scheduler's source, which is read when the first scenario names a
+reason. A word may also be a name or a number of the scenario.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _WORD = re.compile(r"[^\W\d_][\w./-]*")
 
 
 def problem(text: str, names: Iterable[str]) -> str:
-    """Describe the words of a reason that the scheduler never publishes; empty if there are none."""
+    """Return the problem of the first word that the scheduler never publishes; empty if there is none."""
     known, own = _words(), {word for name in names for word in _split(name)}
     for word in _split(text):
         if word not in known and word not in own:
-            return f"the scheduler gives no reason with the word {word!r}{nearest(word, known | own, 0.7)}"
+            return f"the scheduler publishes no reason with the word {word!r}{nearest(word, known | own, 0.7)}"
     return ""
 
 
@@ -34,7 +34,7 @@ def _words() -> frozenset[str]:
 
 
 def _texts(source: str) -> Iterator[str]:
-    """Yield the texts of a module without its docstrings."""
+    """Yield the string literals of a module, without its docstrings."""
     tree = ast.parse(source)
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

@@ -39,6 +39,6 @@ def of_run(options: Options) -> RunFacts:
         ]
         return f"the scheduler rejects the policy {name!r}:{''.join(errors)}" if errors else ""
 
-    of_others = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()
+    preexisting = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()
     reason = reason_words.problem if judged else (lambda _text, _names: "")
-    return RunFacts(policy, reason, own_templates=own, of_others=frozenset(of_others))
+    return RunFacts(policy, reason, own_templates=own, preexisting=frozenset(preexisting))

@@ -1,4 +1,4 @@
-"""The problems that the collection reports for the text of a feature, with our sentences and without a cluster."""
+"""Return the problems that the collection reports for the text of a feature, with our sentences and no cluster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mistakes_of(tmp_path: Path, request: pytest.FixtureRequest) -> MistakesOf:
             *step_check.check_document(document, {"smoke"}),
             *step_check.check_steps(document, feature.splitlines(), step_check.StepIndex(definitions), facts),
         ]
-        return [f"{it.line}: {it.text}" for it in sorted(found, key=lambda it: it.line)]
+        return [f"{problem.line}: {problem.text}" for problem in sorted(found, key=lambda problem: problem.line)]
 
     return mistakes
 

@@ -1,4 +1,4 @@
-"""Each private part of pytest-bdd and pytest that the harness uses has a test, so that an upgrade fails here first."""
+"""Each internal of pytest-bdd and pytest that the harness uses has a test, so that an upgrade fails here first."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def feature(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_document_knows_the_line_of_everything(feature: Path) -> None:
+def test_a_document_has_the_line_of_each_scenario_and_row(feature: Path) -> None:
     (scenario,) = documents.scenarios_of(documents.read_document(feature))
     assert scenario.location.line == 6
     assert [row.location.line for row in scenario.examples[0].table_body or ()] == [11, 12]
@@ -70,21 +70,21 @@ def test_a_file_that_has_changed_is_read_again(feature: Path) -> None:
     assert bdd.bind(feature, next(documents.scenarios_of(documents.read_document(feature)))).__name__ == "Others"
 
 
-def test_a_bound_scenario_claims_its_place_in_the_feature(feature: Path) -> None:
+def test_the_code_of_a_bound_scenario_has_its_file_and_line(feature: Path) -> None:
     function = bdd.bind(feature, next(documents.scenarios_of(documents.read_document(feature))))
     assert (function.__code__.co_filename, function.__code__.co_firstlineno) == (str(feature), 6)
 
 
-def test_sentences_are_filled_row_by_row_background_first(feature: Path) -> None:
+def test_each_row_of_examples_yields_its_sentences_with_the_background_first(feature: Path) -> None:
     written = documents.sentences_in(documents.read_document(feature))
-    found = [(it.row, [(one.type, one.text, one.line) for one in it.sentences]) for it in written]
+    found = [(case.row, [(step.type, step.text, step.line) for step in case.sentences]) for case in written]
     assert found == [
         ({"n": "1", "how": "well"}, [("given", "there are 2 pods", 3), ("then", "all is well", 7)]),
         ({"n": "2", "how": "lost"}, [("given", "there are 2 pods", 3), ("then", "all is lost", 7)]),
     ]
 
 
-def test_definitions_are_found_with_their_place(request: pytest.FixtureRequest) -> None:
+def test_definitions_have_their_file(request: pytest.FixtureRequest) -> None:
     module = request.node.getparent(pytest.Module)
     runs = next(it for it in bdd.definitions_for(module) if it.pattern == '"{name}" runs')
     assert (runs.type, runs.file, runs.is_async) == ("then", "steps/pods.py", False)
@@ -92,7 +92,7 @@ def test_definitions_are_found_with_their_place(request: pytest.FixtureRequest) 
     assert not runs.matches('"train" and "other" runs')
 
 
-def test_a_kind_of_work_that_there_is_not_makes_no_sentence(request: pytest.FixtureRequest) -> None:
+def test_a_sentence_with_an_unknown_kind_of_work_does_not_match(request: pytest.FixtureRequest) -> None:
     module = request.node.getparent(pytest.Module)
     run = next(it for it in bdd.definitions_for(module) if it.pattern == "these {work:Work} run:")
     assert run.matches("these Kubernetes jobs run:")
@@ -100,7 +100,7 @@ def test_a_kind_of_work_that_there_is_not_makes_no_sentence(request: pytest.Fixt
     assert not run.matches("these jobs or services run:")
 
 
-def test_every_definition_that_was_imported_is_known() -> None:
+def test_all_imported_definitions_are_listed() -> None:
     assert '"{name}" runs' in {it.pattern for it in bdd.all_definitions()}
 
 
@@ -112,52 +112,54 @@ def test_every_definition_that_was_imported_is_known() -> None:
         ("Feature: f\n  Scenario: s\n    Given x\n  oops\n", 4),
     ],
 )
-def test_what_is_no_gherkin_has_a_line(feature: Path, text: str, line: int) -> None:
+def test_a_syntax_error_has_a_line(feature: Path, text: str, line: int) -> None:
     feature.write_text(text)
     with pytest.raises(documents.UnreadableFeatureError) as raised:
         documents.read_document(feature)
-    assert [it for it, _ in raised.value.problems][:1] == [line]
+    assert [number for number, _ in raised.value.problems][:1] == [line]
 
 
-def test_everything_that_is_no_gherkin_is_told(feature: Path) -> None:
+def test_all_syntax_errors_are_reported(feature: Path) -> None:
     feature.write_text("Feature: f\n  Scenario: s\n    Given x\n  oops\n    Given y\n  oops\n")
     with pytest.raises(documents.UnreadableFeatureError) as raised:
         documents.read_document(feature)
     assert [line for line, _ in raised.value.problems] == [4, 6]
 
 
-def test_what_is_read_from_the_document_is_what_runs(feature: Path) -> None:
-    """The static checks read the document, a run what pytest-bdd makes of it: types, texts, tables, order."""
+def test_the_sentences_of_the_document_are_those_that_pytest_bdd_runs(feature: Path) -> None:
+    """The static checks read the document; a run uses pytest-bdd's steps. Types, texts, tables and order are equal."""
     feature.write_text(LONG)
     document = documents.read_document(feature)
-    read = [it.sentences for it in documents.sentences_in(document)]
+    read = [case.sentences for case in documents.sentences_in(document)]
     templates = [
-        bdd.scenario_wrapper_template_registry[bdd.bind(feature, it)] for it in documents.scenarios_of(document)
+        bdd.scenario_wrapper_template_registry[bdd.bind(feature, node)] for node in documents.scenarios_of(document)
     ]
     rows = [
-        (it, row) for it in templates for row in [*(row for one in it.examples for row in one.as_contexts())] or [{}]
+        (template, row)
+        for template in templates
+        for row in [*(row for examples in template.examples for row in examples.as_contexts())] or [{}]
     ]
     run = [bdd._rendered(template, row) for template, row in rows]
-    assert [[(it.type, it.text, it.line, it.table) for it in one] for one in read] == [
-        [(it.type, it.text, it.line, it.table) for it in one] for one in run
+    assert [[(step.type, step.text, step.line, step.table) for step in steps] for steps in read] == [
+        [(step.type, step.text, step.line, step.table) for step in steps] for steps in run
     ]
 
 
-def test_a_sentence_knows_its_lines_and_what_it_has_from_its_example(feature: Path) -> None:
+def test_a_sentence_has_its_lines_and_the_values_of_its_example(feature: Path) -> None:
     feature.write_text(LONG)
     (first, *_) = documents.sentences_in(documents.read_document(feature))
-    (table,) = [it for it in first.sentences if it.table]
+    (table,) = [sentence for sentence in first.sentences if sentence.table]
     assert (table.line, table.table_lines, table.values) == (10, (11, 12), (("n", "1"),))
     assert first.sentences[-1].docstring_line == 14
 
 
-def test_the_headings_of_a_language_are_known_by_kind() -> None:
+def test_the_keywords_of_a_language_are_grouped_by_kind() -> None:
     assert documents.keywords_of("zh-CN").headings["场景大纲"] == "outline"
     assert documents.keywords_of("en").usual("scenario") == "Scenario"
     assert "而且" in documents.keywords_of("zh-CN").steps
 
 
-def test_a_plain_failure_prints_its_lines_and_nothing_else() -> None:
+def test_a_plain_failure_prints_only_its_lines() -> None:
     failure = plain_failure.failure_of(["one", "two"], "short", "x.feature", 3)
     assert str(failure) == "one\ntwo"
     assert (failure.reprcrash.message, failure.reprcrash.lineno) == ("short", 3)

@@ -59,7 +59,7 @@ def test_items_are_named_after_their_scenarios(specs: Run) -> None:
         (["-k", "absent"], 0),
     ],
 )
-def test_selection_is_as_in_any_pytest(specs: Run, arguments: list[str], passed: int) -> None:
+def test_pytests_selection_options_work_on_features(specs: Run, arguments: list[str], passed: int) -> None:
     result = specs(*arguments, pods=GOOD)
     result.assert_outcomes(passed=passed, deselected=3 - passed if arguments[0].startswith("-") else 0)
 
@@ -70,7 +70,7 @@ def test_selection_is_as_in_any_pytest(specs: Run, arguments: list[str], passed:
         (":8", ["Nothing comes of nothing"]),  # a step, as a failure prints it
         (":6", ["Nothing comes of nothing"]),  # its tag
         ("::7", ["Nothing comes of nothing"]),
-        (":8:3", ["Nothing comes of nothing"]),  # with a column, as editors have it
+        (":8:3", ["Nothing comes of nothing"]),  # with a column, as editors write it
         (":12", ["There are 3 of them", "There are 4 of them"]),
         (":18", ["There are 4 of them"]),  # a row of the examples
         (":5", ["Nothing comes of nothing", "There are 3 of them", "There are 4 of them"]),  # the Rule
@@ -80,25 +80,25 @@ def test_selection_is_as_in_any_pytest(specs: Run, arguments: list[str], passed:
         ("::There are 4 of them", ["There are 4 of them"]),
     ],
 )
-def test_a_line_and_a_plain_name_select(specs: Run, selection: str, found: list[str]) -> None:
+def test_a_line_or_a_plain_name_selects_scenarios(specs: Run, selection: str, found: list[str]) -> None:
     result = specs(f"pods.feature{selection}", "--collect-only", "-q", pods=GOOD)
     assert [line.rpartition("::")[2] for line in result.outlines if line.startswith("pods.feature::")] == found
 
 
-def test_a_line_of_no_file_is_refused(specs: Run) -> None:
+def test_a_line_in_a_missing_file_is_refused(specs: Run) -> None:
     result = specs("pod.feature:8", pods=GOOD)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: there is no file pod.feature (looked for in *"])
 
 
-def test_an_outline_whose_name_has_no_values_is_named_by_row(specs: Run) -> None:
+def test_the_name_of_a_row_contains_its_values_if_the_outline_has_no_placeholder(specs: Run) -> None:
     feature = GOOD.replace("There are <n> of them", "Some")
     result = specs("--collect-only", "-q", pods=feature)
     result.stdout.fnmatch_lines(["pods.feature::They are fine::Some[[]3]", "pods.feature::They are fine::Some[[]4]"])
     specs("pods.feature::They are fine::Some[4]", pods=feature).assert_outcomes(passed=1)
 
 
-def test_workers_of_xdist_collect_the_same(specs: Run) -> None:
+def test_features_run_on_workers_of_xdist(specs: Run) -> None:
     result = specs("-n", "2", pods=GOOD)
     result.assert_outcomes(passed=3)
 
@@ -109,7 +109,7 @@ def test_junit_names_the_scenario(specs: Run, pytester: pytest.Pytester) -> None
     assert next(cases).get("name") == "Nothing comes of nothing"
 
 
-def test_a_failed_one_is_run_again_by_lf(pytester: pytest.Pytester, specs: Run) -> None:
+def test_the_option_lf_repeats_a_failed_scenario(pytester: pytest.Pytester, specs: Run) -> None:
     feature = GOOD.replace("Then all is well", "Then all is lost", 1)
     specs(pods=feature, steps="")
     arguments = ("-p", "schedspec.plugin", "--lf")
@@ -125,7 +125,7 @@ def test_a_defect_of_a_step_keeps_its_traceback_and_names_the_sentence(specs: Ru
 def test_items_have_the_line_of_their_scenario(pytester: pytest.Pytester, specs: Run) -> None:
     specs(pods=GOOD)
     items, _ = pytester.inline_genitems("-p", "schedspec.plugin", str(pytester.path / "pods.feature"))
-    assert [item.location[1] for item in items] == [6, 10, 10]  # counted from 0, the decorating tag not included
+    assert [item.location[1] for item in items] == [6, 10, 10]  # counted from 0; the line of the tag does not count
 
 
 WRONG = {
@@ -186,7 +186,7 @@ WRONG = {
         "Feature: f\n  Scenario Outline: s\n    Given there are <n> pods\n    Examples:\n      | n |\n",
         ["bad.feature:2: the outline 's' has no row of examples: it would not run"],
     ),
-    "an example that is there twice": (
+    "a repeated example": (
         """Feature: f
   Scenario Outline: s
     Given there are <n> pods
@@ -195,7 +195,7 @@ WRONG = {
       | 1 |
       | 1 |
 """,
-        ["bad.feature:7: the same example stands in line 6"],
+        ["bad.feature:7: line 6 has the same example"],
     ),
     "a feature without scenarios": ("Feature: f\n", ["bad.feature:1: the feature has no scenario"]),
     "an empty file": ("", ["bad.feature:1: there is no Feature in this file"]),
@@ -204,7 +204,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("feature", "lines"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_at_collection(specs: Run, feature: str, lines: list[str]) -> None:
+def test_a_mistake_is_an_error_of_the_collection(specs: Run, feature: str, lines: list[str]) -> None:
     result = specs(bad=feature)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(lines)
@@ -212,13 +212,13 @@ def test_what_is_wrong_is_told_at_collection(specs: Run, feature: str, lines: li
     result.stdout.no_fnmatch_line("*harness/*.py*")
 
 
-def test_everything_that_is_wrong_is_told_at_once(specs: Run) -> None:
+def test_all_mistakes_are_reported_at_once(specs: Run) -> None:
     result = specs(bad="Feature: f\n  Scenario: s\n    Given one\n    Then two\n")
     result.stdout.fnmatch_lines(["bad.feature:3: *one", "bad.feature:4: *two"])
 
 
-def test_what_cannot_be_parsed_hides_nothing_else(specs: Run) -> None:
-    """Lines that no keyword begins are told with what was meant, and the rest of the file is checked all the same."""
+def test_a_syntax_error_hides_no_other_mistake(specs: Run) -> None:
+    """Lines without a keyword are reported with the probable keyword; the rest of the file is still checked."""
     feature = """Feature: f
   Scenario: s
     Given there are 2 pods
@@ -257,16 +257,16 @@ def test_what_cannot_be_parsed_hides_nothing_else(specs: Run) -> None:
             ["bad.feature:5: *", "    is 场景大纲: meant?"],
         ),
     ],
-    ids=["no Feature", "no such language", "a text block without an end", "a misspelt Chinese heading"],
+    ids=["a misspelt Feature", "an unknown language", "a text block without an end", "a misspelt Chinese heading"],
 )
-def test_what_cannot_be_parsed_says_what_was_meant(specs: Run, feature: str, lines: list[str]) -> None:
+def test_a_syntax_error_has_a_hint(specs: Run, feature: str, lines: list[str]) -> None:
     result = specs(bad=feature)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(lines)
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_two_steps_that_match_are_an_error_that_names_both(specs: Run) -> None:
+def test_the_error_for_two_matching_steps_names_both(specs: Run) -> None:
     steps = "\n@then(parsers.parse('all is {what}'))\ndef other(what):\n    '''Anything.'''\n"
     result = specs(bad="Feature: f\n  Scenario: s\n    Then all is well\n", steps=steps)
     result.assert_outcomes(errors=1)
@@ -304,12 +304,12 @@ from schedspec.gherkin.things import WORKLOAD
 
 @own_given("somebody else submits work")
 def somebody():
-    """It does not say what."""
+    """The step declares no work."""
 
 @own_given("the nightly work")
 @makes(lambda values, rows: [(WORKLOAD, "nightly")])
 def nightly():
-    """It says what."""
+    """The step declares its work."""
 
 @own_given("a list:")
 def listed(datatable):
@@ -322,16 +322,16 @@ def perhaps(datatable=None):
 @own_given("colours:")
 @table(tables.Shape({"colour": ("colour", tables.word), "share": ("share", tables.count)}, ("colour",)))
 def colours(datatable):
-    """A table that is declared."""
+    """A declared table."""
 
 @own_then('"{name}" is known')
 @refers(name=WORKLOAD)
 def known(name):
-    """It says that this is a name."""
+    """The step declares that the placeholder is a name."""
 
 @own_then('"{name}" is anything')
 def anything(name):
-    """It does not."""
+    """The step declares nothing."""
 '''
 
 
@@ -339,12 +339,12 @@ def anything(name):
     ("steps", "messages"),
     [
         ('Then "x" is anything', []),
-        ('Then "x" is known', ["bad.feature:3: nothing before this makes a workload 'x'; there are: none"]),
+        ('Then "x" is known', ["bad.feature:3: no earlier sentence creates a workload 'x'; there are: none"]),
         ('Given somebody else submits work\n    Then "x" is known\n    And "x" runs', []),
         ('Given the nightly work\n    Then "nightly" is known\n    And "nightly" runs', []),
         (
             'Given the nightly work\n    Then "nihgtly" runs',
-            ["bad.feature:4: nothing before this makes a workload 'nihgtly' (is 'nightly' meant?)*"],
+            ["bad.feature:4: no earlier sentence creates a workload 'nihgtly' (is 'nightly' meant?)*"],
         ),
         ("Given a list:\n      | a |", []),
         ("Given a list:\n      | a |\n      | a |", []),
@@ -355,12 +355,14 @@ def anything(name):
             "Given colours:\n      | colour | shade |\n      | red | 1 |\n      | red | 1 |",
             [
                 "bad.feature:4: unknown column 'shade' (is 'share' meant?); this table takes: colour, share",
-                "bad.feature:6: the same row stands in line 5",
+                "bad.feature:6: line 5 has the same row",
             ],
         ),
     ],
 )
-def test_a_projects_own_sentences_are_held_to_what_they_declare(specs: Run, steps: str, messages: list[str]) -> None:
+def test_a_projects_own_sentences_are_checked_by_their_declarations(
+    specs: Run, steps: str, messages: list[str]
+) -> None:
     result = specs("--collect-only", "-q", bad=f"Feature: f\n  Scenario: s\n    {steps}\n", steps=OWN)
     assert result.ret == (pytest.ExitCode.INTERRUPTED if messages else pytest.ExitCode.OK)
     assert len([line for line in result.outlines if line.startswith("bad.feature:") and "::" not in line]) == len(
@@ -383,10 +385,14 @@ def test_a_projects_own_sentences_are_held_to_what_they_declare(specs: Run, step
             [],
             ["bad.feature:3: the scheduler rejects the policy 'mien':", "    mien.yaml:1: actions: *"],
         ),
-        ({"mien": "actions: allocat\ntiers: []\n"}, ["--scheduler", "volcano"], []),  # which is not ours to judge
+        (
+            {"mien": "actions: allocat\ntiers: []\n"},
+            ["--scheduler", "volcano"],
+            [],
+        ),  # our lint does not judge policies of Volcano
     ],
 )
-def test_a_policy_is_looked_up_where_the_run_would(
+def test_the_collection_finds_policies_in_the_same_folders_as_the_run(
     specs: Run, pytester: pytest.Pytester, policies: dict[str, str], options: list[str], messages: list[str]
 ) -> None:
     for name, text in policies.items():

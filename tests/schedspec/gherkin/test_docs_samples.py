@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "harness.md"
 SAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 
 
-def test_the_sentences_of_the_page_are_found_at_collection(pytester: pytest.Pytester) -> None:
+def test_the_sentences_of_the_page_can_be_collected(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nstrict = true\n")
     pytester.makeconftest(SAMPLES[0])
     (pytester.path / "scale.feature").write_text(
@@ -27,7 +27,7 @@ def test_the_sentences_of_the_page_are_found_at_collection(pytester: pytest.Pyte
     assert result.ret == 0
 
 
-def test_the_check_of_the_page_tells_what_it_saw() -> None:
+def test_the_check_of_the_page_returns_expectation_and_observation() -> None:
     made: dict[str, object] = {}
     exec(compile(SAMPLES[1], str(PAGE), "exec"), made)
     outcome = made["runs"]("chat")(History("ns").now())  # type: ignore[operator]
@@ -51,7 +51,7 @@ def test_the_monitor_of_the_page_judges_every_state(leaving: int, found: list[st
         }
         pod = {"metadata": meta, "spec": {}, "status": {}}
         history.record(Ref(Kind.POD, f"p{number}", "ns"), "added", pod)
-    for number in range(leaving):  # at the end nobody leaves any more: only the states in between show it
+    for number in range(leaving):  # at the end no pod is left: only the states in between show the violation
         ref = Ref(Kind.POD, f"p{number}", "ns")
         history.record(ref, "gone", history.story(ref)[-1].object)
     assert made["pytest_schedspec_judge"](SimpleNamespace(history=history)) == found

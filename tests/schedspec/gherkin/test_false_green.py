@@ -26,41 +26,41 @@ def queues(*rows: str) -> str:
 
 
 WRONG = {
-    "a queue of work that is not there": (
+    "an unknown queue of work": (
         NODE + QUEUE + work("reserch", "NVIDIA-A100"),
-        "11: no sentence makes a queue 'reserch' (is 'research' meant?); there are: root, default, research",
+        "11: no sentence creates a queue 'reserch' (is 'research' meant?); there are: root, default, research",
     ),
-    "a parent that is not there": (
+    "an unknown parent": (
         queues("queue | parent", "research | dept"),
-        "5: no sentence makes a queue 'dept'; there are: root, default, research",
+        "5: no sentence creates a queue 'dept'; there are: root, default, research",
     ),
     "a model of gpus that no node has": (
         NODE.replace("cards", "gpus") + QUEUE + work("research", "NVIDIA-A10").replace("cards", "gpus"),
-        "11: no sentence makes a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
+        "11: no sentence creates a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
     ),
     "a model that no node has": (
         NODE + QUEUE + work("research", "NVIDIA-A10"),
-        "11: no sentence makes a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
+        "11: no sentence creates a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
     ),
     "one of two models that no node has": (
         NODE + QUEUE + work("research", "NVIDIA-A100\\|NVIDIA-L4"),
-        "11: no sentence makes a node with a card 'NVIDIA-L4' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
+        "11: no sentence creates a node with a card 'NVIDIA-L4' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
     ),
     "a quota of a model that no node has": (
         NODE + queues("queue | card quota", "research | NVIDIA-A10 2"),
-        "8: no sentence makes a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
+        "8: no sentence creates a node with a card 'NVIDIA-A10' (is 'NVIDIA-A100' meant?); there are: NVIDIA-A100",
     ),
     "a resource of a queue that no node has": (
         NODE + queues("queue | deserved", "research | nvidia.com/gpus 8"),
         (
-            "8: no sentence makes a node with the resource 'nvidia.com/gpus' (is 'nvidia.com/gpu' meant?); "
+            "8: no sentence creates a node with the resource 'nvidia.com/gpus' (is 'nvidia.com/gpu' meant?); "
             "there are: cpu, memory, pods, ephemeral-storage, nvidia.com/gpu"
         ),
     ),
     "cards where no node has any": (
         table("Given these nodes:", "node | cpu | memory", "n1 | 8 | 64Gi")
         + queues("queue | deserved", "a | cards 16"),
-        f"8: no sentence makes a node with the resource 'nvidia.com/gpu'; there are: {ALWAYS}",
+        f"8: no sentence creates a node with the resource 'nvidia.com/gpu'; there are: {ALWAYS}",
     ),
     "a guarantee above what is deserved": (
         queues("queue | guarantee | deserved", "a | cpu 5 | cpu 4500m"),
@@ -86,27 +86,27 @@ WRONG = {
         table("When these jobs are submitted:", "job | cpu", "j | 1", "j | 2"),
         "6: the job 'j' has a row already, in line 5",
     ),
-    "a reason that the scheduler never gives": (
+    "a reason that the scheduler never publishes": (
         table("When these jobs are submitted:", "job | cpu", "j | 1") + '    Then "j" waits because of "capabilty"\n',
-        "6: the scheduler gives no reason with the word 'capabilty' (is 'capability' meant?)",
+        "6: the scheduler publishes no reason with the word 'capabilty' (is 'capability' meant?)",
     ),
 }
 
 RIGHT = {
-    "a queue that a later sentence makes": work("late", "NVIDIA-A100").replace("When", "Given")
+    "a queue that a later sentence creates": work("late", "NVIDIA-A100").replace("When", "Given")
     + NODE
     + queues("queue | deserved", "late | cards 4"),
     "a node that joins later": queues("queue | deserved", "research | cpu 1")
     + work("research", "NVIDIA-A100")
     + NODE.replace("Given these nodes:", "When these nodes join:"),
-    "a queue that is not there, where that is what the scenario is about": NODE
+    "a missing queue, if the scenario expects the refusal": NODE
     + work("absent", "NVIDIA-A100")
     + '    Then "train" waits because of "queue absent"\n',
-    "a queue that is to be refused": table(
+    "a queue that the API server is expected to refuse": table(
         "When this queue is submitted:", "queue | parent | guarantee | deserved", "a | nobody | cpu 5 | cpu 4"
     )
     + '    Then it is refused because of "guarantee"\n',
-    "nodes that are not the scenario's": "    Given the real nodes of the cluster\n" + QUEUE + work("research", "L4"),
+    "the cluster's own nodes": "    Given the real nodes of the cluster\n" + QUEUE + work("research", "L4"),
     "a node of the sentence with cards": '    Given a cluster with 8 cards "L4"\n' + QUEUE + work("research", "L4"),
     "several tasks of a job": table(
         "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 3", "j | b | 1 | 3"
@@ -120,22 +120,22 @@ RIGHT = {
 
 
 @pytest.mark.parametrize(("steps", "mistake"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_true_is_refused(mistakes_of: MistakesOf, steps: str, mistake: str) -> None:
+def test_a_scenario_that_can_only_pass_by_mistake_is_refused(mistakes_of: MistakesOf, steps: str, mistake: str) -> None:
     assert mistakes_of(scenario(steps), RunFacts(reason=reason_words.problem)) == [mistake]
 
 
 @pytest.mark.parametrize("steps", RIGHT.values(), ids=RIGHT)
-def test_what_may_be_true_is_not_refused(mistakes_of: MistakesOf, steps: str) -> None:
+def test_a_correct_scenario_is_not_refused(mistakes_of: MistakesOf, steps: str) -> None:
     assert mistakes_of(scenario(steps), RunFacts(reason=reason_words.problem)) == []
 
 
-def test_a_refusal_of_one_workload_excuses_no_other(mistakes_of: MistakesOf) -> None:
+def test_an_expected_refusal_of_one_workload_does_not_cover_another(mistakes_of: MistakesOf) -> None:
     steps = NODE + table("When these jobs are submitted:", "job | queue", "a | absent", "b | absent")
     mistake = mistakes_of(scenario(steps + '    Then "a" waits because of "queue"\n'))
-    assert mistake == ["9: no sentence makes a queue 'absent'; there are: root, default"]
+    assert mistake == ["9: no sentence creates a queue 'absent'; there are: root, default"]
 
 
-def test_amounts_take_the_word_of_the_column() -> None:
+def test_amounts_accept_the_word_cards_for_gpus() -> None:
     assert tables.amounts("cpu 8, cards 16") == {"cpu": "8", "nvidia.com/gpu": "16"}
-    with pytest.raises(ValueError, match=r"nvidia.com/gpu is there twice"):
+    with pytest.raises(ValueError, match=r"nvidia.com/gpu appears twice"):
         tables.amounts("cards 8, nvidia.com/gpu 8")

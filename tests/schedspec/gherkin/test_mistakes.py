@@ -29,7 +29,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         scenario(JOB + '    Then "build" runs\n      """\n      soon\n      """\n'),
         ['7: this sentence takes no text block, and would ignore it: Then "build" runs'],
     ),
-    "a table that it needs": (
+    "a missing table": (
         scenario("    Given these nodes:\n"),
         [f"3: this sentence needs a table below it: Given these nodes:; its columns: {NODES}"],
     ),
@@ -46,9 +46,9 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     ),
     "the same row twice": (
         scenario(table("Given these queues:", "queue | weight", "a | 1", "b | 1", "a | 1")),
-        ["7: the same row stands in line 5"],
+        ["7: line 5 has the same row"],
     ),
-    # what is never said
+    # descriptions that were meant as steps
     "a scenario without steps": (
         "Feature: f\n  Background:\n    Given a second has passed\n  Scenario: s\n",
         ["4: the scenario 's' has no steps: it would pass whatever happens"],
@@ -93,7 +93,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ["3: this line is a description, and is not run: Givne these queues:\n    is the keyword Given meant?"],
     ),
     # kinds of steps
-    "a first step that does not say what it is": (
+    "a first step that begins with And": (
         scenario("    And a second has passed\n    Then nothing is evicted\n"),
         ["3: begin the first step with its kind: Given, When or Then, not And"],
     ),
@@ -127,7 +127,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
             )
         ],
     ),
-    "numbers and amounts that are none": (
+    "invalid numbers and amounts": (
         scenario(
             table("Given these nodes:", "node | cpu | memory", "n1 | four | 8Gi", "n2 | 4 | -8Gi")
             + table("And these queues:", "queue | weight | deserved", "a | 1.5 | 4")
@@ -139,7 +139,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
             "9: deserved '4': write a list of resources, for instance: cpu 4, memory 8Gi",
         ],
     ),
-    "a command that there is not": (
+    "an unknown command": (
         scenario(JOB + '    When job "build" is abortd\n'),
         [
             (
@@ -148,7 +148,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
             )
         ],
     ),
-    "a phase that there is not": (
+    "an unknown phase": (
         scenario(JOB + '    Then the PodGroup of "build" is Inqeue\n'),
         [
             (
@@ -159,15 +159,15 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     # cards
-    "work with cards of no model": (
+    "work with cards without a model": (
         scenario(table("When these jobs are submitted:", "job | cards", "a | 2", "b | 0")),
         ['5: 2 cards without a model: name the model, or begin the scenario with: a cluster with N cards "MODEL"'],
     ),
-    "a node with cards of no model": (
+    "a node with cards without a model": (
         scenario(table("Given these nodes:", "node | cpu | memory | cards", "n1 | 4 | 8Gi | 4")),
         ["5: 4 cards without a model: fill in column `card`"],
     ),
-    "a quota of no model": (
+    "a quota without a model": (
         scenario(table("Given these queues:", "queue | card quota", "a | 8")),
         [
             (
@@ -177,7 +177,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     # policies
-    "a policy that there is not": (
+    "an unknown policy": (
         scenario('    Given the policy "capacty"\n'),
         ["3: there is no policy 'capacty' (is 'capacity' meant?); there are: broken, capacity"],
     ),
@@ -188,25 +188,25 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     # names
     "work that nothing submits": (
         scenario(JOB + '    Then "biuld" runs\n'),
-        ["6: nothing before this makes a workload 'biuld' (is 'build' meant?); there are: build"],
+        ["6: no earlier sentence creates a workload 'biuld' (is 'build' meant?); there are: build"],
     ),
     "work that is submitted afterwards": (
         scenario('    Then "build" stays pending\n' + JOB),
-        ["3: nothing before this makes a workload 'build'; there are: none"],
+        ["3: no earlier sentence creates a workload 'build'; there are: none"],
     ),
-    "one of several names": (
+    "an unknown name among several": (
         scenario(JOB + '    Then each of "build, tset" has run\n'),
-        ["6: nothing before this makes a workload 'tset'; there are: build"],
+        ["6: no earlier sentence creates a workload 'tset'; there are: build"],
     ),
     "two names where one is meant": (
         scenario(table("When these jobs are submitted:", "job", "a", "b") + '    Then "a, b" runs\n'),
-        ["7: nothing before this makes a workload 'a, b'; there are: a, b"],
+        ["7: no earlier sentence creates a workload 'a, b'; there are: a, b"],
     ),
-    "no name": (
+    "an empty name": (
         scenario(JOB + '    Then "" runs\n'),
-        ["6: nothing before this makes a workload ''; there are: build"],
+        ["6: no earlier sentence creates a workload ''; there are: build"],
     ),
-    "a table without names, which hides no name": (
+    "a table whose column of names is misspelt": (
         scenario(table("When these jobs are submitted:", "jobb", "a") + '    Then "a" runs\n'),
         [
             f"4: unknown column 'jobb' (is 'job' meant?); this table takes: {JOBS}; {ANY_RESOURCE}",
@@ -215,48 +215,48 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     ),
     "a pod beyond the replicas": (
         scenario(JOB + '    Then pod "build-task-1" stays pending\n'),
-        ["6: nothing before this makes a pod 'build-task-1' (is 'build-task-0' meant?); there are: build-task-0"],
+        ["6: no earlier sentence creates a pod 'build-task-1' (is 'build-task-0' meant?); there are: build-task-0"],
     ),
-    "a name in a table": (
+    "an unknown name in a table": (
         scenario(JOB + table("Then exactly these pods are evicted, once each:", "pod", "build-0")),
-        ["8: nothing before this makes a pod 'build-0' (is 'build-task-0' meant?); there are: build-task-0"],
+        ["8: no earlier sentence creates a pod 'build-0' (is 'build-task-0' meant?); there are: build-task-0"],
     ),
     "a pod's name where a workload is meant": (
         scenario(JOB + '    Then "build-task-0" runs\n'),
-        ["6: nothing before this makes a workload 'build-task-0'; there are: build"],
+        ["6: no earlier sentence creates a workload 'build-task-0'; there are: build"],
     ),
-    "a queue": (
+    "an unknown queue": (
         scenario(table("Given these queues:", "queue", "team") + '    Then queue "taem" is Open\n'),
-        ["6: nothing before this makes a queue 'taem' (is 'team' meant?); there are: root, default, team"],
+        ["6: no earlier sentence creates a queue 'taem' (is 'team' meant?); there are: root, default, team"],
     ),
-    "a priority class of work": (
+    "an unknown priority class of work": (
         scenario(
             table("Given these priority classes:", "class | value", "high | 1000")
             + table("When these jobs are submitted:", "job | priority", "a | hgih", "b | system-node-critical")
         ),
         [
             (
-                "8: nothing before this makes a priority class 'hgih' (is 'high' meant?); there are: "
+                "8: no earlier sentence creates a priority class 'hgih' (is 'high' meant?); there are: "
                 "system-cluster-critical, system-node-critical, high"
             )
         ],
     ),
-    "a queue that changes": (
+    "an unknown queue that changes": (
         scenario(table("When these queues change:", "queue | weight", "team | 2")),
-        ["5: nothing before this makes a queue 'team'; there are: root, default"],
+        ["5: no earlier sentence creates a queue 'team'; there are: root, default"],
     ),
-    "a node": (
+    "an unknown node": (
         scenario(
             table("Given these nodes:", "node | cpu | memory", "n1 | 1 | 1Gi")
             + '    When node "n2" leaves with its pods\n'
         ),
-        ["6: nothing before this makes a node 'n2'; there are: n1"],
+        ["6: no earlier sentence creates a node 'n2'; there are: n1"],
     ),
-    "a name from an example": (
+    "an unknown name from an example": (
         scenario(JOB + '    Then "<job>" runs\n    Examples:\n      | job   |\n      | build |\n      | test  |\n'),
-        ["6: nothing before this makes a workload 'test'; there are: build (with job=test, of line 10)"],
+        ["6: no earlier sentence creates a workload 'test'; there are: build (with job=test, of line 10)"],
     ),
-    "a cell from an example": (
+    "an invalid cell from an example": (
         scenario(
             table("Given these queues:", "queue | weight", "a | <weight>")
             + "    Then nothing is evicted\n    Examples:\n      | weight | x |\n      | 1 | y |\n      | many | z |\n"
@@ -290,7 +290,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
             )
         ],
     ),
-    "a Chinese column": (
+    "an unknown Chinese column": (
         "# language: zh-CN\n功能: f\n  场景: s\n    假如有以下队列：\n      | 队列 | 权种 |\n      | a | 1 |\n",
         [
             (
@@ -299,34 +299,36 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
             )
         ],
     ),
-    "a name in Chinese": (
+    "an unknown name in a Chinese feature": (
         (
             "# language: zh-CN\n功能: f\n  场景: s\n    当提交以下作业：\n      | 作业 |\n      | build |\n"
             '    那么"biuld" 运行起来\n    而且恰好以下 Pod 被驱逐，各一次：\n      | Pod |\n      | x-task-0 |\n'
         ),
         [
-            "7: nothing before this makes a workload 'biuld' (is 'build' meant?); there are: build",
-            "10: nothing before this makes a pod 'x-task-0' (is 'build-task-0' meant?); there are: build-task-0",
+            "7: no earlier sentence creates a workload 'biuld' (is 'build' meant?); there are: build",
+            "10: no earlier sentence creates a pod 'x-task-0' (is 'build-task-0' meant?); there are: build-task-0",
         ],
     ),
 }
 
 
 @pytest.mark.parametrize(("feature", "mistakes"), SINGLE.values(), ids=SINGLE)
-def test_a_mistake_is_told_at_its_line(mistakes_of: MistakesOf, feature: str, mistakes: list[str]) -> None:
+def test_a_mistake_is_reported_at_its_line(mistakes_of: MistakesOf, feature: str, mistakes: list[str]) -> None:
     assert mistakes_of(feature) == mistakes
 
 
 _LINES = re.compile(r"line \d+")
 
 
-def test_everything_in_a_file_is_told_at_once(mistakes_of: MistakesOf) -> None:
-    """Names and tags, the kinds of steps, tables and names: none hides the others, nor one scenario the next."""
+def test_all_mistakes_in_a_file_are_reported_at_once(mistakes_of: MistakesOf) -> None:
+    """No mistake hides another one, in the same scenario or in a later one."""
     features = [text.partition("\n")[2] for text, _ in SINGLE.values() if text.startswith("Feature: f\n  Scenario: s")]
     numbered = [re.sub("Scenario: s", f"Scenario: {n}", text) for n, text in enumerate(features)]
     alone = sorted(
-        _LINES.sub("line N", it.partition(": ")[2]) for text in features for it in mistakes_of(f"Feature: f\n{text}")
+        _LINES.sub("line N", mistake.partition(": ")[2])
+        for text in features
+        for mistake in mistakes_of(f"Feature: f\n{text}")
     )
     together = mistakes_of("Feature: f\n" + "\n".join(numbered))
     assert len(alone) > 30
-    assert sorted(_LINES.sub("line N", it.partition(": ")[2]) for it in together) == alone
+    assert sorted(_LINES.sub("line N", mistake.partition(": ")[2]) for mistake in together) == alone

@@ -1,4 +1,4 @@
-"""Features without mistakes are not refused: prose, names that a sentence makes, and our own features."""
+"""Features without mistakes are accepted: prose, names that a sentence creates, and our own features."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ RIGHT = {
   场景: s
     那么没有 Pod 被驱逐
 """,
-    "an asterisk and And after the first": scenario(
+    "an asterisk or And after the first step": scenario(
         "    Given a second has passed\n    * a second has passed\n    And a second has passed\n"
         "    Then nothing is evicted\n"
     ),
-    "the queues that are always there": scenario('    Then queue "default" is Open\n    And queue "root" is Open\n'),
-    "a queue that the API server is to refuse": scenario(
+    "the built-in queues": scenario('    Then queue "default" is Open\n    And queue "root" is Open\n'),
+    "a queue that the API server is expected to refuse": scenario(
         table("When this queue is submitted:", "queue | deserved", "a | cpu four")
         + '    Then it is refused because of "deserved"\n'
     ),
-    "a policy that is to be refused": scenario(
+    "a policy that the scheduler is expected to refuse": scenario(
         '    When the policy "broken" is given\n    Then the policy is refused because of "no"\n'
     ),
-    "cards whose model the scenario has said": scenario(
+    "cards whose model the scenario names": scenario(
         '    Given a cluster with 8 cards "X"\n'
         + table("And these queues:", "queue | card quota", "a | 8")
         + table("When these jobs are submitted:", "job | cards", "a | 2")
@@ -49,7 +49,7 @@ RIGHT = {
     "a node of the cluster's own": scenario(
         '    Given the real nodes of the cluster\n    When node "kind-worker" leaves with its pods\n'
     ),
-    "pods whose names are made": scenario(
+    "pods with generated names": scenario(
         table("When these services are submitted:", "service", "chat")
         + table("Then exactly these pods are evicted, once each:", "pod", "chat-5d9f-x2")
     ),
@@ -73,32 +73,34 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("feature", RIGHT.values(), ids=RIGHT)
-def test_what_is_right_is_not_refused(mistakes_of: MistakesOf, feature: str) -> None:
+def test_a_correct_feature_is_accepted(mistakes_of: MistakesOf, feature: str) -> None:
     assert mistakes_of(feature) == []
 
 
 @pytest.mark.parametrize(
-    "path", sorted(distribution.folder("features").rglob("*.feature")), ids=lambda it: f"{it.parent.name}-{it.stem}"
+    "path",
+    sorted(distribution.folder("features").rglob("*.feature")),
+    ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
-def test_our_own_features_are_right(mistakes_of: MistakesOf, path: Path) -> None:
+def test_our_own_features_have_no_mistakes(mistakes_of: MistakesOf, path: Path) -> None:
     found = mistakes_of(path.read_text("utf-8"), RunFacts())
-    assert [it for it in found if "unknown tag" not in it] == []
+    assert [mistake for mistake in found if "unknown tag" not in mistake] == []
 
 
-def test_of_a_project_with_its_own_templates_every_pod_of_a_workload_may_be(mistakes_of: MistakesOf) -> None:
+def test_own_templates_may_create_any_object_whose_name_begins_with_a_workloads(mistakes_of: MistakesOf) -> None:
     feature = scenario(
         JOB + '    Then pod "build-web-0" stays pending\n    And "build-extra" runs\n    And "tset" runs\n'
     )
     mistakes = mistakes_of(feature, RunFacts(policy, own_templates=True))
-    assert [line.partition(";")[0] for line in mistakes] == ["8: nothing before this makes a workload 'tset'"]
+    assert [line.partition(";")[0] for line in mistakes] == ["8: no earlier sentence creates a workload 'tset'"]
 
 
-def test_work_may_have_a_priority_class_that_others_have_made(mistakes_of: MistakesOf) -> None:
-    """A cluster of others has some; what is theirs is known there only."""
-    feature = scenario(table("When these jobs are submitted:", "job | priority", "a | theirs") + '    Then "b" runs\n')
-    mistakes = mistakes_of(feature, RunFacts(policy, of_others=frozenset({PRIORITY_CLASS})))
-    assert mistakes == ["6: nothing before this makes a workload 'b'; there are: a"]
+def test_work_may_have_a_priority_class_that_exists_on_a_shared_cluster(mistakes_of: MistakesOf) -> None:
+    """Which priority classes a shared cluster has is known only when the run begins."""
+    feature = scenario(table("When these jobs are submitted:", "job | priority", "a | foreign") + '    Then "b" runs\n')
+    mistakes = mistakes_of(feature, RunFacts(policy, preexisting=frozenset({PRIORITY_CLASS})))
+    assert mistakes == ["6: no earlier sentence creates a workload 'b'; there are: a"]
 
 
-def test_names_are_not_checked_where_the_run_says_so(mistakes_of: MistakesOf) -> None:
+def test_a_run_can_turn_off_the_check_of_names(mistakes_of: MistakesOf) -> None:
     assert mistakes_of(scenario('    Then "build" runs\n'), RunFacts(checks_names=False)) == []

@@ -1,4 +1,4 @@
-"""Tables of a feature: correct ones are read, ambiguous ones refused."""
+"""Tables of a feature: correct tables are read, all others are refused with row and column."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS: dict[str, tables.Column] = {
 }
 
 
-def test_rows_become_parameters_and_empty_cells_none() -> None:
+def test_rows_become_parameters_without_empty_cells() -> None:
     table = [["queue", "weight", "deserved", "reclaimable"], ["a", "3", "cpu 4, memory 8Gi", "no"], ["b", "", "", ""]]
     assert tables.rows(table, COLUMNS) == [
         {"name": "a", "weight": 3, "deserved": {"cpu": "4", "memory": "8Gi"}, "reclaimable": False},
@@ -33,7 +33,7 @@ def test_rows_become_parameters_and_empty_cells_none() -> None:
             [["queue", "wieght"], ["a", "3"]],
             "unknown column 'wieght' (is 'weight' meant?); this table takes: queue, cpu, card, start after, weight",
         ),
-        ([["queue", "queue"], ["a", "b"]], "the column 'queue' is there twice"),
+        ([["queue", "queue"], ["a", "b"]], "the column 'queue' appears twice"),
         ([["weight"], ["3"]], "the column 'queue' is missing; there are: weight"),
         ([["queue"], [""]], "row 1: 'queue' is empty"),
         ([["queue", "weight"], ["a", "1"], ["b", "x"]], "row 2: weight 'x': write a whole number"),
@@ -51,7 +51,7 @@ def test_rows_become_parameters_and_empty_cells_none() -> None:
         ([["queue", "cards"], ["a", "-1"]], "row 1: cards '-1': write a whole number that is not below 0"),
         ([["queue", "card"], ["a", "A: {b}"]], "row 1: card 'A: {b}': write one word"),
         ([["queue", "start after"], ["a", "1.2.3s"]], "row 1: start after '1.2.3s': write a duration"),
-        ([["queue", "deserved"], ["a", "cpu 4, cpu 5"]], "row 1: deserved 'cpu 4, cpu 5': cpu is there twice"),
+        ([["queue", "deserved"], ["a", "cpu 4, cpu 5"]], "row 1: deserved 'cpu 4, cpu 5': cpu appears twice"),
         ([["queue", "deserved"], ["a", "cpu 4}, x: {"]], "row 1: deserved 'cpu 4}, x: {': write one word"),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_table_that_cannot_be_read_is_refused(table: list[list[str]], text: st
 RESOURCES = {"job": ("name", tables.name), "gpus": (tables.of_resource("nvidia.com/gpu"), tables.whole_amount)}
 
 
-def test_a_column_that_is_named_by_a_resource_is_an_amount_of_it() -> None:
+def test_a_column_with_the_name_of_a_resource_has_amounts_of_the_resource() -> None:
     table = [["job", "gpus", "amd.com/gpu", "ephemeral-storage"], ["a", "8", "2", "1Gi"], ["b", "", "1", ""]]
     assert tables.rows(table, RESOURCES) == [
         {"name": "a", "resources": {"nvidia.com/gpu": "8", "amd.com/gpu": "2", "ephemeral-storage": "1Gi"}},
@@ -80,7 +80,7 @@ def test_a_column_that_is_named_by_a_resource_is_an_amount_of_it() -> None:
         (COLUMNS, [["queue", "amd.com/gpu"], ["a", "1"]], "unknown column 'amd.com/gpu'"),
     ],
 )
-def test_a_column_of_a_resource_is_refused_where_it_cannot_be_read(
+def test_an_invalid_column_of_a_resource_is_refused(
     columns: dict[str, tables.Column], table: list[list[str]], text: str
 ) -> None:
     with pytest.raises(tables.TableError) as raised:
@@ -89,5 +89,5 @@ def test_a_column_of_a_resource_is_refused_where_it_cannot_be_read(
 
 
 @pytest.mark.parametrize("word", ["gpus", "gpu", "cards", "nvidia.com/gpu"])
-def test_amounts_know_the_words_of_columns(word: str) -> None:
+def test_amounts_accept_the_words_of_columns(word: str) -> None:
     assert tables.amounts(f"cpu 4, {word} 8") == {"cpu": "4", "nvidia.com/gpu": "8"}

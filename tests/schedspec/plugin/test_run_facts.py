@@ -37,4 +37,4 @@ def test_a_foreign_priority_class_is_allowed_on_an_existing_cluster_only(
     monkeypatch.setenv("KUBECONFIG", str(path))
     result = specs("--collect-only", "--cluster", *cluster, f=FEATURE)
     result.assert_outcomes(errors=errors)
-    result.stdout.fnmatch_lines(["*nothing before this makes a priority class 'theirs'*" if errors else "*1 test*"])
+    result.stdout.fnmatch_lines(["*no earlier sentence creates a priority class 'theirs'*" if errors else "*1 test*"])
