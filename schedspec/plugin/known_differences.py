@@ -23,7 +23,7 @@ from ..schedulers.known import Amounts, KnownDifference
 from .scenarios import JudgedError
 
 DIFFERENCES: pytest.StashKey[list[tuple[KnownDifference, bool]]] = pytest.StashKey()
-"""The known differences of a scenario, and whether a run without each fails."""
+"""The known differences of a scenario, each with True if a scenario that passes despite it counts as failed."""
 _NUMBER = re.compile(r"(?<![\w-])\d+(?![\w-])")
 
 
@@ -39,15 +39,17 @@ def settle(item: pytest.Item) -> None:
                 item.add_marker(pytest.mark.xfail(reason=difference.reason, raises=(Unmet, JudgedError)))
             else:
                 shown = f"sentence: {sentence}\nexpected: {_shown(expected)}\nseen: {_shown(seen[0])}"
-                text = f"{difference.reason}\nThis failure is another one: no signature of that difference is\n{shown}"
+                text = (
+                    f"{difference.reason}\nThis is a different failure: no signature of that difference equals\n{shown}"
+                )
                 item.add_report_section("call", "known difference", text)
 
 
 def signature(run: ScenarioRun) -> tuple[str, Amounts, list[Amounts]]:
     """Return the failed sentence, the amounts that it expects, and the amounts that the cluster showed.
 
-    The cluster goes on after the sentence has failed, while the monitors judge. So the amounts are of two moments: when
-    the sentence failed, and now.
+    The cluster continues to change while the monitors judge, so the amounts are of two moments: when the sentence
+    failed, and now.
     """
     moments = [math.inf]
     if isinstance(run.problem, JudgedError):
@@ -68,11 +70,11 @@ def signature(run: ScenarioRun) -> tuple[str, Amounts, list[Amounts]]:
     states = [run.history.until(moment) for moment in moments]
     for name in re.findall(r'"([^"]+)" runs$', sentence):
         expected[f"running {name}"] = wanted_pods(states[0], name) or 0
-    return sentence, expected, [_shows(view) for view in states]
+    return sentence, expected, [_amounts_in(view) for view in states]
 
 
-def _shows(view: View) -> Amounts:
-    """Yield evictions, the running and the evicted pods of each workload, and the state of each queue."""
+def _amounts_in(view: View) -> Amounts:
+    """Return the evictions, the running and the evicted pods of each workload, and the state of each queue."""
     evicted = queries.evictions(view)
     found: Amounts = {"evictions": len(evicted)}
     pods = view.mine(Kind.POD)

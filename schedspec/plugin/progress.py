@@ -22,7 +22,7 @@ from ..terminal import Lines
 
 NAME = "schedspec-progress"
 _SUBJECT = "step"
-_EVERY = 0.2
+_TICK_SECONDS = 0.2
 _SHOW_AFTER = 0.5
 """Seconds after which a sentence shows its duration and the condition for which it waits."""
 
@@ -123,7 +123,7 @@ class Progress:
             reporter.ensure_newline()
 
     def _tick(self) -> None:
-        while not self._stop.wait(_EVERY):
+        while not self._stop.wait(_TICK_SECONDS):
             running, lines = self._running, self._lines
             if running is None or lines is None or not running.sentences:
                 continue
@@ -153,7 +153,7 @@ def waits_for(running: ScenarioRun) -> str:
 
 
 def pause(running: ScenarioRun, config: pytest.Config, read: Callable[[], str] = input) -> None:
-    """Keep the cluster as it is until the user presses Enter. Ctrl-C ends the run, which cleans up."""
+    """Keep the cluster unchanged until the user presses Enter. Ctrl-C ends the run, which cleans up."""
     capture = config.pluginmanager.get_plugin("capturemanager")
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if running.world is None or running.session is None or capture is None or reporter is None:
@@ -161,12 +161,12 @@ def pause(running: ScenarioRun, config: pytest.Config, read: Callable[[], str] =
     capture.suspend(in_=True)
     try:
         reporter.ensure_newline()
-        reporter.write_line(f"{running.where}: failed; the cluster stays as it is")
+        reporter.write_line(f"{running.where}: failed; the cluster stays unchanged")
         reporter.write_line(f"  export KUBECONFIG={running.session.handle.kubeconfig}")
         reporter.write_line(f"  kubectl --namespace {running.world.namespace} get pods,podgroups,jobs.batch.volcano.sh")
         if hint := running.session.names.hint(version.ref for version in running.world.history.since(0)):
             reporter.write_line(f"  {hint}")
-        reporter.write_line("press Enter to go on to the next scenario, Ctrl-C to end the run")
+        reporter.write_line("press Enter to continue with the next scenario, Ctrl-C to end the run")
         with suppress(EOFError):
             read()
     finally:

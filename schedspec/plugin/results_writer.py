@@ -85,7 +85,7 @@ class Results:
         self._environment: dict[str, str] = {}
 
     def pytest_schedspec_judge(self, running: ScenarioRun) -> None:
-        """Keep the versions of the run's programs while the cluster answers."""
+        """Store the versions of the run's programs while the cluster is reachable."""
         if running.session is not None:
             running.item.stash[_ENVIRONMENT] = running.session.described()
 

@@ -84,17 +84,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _features(config: pytest.Config) -> Iterator[Path]:
-    """Return the files and folders whose feature files are ours.
+    """Yield the files and folders whose feature files are ours.
 
-    The setting `schedspec_features` names them; else it is the folder of the ini file with our settings; else what the
-    command line names.
+    These are feature files of the command line, and the paths of the setting `schedspec_features`; without the setting,
+    the folder of an ini file with settings of ours; without such a file, all paths of the command line.
     """
     here = config.invocation_params.dir
     named = [here / argument.partition("::")[0] for argument in config.args]
     yield from (path for path in named if path.suffix == ".feature")
-    set_by_name = config.stash[OPTIONS].features
-    if set_by_name:
-        yield from set_by_name
+    configured = config.stash[OPTIONS].features
+    if configured:
+        yield from configured
     elif options.ini_is_ours(config):
         yield config.rootpath
     else:
@@ -273,7 +273,7 @@ def pytest_bdd_after_scenario(request: pytest.FixtureRequest) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Replace tracebacks of failures by their story."""
+    """Replace the traceback of a failure by an explanation."""
     report = yield
     scenarios.explain(item, call, report, config_out(item.config))
     results_writer.attach(item, call, report)

@@ -35,7 +35,7 @@ FILES = "schedspec-files"
 """The property of a failed test that names the folder with all observations."""
 
 
-_MOST = 120
+_MAX_BYTES = 120
 _WORDS = re.compile(r"[\w.]+(?:[ -][\w.]+)*")
 
 
@@ -86,11 +86,10 @@ def opened(run: ScenarioRun) -> None:
 
 
 def wait_for_reasons(run: ScenarioRun, seconds: float = 1.0) -> None:
-    """Wait until the scheduler has published for whom it evicted.
+    """Wait until the scheduler has published which pod each eviction was for.
 
-    Such events are written after more urgent ones, and are deleted with the namespace.
-
-    Waits only while an event is missing, and only for a scheduler that is known to publish it.
+    The scheduler writes these events after more urgent ones, and they are deleted with the namespace. Waits only while
+    an event is missing, and only for a scheduler that is known to publish these events.
     """
     history = run.history
     if history is None or run.session is None or not run.session.options.adapter.names_preemptors:
@@ -143,7 +142,7 @@ def judge(item: pytest.Item) -> None:
 
 
 def explain(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, out: Path) -> None:
-    """Replace the traceback by the story, and close the record after the teardown."""
+    """Replace the traceback by an explanation, and close the record after the teardown."""
     run = item.stash.get(SCENARIO_RUN, None)
     if run is None and call.when == "setup" and report.skipped and collection.is_ours(item):
         run = begin(item, *bdd.nodes_of(item), out)  # a skipped scenario is counted, too
@@ -211,8 +210,8 @@ def folder_name(*parts: str) -> str:
     """
     text = "-".join(parts)
     plain = re.sub(r"[^\w.]+", "-", text).strip("-")
-    whole = all(_WORDS.fullmatch(part) for part in parts) and len(plain.encode()) <= _MOST
+    whole = all(_WORDS.fullmatch(part) for part in parts) and len(plain.encode()) <= _MAX_BYTES
     if whole:
         return plain
-    cut = plain.encode()[:_MOST].decode(errors="ignore").rstrip("-")
+    cut = plain.encode()[:_MAX_BYTES].decode(errors="ignore").rstrip("-")
     return f"{cut}-{hashlib.blake2b(text.encode(), digest_size=3).hexdigest()}"

@@ -1,4 +1,4 @@
-"""A Chinese scenario from keyword to report: collected, selected and reported in its own words."""
+"""A Chinese scenario is collected, selected and reported in the words of its feature."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from schedspec.gherkin.step_decorators import given as own_given, then as own_th
 
 @own_given("有 {number:d} 个 Pod")
 def _(number):
-    """So many."""
+    """There are this many pods."""
 
 @own_then('"{name}" 终将运行')
 def _(name):
-    """It does not."""
+    """The assertion fails."""
     from schedspec.api.errors import HarnessError
     raise HarnessError("没有运行")
 '''
@@ -38,7 +38,7 @@ FEATURE = """\
 """
 
 
-def test_a_failure_is_told_in_the_words_of_the_feature(specs: Run, pytester: pytest.Pytester) -> None:
+def test_a_failure_is_reported_in_the_words_of_the_feature(specs: Run, pytester: pytest.Pytester) -> None:
     result = specs("--junitxml", "out/junit.xml", steps=STEPS, 训练=FEATURE)
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(['训练.feature:7: 那么 "low" 终将运行', "*没有运行*"])
@@ -50,7 +50,7 @@ def test_a_failure_is_told_in_the_words_of_the_feature(specs: Run, pytester: pyt
     assert all("优先级为 low 的作业" in text for text in (page, junit))
     assert "低优先级先被抢占" in page
     links = re.findall(r'name="schedspec-report" value="[^"]*#([^"]+)"', junit)
-    assert len({link for link in links if f'id="{link}"' in page}) == 2  # each row's own place
+    assert len({link for link in links if f'id="{link}"' in page}) == 2  # each row has an anchor of its own
 
 
 def test_a_row_is_selected_by_its_chinese_name(specs: Run) -> None:

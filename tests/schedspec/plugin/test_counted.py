@@ -1,4 +1,4 @@
-"""Which scenarios a run's page and its joined reports count."""
+"""The page of a run and joined reports count the scenarios of this run, also skipped ones."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def pytest_collection_modifyitems(items):
 
 
 def counted(out: Path) -> dict[str, str]:
-    return {it.scenario: it.verdict for it in record.read_all([out])}
+    return {found.scenario: found.verdict for found in record.read_all([out])}
 
 
-def test_a_scenario_that_is_skipped_is_counted(specs: Run, pytester: pytest.Pytester) -> None:
+def test_a_skipped_scenario_is_counted(specs: Run, pytester: pytest.Pytester) -> None:
     specs("--out", "out", steps=SKIPS, f=FEATURE).assert_outcomes(passed=1, skipped=1)
     assert counted(pytester.path / "out") == {"a": "passed", "b": "skipped"}
     assert "1 skipped" in (pytester.path / "out/report.html").read_text("utf-8")

@@ -26,15 +26,15 @@ def usual_umask() -> Iterator[None]:
     os.umask(before)
 
 
-def _open_to_others(folder: Path) -> list[str]:
-    """The files that somebody else may read, and could reach."""
+def _readable_by_others(folder: Path) -> list[str]:
+    """Return the files that other users may read, and could reach."""
     return [
         str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.stat().st_mode & 0o77
     ]
 
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["fresh", "over an earlier run"])
-def test_nobody_else_reads_the_files_of_a_run_on_a_cluster_of_others(
+def test_only_the_user_can_read_the_files_of_a_run_on_a_shared_cluster(
     specs: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, earlier: bool
 ) -> None:
     (pytester.path / "kubeconfig").write_text(KUBECONFIG)
@@ -57,5 +57,5 @@ def test_nobody_else_reads_the_files_of_a_run_on_a_cluster_of_others(
     )
     assert junit.stat().st_size
     assert list((pytester.path / "out").rglob("results.json"))
-    assert _open_to_others(pytester.path / "out") == []
-    assert os.umask(0o022) == 0o022, "what comes after the run is as before"
+    assert _readable_by_others(pytester.path / "out") == []
+    assert os.umask(0o022) == 0o022, "the umask is restored after the run"

@@ -18,30 +18,30 @@ from schedspec.schedulers import UnsuitableClusterError
 
 @own_given("a tree of queues", needs=(Capability.QUEUES, Capability.HIERARCHY))
 def tree():
-    """Queues."""
+    """There is a tree of queues."""
 
-@own_given("these things:", needs=lambda said: {Capability.CARDS} if "cards" in said.columns else ())
+@own_given("these things:", needs=lambda sentence: {Capability.CARDS} if "cards" in sentence.columns else ())
 def things(datatable):
-    """Of any sort."""
+    """There are things of any sort."""
 
 @own_then("it is otherwise")
 def otherwise():
-    """It is not met."""
+    """The condition is not met."""
     raise Unmet("this", "that")
 
 @own_then("exactly {number:d} pods are evicted{more}")
 def evicted(number, more):
-    """It is not met either."""
+    """The number of evictions is not met."""
     raise Unmet(f"{number} evictions", "none")
 
 @own_then("it suits no installation")
 def unsuitable():
-    """The scheduler is not the run's to configure."""
+    """The run may not configure the scheduler."""
     raise UnsuitableClusterError("known lacks this policy here (another setting)")
 
 @own_then("it breaks")
 def breaks():
-    """A defect."""
+    """The step has a defect."""
     raise RuntimeError("broken")
 '''
 
@@ -87,17 +87,19 @@ LACKING = {
 
 
 @pytest.mark.parametrize(("scenario", "why"), LACKING.values(), ids=LACKING)
-def test_what_it_lacks_is_skipped_with_the_reason(specs: Run, adapters: Path, scenario: str, why: str) -> None:
+def test_a_scenario_is_skipped_with_the_capability_that_the_scheduler_lacks(
+    specs: Run, adapters: Path, scenario: str, why: str
+) -> None:
     result = specs("--scheduler", "my_adapters:Flat", "-rs", steps=STEPS, f=f"Feature: f\n{scenario}")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines([f"SKIPPED*flat lacks {why}*"])
 
 
-def test_our_own_lacks_none_of_it(specs: Run) -> None:
+def test_our_own_scheduler_lacks_no_capability(specs: Run) -> None:
     specs(steps=STEPS, f=f"Feature: f\n{LACKING['several'][0]}").assert_outcomes(passed=1)
 
 
-def test_a_column_that_is_not_there_is_not_needed(specs: Run, adapters: Path) -> None:
+def test_an_absent_column_needs_no_capability(specs: Run, adapters: Path) -> None:
     feature = "Feature: f\n  Scenario: s\n    Given these things:\n      | pods |\n      | 8 |\n    Then all is well\n"
     specs("--scheduler", "my_adapters:Flat", steps=STEPS, f=feature).assert_outcomes(passed=1)
 
@@ -108,8 +110,10 @@ def test_an_unknown_need_is_refused(specs: Run) -> None:
     result.stdout.fnmatch_lines(["*unknown tag @needs-hirarchy; is @needs-hierarchy meant?*"])
 
 
-def test_what_an_installation_does_not_permit_is_lacking_too(specs: Run, adapters: Path) -> None:
-    (adapters / "known.yaml").write_text(ENTRY % (adapters.name, "s", "", ""))  # nor is it a known difference
+def test_a_policy_that_an_installation_does_not_permit_counts_as_lacking(specs: Run, adapters: Path) -> None:
+    (adapters / "known.yaml").write_text(
+        ENTRY % (adapters.name, "s", "", "")
+    )  # it does not count as a known difference
     feature = "Feature: f\n  Scenario: s\n    Then it suits no installation\n"
     result = specs("--scheduler", "my_adapters:Known", "-rs", "--out", "out", steps=STEPS, f=feature)
     result.assert_outcomes(skipped=1)
@@ -135,12 +139,12 @@ def known(path: Path, scenario: str, more: str = "", sentence: str = "") -> None
 @pytest.mark.parametrize(
     "sentence", ["it is otherwise", "exactly 3 pods are evicted, at most", "exactly 2 pods are evicted, at least"]
 )
-def test_a_scenario_that_fails_in_another_way_is_not_known(specs: Run, adapters: Path, sentence: str) -> None:
+def test_a_different_failure_of_a_scenario_is_not_a_known_difference(specs: Run, adapters: Path, sentence: str) -> None:
     known(adapters, "s", sentence=", at most")
     feature = f"Feature: f\n  Scenario: s\n    Then {sentence}\n"
     result = specs("--scheduler", "my_adapters:Known", steps=STEPS, f=feature)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*This failure is another one*", f"sentence: {sentence}"])
+    result.stdout.fnmatch_lines(["*This is a different failure*", f"sentence: {sentence}"])
 
 
 def test_a_known_difference_is_an_expected_failure(specs: Run, adapters: Path) -> None:
@@ -154,45 +158,45 @@ def test_a_known_difference_is_an_expected_failure(specs: Run, adapters: Path) -
     result.stdout.fnmatch_lines(["XFAIL*known difference: the other thing (https://example.org/1)*"])
 
 
-def test_a_known_difference_that_is_mended_fails_the_run(specs: Run, adapters: Path) -> None:
+def test_a_known_difference_that_is_fixed_fails_the_run(specs: Run, adapters: Path) -> None:
     known(adapters, "s")
     result = specs("--scheduler", "my_adapters:Known", f=PLAIN)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*XPASS(strict)*known difference: the other thing*"])
 
 
-def test_what_happens_sometimes_may_pass(specs: Run, adapters: Path) -> None:
+def test_a_scenario_with_an_intermittent_known_difference_may_pass(specs: Run, adapters: Path) -> None:
     known(adapters, "s", ", sometimes: true")
     specs("--scheduler", "my_adapters:Known", f=PLAIN).assert_outcomes(xpassed=1)
 
 
-def test_a_known_difference_forgives_no_defect(specs: Run, adapters: Path) -> None:
+def test_a_known_difference_does_not_hide_a_defect_of_a_step(specs: Run, adapters: Path) -> None:
     known(adapters, "s")
     feature = "Feature: f\n  Scenario: s\n    Then it breaks\n"
     specs("--scheduler", "my_adapters:Known", steps=STEPS, f=feature).assert_outcomes(failed=1)
 
 
-def test_one_row_of_the_examples_can_be_known(specs: Run, adapters: Path) -> None:
+def test_a_known_difference_can_cover_a_single_row_of_examples(specs: Run, adapters: Path) -> None:
     known(adapters, "it is <how>", ", example: {how: bad}", sentence=" *")
     feature = OUTLINE.replace("all is <what>", "<what>").replace("| well", "| all is well")
     feature = feature.replace("| lost |", "| exactly 2 pods are evicted at all |")
     specs("--scheduler", "my_adapters:Known", steps=STEPS, f=feature).assert_outcomes(passed=1, xfailed=1)
 
 
-def test_another_version_of_kubernetes_is_another_matter(specs: Run, adapters: Path) -> None:
+def test_a_known_difference_covers_only_its_versions_of_kubernetes(specs: Run, adapters: Path) -> None:
     known(adapters, "s", ", versions: ['1.36']")
     arguments = ("--scheduler", "my_adapters:Known", "--cluster", "embedded", "--kubernetes-version", "1.37")
     specs(*arguments, f=PLAIN).assert_outcomes(passed=1)
 
 
-def test_a_file_that_cannot_be_read_is_refused(specs: Run, adapters: Path) -> None:
+def test_an_invalid_file_of_known_differences_is_a_usage_error(specs: Run, adapters: Path) -> None:
     known(adapters, "s", ", upstraem: typo")
     result = specs("--scheduler", "my_adapters:Known", f=PLAIN)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*known.yaml: Object contains unknown field `upstraem`*"])
 
 
-def test_an_order_that_varies_is_run_several_times(specs: Run, adapters: Path) -> None:
+def test_a_scheduler_without_a_deterministic_order_runs_scenarios_several_times(specs: Run, adapters: Path) -> None:
     specs("--scheduler", "my_adapters:Thrice", f=PLAIN).assert_outcomes(passed=3)
     specs("--scheduler", "my_adapters:Thrice", "--runs", "2", f=PLAIN).assert_outcomes(passed=2)
     specs("--scheduler", "my_adapters:Thrice", "--runs", "1", f=PLAIN).assert_outcomes(passed=1)
@@ -202,7 +206,7 @@ def test_an_order_that_varies_is_run_several_times(specs: Run, adapters: Path) -
 
 
 @pytest.mark.parametrize("runs", ["0", "x", "1001"])
-def test_a_number_of_runs_is_a_number(specs: Run, runs: str) -> None:
+def test_an_invalid_number_of_runs_is_a_usage_error(specs: Run, runs: str) -> None:
     result = specs("--runs", runs, f=PLAIN)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: '{runs}' is not a number above 0"])

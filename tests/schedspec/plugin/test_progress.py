@@ -25,7 +25,7 @@ def _():
 
 @own_then("it is done")
 def _():
-    """It is."""
+    """The work is done."""
 '''
 QUICK = """\
 Feature: f
@@ -68,7 +68,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_sentence_is_shown_as_it_is_said(project: Path) -> None:
+def test_each_sentence_is_shown_while_it_runs(project: Path) -> None:
     with Terminal(command("-v", "quick.feature"), cwd=project, env=environment()) as terminal:
         terminal.wait_for("… Given it takes a while")
         terminal.wait_for(r"✓ Given it takes a while +1\.\d s")
@@ -76,7 +76,7 @@ def test_each_sentence_is_shown_as_it_is_said(project: Path) -> None:
         assert terminal.ended() == 0
 
 
-def test_nothing_is_shown_below_v_nor_in_a_log(project: Path) -> None:
+def test_no_sentence_is_shown_without_v_or_in_a_log(project: Path) -> None:
     with Terminal(command("quick.feature"), cwd=project, env=environment()) as terminal:
         assert terminal.ended() == 0
         assert "it takes a while" not in terminal.shown
@@ -89,7 +89,7 @@ def test_nothing_is_shown_below_v_nor_in_a_log(project: Path) -> None:
 
 @pytest.fixture
 def cluster(project: Path) -> Iterator[dict[str, str]]:
-    """Clusters of these tests are known to nobody else, so that what is left of them can be told."""
+    """Yield an environment with a state folder of its own; afterwards no cluster is listed there."""
     yield {**environment(), "SCHEDSPEC_STATE": str(project / "state")}
     left = subprocess.run(
         [sys.executable, "-m", "schedspec", "list"],
@@ -103,10 +103,10 @@ def cluster(project: Path) -> Iterator[dict[str, str]]:
 
 @pytest.mark.embedded
 @pytest.mark.slow
-def test_ctrl_c_says_what_was_waited_for(project: Path, cluster: dict[str, str]) -> None:
+def test_ctrl_c_prints_the_condition_that_was_awaited(project: Path, cluster: dict[str, str]) -> None:
     pytest_command = command("-v", "--cluster", "embedded", "--timeout-scale", "20", "live.feature")
     with Terminal(pytest_command, cwd=project, env=cluster) as terminal:
-        terminal.wait_for('✓ Given the policy "capacity"')  # after the boot, which it asked for
+        terminal.wait_for('✓ Given the policy "capacity"')  # after the boot that this sentence needs
         terminal.wait_for('… Then "large" runs .* · 2 of 3 run')
         terminal.interrupt()
         assert terminal.ended() == pytest.ExitCode.INTERRUPTED
@@ -122,7 +122,7 @@ def test_a_paused_run_leaves_the_cluster_until_enter_is_pressed(project: Path, c
     with Terminal(pytest_command, cwd=project, env=cluster) as terminal:
         kubeconfig = terminal.wait_for(r"export KUBECONFIG=(\S+)")[1]
         looks = terminal.wait_for(r"kubectl (--namespace \S+ get pods),podgroups\S+")[1].split()
-        terminal.wait_for("press Enter to go on")
+        terminal.wait_for("press Enter to continue")
         kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
         found = subprocess.run(
             [kubectl, *looks], env={**os.environ, "KUBECONFIG": kubeconfig}, capture_output=True, check=False

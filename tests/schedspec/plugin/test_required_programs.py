@@ -1,4 +1,4 @@
-"""Missing programs are one usage error before a cluster boots, if nothing can make them."""
+"""Missing programs that cannot be built or downloaded are one usage error before a cluster boots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLUSTER = "*cluster embedded: missing programs: "
 
 @pytest.fixture(autouse=True)
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without Go, without a network, without Docker, whose cache is empty."""
+    """Simulate a machine without Go, network and Docker, and with an empty cache."""
 
     def no_network(*_: object) -> None:
         raise DownloadError("dl.example.test", "no answer")
@@ -43,7 +43,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """A folder with the programs of an embedded cluster."""
+    """Return a folder with the programs of an embedded cluster."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for name in EMBEDDED:
@@ -76,7 +76,7 @@ def test_a_kind_cluster_needs_its_own_programs(specs: Run) -> None:
     assert "etcd" not in result.stderr.str()
 
 
-def test_only_the_programs_that_a_named_folder_lacks_are_named(specs: Run, programs: Path) -> None:
+def test_the_error_names_only_the_programs_that_the_folder_lacks(specs: Run, programs: Path) -> None:
     (programs / "kwok").unlink()
     result = specs("--cluster", "embedded", "--binaries", str(programs), f=FEATURE)
     result.stderr.fnmatch_lines([f"{CLUSTER}kwok v*; no release *", f"  where: {programs} and *"])
@@ -103,26 +103,26 @@ def test_missing_programs_of_the_scheduler_are_one_usage_error(
     assert "cluster embedded" not in result.stderr.str()
 
 
-def test_the_workers_of_a_run_start_no_scenario_without_programs(specs: Run) -> None:
+def test_workers_start_no_scenario_if_programs_are_missing(specs: Run) -> None:
     result = specs("--cluster", "embedded", "-n", "2", f=FEATURE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"{CLUSTER}etcd v*", "  where: *", "  do next: *"])
     result.assert_outcomes()
 
 
-def test_a_run_whose_programs_are_there_begins(specs: Run, programs: Path) -> None:
+def test_a_run_with_all_programs_begins(specs: Run, programs: Path) -> None:
     specs("--cluster", "embedded", "--binaries", str(programs), f=FEATURE).assert_outcomes(passed=2)
 
 
 def go_that(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install a Go that does this, and builds nothing."""
+    """Install a Go that runs this script, and whose builds fail."""
     go = folder / "go"
     go.write_text(f"#!/bin/sh\ntest $1 = build && exit 9\n{script}\n")
     go.chmod(0o755)
     monkeypatch.setattr(build, "go", lambda: str(go))
 
 
-def test_with_a_go_that_can_build_nothing_is_made_before_the_run(
+def test_programs_that_go_can_build_are_not_built_before_the_run(
     specs: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_that(f"echo {tmp_path}", tmp_path, monkeypatch)
@@ -139,7 +139,7 @@ def test_with_a_go_that_can_build_nothing_is_made_before_the_run(
     ],
     ids=["too old", "no network"],
 )
-def test_a_go_that_cannot_build_is_one_usage_error_with_its_words(
+def test_a_go_that_cannot_build_is_one_usage_error_with_the_message_of_go(
     specs: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, words: str
 ) -> None:
     go_that(f"test $1 = list && {when} && echo '{words}' >&2 && exit 1\necho {tmp_path}", tmp_path, monkeypatch)
@@ -158,8 +158,8 @@ def test_a_go_that_cannot_build_is_one_usage_error_with_its_words(
 
 
 @pytest.fixture
-def theirs(tmp_path: Path) -> Iterator[tuple[Path, dict[str, bytes]]]:
-    """A kubeconfig of a running cluster, and what its API server answers by path."""
+def existing_cluster(tmp_path: Path) -> Iterator[tuple[Path, dict[str, bytes]]]:
+    """Yield the kubeconfig of a running cluster, and the responses of its API server by path."""
     answers = {
         "/version": b'{"gitVersion":"v1.37.0","major":"1","minor":"37","gitCommit":"","gitTreeState":"",'
         b'"buildDate":"","goVersion":"","compiler":"","platform":""}'
@@ -174,62 +174,62 @@ def theirs(tmp_path: Path) -> Iterator[tuple[Path, dict[str, bytes]]]:
             self.wfile.write(answer or b"{}")
 
         def log_message(self, *_: object) -> None:
-            """Stay quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         config = tmp_path / "kubeconfig"
         config.write_text(
             "apiVersion: v1\nkind: Config\nusers: [{name: u, user: {}}]\n"
-            "contexts: [{name: theirs, context: {cluster: c, user: u}}]\n"
+            "contexts: [{name: existing_cluster, context: {cluster: c, user: u}}]\n"
             f"clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{server.server_port}'}}}}]\n"
         )
         yield config, answers
         server.shutdown()
 
 
-def on_theirs(specs: Run, monkeypatch: pytest.MonkeyPatch, config: Path, scheduler: str) -> pytest.RunResult:
+def run_on_existing(specs: Run, monkeypatch: pytest.MonkeyPatch, config: Path, scheduler: str) -> pytest.RunResult:
     monkeypatch.setenv("KUBECONFIG", str(config))
-    given = ("--cluster", "existing", "--kube-context", "theirs", "--runs", "1", "--scheduler", scheduler)
+    given = ("--cluster", "existing", "--kube-context", "existing_cluster", "--runs", "1", "--scheduler", scheduler)
     return specs(*given, f=FEATURE)
 
 
 def test_a_running_cluster_needs_a_kube_scheduler_of_its_version(
-    specs: Run, monkeypatch: pytest.MonkeyPatch, theirs: tuple[Path, dict[str, bytes]]
+    specs: Run, monkeypatch: pytest.MonkeyPatch, existing_cluster: tuple[Path, dict[str, bytes]]
 ) -> None:
-    result = on_theirs(specs, monkeypatch, theirs[0], "kube-scheduler")
+    result = run_on_existing(specs, monkeypatch, existing_cluster[0], "kube-scheduler")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*scheduler kube-scheduler: missing programs: kube-scheduler v1.37.*"])
 
 
 def test_a_running_cluster_without_volcano_needs_its_programs(
-    specs: Run, monkeypatch: pytest.MonkeyPatch, theirs: tuple[Path, dict[str, bytes]]
+    specs: Run, monkeypatch: pytest.MonkeyPatch, existing_cluster: tuple[Path, dict[str, bytes]]
 ) -> None:
-    config, answers = theirs
-    result = on_theirs(specs, monkeypatch, config, "volcano")
+    config, answers = existing_cluster
+    result = run_on_existing(specs, monkeypatch, config, "volcano")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*scheduler volcano: *not available: vc-scheduler *no Docker*"])
     answers[Volcano.place.path] = DEPLOYMENT
-    on_theirs(specs, monkeypatch, config, "volcano").assert_outcomes(passed=2)
+    run_on_existing(specs, monkeypatch, config, "volcano").assert_outcomes(passed=2)
 
 
 def test_a_running_cluster_without_kueue_needs_its_program(
-    specs: Run, monkeypatch: pytest.MonkeyPatch, theirs: tuple[Path, dict[str, bytes]]
+    specs: Run, monkeypatch: pytest.MonkeyPatch, existing_cluster: tuple[Path, dict[str, bytes]]
 ) -> None:
-    config, answers = theirs
-    result = on_theirs(specs, monkeypatch, config, "kueue")
+    config, answers = existing_cluster
+    result = run_on_existing(specs, monkeypatch, config, "kueue")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*scheduler kueue: missing programs: kueue v*"])
     answers[Kueue.place.path] = DEPLOYMENT
     managed = '{"integrations": {"frameworks": ["batch/job", "pod", "deployment"]}}'
     answers[Kueue.place.config_path] = json.dumps({"data": {Kueue.place.key: managed}}).encode()
     answers["/apis/kueue.x-k8s.io/v1beta2"] = b"{}"
-    result = on_theirs(specs, monkeypatch, config, "kueue")
+    result = run_on_existing(specs, monkeypatch, config, "kueue")
     result.stderr.fnmatch_lines(["*scheduler kueue: missing programs: kube-scheduler v1.37.*"])
     assert "missing programs: kueue" not in result.stderr.str()
 
 
-def test_a_folder_with_kueue_and_without_its_definitions_is_not_enough(specs: Run, programs: Path) -> None:
+def test_a_folder_of_kueue_needs_its_crds_too(specs: Run, programs: Path) -> None:
     for name in ("kueue", "kube-scheduler"):
         (programs / name).write_text("#!/bin/sh\n")
         (programs / name).chmod(0o755)
@@ -243,14 +243,12 @@ def test_a_folder_with_kueue_and_without_its_definitions_is_not_enough(specs: Ru
     specs(*given, "--scheduler-binaries", str(programs), f=FEATURE).assert_outcomes(passed=2)
 
 
-def test_a_running_cluster_that_does_not_answer_is_one_usage_error(
-    specs: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_unknown_context_is_a_usage_error(specs: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     config = tmp_path / "none"
     config.write_text("kind: Config\n")
-    result = on_theirs(specs, monkeypatch, config, "kube-scheduler")
+    result = run_on_existing(specs, monkeypatch, config, "kube-scheduler")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*no context is called 'theirs'*"])
+    result.stderr.fnmatch_lines(["*no context is called 'existing_cluster'*"])
 
 
 def test_a_kube_scheduler_on_kind_has_the_version_of_the_node_image(
@@ -265,5 +263,5 @@ def test_a_kube_scheduler_on_kind_has_the_version_of_the_node_image(
 
 
 @pytest.mark.parametrize("arguments", [["--collect-only"], ["--cluster", "simulated"], ["-k", "none"]])
-def test_a_run_without_a_cluster_of_programs_needs_none(specs: Run, arguments: list[str]) -> None:
+def test_a_run_that_starts_no_cluster_needs_no_programs(specs: Run, arguments: list[str]) -> None:
     assert "missing programs" not in specs(*arguments, f=FEATURE).stderr.str()
