@@ -19,11 +19,11 @@ FEW = 20
 FLAGS: dict[str, tuple[str, str]] = {
     "cluster": (
         "KIND",
-        "auto, embedded, kind or existing (default: auto: kind where Docker and a node image are, else embedded)",
+        "auto, embedded, kind or existing (default: auto: kind if Docker and a node image exist, else embedded)",
     ),
-    "kube-context": ("NAME", "the context of an existing cluster; never the current one by accident"),
-    "adopt-nodes": ("NAMES", "an existing cluster's own nodes that scenarios may use: NAME,NAME (put back at the end)"),
-    "reuse-cluster": ("", "take a running cluster of the same configuration and leave it running"),
+    "kube-context": ("NAME", "the context of an existing cluster; the current context is never a default"),
+    "adopt-nodes": ("NAMES", "an existing cluster's own nodes that scenarios may use: NAME,NAME (restored at the end)"),
+    "reuse-cluster": ("", "use a running cluster of the same configuration and leave it running"),
     "keep-cluster": ("", "leave the cluster running at the end"),
     "kind-image": ("IMAGE", "the node image of a Kind cluster"),
     "kind-config": ("FILE", "the configuration of a Kind cluster"),
@@ -35,12 +35,12 @@ FLAGS: dict[str, tuple[str, str]] = {
     ),
     "gang-api": (
         "API",
-        "how gangs are written where the scheduler takes both: volcano, or kubernetes (PodGroups of scheduling.k8s.io)",
+        "the API of gangs if the scheduler supports two: volcano, or kubernetes (PodGroups of scheduling.k8s.io)",
     ),
     "scheduler-binaries": ("DIR", "a folder with the programs of the scheduler"),
     "scheduler-in-cluster": (
         "",
-        "run the scheduler in pods of a Kind cluster (ours as deploy/ has it), not as a process",
+        "run the scheduler in pods of a Kind cluster (ours with the manifests of deploy/), not as a process",
     ),
     "scheduler-image": (
         "IMAGES",
@@ -48,17 +48,20 @@ FLAGS: dict[str, tuple[str, str]] = {
     ),
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
     "runs": ("N", "how often each scenario is run (default: 1; 3 where a scheduler's order is not deterministic)"),
-    "pause-on-failure": ("", "when a scenario fails, leave everything as it is until Enter is pressed"),
-    "templates": ("DIR", "own templates, found before ours of the same name (default: templates/ beside the features)"),
-    "policies": ("DIR", "own policies, found before ours of the same name (default: policies/ beside the features)"),
-    "timeout-scale": ("FACTOR", "stretches every timeout (default: 1)"),
+    "pause-on-failure": ("", "when a scenario fails, leave the cluster unchanged until Enter is pressed"),
+    "templates": (
+        "DIR",
+        "own templates, which replace ours of the same name (default: templates/ beside the features)",
+    ),
+    "policies": ("DIR", "own policies, which replace ours of the same name (default: policies/ beside the features)"),
+    "timeout-scale": ("FACTOR", "multiply every timeout (default: 1)"),
     "cucumber-messages": ("FILE", "write the run as Cucumber Messages (NDJSON) too"),
     "record": (
         "WHEN",
         f"keep recordings for explain and replay: {' or '.join(RECORDS)} (default: always below {FEW} scenarios)",
     ),
     "shard": ("N/OF", "run one part of the suite, for instance 2/5: the second of five machines"),
-    "shard-durations": ("FILE", "durations.json of earlier runs: shards then take about as long (default: none)"),
+    "shard-durations": ("FILE", "durations.json of earlier runs, for shards of about equal duration (default: none)"),
     "out": (
         "DIR",
         "where logs, dumps and reports go (default: beside the JUnit file, else out/run or the first that is free)",

@@ -72,7 +72,7 @@ def _settings(config: pytest.Config, kind_config: Path | None, binaries: Path | 
     """Return the settings of the cluster; the context of an existing cluster is checked now."""
     try:
         settings = Settings(
-            kind=cast(ClusterKind, values.text(config, "cluster") or "auto"),  # it checks the name itself
+            kind=cast(ClusterKind, values.text(config, "cluster") or "auto"),  # Settings checks the name
             kube_context=values.text(config, "kube-context"),
             reuse=bool(values.value(config, "reuse-cluster")),
             keep=bool(values.value(config, "keep-cluster")),
@@ -119,7 +119,7 @@ def _pause(config: pytest.Config) -> bool:
     if not values.value(config, "pause-on-failure"):
         return False
     if hasattr(config, "workerinput") or config.getoption("numprocesses", None):
-        raise pytest.UsageError("--pause-on-failure needs somebody to press Enter: leave -n out")
+        raise pytest.UsageError("--pause-on-failure waits for Enter, which workers of xdist cannot read: leave -n out")
     return True
 
 

@@ -22,7 +22,7 @@ class Options:
     adapter: Adapter
     """The scheduler under test."""
     scheduler_binaries: Path | None
-    """A folder with its programs."""
+    """A folder with the programs of the scheduler."""
     policy: Path | None
     timeout_scale: float
     out: Path
@@ -36,7 +36,7 @@ class Options:
     policies: tuple[Path, ...] = ()
     """Folders of the user's own policies, beside `policies/` of the folders of templates."""
     record: str = ""
-    """`always` or `failed`; empty where the number of scenarios decides."""
+    """`always` or `failed`; empty if the number of scenarios decides."""
     shard: sharding.Shard | None = None
     shard_durations: dict[str, float] = field(default_factory=dict)
     """Seconds by node id."""
@@ -64,10 +64,10 @@ class Options:
         settings = self.settings
         parts = [f"cluster {settings.kind}", f"scheduler {self.adapter}"]
         usual = self.adapter.gang_api == self.adapter.gang_apis[0]
-        parts += [] if usual else [f"gangs of {self.adapter.gang_api}"]
-        parts += [f"its programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
+        parts += [] if usual else [f"gang API {self.adapter.gang_api}"]
+        parts += [f"scheduler programs {self.scheduler_binaries}"] if self.scheduler_binaries else []
         parts += [f"context {settings.kube_context}"] if settings.kube_context else []
-        parts += [f"its nodes {', '.join(self.adopt_nodes)}"] if self.adopt_nodes else []
+        parts += [f"adopted nodes {', '.join(self.adopt_nodes)}"] if self.adopt_nodes else []
         parts += ["reused"] if settings.reuse else []
         parts += ["kept"] if settings.keep else []
         parts += [f"node image {settings.kind_image}"] if settings.kind_image else []
@@ -77,11 +77,11 @@ class Options:
         parts += [f"each scenario {self.runs} times"] if self.runs > 1 else []
         parts += [f"shard {self.shard}"] if self.shard else []
         parts += [f"timeouts x {self.timeout_scale:g}"] if self.timeout_scale != 1 else []
-        hides = "".join(f"\nschedspec: own {file}" for file in self._hidden())
-        return f"schedspec: {', '.join(parts)}; reports in {short_path(self.out)}{hides}"
+        replaced = "".join(f"\nschedspec: own {file}" for file in self._replaced())
+        return f"schedspec: {', '.join(parts)}; reports in {short_path(self.out)}{replaced}"
 
-    def _hidden(self) -> Iterator[str]:
-        """Yield the templates and policies of ours that the user's own files hide."""
+    def _replaced(self) -> Iterator[str]:
+        """Yield the templates and policies of ours that the user's own files replace."""
         *own, ours = self.templates
         for what, folders, known in (
             ("templates", own, ours),

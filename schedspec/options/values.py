@@ -23,7 +23,7 @@ def text(config: pytest.Config, flag: str) -> str | None:
 
 
 def path(config: pytest.Config, flag: str) -> Path | None:
-    """Return a path: one of the command line is relative to the working directory, one of the ini file to that file."""
+    """Return a path: relative to the working directory on the command line, to the root of the run in the ini file."""
     named = text(config, flag)
     if not named:
         return None
@@ -32,7 +32,7 @@ def path(config: pytest.Config, flag: str) -> Path | None:
 
 
 def absolute(config: pytest.Config, relative: str) -> Path:
-    """Return a path of the command line as an absolute one."""
+    """Return the absolute path of a path on the command line."""
     return (config.invocation_params.dir / relative).absolute()
 
 
