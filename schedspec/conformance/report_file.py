@@ -35,7 +35,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: Level
     result: Outcome
     """`conformant`: every judged scenario passed; `partial`: the same, but the scheduler lacks a part of the core;
-    `incomplete`: some scenarios could not be judged, or none was."""
+    `incomplete`: some scenarios could not be judged, or no scenario passed."""
     scenarios: int
     passed: int
     failed: list[Entry]

@@ -20,7 +20,7 @@ def tags_of(path: Path) -> dict[str, set[str]]:
     document = documents.read_document(path)
     found = {}
     for node in documents.scenarios_of(document):
-        rules = [it for it in documents.rules_of(document) if it.location.line < node.location.line]
+        rules = [rule for rule in documents.rules_of(document) if rule.location.line < node.location.line]
         within = [*document.tags, *(rules[-1].tags if rules else ()), *node.tags]
         found[node.name] = {tag.name.lstrip("@") for tag in within}
     return found
@@ -29,11 +29,11 @@ def tags_of(path: Path) -> dict[str, set[str]]:
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.relative_to(FEATURES).as_posix())
 def test_every_scenario_has_exactly_one_level(path: Path) -> None:
     without = [name for name, tags in tags_of(path).items() if levels.of_tags(tags) is None]
-    assert without == [], f"{path.name}: tag each with one of {', '.join(f'@{it}' for it in Level)}"
+    assert without == [], f"{path.name}: tag each with one of {', '.join(f'@{level}' for level in Level)}"
 
 
 @pytest.mark.parametrize(
-    "path", [it for it in ALL if it.name.endswith(".zh.feature")], ids=lambda path: path.name.partition(".")[0]
+    "path", [path for path in ALL if path.name.endswith(".zh.feature")], ids=lambda path: path.name.partition(".")[0]
 )
 def test_a_translation_has_the_levels_of_its_original(path: Path) -> None:
     original = path.with_name(path.name.replace(".zh.feature", ".feature"))
@@ -44,7 +44,7 @@ def test_a_translation_has_the_levels_of_its_original(path: Path) -> None:
     ("tags", "level"),
     [(["core"], Level.CORE), (["needs-gangs", "dialect"], Level.DIALECT), ([], None), (["core", "extended"], None)],
 )
-def test_one_tag_is_the_level(tags: list[str], level: Level | None) -> None:
+def test_the_level_is_the_only_tag_that_names_one(tags: list[str], level: Level | None) -> None:
     assert levels.of_tags(tags) == level
 
 

@@ -32,7 +32,7 @@ EACH: tuple[Verdict, ...] = ("passed", "failed", "known", "lacks", "skipped", "e
 
 
 def test_the_counts_add_up() -> None:
-    profile = report(*(result(it, it) for it in EACH), result("other", "passed", "extended")).profiles[0]
+    profile = report(*(result(verdict, verdict) for verdict in EACH), result("other", "passed", "extended")).profiles[0]
     parts = (profile.failed, profile.known_differences, profile.lacking, profile.unjudged)
     assert profile.scenarios == 6 == profile.passed + sum(map(len, parts))
 
@@ -51,7 +51,7 @@ def test_the_counts_add_up() -> None:
     ],
 )
 def test_the_outcome_of_a_profile(verdicts: tuple[Verdict, ...], outcome: str) -> None:
-    assert report(*(result(it, it) for it in verdicts)).profiles[0].result == outcome
+    assert report(*(result(verdict, verdict) for verdict in verdicts)).profiles[0].result == outcome
 
 
 def test_a_profile_above_the_core_may_lack_capabilities() -> None:
@@ -59,7 +59,7 @@ def test_a_profile_above_the_core_may_lack_capabilities() -> None:
     assert report(*extended, profiles=(Level.EXTENDED,)).profiles[0].result == "conformant"
 
 
-def test_of_several_runs_the_worst_counts() -> None:
+def test_the_worst_of_several_runs_counts() -> None:
     profile = report(result("a", "passed"), result("a", "failed", why="it hangs\nmore", run=2)).profiles[0]
     assert (profile.scenarios, profile.passed) == (1, 0)
     assert profile.failed[0].why == "it hangs"
@@ -73,20 +73,20 @@ def test_a_known_difference_has_its_link() -> None:
 
 
 @pytest.mark.parametrize("where", ["", "venv/lib/python3.11/site-packages/schedspec/", "../site-packages/schedspec/"])
-def test_a_feature_is_named_by_its_place_in_the_suite(where: str) -> None:
+def test_a_feature_is_named_by_its_path_in_the_suite(where: str) -> None:
     failed = msgspec.structs.replace(result("a", "failed"), feature=f"{where}features/f.feature")
     assert report(failed).profiles[0].failed[0].feature == "features/f.feature"
 
 
-def test_the_schema_in_the_docs_is_that_of_the_report() -> None:
+def test_the_docs_have_the_schema_of_the_report() -> None:
     assert json.loads(SCHEMA.read_text("utf-8")) == msgspec.json.schema(ConformanceReport)
 
 
 def test_a_report_is_read_back_from_yaml() -> None:
-    found = report(*(result(it, it) for it in EACH))
+    found = report(*(result(verdict, verdict) for verdict in EACH))
     assert msgspec.yaml.decode(msgspec.yaml.encode(found), type=ConformanceReport) == found
 
 
-def test_the_badge_names_what_was_judged() -> None:
+def test_the_badge_counts_the_scenarios_that_the_scheduler_does_not_lack() -> None:
     found = report_file.badge(report(result("a", "passed"), result("b", "failed"), result("c", "lacks")))
     assert "core 1 of 2" in "".join(ElementTree.fromstring(found).itertext())
