@@ -1,4 +1,4 @@
-"""Notes for a plan of a cluster that another scheduler serves: its known differences from ours."""
+"""Write notes on known differences, for a plan of a cluster that another scheduler serves."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TOUCHES = {
     "hierarchy": ("enableHierarchy", "hierarchy"),
     "cross_queue_reclaim": ("reclaim",),
 }
-"""Folder of features → words of a policy that their differences concern."""
-_MOST = 4
+"""Folder of features → words in a policy to which known differences of these features apply."""
+_MAX_NOTES = 4
 
 
 def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]:
-    """Return the notes, which the plan begins with, if the pods name another scheduler."""
+    """Return the notes at the top of a plan; none unless the pods name another scheduler."""
     others = sorted({*schedulers} - {"schedspec"})
     if not others:
         return []
@@ -33,4 +33,5 @@ def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]
         if any(word in text for word in _TOUCHES.get(difference.feature.partition("/")[0], ()) for text in policies)
     }
     found = [f"known difference of Volcano: {' '.join(text.split())}" for text in sorted(entries)]
-    return notes + found[:_MOST] + ([f"and {len(found) - _MOST} more known differences"] if len(found) > _MOST else [])
+    more = len(found) - _MAX_NOTES
+    return notes + found[:_MAX_NOTES] + ([f"and {more} more known differences"] if more > 0 else [])

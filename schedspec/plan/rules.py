@@ -18,8 +18,8 @@ _JUDGED = ("passed", "failed", "known")
 def run_rules(features: list[Path], policies: tuple[str, str]) -> dict[str, Any]:
     """Run features with each policy; returns the fields of `scheduler.plan.answer.Rules`.
 
-    A policy that scenarios name is the changed one if its file in `policies/` beside the features has the text of a
-    side. A scenario that names another policy has the same verdict on both sides.
+    A policy that scenarios name counts as changed if its file in `policies/` beside the features has the text of one of
+    the two policies. A scenario that names any other policy has the same verdict under both.
     """
     with tempfile.TemporaryDirectory() as folder:
         before, problem = _verdicts(features, policies, policies[0], Path(folder) / "now")
@@ -33,7 +33,7 @@ def run_rules(features: list[Path], policies: tuple[str, str]) -> dict[str, Any]
 
 
 def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, copy: Path) -> Path | None:
-    """Copy the team's policies, with one side's text of the changed one. Return None if they do not contain it."""
+    """Copy the team's policies with `policy` as the changed one. Return None if none of them is the changed one."""
     beside = (above / "policies" for feature in features for above in (feature.resolve(), *feature.resolve().parents))
     folder = next((path for path in beside if path.is_dir()), None)
     changed = [path for path in sorted(folder.glob("*.yaml")) if path.read_text("utf-8") in sides] if folder else []

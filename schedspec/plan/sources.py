@@ -21,14 +21,16 @@ class SourceError(HarnessError):
 
 
 def is_range(text: str) -> bool:
-    """Whether a text is a range such as `main..HEAD` and not the name of a folder."""
+    """Whether a text is a range such as `main..HEAD` and not the path of a file or folder."""
     return ".." in text and not Path(text).exists()
 
 
 def files_of(text: str) -> dict[str, str]:
     """Return the files of a folder, a file or a revision, by path. Raises SourceError."""
     if not text:
-        raise SourceError("an empty name is no folder and no revision\n  do next: name a folder, or a revision as main")
+        raise SourceError(
+            "an empty name is neither a folder nor a revision\n  do next: name a folder, or a revision such as main"
+        )
     path = Path(text)
     if path.is_dir():
         found = sorted(
@@ -54,8 +56,8 @@ def _read(path: Path) -> str:
 
 
 def merge_base(before: str, after: str) -> str:
-    """Return the last common commit of two revisions: the base of a pull request's changes."""
-    found = _git("merge-base", before, after, fails=False)
+    """Return the last common commit of two revisions (the base of a pull request); the first if there is none."""
+    found = _git("merge-base", before, after, required=False)
     return found.strip() or before
 
 
@@ -66,7 +68,9 @@ def short(revision: str) -> str:
 
 def _of_revision(revision: str) -> dict[str, str]:
     if revision.startswith("-"):
-        raise SourceError(f"{revision}: no folder and no revision\n  do next: name a folder, or a revision as main")
+        raise SourceError(
+            f"{revision}: neither a folder nor a revision\n  do next: name a folder, or a revision such as main"
+        )
     listed = _git("ls-tree", "-r", "-z", "--name-only", "--full-tree", revision)
     names = [name for name in listed.split("\0") if name.endswith(SUFFIXES) and not name.startswith(".")]
     return _blobs(revision, names)
@@ -89,18 +93,18 @@ def _blobs(revision: str, names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _git(*words: str, fails: bool = True) -> str:
+def _git(*arguments: str, required: bool = True) -> str:
     try:
-        return _run(["git", *words]).decode("utf-8", "replace")
+        return _run(["git", *arguments]).decode("utf-8", "replace")
     except SourceError:
-        if fails:
+        if required:
             raise
         return ""
 
 
-def _run(command: list[str], given: bytes = b"") -> bytes:
+def _run(command: list[str], stdin: bytes = b"") -> bytes:
     try:
-        done = subprocess.run(command, input=given, capture_output=True, check=False, timeout=_GIT_SECONDS)
+        done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=_GIT_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SourceError(f"{' '.join(command)}: {error}\n  do next: install git, or name a folder") from error
     if done.returncode:

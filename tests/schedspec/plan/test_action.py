@@ -1,4 +1,4 @@
-"""The step of `action.yml` that plans a pull request, run as a runner does, and what `schedspec init` shows of it."""
+"""The step of `action.yml` that plans a pull request, run as a runner does; the workflow of `init` uses its inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def action() -> Any:
 
 
 def test_the_step_finds_the_change_of_a_pull_request(action: Any, team: Path) -> None:
-    (step,) = (it for it in action["runs"]["steps"] if '/schedspec" plan' in it.get("run", ""))
+    (step,) = (step for step in action["runs"]["steps"] if '/schedspec" plan' in step.get("run", ""))
     command = team / "temp" / "schedspec" / "bin" / "schedspec"
     command.parent.mkdir(parents=True)
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m schedspec "$@"\n')

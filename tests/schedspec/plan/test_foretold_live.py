@@ -1,4 +1,4 @@
-"""What a plan foretells at once is what happens when the change is then made on the live cluster of the dump."""
+"""The immediate effects that a plan predicts occur when the change is made on the live cluster of the dump."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.nightly]
 
 
 @pytest.mark.deadline(1800)
-async def test_what_is_foretold_is_what_happens_live(tmp_path: Path) -> None:
+async def test_predicted_effects_occur_on_a_live_cluster(tmp_path: Path) -> None:
     async with team(seed=0) as made:
         foretold = {}
         for kind in (HARMLESS, SMALLER_SHARE, GANG_ABOVE_CAPACITY):

@@ -1,4 +1,4 @@
-"""`schedspec plan` as a team runs it: files and revisions, statuses, and what it writes."""
+"""`schedspec plan` as a team runs it: files and revisions, exit statuses, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def write_state(folder: Path) -> None:
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
-    """A repository with a state, whose last commit changes a queue."""
+    """Return a repository with a state, whose last commit changes a queue."""
     write_state(tmp_path)
     (tmp_path / "queues").mkdir()
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-C", str(tmp_path)]
@@ -88,7 +88,7 @@ def plan(team: Path) -> Plan:
     return run
 
 
-def test_a_range_of_revisions_is_planned_from_where_they_part(plan: Plan, team: Path) -> None:
+def test_a_range_of_revisions_is_planned_from_their_merge_base(plan: Plan, team: Path) -> None:
     done = plan("--proposed", "main~1..main", "-o", "json", "--fail-on", "evictions>0")
     found = json.loads(done.stdout)
     assert done.returncode == 1
@@ -99,7 +99,7 @@ def test_a_range_of_revisions_is_planned_from_where_they_part(plan: Plan, team: 
     assert "| evicted at once |" in (team / "out" / "plan" / "plan.md").read_text()
 
 
-def test_without_a_condition_nothing_fails(plan: Plan) -> None:
+def test_a_plan_without_fail_on_succeeds(plan: Plan) -> None:
     done = plan("--proposed", "queues")
     assert done.returncode == 0, done.stderr
     assert "- t/low-" in done.stdout
@@ -107,14 +107,14 @@ def test_without_a_condition_nothing_fails(plan: Plan) -> None:
     assert "known difference of Volcano" in done.stdout.splitlines()[2]
 
 
-def test_the_comment_says_first_that_another_scheduler_decides_in_the_cluster(plan: Plan) -> None:
+def test_the_comment_begins_with_the_note_on_the_clusters_scheduler(plan: Plan) -> None:
     lines = plan("--proposed", "queues", "-o", "markdown").stdout.splitlines()
     assert lines[2].startswith("> volcano schedules this cluster; this plan was computed by schedspec's scheduler")
     assert lines[3].startswith("> known difference of Volcano")
     assert "| evicted at once |" in "\n".join(lines[4:])
 
 
-def test_a_harmless_change_says_that_nothing_decides(plan: Plan) -> None:
+def test_a_change_without_effect_is_reported_as_such(plan: Plan) -> None:
     done = plan("--proposed", "main~1", "--fail-on", "evictions>0,refused>0")
     assert done.returncode == 0
     assert "nothing that decides" in done.stdout
@@ -124,7 +124,7 @@ def test_a_harmless_change_says_that_nothing_decides(plan: Plan) -> None:
     ("words", "refusal"),
     [
         (["--proposed", "nowhere"], "neither a folder nor a revision"),
-        (["--proposed", "--output=x"], "no folder and no revision"),
+        (["--proposed", "--output=x"], "--output=x: neither a folder nor a revision"),
         (["--proposed", "queues", "--fail-on", "joy"], "is no condition"),
         (["--proposed", "queues", "--load", "nothing.csv", "--preset", "philly"], "cannot be read"),
         (["--proposed", "queues", "--load", "drain", "--run-times", "soon"], "is no rule"),
@@ -144,14 +144,14 @@ def test_a_harmless_change_says_that_nothing_decides(plan: Plan) -> None:
         (["--proposed", "queues", "--out", "state.json/plan"], "cannot be written"),
     ],
 )
-def test_a_bad_input_is_named_with_status_2(plan: Plan, words: list[str], refusal: str) -> None:
+def test_an_invalid_argument_is_named_with_exit_status_2(plan: Plan, words: list[str], refusal: str) -> None:
     done = plan(*words)
     assert done.returncode == 2
     assert refusal in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_files_of_other_kinds_are_left_out(tmp_path: Path) -> None:
+def test_only_visible_files_with_known_suffixes_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("x: 1")
     (tmp_path / "b.txt").write_text("no")
     (tmp_path / ".hidden").mkdir()
@@ -159,7 +159,7 @@ def test_files_of_other_kinds_are_left_out(tmp_path: Path) -> None:
     assert sources.files_of(str(tmp_path)) == {"a.yaml": "x: 1"}
 
 
-def test_a_cluster_of_volcano_has_the_known_differences_of_its_policy() -> None:
+def test_a_plan_for_volcanos_cluster_notes_the_known_differences_of_its_policy() -> None:
     notes = foreign.foreign_notes(["volcano"], (POLICY, POLICY))
     assert "computed by schedspec's scheduler" in notes[0]
     assert any("known difference of Volcano" in note for note in notes[1:])

@@ -1,4 +1,4 @@
-"""A plan reports which of a team's own scenarios a change of the policy flips."""
+"""A plan reports the team's own scenarios whose verdict a change of the policy flips."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTO = Path(init.__file__).parent / "beginning" / "into"
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
     """Return a folder with the files that `schedspec init` writes."""
-    for source in (it for it in INTO.rglob("*") if it.is_file() and it.suffix != ".pyc"):
+    for source in (path for path in INTO.rglob("*") if path.is_file() and path.suffix != ".pyc"):
         target = tmp_path / source.relative_to(INTO).as_posix().removesuffix(".txt")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
