@@ -33,7 +33,7 @@ class How:
     """How findings are reduced and confirmed.
 
     Attributes:
-        folder: Where features go.
+        folder: The folder of the features.
         policies: Texts of the policies that a sentence can name, by name.
         site: Where features run.
         options: The options that name scheduler, cluster and profile, each after a space.
@@ -52,7 +52,7 @@ def write_finding(broken: Broken, origin: str, how: How, is_over: Callable[[], b
 
     Args:
         broken: The finding.
-        origin: The command that comes to it.
+        origin: The command that found it.
         how: How it is reduced.
         is_over: Whether the budget of candidates in virtual time is used up.
     """
@@ -69,7 +69,7 @@ def write_finding(broken: Broken, origin: str, how: How, is_over: Callable[[], b
 
 
 def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Any, Finding, str]:
-    """Reduce in virtual time; return what was reduced, and the finding in it."""
+    """Reduce in virtual time; return the reduced case, the finding in it, and no problem."""
     incident, signature = distribution.load("scheduler.incident"), distribution.load("scheduler.incident.signature")
     name = broken.finding.name
     wanted = signature.Broken(name, partial(broken_by, broken.finding))
@@ -80,14 +80,14 @@ def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Any,
 
 
 def broken_by(finding: Finding, case: Any) -> set[str]:
-    """Return what a candidate breaks; nothing under a policy that lint refuses, where it has another cause."""
+    """Return the signatures that a candidate breaks; none under a policy that lint refuses: its causes differ."""
     if any(map(distribution.load("scheduler.explore").is_refused, {*case.policies} - {*finding.drawn.policies})):
         return set()
     return {found.name for found in judge(case, _worlds(finding.name)).findings}
 
 
 def _reduce_live(broken: Broken, how: How) -> tuple[Any, Finding, str]:
-    """Reduce on the cluster if the finding shows again; return what was reduced, the finding, and why it does not."""
+    """Reduce on the cluster if the finding shows again; return the case, the finding, and why it did not show again."""
     assert how.live is not None
     incident, signature = distribution.load("scheduler.incident"), distribution.load("scheduler.incident.signature")
     finding, live = broken.finding, how.live()
@@ -102,12 +102,12 @@ def _reduce_live(broken: Broken, how: How) -> tuple[Any, Finding, str]:
         reduced = incident.Reduced(
             finding.drawn, wanted, finding.drawn.size, policy_name=names.get(finding.drawn.policy, "")
         )
-        problem = f"it was seen once, and not in {how.site.needed} of {how.site.runs} runs more"
+        problem = f"it was seen once, but not in {how.site.needed} of {how.site.runs} further runs"
     return reduced, replace(finding, case=reduced.case, thens=tuple(thens_of(reduced.case, finding.name))), problem
 
 
 def _worlds(name: str) -> Any:
-    """Return only the worlds that the promise needs: a reduction tries hundreds of cases."""
+    """Return only the variants that the promise needs: a reduction tries hundreds of cases."""
     promise = name.partition(":")[0]
     needed = (promise in ("error", name) for name in ("node-more", "names"))
     return distribution.load("scheduler.explore").Worlds(*needed)

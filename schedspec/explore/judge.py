@@ -14,9 +14,9 @@ from ..incident.versions import Recorder
 from ..monitors import Ledger, Rules, Violation, judge_ledger
 from ..monitors.evictions.repeated import NAME as REPEATED
 
-_BY_SHARE = {"needless-eviction: preempt", "needless-eviction: reclaim"}
-"""Not judged under proportion, whose shares no object shows: a queue at its share preempts beside idle capacity. Shares
-follow from requests, so that a queue deserves less until its evicted pods are created again.
+_NOT_UNDER_PROPORTION = {"needless-eviction: preempt", "needless-eviction: reclaim"}
+"""Signatures that do not count under proportion, because no object shows its shares: a queue at its share preempts
+beside idle capacity. Shares follow from requests, so a queue deserves less until its evicted pods are created again.
 """
 
 
@@ -58,7 +58,7 @@ def judge(case: Any, worlds: Any = None) -> Judged:
     recorder = Recorder()
     try:
         story = incident.play(case, listen=recorder.record)
-        promises = [*explore.break_promises(case, story, worlds or explore.Worlds())]  # it plays other worlds
+        promises = [*explore.break_promises(case, story, worlds or explore.Worlds())]  # plays variants of the case
     except distribution.load("scheduler.model.errors").BadInputError:  # a reduction cut the policy down too far
         raise
     except Exception as problem:  # noqa: BLE001 - whatever it is, the explored scheduler raised it
@@ -78,30 +78,30 @@ def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]
     begins = ledger.versions[0].at if ledger.versions else 0.0
     spans = [(begins, case.policy)]
     spans += [(begins + pause * at, step.text) for at, step in enumerate(case.steps, 1) if type(step).__name__ == "Use"]
-    given = {work.name for work in case.work if work.nodes}
+    placed_before = {work.name for work in case.work if work.nodes}
     for (since, policy), (until, _) in pairwise([*spans, (float("inf"), "")]):
         if not any(since <= act.time < until for act in ledger.acts):
             continue
         rules = _rules(policy)
         for violation in judge_ledger(ledger, rules):
             name = _signature(violation, recorder)
-            if name in _BY_SHARE and rules.queue_plugin == "proportion":
+            if name in _NOT_UNDER_PROPORTION and rules.queue_plugin == "proportion":
                 continue
             is_bind = name.endswith(": bind")
-            is_given = violation.time == begins and _job(violation) in given and is_bind  # the pod ran before
+            ran_before = violation.time == begins and _job(violation) in placed_before and is_bind
             if violation.monitor == REPEATED and not _was_evicted_since(ledger, violation, since):
                 continue
-            if since <= violation.time < until and not is_given:
+            if since <= violation.time < until and not ran_before:
                 thens = written.thens_of_monitor(name, _job(violation), case)
                 yield Finding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
 
 
-def _was_evicted_since(ledger: Ledger, second: Violation, since: float) -> bool:
-    """Whether the pod was evicted before, under the policy that has been in force since then.
+def _was_evicted_since(ledger: Ledger, violation: Violation, since: float) -> bool:
+    """Whether the pod was evicted before, after the policy in force was put into force at `since`.
 
-    A new policy is a new cause: it may let the preemptor claim room for more of its pods.
+    A new policy is a new cause: it may let the preemptor claim capacity for more of its pods.
     """
-    return any(act.name == second.about and since <= act.time < second.time for act in ledger.evictions())
+    return any(act.name == violation.about and since <= act.time < violation.time for act in ledger.evictions())
 
 
 @lru_cache(4096)
@@ -114,12 +114,12 @@ def _job(found: Violation) -> str:
 
 
 def monitors(case: Any) -> set[str]:
-    """Return the signatures of what monitors find in a case."""
+    """Return the signatures of the violations that monitors find in a case."""
     return {finding.name for finding in found_by_monitors(case)}
 
 
 def found_by_monitors(case: Any) -> list[Finding]:
-    """Return what monitors find in a case."""
+    """Return the violations that monitors find in a case, as findings."""
     incident = distribution.load("scheduler.incident")
     recorder = Recorder()
     incident.play(case, listen=recorder.record)
@@ -127,7 +127,7 @@ def found_by_monitors(case: Any) -> list[Finding]:
 
 
 def _signature(found: Violation, recorder: Recorder) -> str:
-    """Return the monitor with the action of the eviction that broke it, or `bind`."""
+    """Return the monitor with the action of the eviction that violated it, or with `bind`."""
     if found.is_bind:
         return f"{found.monitor}: bind"
     pod = found.about.rpartition("/")[2]

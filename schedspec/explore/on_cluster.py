@@ -1,9 +1,9 @@
-"""Play cases on a cluster with any scheduler, a round in one run of pytest, and judge them by their records.
+"""Play cases on a cluster with any scheduler, each round in one run of pytest, and judge them by their records.
 
 The monitors that apply to the scheduler judge every scenario. Two promises are checked as well:
 
 * `told`: each job runs, or the scheduler publishes why it waits.
-* `owed`: if only one job waits, and it fits on idle room that its queue is owed, it runs within the usual wait.
+* `owed`: if only one job waits, and it fits into idle capacity that its queue deserves, it runs within the usual time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .judge import Finding, Judged
 from .rounds import Seed, case_of
 
 ROUND = 10
-"""Scenarios of one run of pytest."""
+"""Number of scenarios in one run of pytest."""
 _DECIDED = re.compile(r'^"([^"]+)" runs or is refused$')
 _RUNS = re.compile(r'^"([^"]+)" runs$')
 _NAMES = re.compile(r'"[^"]*"')
@@ -34,25 +34,27 @@ class OnCluster:
 
     size = ROUND
 
-    def __init__(self, site: Site, policies: Mapping[str, str], may: Any, folder: Path) -> None:
-        self._site, self._policies, self._may = site, policies, may
+    def __init__(self, site: Site, policies: Mapping[str, str], vocabulary: Any, folder: Path) -> None:
+        self._site, self._policies, self._vocabulary = site, policies, vocabulary
         self._live = Live(site, folder, 0)
 
     def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
-        room = distribution.load("scheduler.explore")
-        cases = {f"seed-{seed[0]}": case_of(seed, self._policies, self._may) for seed in seeds}
-        ran = run([self._live.write(case, name, _decided(case)) for name, case in cases.items()], self._site)
+        explore = distribution.load("scheduler.explore")
+        cases = {f"seed-{seed[0]}": case_of(seed, self._policies, self._vocabulary) for seed in seeds}
+        ran = run([self._live.write(case, name, _thens(case)) for name, case in cases.items()], self._site)
         for name, case in cases.items():
             record = next((record for record in ran.records if Path(record.feature_file).stem == name), None)
             if record is None or not _is_judged(record):
-                yield case, Judged(unjudged=_why(name, record, ran))
+                yield case, Judged(unjudged=_why_unjudged(name, record, ran))
                 continue
             findings = [*judge_record(case, record)]
             findings += [] if findings else self._owed(case, record, name)
             once = {finding.name: finding for finding in reversed(findings)}
             yield (
                 case,
-                Judged([*once.values()][::-1], room.reach_of(case, distribution.load("scheduler.incident").NOT_PLAYED)),
+                Judged(
+                    [*once.values()][::-1], explore.reach_of(case, distribution.load("scheduler.incident").NOT_PLAYED)
+                ),
             )
 
     def _owed(self, case: Any, record: ScenarioRecord, name: str) -> Iterator[Finding]:
@@ -67,18 +69,18 @@ class OnCluster:
 
 
 def names_in(case: Any, ran: Ran) -> set[str]:
-    """Return the signatures of the breaches that a run of a case shows."""
+    """Return the signatures of the findings in a run of a case."""
     return {finding.name for record in ran.records for finding in judge_record(case, record)}
 
 
 def judge_record(case: Any, record: ScenarioRecord) -> Iterator[Finding]:
-    """Yield what the monitors found in a scenario, and the promise that a sentence of it shows to be broken."""
+    """Yield the findings of monitors in a scenario, and the promise that its failed sentence shows to be broken."""
     by = f"{record.scheduler.name} {record.scheduler.version}".rstrip()
     for found in record.findings:
         name = f"{found.monitor}: {_act_of(found, record)}"
         about = UID.sub("", found.about).rpartition("/")[2]
         yield _finding(name, f"{about}: {found.text}", case, _job_of(found, record), by)
-    failed = _failed(record)
+    failed = _failed_sentence(record)
     if match := _DECIDED.search(failed):
         yield _finding(TOLD, f"{match[1]} neither runs nor is refused", case, match[1], by)
     elif (match := _RUNS.search(failed)) and match[1] in _owed_jobs(case, record):
@@ -92,26 +94,26 @@ def _finding(name: str, text: str, case: Any, job: str, by: str) -> Finding:
 
 def _is_judged(record: ScenarioRecord) -> bool:
     """Whether a scenario passed, a monitor found something, or a sentence `"…" runs or is refused` failed."""
-    failed = _failed(record)
+    failed = _failed_sentence(record)
     return record.verdict == "passed" or bool(record.findings or _DECIDED.search(failed))
 
 
-def _why(name: str, record: ScenarioRecord | None, ran: Ran) -> str:
+def _why_unjudged(name: str, record: ScenarioRecord | None, ran: Ran) -> str:
     """Return why a scenario was not judged, without its names, so that equal causes count together."""
-    if failed := _failed(record):
+    if failed := _failed_sentence(record):
         return f"a step failed: {_NAMES.sub('…', failed)}"
     row = next((result for result in ran.results if Path(result.feature).stem == name), None)
     text = (row.why if row is not None else ran.problem) or (record.headline if record is not None else "")
     return _NAMES.sub("…", text.splitlines()[0] if text else "no record")
 
 
-def _failed(record: ScenarioRecord | None) -> str:
+def _failed_sentence(record: ScenarioRecord | None) -> str:
     """Return the sentence that failed; empty if none did."""
     failed = record.failed_sentence if record is not None else None
     return failed.text if failed is not None else ""
 
 
-def _decided(case: Any) -> list[str]:
+def _thens(case: Any) -> list[str]:
     alive = distribution.load("scheduler.explore").alive_jobs(case)
     return [f'"{work.name}" runs or is refused' for work in alive]
 
@@ -131,16 +133,16 @@ def _job_of(found: Judgement, record: ScenarioRecord) -> str:
 
 
 def _owed_jobs(case: Any, record: ScenarioRecord) -> list[str]:
-    """Return the job that waits at the end although it is owed room, if no other job waits."""
+    """Return the job that waits at the end although its queue deserves idle capacity; none if another job waits too."""
     placed: dict[str, dict[str, str]] = {}
     for story in _pods(record):
         last = [moment for moment in story.moments if not moment.cleanup][-1:]
         for moment in last:
             if moment.change != "gone" and moment.state.get("node") and moment.state.get("phase") != "Succeeded":
                 placed.setdefault(_workload(moment), {})[story.name] = str(moment.state["node"])
-    room, play = distribution.load("scheduler.explore"), distribution.load("scheduler.incident.play")
-    waiting = [work for work in room.alive_jobs(case) if len(placed.get(work.name, ())) < work.pods]
-    owed = [work.name for work in room.owed_jobs(case, play.Story(rests=[play.Rest(placed, {})]))]
+    explore, play = distribution.load("scheduler.explore"), distribution.load("scheduler.incident.play")
+    waiting = [work for work in explore.alive_jobs(case) if len(placed.get(work.name, ())) < work.pods]
+    owed = [work.name for work in explore.owed_jobs(case, play.Story(rests=[play.Rest(placed, {})]))]
     return owed if len(waiting) == 1 else []
 
 

@@ -1,4 +1,4 @@
-"""Limit exploration to what an adapter knows and what the level of a profile asks for."""
+"""Limit exploration to what an adapter supports and what the level of a profile requires."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ _COLUMNS = {
     Level.EXTENDED: frozenset(_NEEDS) - {"priority"},
     Level.DIALECT: frozenset(_NEEDS),
 }
-"""The fields of queues that a level asks for."""
+"""The fields of queues that a level requires."""
 
 
 def vocabulary(adapter: Adapter, level: Level | None) -> Any:
-    """Return what a case may use with a scheduler on a cluster. Pods do not fail: live, one that waits would too."""
-    knows = {capability for capability in Capability if adapter.missing(capability) is None}
+    """Return what a case may use on a cluster. No pod fails: on a cluster, a pod that waits would fail, too."""
+    supported = {capability for capability in Capability if adapter.missing(capability) is None}
     level = level or Level.DIALECT
     return distribution.load("scheduler.explore").Vocabulary(
-        columns=frozenset(column for column in _COLUMNS[level] if _NEEDS[column] in knows),
-        has_queues=Capability.QUEUES in knows,
-        has_spare_pods=Capability.SPARE_PODS in knows and level is not Level.CORE,
-        has_protection=Capability.PROTECTION in knows and level is not Level.CORE,
-        has_policy_files=Capability.POLICY_FILES in knows and level is Level.DIALECT,
-        has_policy_changes=Capability.POLICY_REFUSAL in knows and level is Level.DIALECT,
+        columns=frozenset(column for column in _COLUMNS[level] if _NEEDS[column] in supported),
+        has_queues=Capability.QUEUES in supported,
+        has_spare_pods=Capability.SPARE_PODS in supported and level is not Level.CORE,
+        has_protection=Capability.PROTECTION in supported and level is not Level.CORE,
+        has_policy_files=Capability.POLICY_FILES in supported and level is Level.DIALECT,
+        has_policy_changes=Capability.POLICY_REFUSAL in supported and level is Level.DIALECT,
         has_failures=False,
-        has_closing=Capability.COMMANDS in knows and level is Level.DIALECT,
-        has_card_quotas=Capability.CARDS in knows and level is Level.DIALECT,
-        has_shared_cards=Capability.SHARED_CARDS in knows and level is Level.DIALECT,
-        has_racks={Capability.TOPOLOGY, Capability.PREFERRED_TOPOLOGY} <= knows and level is Level.DIALECT,
+        has_closing=Capability.COMMANDS in supported and level is Level.DIALECT,
+        has_card_quotas=Capability.CARDS in supported and level is Level.DIALECT,
+        has_shared_cards=Capability.SHARED_CARDS in supported and level is Level.DIALECT,
+        has_racks={Capability.TOPOLOGY, Capability.PREFERRED_TOPOLOGY} <= supported and level is Level.DIALECT,
     )
 
 
 def policies(adapter: Adapter, level: Level | None) -> dict[str, str]:
-    """Return our texts of the policies that the scheduler has under their names, and that the level asks for."""
+    """Return our texts of the policies that the scheduler has under the same names and that fit the level."""
     own = distribution.folder("templates") / adapter.templates / "policies"
     names = {path.stem for path in own.glob("*.yaml")} if adapter.missing(Capability.POLICY_FILES) else None
     return {
         name: text
         for name, text in known_policies().items()
-        if (names is None or name in names) and _is_asked(adapter, level, name, text)
+        if (names is None or name in names) and _fits(adapter, level, name, text)
     }
 
 
-def _is_asked(adapter: Adapter, level: Level | None, name: str, text: str) -> bool:
+def _fits(adapter: Adapter, level: Level | None, name: str, text: str) -> bool:
     needs = needs_of_policy(name) - {Capability.POLICY}
     if level is Level.CORE and ("reclaim" in Rules(text).actions or Capability.HIERARCHY in needs):
         return False

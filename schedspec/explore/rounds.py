@@ -1,6 +1,6 @@
 """Run many seeds in rounds. The result does not depend on how the cases of a round are played.
 
-1. Each round judges as many seeds as its player plays together. A seed may change a case that reached something new in
+1. Each round judges as many seeds as its player plays together. A seed may mutate a case that reached something new in
    an earlier round.
 2. After a round, the results of its seeds are merged in the order of seeds.
 3. The next round's parents are the cases that reached something new, in the order of seeds.
@@ -21,23 +21,23 @@ from ..schedulers.pdeathsig import end_with_parent
 from .judge import Finding, Judged, judge
 
 ROUND = 200
-"""Seeds of a round in virtual time."""
+"""Number of seeds in a round in virtual time."""
 _CHUNK = 10
-"""Seeds that a process gets at a time."""
+"""Number of seeds that a process gets at a time."""
 _MOST_PARENTS = 400
 
 Seed = tuple[int, Any]
-"""A seed, and the case that it may change, or None."""
+"""A seed, and the case that it may mutate, or None."""
 
 
 class Player(Protocol):
     """Plays and judges the cases of a round."""
 
     size: int
-    """Seeds of a round."""
+    """Number of seeds in a round."""
 
     def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
-        """Return the case of each seed, and what was found in it."""
+        """Return the case of each seed, and the findings in it."""
 
     def close(self) -> None:
         """End what the player started."""
@@ -48,8 +48,8 @@ class Processes:
 
     size = ROUND
 
-    def __init__(self, policies: Mapping[str, str], jobs: int, may: Any = None) -> None:
-        self._one = partial(_one, policies=policies, may=may)
+    def __init__(self, policies: Mapping[str, str], jobs: int, vocabulary: Any = None) -> None:
+        self._one = partial(_one, policies=policies, vocabulary=vocabulary)
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPoolExecutor(jobs, context, initializer=_begin) if jobs > 1 else None
 
@@ -78,21 +78,21 @@ class Explored:
     seeds: int = 0
     reached: set[str] = field(default_factory=set)
     broken: dict[str, Broken] = field(default_factory=dict)
-    """The first of each signature."""
+    """The first finding of each signature."""
     times: dict[str, int] = field(default_factory=dict)
     """The number of seeds with each signature."""
     unjudged: dict[str, int] = field(default_factory=dict)
-    """Why seeds were not judged: how many of each."""
+    """Why seeds were not judged → the number of these seeds."""
 
     def coverage(self, kinds: Collection[str] = ()) -> Iterator[str]:
-        """Yield which part of the space was reached, and which was not; of some kinds, by default of all."""
+        """Yield how much of each kind of situation was reached, and what was not; by default for all kinds."""
         space: Mapping[str, frozenset[str]] = distribution.load("scheduler.explore").SPACE
         for kind, names in space.items():
             if kinds and kind not in kinds:
                 continue
             missing = sorted(name for name in names if f"{kind} {name}" not in self.reached)
-            rest = f"; not {', '.join(missing)}" if missing else ""
-            yield f"{kind}: {len(names) - len(missing)} of {len(names)}{rest}"
+            unreached = f"; not {', '.join(missing)}" if missing else ""
+            yield f"{kind}: {len(names) - len(missing)} of {len(names)}{unreached}"
 
 
 def explore(first: int, player: Player, budget: Callable[[Explored], int], without: frozenset[str]) -> Explored:
@@ -101,7 +101,7 @@ def explore(first: int, player: Player, budget: Callable[[Explored], int], witho
     Args:
         first: The first seed.
         player: Plays the cases; it is closed at the end.
-        budget: Returns, before each round, how many seeds it may have; 0 ends the run.
+        budget: Returns, before each round, the maximum number of its seeds; 0 ends the run.
         without: Monitors, promises and signatures that do not count.
     """
     found = Explored()
@@ -134,17 +134,17 @@ def _merge(found: Explored, seed: int, judged: Judged, without: frozenset[str]) 
 
 
 def _begin() -> None:
-    """Prepare a process of the pool: the parent ends the run, also where it is killed itself."""
+    """Prepare a process of the pool: it ignores Ctrl-C and ends with its parent, also if the parent is killed."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _one(given: Seed, policies: Mapping[str, str], may: Any) -> tuple[Any, Judged]:
-    case = case_of(given, policies, may)
+def _one(seed: Seed, policies: Mapping[str, str], vocabulary: Any) -> tuple[Any, Judged]:
+    case = case_of(seed, policies, vocabulary)
     return case, judge(case)
 
 
-def case_of(given: Seed, policies: Mapping[str, str], may: Any = None) -> Any:
-    """Return the case of a seed; `may` limits what it may use."""
-    room, (seed, parent) = distribution.load("scheduler.explore"), given
-    return room.generate(room.Draw(seed, policies, parent, may or room.EVERYTHING))
+def case_of(seed: Seed, policies: Mapping[str, str], vocabulary: Any = None) -> Any:
+    """Return the case of a seed; `vocabulary` limits what the case may use."""
+    generator, (number, parent) = distribution.load("scheduler.explore"), seed
+    return generator.generate(generator.Draw(number, policies, parent, vocabulary or generator.EVERYTHING))

@@ -1,4 +1,4 @@
-"""A plugin of pytest that plants a defect: queues take work beyond their capability."""
+"""A pytest plugin that plants a defect: queues accept work beyond their capability."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def allocatable(self: Any, queue: Any, task: Any) -> bool:
 
 
 def pytest_configure() -> None:
-    """Plant it where this module is a plugin."""
+    """Plant the defect."""
     QueuePlugin.allocatable = allocatable  # type: ignore[method-assign]

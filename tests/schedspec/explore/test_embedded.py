@@ -13,7 +13,7 @@ from schedspec.cli.explore import explore_command
 
 
 @pytest.fixture
-def _no_cluster_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _cluster_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SCHEDSPEC_STATE", str(tmp_path / "state"))
     yield
     CliRunner().invoke(down_command, [], standalone_mode=False, catch_exceptions=False)
@@ -21,7 +21,7 @@ def _no_cluster_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.mark.embedded
 @pytest.mark.slow
-@pytest.mark.usefixtures("_no_cluster_is_left")
+@pytest.mark.usefixtures("_cluster_is_deleted")
 def test_a_handful_of_scenarios_is_played_and_judged(tmp_path: Path) -> None:
     words = ["--cluster", "embedded", "--seeds", "4", "--without", "guarantee", "--out", str(tmp_path / "found")]
     ran = CliRunner().invoke(explore_command, words, standalone_mode=False, catch_exceptions=False)

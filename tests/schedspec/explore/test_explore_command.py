@@ -1,4 +1,4 @@
-"""`schedspec explore` as an engineer runs it: a planted defect, a sound scheduler, equal seeds, and bad options."""
+"""`schedspec explore` as an engineer runs it: a planted defect, a correct scheduler, equal seeds, and wrong options."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.schedspec.explore import planted
 
 KNOWN = ("--without", "guarantee: bind")
 """The known finding of our scheduler: docs/explore.md."""
-OTHERS = tuple(it for name in ("guarantee", *PROMISES) for it in ("--without", name))
-"""All but the monitors."""
+ONLY_MONITORS = tuple(word for name in ("guarantee", *PROMISES) for word in ("--without", name))
+"""Options that turn off all promises."""
 
 
 def run(*words: object) -> Result:
@@ -44,8 +44,8 @@ def defect(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("defect")
-def test_a_planted_defect_becomes_a_small_feature_that_fails_for_it(tmp_path: Path) -> None:
-    ran = run("--seeds", 3, "--first-seed", 17, "--jobs", 1, "--out", tmp_path, *OTHERS)
+def test_a_planted_defect_becomes_a_small_feature_that_shows_it(tmp_path: Path) -> None:
+    ran = run("--seeds", 3, "--first-seed", 17, "--jobs", 1, "--out", tmp_path, *ONLY_MONITORS)
     assert ran.return_value == 1, ran.output
     assert "not confirmed" not in ran.output
     text = (tmp_path / "capability-bind.feature").read_text("utf-8")
@@ -61,14 +61,14 @@ def test_equal_seeds_write_equal_bytes(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(confirm, "problem_of", lambda _: "monitor capability")
     outputs = []
     for name in ("one", "two"):
-        ran = run("--seeds", 3, "--first-seed", 17, "--jobs", 1, "--out", tmp_path / name, *OTHERS)
+        ran = run("--seeds", 3, "--first-seed", 17, "--jobs", 1, "--out", tmp_path / name, *ONLY_MONITORS)
         files = {it.name: it.read_bytes() for it in (tmp_path / name).iterdir()}
         outputs.append((ran.stdout.replace(str(tmp_path / name), "."), files))
     assert outputs[0] == outputs[1]
     assert outputs[0][1]
 
 
-def test_a_sound_scheduler_breaks_nothing() -> None:
+def test_a_correct_scheduler_has_no_findings() -> None:
     ran = run("--seeds", 60, "--jobs", 1, *KNOWN)
     assert ran.return_value == 0, ran.output
     assert "60 scenarios from seed 1, no findings" in ran.output
@@ -94,14 +94,14 @@ def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
     ],
     ids=["seeds-and-minutes", "unknown-name"],
 )
-def test_options_that_make_no_sense_are_one_clear_error(words: tuple[object, ...], message: str) -> None:
+def test_wrong_options_are_one_clear_error(words: tuple[object, ...], message: str) -> None:
     ran = run(*words)
     assert ran.return_value == 2
     assert message in ran.output
     assert "do next" in ran.output
 
 
-def test_the_page_has_a_row_for_each_promise() -> None:
+def test_the_docs_have_a_row_for_each_promise() -> None:
     page = (Path(__file__).parents[3] / "docs" / "explore.md").read_text("utf-8")
     page = page.partition("## What judges")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(PROMISES)
@@ -113,7 +113,7 @@ def test_the_help_names_each_monitor_and_each_promise() -> None:
 
 
 def test_a_play_is_a_history_that_monitors_can_judge() -> None:
-    """An eviction has its mark and its preemptor; a needed one breaks nothing."""
+    """An eviction has its mark and its preemptor; a necessary eviction is no finding."""
     policies = known_policies()
     first = Work("first", "speech", requests=amounts([("cpu", 1000)]))
     urgent = Work("urgent", "speech", "high", requests=amounts([("cpu", 1000)]))
@@ -137,7 +137,7 @@ def test_a_play_is_a_history_that_monitors_can_judge() -> None:
     assert judge(case).findings == []
 
 
-def test_a_queue_at_its_share_by_weight_preempts_beside_idle_room() -> None:
+def test_a_queue_at_its_share_by_weight_may_preempt_beside_idle_capacity() -> None:
     """Found by exploration (seed 30232): the monitor of needless evictions does not see a share by weight."""
 
     def work(name: str, queue: str, cards: int, pods: int = 1, minimum: int = 1, priority: str = "") -> Work:
@@ -155,7 +155,7 @@ def test_a_queue_at_its_share_by_weight_preempts_beside_idle_room() -> None:
     assert judge(case).findings == []
 
 
-def test_room_of_a_victim_is_not_free_while_another_job_waits_for_it() -> None:
+def test_capacity_of_a_victim_is_not_free_while_another_job_waits_for_it() -> None:
     """Found by exploration (seed 1012852): the limit of the queue needs both evictions, each for another job."""
 
     def work(name: str, priority: str, pods: int, minimum: int) -> Work:
@@ -195,7 +195,7 @@ def test_evictions_by_reclaim_under_proportion_are_not_judged_by_need() -> None:
     assert judge(case).findings == []
 
 
-def test_a_reduction_keeps_to_policies_that_lint_accepts() -> None:
+def test_a_reduction_uses_only_policies_that_lint_accepts() -> None:
     """Found by exploration (seed 1076233): without a queue plugin queues evict from each other for ever."""
     refused = "actions: allocate, reclaim\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: conformance\n"
     assert is_refused(refused)
@@ -242,7 +242,7 @@ def test_an_ancestor_keeps_its_guarantee_while_its_queues_reclaim_from_each_othe
 
 
 def test_a_new_policy_is_a_new_cause_of_an_eviction() -> None:
-    """Found by exploration (seed 1086623): the new policy lets the second pod of the job claim room too."""
+    """Found by exploration (seed 1086623): the new policy lets the second pod of the job claim capacity too."""
 
     def work(name: str, **more: Any) -> Work:
         return Work(name, "research", requests=amounts([("cpu", 1000)]), **more)
@@ -259,7 +259,7 @@ def test_a_new_policy_is_a_new_cause_of_an_eviction() -> None:
     assert judge(case).findings == []
 
 
-def test_names_do_not_judge_equal_jobs_of_which_one_fails() -> None:
+def test_the_promise_on_names_does_not_judge_equal_jobs_one_of_which_fails() -> None:
     """Found by exploration (seed 3001445): the pod that fails runs under one name, and waits under the other."""
     jobs = tuple(Work(f"train-{it}", "research", pods=2, minimum=2, requests=amounts([("cpu", 1000)])) for it in (1, 2))
     steps = (Submit(jobs), Fail("train-1"))
@@ -279,7 +279,7 @@ def test_an_exception_of_the_scheduler_is_a_finding_and_does_not_end_the_run(mon
     assert found.broken["error: KeyError"].finding.text == "the scheduler raised KeyError('planted')"
 
 
-def test_a_job_is_owed_nothing_beside_one_that_waits_though_its_pod_was_to_fail() -> None:
+def test_a_job_is_owed_nothing_beside_a_waiting_job_whose_pod_should_have_failed() -> None:
     """Found by exploration (seed 1002506): an admitted job reserves its part of the capability while it waits."""
     small, large = (Work(name, "speech", requests=amounts([("cpu", cpu)])) for name, cpu in (("b", 2000), ("a", 4000)))
     nodes = tuple(Node(name, amounts([("cpu", 2000)])) for name in ("n1", "n2"))

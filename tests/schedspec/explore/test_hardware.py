@@ -1,4 +1,4 @@
-"""Hardware that policies treat apart: quotas of cards with services, shared cards, and racks."""
+"""Hardware that policies treat specially: quotas of cards with services, shared cards, and racks."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_vocabulary_without_hardware_draws_none() -> None:
     assert {kind_of(generate(Draw(seed, POLICIES, may=may))) for seed in range(400)} == {PLAIN}
 
 
-def test_a_case_that_changes_another_one_keeps_its_hardware() -> None:
+def test_a_mutated_case_keeps_its_hardware() -> None:
     for parent in (case for case in drawn(200) if kind_of(case) != PLAIN):
         for seed in range(5):
             changed = generate(Draw(seed, POLICIES, parent))
@@ -221,7 +221,7 @@ def test_our_scheduler_keeps_a_gang_in_the_rack_that_it_prefers() -> None:
     ],
     ids=["on one card", "in one rack"],
 )
-def test_the_sums_of_nodes_owe_nothing_to_work_that_needs_one_place(node: Node, work: Work) -> None:
+def test_work_that_needs_one_card_or_rack_is_owed_nothing_by_sums_over_nodes(node: Node, work: Work) -> None:
     case = Case(POLICIES["default"], (node,), steps=(Submit((work,)),))
     assert list(owed_jobs(case, Story(rests=[Rest({}, {})]))) == []
     plain = replace(case, steps=(Submit((replace(work, rack="", requests=node.has),)),))
@@ -229,7 +229,7 @@ def test_the_sums_of_nodes_owe_nothing_to_work_that_needs_one_place(node: Node, 
 
 
 def test_a_pod_that_returns_to_a_node_with_shared_cards_may_be_on_another_card() -> None:
-    """Found by exploration: the gang needs a card whose holders find room on the other two cards."""
+    """Found by exploration: the gang needs a card whose pods fit on the other two cards."""
     keep, old = Work("keep", "q", "high", requests=part(8192)), Work("old", "q", "low", 3, 3, part(4096))
     new = Work("new", "q", "high", 3, 3, part(16384))
     case = Case(
@@ -294,8 +294,8 @@ def test_a_quota_of_one_model_does_not_judge_cards_of_another(case: Case) -> Non
     assert judge(case).findings == []
 
 
-def test_a_job_is_evicted_for_only_if_the_policy_knows_its_rack() -> None:
-    """Found by exploration: preempt evicted for ever for a job that waits because its policy knows no racks."""
+def test_no_pod_is_evicted_for_a_job_whose_policy_does_not_know_its_rack() -> None:
+    """Found by exploration: preempt evicted forever for a job that waits because its policy has no plugin for racks."""
     low = Work("low", "q", requests=cpus(1))
     high = replace(low, name="high", priority="high", rack=REQUIRED)
     nodes, classes = (Node("n1", cpus(1), rack="a"),), (PriorityClass("high", 100),)

@@ -1,4 +1,4 @@
-"""Exploration with another scheduler: what it is asked, and what a record of its scenario shows."""
+"""Exploration with another scheduler: the cases that it gets, and the findings in the records of its scenarios."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_finding_has_its_action_in_the_signature_and_its_job_as_the_subject() 
     assert finding.thens == ('"train-2" keeps running',)
 
 
-def test_work_that_is_neither_placed_nor_refused_breaks_a_promise() -> None:
+def test_work_that_is_neither_placed_nor_refused_is_a_finding() -> None:
     [finding] = judge_record(CASE, record('"train-1" runs or is refused'))
     assert (finding.name, finding.thens) == ("told", ('"train-1" runs or is refused',))
 
@@ -85,16 +85,18 @@ def test_work_that_is_neither_placed_nor_refused_breaks_a_promise() -> None:
     ("objects", "found"),
     [
         ([pod("train-1", "n1"), pod("train-2")], ["owed"]),
-        ([pod("train-1"), pod("train-2")], []),  # the other job that waits may hold the room
+        ([pod("train-1"), pod("train-2")], []),  # the other job that waits may reserve the capacity
         ([pod("train-1", "n1"), pod("train-2", "n1")], []),
     ],
-    ids=["waits beside idle room", "two wait", "runs after all"],
+    ids=["waits beside idle capacity", "two wait", "runs after all"],
 )
-def test_the_only_job_that_waits_is_owed_idle_room_within_its_share(objects: list[Story], found: list[str]) -> None:
+def test_the_only_job_that_waits_is_owed_idle_capacity_within_its_share(objects: list[Story], found: list[str]) -> None:
     assert [it.name for it in judge_record(CASE, record('"train-2" runs', objects=objects))] == found
 
 
-def test_a_round_is_one_run_and_says_what_it_could_not_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_is_one_run_and_reports_the_scenarios_that_were_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monitor = Judgement(1.0, "node", "train-1-x", "…")
 
     def run(features: Sequence[Path], site: Site) -> Ran:
@@ -131,7 +133,7 @@ def queues_of(case: Case) -> list[Queue]:
 
 
 @pytest.mark.parametrize("scheduler", ["schedspec", "kueue", "volcano", "kube-scheduler"])
-def test_the_core_asks_for_no_more_than_ceilings_priority_and_whole_gangs(scheduler: str) -> None:
+def test_cases_of_the_core_use_only_ceilings_priority_and_whole_gangs(scheduler: str) -> None:
     for case in cases(scheduler, Level.CORE):
         assert all(it.minimum == it.pods and it.preemptable for it in case.jobs)
         assert not any(isinstance(step, Use | Fail) for step in case.steps)
@@ -139,7 +141,7 @@ def test_the_core_asks_for_no_more_than_ceilings_priority_and_whole_gangs(schedu
             assert queue == Queue(queue.name, capability=queue.capability)
 
 
-def test_a_scheduler_is_asked_only_what_it_knows() -> None:
+def test_cases_use_only_what_the_scheduler_supports() -> None:
     kueue = cases("kueue", None)
     assert any(queue.parent for case in kueue for queue in case.queues)
     assert not any(queue.priority or not queue.reclaimable for case in kueue for queue in queues_of(case))
@@ -153,8 +155,10 @@ def explore(*words: object) -> Any:
     return CliRunner().invoke(explore_command, [str(it) for it in words], standalone_mode=False)
 
 
-@pytest.mark.parametrize(("again", "word"), [(True, "candidates"), (False, "it was seen once, and not in 1 of 1 runs")])
-def test_a_finding_is_written_once_and_says_whether_it_shows_again(
+@pytest.mark.parametrize(
+    ("again", "word"), [(True, "candidates"), (False, "it was seen once, but not in 1 of 1 further")]
+)
+def test_a_finding_is_written_once_and_reports_whether_it_shows_again(
     *, again: bool, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monitor = Judgement(1.0, "node", "train-1-x", "…")

@@ -1,4 +1,4 @@
-"""Promises about acts: each is broken by one change of a play that breaks none."""
+"""Promises about acts: a play keeps each promise, and one change of the play breaks it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def rules(case: Case, *acts: Act) -> set[str]:
 
 BEFORE = placed("old", 1), placed("young", 2)
 ALL = Queue("lender", deserved=TWO)
-"""It deserves all that it holds."""
+"""A queue that deserves all that it holds."""
 
 
 def with_queues(lender: Queue, owner: Queue) -> Case:
@@ -59,7 +59,7 @@ CLAIMED = replace(
     policy=POLICIES["capacity"].replace("reclaim", "reclaim, preempt", 1),
     steps=(*LENT.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
 )
-"""The queue that deserves all is to hold a third pod, for which one of its own is evicted."""
+"""The queue deserves all that it holds; preempt evicts one of its pods for a third pod of the same queue."""
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ CLAIMED = replace(
     ],
     ids=[
         "the youngest",
-        "beside room that is kept for a job of its queue",
+        "beside capacity that is reserved for a job of its queue",
         "an older pod",
         "a gang by the tier of gang",
         "the only pod of a job, by the tier of gang",
-        "whose place a pod takes in the same moment",
-        "bound in the same moment",
+        "which another pod of the job replaces at the same time",
+        "bound at the same time",
         "before it runs",
         "of a queue at its deserved amount",
         "for a queue that deserves nothing",
@@ -99,7 +99,7 @@ CLAIMED = replace(
         "in another queue",
     ],
 )  # fmt: skip
-def test_an_eviction_is_one_that_the_policy_permits(case: Case, acts: Sequence[Act], broken: set[str]) -> None:
+def test_an_eviction_must_be_permitted_by_the_policy(case: Case, acts: Sequence[Act], broken: set[str]) -> None:
     assert rules(case, *acts) == broken
 
 
@@ -126,7 +126,7 @@ OWN_QUEUES = replace(
 
 @pytest.mark.parametrize("job", ["a", "b"])
 @pytest.mark.parametrize(("case", "rule"), [(LATER, "job"), (TOGETHER, "job"), (OWN_QUEUES, "queue")])
-def test_of_two_equal_jobs_the_one_that_is_served_first_starts_first(case: Case, rule: str, job: str) -> None:
+def test_the_job_that_is_served_first_starts_first(case: Case, rule: str, job: str) -> None:
     step = len(case.steps)
     rests = [Rest({}, {}) for _ in range(step)]
     story = Story(acts=[placed(job, step)], rests=[*rests, Rest({job: {f"{job}-task-0": "n2"}}, {})])
@@ -143,7 +143,7 @@ def test_a_job_whose_minimum_exceeds_the_limit_of_its_queue_is_not_admitted(most
 
 
 @pytest.mark.parametrize(("kept", "broken"), [(ONE, ["guarantee"]), ((), [])])
-def test_a_queue_does_not_hold_what_another_one_is_guaranteed(kept: object, broken: list[str]) -> None:
+def test_a_queue_does_not_use_what_is_guaranteed_to_another_queue(kept: object, broken: list[str]) -> None:
     owner = Queue("owner", deserved=ONE, guarantee=kept)  # type: ignore[arg-type]
     case = replace(with_queues(LENT.queues[0], owner), steps=LENT.steps[:2])
     assert [it.rule for it in served.lent_guarantees(case, Story(acts=[*BEFORE]))] == broken
@@ -170,8 +170,8 @@ IDLE = Work("idle", "lender")
         (replace(LENT, steps=(*LENT.steps, Submit((replace(CLAIM, name="late"),)))), ""),
     ],
 )
-def test_a_job_does_not_wait_for_an_eviction_that_the_policy_makes(case: Case, rule: str) -> None:
-    """The same rests break nothing where a rule forbids the eviction."""
+def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(case: Case, rule: str) -> None:
+    """The same settled states keep the promise if a rule forbids the eviction."""
     found = made.jobs_without_room(case, Story(rests=[Rest(HELD, {})]))
     assert [it.rule for it in found] == ([rule] if rule else [])
     assert list(made.jobs_without_room(case, play(case))) == []
@@ -196,7 +196,7 @@ def test_a_pod_group_is_running_only_if_a_pod_has_a_node(
     assert [it.name for it in found if it.name.startswith("told")] == broken
 
 
-def test_our_scheduler_says_running_only_of_what_has_a_node() -> None:
+def test_our_scheduler_sets_running_only_on_a_pod_group_with_a_bound_pod() -> None:
     """One job runs and the other one waits; both phases are the scheduler's own."""
     case = replace(ALONE, steps=(Submit((FIRST,)), Submit((SECOND,))))
     story = play(case)
@@ -244,9 +244,9 @@ LOST = [Eviction("young", "young-task-0", VictimReason("reclaim", "case/claim", 
         "without its gang",
         "after a change",
         "beside a pod that holds nothing",
-        "to room that another job left later for other work",
-        "to room that another job left before for other work",
-        "to its node, and another job left for the same work",
+        "to capacity that another job freed later for other work",
+        "to capacity that another job freed earlier for other work",
+        "to its node, and another job was evicted for the same work",
     ],
 )
 def test_an_evicted_pod_does_not_return_to_its_node(acts: Sequence[Act], minimum: int, broken: list[str]) -> None:
@@ -275,7 +275,7 @@ TREE = replace(
 
 
 @pytest.mark.parametrize(("victim", "broken"), [("old", set()), ("young", {"near"})])
-def test_a_queue_of_a_tree_reclaims_from_its_nearest_relative(victim: str, broken: set[str]) -> None:
+def test_a_queue_of_a_tree_reclaims_from_its_nearest_relative_first(victim: str, broken: set[str]) -> None:
     assert rules(TREE, *BEFORE, evicted(victim, tier=1)) == broken
     story = play(TREE)
     assert [eviction.job for eviction in story.evictions] == ["old"]
@@ -302,14 +302,14 @@ OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, q
         (OTHER_QUEUE, "Inqueue", []),
     ],
     ids=[
-        "on the room of a gang",
+        "on capacity that a gang holds",
         "beside a gang that is not admitted",
-        "beside room for all of it",
+        "beside capacity for the whole gang",
         "under a policy without holds",
         "of another queue",
     ],
 )
-def test_no_later_job_starts_on_room_that_a_gang_holds(case: Case, phase: str, broken: list[str]) -> None:
+def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: str, broken: list[str]) -> None:
     ran = {"old": {"old-task-0": "n1"}}
     rests = [Rest({}, {}), Rest(ran, {}), Rest(ran, {}, {"gang": phase})]
     story = Story(acts=[placed("old", 1), placed("young", 3)], rests=rests)
@@ -317,8 +317,8 @@ def test_no_later_job_starts_on_room_that_a_gang_holds(case: Case, phase: str, b
     assert list(waited.lost_holds(case, play(case))) == []
 
 
-def test_the_only_pod_of_a_job_comes_before_a_spare_pod_of_another_one() -> None:
-    """Found by exploration (seed 2002373): the spare pod claimed room being freed, and a second gang was evicted."""
+def test_the_only_pod_of_a_job_is_placed_before_a_spare_pod_of_another_job() -> None:
+    """Found by exploration (seed 2002373): the spare pod claimed freed capacity, and a second gang was evicted."""
     urgent = Work("urgent", "team", "high", pods=2, minimum=1, requests=ONE)
     lenders = Work("lender-1", "team", pods=2, minimum=2, requests=ONE), Work("lender-2", "team", "", 3, 2, ONE)
     steps = Submit(lenders), Submit((urgent, replace(urgent, name="urgent-too", pods=1)))
