@@ -1,4 +1,4 @@
-"""Run written features on a cluster as a user does, and report what came of them.
+"""Run written features on a cluster as a user does, and report their outcome.
 
 A candidate is judged by the records of its runs. With a scheduler whose order is not deterministic, a feature shows an
 incident if enough of its runs do (`Site.needed` of `Site.runs`).
@@ -20,8 +20,8 @@ from ..report.record import ScenarioRecord
 
 SIMULATED = "simulated"
 OWN = "schedspec"
-_SECONDS = 180.0
-"""The longest run of one feature, with the boot of a cluster."""
+_TIMEOUT_SECONDS = 180.0
+"""Time limit of a run for each of its features, including the boot of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Site:
         return f"--cluster {self.cluster}" + (f" --scheduler {self.scheduler}" if self.scheduler != OWN else "")
 
     def options(self) -> list[str]:
-        """Return the options of pytest. A live cluster stays for the next candidate."""
+        """Return the options of pytest. A live cluster keeps running for the next candidate."""
         if self.is_simulated:
             return ["--cluster", self.cluster]
         return ["--cluster", self.cluster, "--scheduler", self.scheduler, "--reuse-cluster", "--runs", "1"]
@@ -60,9 +60,9 @@ class Ran:
     """One run of features."""
 
     problem: str
-    """Why not all of them passed; empty if they did."""
+    """Why not all features passed; empty if all passed."""
     records: list[ScenarioRecord] = field(default_factory=list)
-    """Only scenarios that ran have one."""
+    """The records of the scenarios that ran."""
     results: list[results.Result] = field(default_factory=list)
 
     def finds(self, monitor: str) -> bool:
@@ -83,13 +83,13 @@ def run(features: Sequence[Path], site: Site = Site()) -> Ran:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=_SECONDS * len(features),
+                timeout=_TIMEOUT_SECONDS * len(features),
                 cwd=folder,
             )
             found = results.read(Path(folder) / results.FILE).results
             seen = list(records.read_all([Path(folder)]))
         except subprocess.TimeoutExpired:
-            return Ran(f"it did not end within {_SECONDS * len(features):g} s")
+            return Ran(f"the run did not end within {_TIMEOUT_SECONDS * len(features):g} s")
         except HarnessError:
             return Ran("\n".join(ran.stdout.strip().splitlines()[-5:]) or ran.stderr.strip()[-500:] or "no output")
     failed = [result for result in found if result.verdict != "passed"]
@@ -100,7 +100,7 @@ def run(features: Sequence[Path], site: Site = Site()) -> Ran:
 
 
 def shows(site: Site, once: Callable[[], bool]) -> bool:
-    """Whether enough runs show an incident; the rest of the runs is left out once that is decided."""
+    """Whether enough runs show an incident. Starts no further run once the answer is certain."""
     left, needed = site.runs, site.needed
     while needed and left >= needed:
         needed, left = needed - once(), left - 1
@@ -124,7 +124,7 @@ def unbroken(feature: Path, monitor: str, site: Site = Site()) -> str:
     Args:
         feature: The file.
         monitor: The monitor that has to find something; empty if any failure will do.
-        site: Where it runs.
+        site: Where the feature runs.
     """
     problems: list[str] = []
 

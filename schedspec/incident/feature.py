@@ -1,4 +1,4 @@
-"""Write a case as a feature: nodes, queues, classes and work as tables, what happens as sentences.
+"""Write a case as a feature: nodes, queues, classes and work as tables, events as sentences.
 
 The one rule: no name or text of the state reaches a sentence. Names come from the vocabulary, and comments are cleaned.
 """
@@ -14,7 +14,7 @@ from ..api.kinds import GPU, GPU_MEMORY, GPU_NUMBER
 
 _WORDS = {GPU: "gpus"}
 _NODE = {"cpu": "64", "memory": "256Gi"}
-"""The amount that a node has of a dimension that does not matter."""
+"""Amounts of a node in dimensions that do not matter."""
 _MOST_TEXT = 112
 
 
@@ -33,7 +33,7 @@ class Text:
 
 
 def write_feature(case: Any, story: Any, text: Text) -> str:
-    """Return the feature of a case whose play is `story`; a story without rests tells nothing of the work."""
+    """Return the feature of a case whose play is `story`. Without `story.rests`, no state of the work is known."""
     lines = [" ".join(f"@{tag}" for tag in text.tags)] if text.tags else []
     lines += [f"Feature: {text.title}"]
     lines += [f"  # {clean(comment)}" for comment in text.comments]
@@ -61,7 +61,7 @@ def _is_plain(queue: Any) -> bool:
 
 
 def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
-    """Yield the sentences of the steps: givens as long as possible, the last step as the When."""
+    """Yield the sentences of the steps: as many Givens as possible, and the last step as the When."""
     when_begun = False
     services = {job.name for job in case.jobs if job.is_service}
     for number, step in enumerate(case.steps):
@@ -78,7 +78,7 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
                 rest = story.rests[number + 1] if number + 1 < len(story.rests) else None
                 lead = "When" if when_begun else "And"
                 for kind_of_work, part in _by_kind(step.work, work):
-                    done = "are submitted" if when_begun else _what_became(part, rest)
+                    done = "are submitted" if when_begun else _outcome(part, rest)
                     yield from _table(f"{lead} these {kind_of_work} {done}:", [_job(job) for job in part])
                     lead = "And"
                 if when_begun and not last:
@@ -93,27 +93,27 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
             case "Close":
                 yield f'    When queue "{step.queue}" is closed'
             case "Complete":
-                yield f"    When {_ends(step.job, services, story)}"
+                yield f"    When {_end_of(step.job, services, story)}"
             case "Fail":
                 yield f'    When pod "{step.pod}" fails with exit code 1'
             case "Use":
                 yield f'    When the policy "{step.name}" is given'
 
 
-def _ends(job: str, services: set[str], story: Any) -> str:
+def _end_of(job: str, services: set[str], story: Any) -> str:
     if job in services:
         return f'"{job}" is deleted'
     return f'"{job}" completes' if story.rests else f'whichever of "{job}" runs completes'
 
 
 def _by_kind(work: Sequence[Any], jobs: str) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the jobs and the services of a step, each after the word for them."""
+    """Yield the jobs and the services of a step, each list with its kind of work."""
     for word, is_service in ((jobs, False), ("services", True)):
         if part := [job for job in work if job.is_service == is_service]:
             yield word, part
 
 
-def _what_became(work: Sequence[Any], rest: Any) -> str:
+def _outcome(work: Sequence[Any], rest: Any) -> str:
     placed = [len((rest.placed if rest else {}).get(job.name, ())) for job in work]
     if all(number == job.pods for number, job in zip(placed, work, strict=True)):
         return "run"
@@ -146,9 +146,9 @@ def _job(work: Any) -> dict[str, str]:
     row |= {"priority": work.priority} if work.priority else {}
     row |= {"replicas": str(work.pods)} if work.pods > 1 else {}
     row |= {"min available": str(work.minimum)} if work.minimum < work.pods and not work.is_service else {}
-    asks = _with_model(_columns(work.requests), work.card)
-    row |= {"gpu memory": f"{asks.pop(GPU_MEMORY)}Mi"} if GPU_MEMORY in asks else {}
-    row |= asks
+    requests = _with_model(_columns(work.requests), work.card)
+    row |= {"gpu memory": f"{requests.pop(GPU_MEMORY)}Mi"} if GPU_MEMORY in requests else {}
+    row |= requests
     row |= {work.rack: "rack"} if work.rack else {}
     row |= {"stop after": work.stop_after} if work.stop_after else {}
     return row if work.preemptable else {**row, "preemptable": "false"}

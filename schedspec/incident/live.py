@@ -18,13 +18,13 @@ from .confirm import Ran, Site, run, shows
 from .feature import Text, write_feature
 
 OWED, TOLD = "owed", "told"
-"""The general promises that are asked of a scheduler on a cluster."""
+"""The general promises that are checked on a cluster."""
 Finds = Callable[[Any, Ran], set[str]]
 """Returns the signatures that a case and a run of it show."""
 
 
 class Live:
-    """The test of a reduction on a cluster. It prints a line for each candidate: a run costs seconds."""
+    """The test of a reduction on a cluster. It prints a line for each candidate, because a run takes seconds."""
 
     def __init__(self, site: Site, folder: Path, minutes: float, finds: Finds | None = None) -> None:
         self._site, self._folder, self._minutes, self._finds = site, folder, minutes, finds
@@ -37,8 +37,8 @@ class Live:
 
     def shows(self, case: Any, wanted: Any) -> bool:
         """Whether enough runs of a case show the incident."""
-        room = distribution.load("scheduler.incident")
-        thens = room.thens_of(case, wanted, room.NOT_PLAYED) or thens_of(case, wanted.name)
+        incident = distribution.load("scheduler.incident")
+        thens = incident.thens_of(case, wanted, incident.NOT_PLAYED) or thens_of(case, wanted.name)
         feature = self.write(case, "candidate", thens)
         monitor = wanted.name.partition(":")[0] if type(wanted).__name__ == "Broken" else ""
 
@@ -68,7 +68,7 @@ class Live:
 
 
 def thens_of(case: Any, name: str) -> list[str]:
-    """Return the sentences that would hold if a monitor or a promise were not broken, of the subject of the case."""
+    """Return sentences about the subject of the case that would hold if the monitor or promise were not broken."""
     promise = name.partition(":")[0]
     if case.subject and promise == OWED:
         return [f'"{case.subject}" runs']

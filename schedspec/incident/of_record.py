@@ -27,15 +27,15 @@ def has_history(state: Path) -> bool:
 
 
 def list_before(folder: Path, because: str, into: Path) -> Path:
-    """Write the objects of a scenario as a list, as kubectl does; what the watcher saw is in the record's folder.
+    """Write the objects of a scenario before its incident as a List, as kubectl does, from the scenario's history.
 
-    An eviction, and what a monitor finds about a pod, is reduced from the state before the first eviction of that pod
-    (or of any, if it has none); a wait from the last state.
+    For an eviction, or a monitor's finding about a pod, that is the state before the first eviction of the pod (of any
+    pod, if this one was not evicted); for a wait, it is the last state.
 
     Args:
         folder: The folder of a failed scenario's record.
         because: The incident.
-        into: Where the list goes.
+        into: The folder for the list.
 
     Raises:
         HarnessError: the record or its history cannot be read.
@@ -47,7 +47,7 @@ def list_before(folder: Path, because: str, into: Path) -> Path:
     evicted = [act for act in record.acts if act.act == "evict"]
     own = [act for act in evicted if act.pod == about or records.UID.sub("", act.group) == about]
     until = float("inf") if words[0] == "job" else min((act.at for act in own or evicted), default=float("inf"))
-    live: dict[tuple[str, str, str], dict[str, Any]] = {}
+    objects: dict[tuple[str, str, str], dict[str, Any]] = {}
     for number, line in enumerate(untrusted.read_bytes(folder / HISTORY).splitlines(), 1):
         try:
             row = msgspec.json.decode(line, type=_Row)
@@ -56,11 +56,11 @@ def list_before(folder: Path, because: str, into: Path) -> Path:
         meta = row.object.get("metadata", {})
         key = str(row.object.get("kind")), str(meta.get("namespace", "")), str(meta.get("name"))
         if row.at < until:
-            live[key] = row.object
+            objects[key] = row.object
             if row.change == "gone":
-                del live[key]
+                del objects[key]
     path = into / f"{HISTORY}.json"
-    path.write_bytes(msgspec.json.encode({"kind": "List", "apiVersion": "v1", "items": list(live.values())}))
+    path.write_bytes(msgspec.json.encode({"kind": "List", "apiVersion": "v1", "items": list(objects.values())}))
     return path
 
 
@@ -79,14 +79,14 @@ def because_of(path: Path) -> str:
         path: The folder of a scenario's record, or the record itself.
 
     Raises:
-        HarnessError: there is no record, it did not fail, or its sentence is about no wait and no eviction.
+        HarnessError: there is no record, or no sentence about a wait or an eviction failed in it.
     """
     record = _record(path)
     failed = record.failed_sentence
     sentence = failed.text if failed is not None else ""
     found = _of_sentence(sentence, record) or next((f"monitor {finding.monitor}" for finding in record.findings), "")
     if not found:
-        what = f"the sentence {sentence!r} is about no wait and no eviction" if sentence else "no sentence failed"
+        what = f"{sentence!r} is about neither a wait nor an eviction" if sentence else "no sentence failed"
         raise HarnessError(f"{path}: {what}\n  do next: name what happened, such as 'job NAMESPACE/NAME waits'")
     return found
 
@@ -95,13 +95,13 @@ def _record(path: Path) -> ScenarioRecord:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if len(files) != 1:
         raise HarnessError(
-            f"{path}: holds {len(files)} records of scenarios\n  do next: name one of the folders in out/*/scenarios"
+            f"{path}: {len(files)} records of scenarios, not one\n  do next: name one of the folders in out/*/scenarios"
         )
     return records.read(files[0])
 
 
 def _of_sentence(sentence: str, record: ScenarioRecord) -> str:
-    """Return the incident that breaks a sentence; empty if there is none."""
+    """Return the incident that made a sentence fail; empty if there is none."""
     evicted = [act for act in record.acts if act.act == "evict"]
     if match := _RUNS.search(sentence):
         return f"job {record.namespace}/{match[1] or match[2]} waits"

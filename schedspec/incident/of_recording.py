@@ -1,4 +1,4 @@
-"""Find the cycles of a recording that break a monitor."""
+"""Find the cycles of a recording in which a monitor finds a violation."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from .versions import Recorder
 
 
 def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
-    """Yield the times and numbers of the cycles that break a monitor, in order, each once.
+    """Yield the times and numbers of the cycles in which a monitor finds a violation, in order, each once.
 
     Args:
         path: The folder of a recording, or one of its segments.
-        monitor: The name of the monitor; one that is unknown finds nothing.
+        monitor: The name of the monitor; an unknown monitor finds nothing.
     """
     if monitor not in MONITORS:
         return
     recorder, now, policy = Recorder(), 0.0, ""
     acts: list[tuple[str, tuple[float, int]]] = []
-    for given in distribution.load("scheduler.incident.of_recording").inputs_of(path):
-        match type(given).__name__:
+    for recorded in distribution.load("scheduler.incident.of_recording").inputs_of(path):
+        match type(recorded).__name__:
             case "PolicyLoaded":
-                policy = given.text
+                policy = recorded.text
             case "Decided":
-                now = given.now
-                done = (*given.decisions.binds, *given.decisions.evictions)
-                acts += [(_short(act.task), (now, given.cycle)) for act in done]
-                for eviction in given.decisions.evictions:
+                now = recorded.now
+                done = (*recorded.decisions.binds, *recorded.decisions.evictions)
+                acts += [(_short(act.task), (now, recorded.cycle)) for act in done]
+                for eviction in recorded.decisions.evictions:
                     recorder.evict(now, eviction.task, eviction.reason)
             case _:
-                recorder.record(now, given)
+                recorder.record(now, recorded)
     seen: set[tuple[float, int]] = set()
     for found in MONITORS[monitor].judge(Ledger(recorder.versions), Rules(policy)):
         about = _short(found.about)

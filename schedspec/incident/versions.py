@@ -32,7 +32,7 @@ class Recorder:
         """Record an input of the core, or an outcome of the simulation."""
         match type(given).__name__:
             case "ObjectSeen" if given.kind in _KINDS:
-                self._see(at, _KINDS[given.kind], given.object)
+                self._record_object(at, _KINDS[given.kind], given.object)
             case "ObjectGone" if given.kind in _KINDS:
                 key = _KINDS[given.kind], given.key
                 if (last := self._last.pop(key, None)) is not None:
@@ -40,7 +40,7 @@ class Recorder:
             case "Evicted":
                 self.evict(at, given.pod, given.reason)
 
-    def _see(self, at: float, kind: Kind, found: Any) -> None:
+    def _record_object(self, at: float, kind: Kind, found: Any) -> None:
         key = kind, found.metadata.key
         shown = _pruned(msgspec.to_builtins(found))
         if (marks := self._marks.get(found.metadata.uid)) is not None:

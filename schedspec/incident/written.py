@@ -46,16 +46,17 @@ def write(
         out: The file.
         found: What `scheduler.incident` reduced.
         comments: Comments on the origin of the case.
-        thens: The sentences that judge; by default those of the incident.
+        thens: The expected outcome; by default the sentences of the incident.
         scheduler: The scheduler that the feature is for.
-        is_played: Whether our scheduler shows what becomes of the work.
+        is_played: Whether a simulation with our scheduler shows which work runs or waits.
     """
-    room = distribution.load("scheduler.incident")
+    incident = distribution.load("scheduler.incident")
     out.parent.mkdir(parents=True, exist_ok=True)
     policy = given_policy(out, found.case.policy, {found.case.policy: found.policy_name}, scheduler)
-    story = room.play(found.case) if is_played else room.NOT_PLAYED
+    story = incident.play(found.case) if is_played else incident.NOT_PLAYED
     rule = getattr(found.signature, "name", "")
-    sentences = [*thens] or room.thens_of(found.case, found.signature, story) or thens_of_monitor(rule, "", found.case)
+    sentences = [*thens] or incident.thens_of(found.case, found.signature, story)
+    sentences = sentences or thens_of_monitor(rule, "", found.case)
     title = title_of_monitor(rule) or found.title
     text = write_feature(found.case, story, Text(title, policy, sentences, comments, work=kind_of_work(scheduler)))
     out.write_text(text, "utf-8")
@@ -68,8 +69,8 @@ def given_policy(out: Path, policy: str, names: Mapping[str, str], scheduler: st
     Args:
         out: The feature.
         policy: The text of the policy.
-        names: Names of policies by text; an empty name is none.
-        scheduler: The scheduler; one without policies preempts by priority.
+        names: Names of policies by text; an empty name counts as no name.
+        scheduler: The scheduler; a scheduler without policies preempts by priority.
     """
     if find(scheduler).missing(Capability.POLICY):
         return "work of higher priority takes the room of work of lower priority"
@@ -86,7 +87,7 @@ def kind_of_work(scheduler: str) -> str:
 
 
 def title_of_monitor(rule: str) -> str:
-    """Return what a monitor demands, as a title; empty if the rule is none of a monitor."""
+    """Return what a monitor demands, as a title; empty if `rule` names no monitor."""
     monitor = MONITORS.get(rule.partition(":")[0])
     if monitor is None:
         return ""
@@ -95,7 +96,7 @@ def title_of_monitor(rule: str) -> str:
 
 
 def thens_of_monitor(rule: str, job: str, case: Any) -> list[str]:
-    """Return a sentence that holds unless the rule is broken, or, where none can say it, one that waits for an end.
+    """Return a sentence that holds unless the rule is broken; if no sentence fits, one that waits for a decision.
 
     Args:
         rule: The monitor, and perhaps the action.
@@ -116,15 +117,15 @@ def own_version() -> str:
 
 
 def why_it_fails(monitor: str, scheduler: str) -> str:
-    """Return a comment that says that the scheduler breaks what the title of the feature demands."""
+    """Return the comment that the scheduler does not do what the title of the feature demands."""
     return f"It fails with {scheduler}: the monitor {monitor} finds that the title does not hold"
 
 
 def names_of_the_state(found: Any) -> list[str]:
     """Return comments on what jobs and queues stand for, without names that no object of a cluster can have.
 
-    A namespace that all jobs share is written once, and the UID that Volcano appends to the name of a PodGroup never:
-    both would fill the line.
+    A namespace that all jobs share is written once, and the UID that Volcano appends to the name of a PodGroup is left
+    out: both would fill the line.
     """
     pairs = {new: old for new, old in found.stands_for.items() if new != old and _NAME.fullmatch(old)}
     jobs = {new: UID.sub("", old) for new, old in pairs.items() if "/" in old}

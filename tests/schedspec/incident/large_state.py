@@ -1,4 +1,4 @@
-"""A list of objects as kubectl prints it: full nodes, several queues, priorities, and one gang that waits."""
+"""Write a large state as kubectl prints it: full nodes, several queues, priorities, and one gang that waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUBJECT = "t/large-gang"
 
 
 def write_state(path: Path, nodes: int, jobs: int) -> Path:
-    """Write nodes and jobs: as many run as fit, the rest waits, and the gang `SUBJECT` waits for a whole node."""
+    """Write nodes and jobs. Jobs run if they fit, all others wait; the gang `SUBJECT` waits for a whole node."""
     draw, items = random.Random(5), list[dict[str, Any]]()
     for name, value in _CLASSES.items():
         items.append(_object("scheduling.k8s.io/v1", "PriorityClass", {"name": name}, value=value))

@@ -17,13 +17,13 @@ from schedspec.incident.confirm import Site, shows
         ([True, False, False], False, 3),
     ],
 )
-def test_two_of_three_runs_decide_and_no_run_more_than_needed(runs: list[bool], is_shown: bool, used: int) -> None:
+def test_no_run_starts_after_two_of_three_runs_have_decided(runs: list[bool], is_shown: bool, used: int) -> None:
     left = iter(runs)
     assert shows(Site("embedded", "volcano", 2, 3), lambda: next(left)) is is_shown
     assert len(runs) - len(list(left)) == used
 
 
-def test_one_run_decides_where_the_order_is_deterministic() -> None:
+def test_one_run_decides_for_a_deterministic_scheduler() -> None:
     left = iter([False, True])
     assert not shows(Site(), lambda: next(left))
     assert list(left) == [True]

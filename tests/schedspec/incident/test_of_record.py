@@ -1,4 +1,4 @@
-"""What a failed scenario is reduced for, by its record."""
+"""The incident for which a failed scenario is reduced, from its record."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def written(folder: Path, sentence: str, findings: list[Judgement] | None = None
         ("exactly 1 pod is evicted", "pod spec-s-1/medium-task-0 was evicted"),
     ],
 )
-def test_a_failed_sentence_names_what_happened(tmp_path: Path, sentence: str, because: str) -> None:
+def test_the_incident_of_a_failed_sentence(tmp_path: Path, sentence: str, because: str) -> None:
     assert because_of(written(tmp_path, sentence)) == because
 
 
-def test_without_a_failed_sentence_the_finding_of_a_monitor_is_what_happened(tmp_path: Path) -> None:
+def test_the_incident_is_a_monitors_finding_if_no_sentence_failed(tmp_path: Path) -> None:
     folder = written(tmp_path, "", [Judgement(1.0, "gang", "a", "in part")])
     assert because_of(folder) == "monitor gang"
 
 
 @pytest.mark.parametrize("sentence", ["", 'queue "a" is Open', '"other" keeps running'])
-def test_what_cannot_be_reduced_is_said_with_a_remedy(tmp_path: Path, sentence: str) -> None:
+def test_a_scenario_that_cannot_be_reduced_is_an_error_with_a_remedy(tmp_path: Path, sentence: str) -> None:
     with pytest.raises(HarnessError, match="do next"):
         because_of(written(tmp_path, sentence))
 
@@ -81,21 +81,21 @@ def history(folder: Path, *rows: tuple[float, str, str]) -> Path:
     return folder
 
 
-def test_what_the_watcher_saw_before_the_first_eviction_is_the_state(tmp_path: Path) -> None:
+def test_the_state_of_an_eviction_is_the_history_before_the_first_one(tmp_path: Path) -> None:
     rows = [(0.1, "added", "gone"), (0.2, "added", "low"), (0.3, "gone", "gone"), (1.5, "added", "later")]
     finding = Judgement(2.0, "repeated-eviction", "low-task-0", "evicted again")
     folder = history(written(tmp_path, "", [finding]), *rows)
     listed = json.loads(list_before(folder, "monitor repeated-eviction", tmp_path).read_text("utf-8"))
-    assert [it["metadata"]["name"] for it in listed["items"]] == ["low"]
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["low"]
 
 
 def test_a_wait_is_reduced_from_the_last_state(tmp_path: Path) -> None:
     folder = history(written(tmp_path, ""), (0.2, "added", "low"), (1.5, "added", "later"))
     listed = json.loads(list_before(folder, "job spec-s-1/later waits", tmp_path).read_text("utf-8"))
-    assert [it["metadata"]["name"] for it in listed["items"]] == ["low", "later"]
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["low", "later"]
 
 
-def test_a_history_that_was_cut_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_truncated_history_is_one_clear_error(tmp_path: Path) -> None:
     folder = history(written(tmp_path, ""), (0.2, "added", "low"))
     (folder / HISTORY).write_text((folder / HISTORY).read_text("utf-8")[:-20])
     with pytest.raises(HarnessError, match=r"history\.jsonl:1: .*\n  do next: run the scenario again"):

@@ -1,4 +1,4 @@
-"""`schedspec reduce` as an engineer runs it: lists of kubectl, recordings, and inputs that cannot be used."""
+"""`schedspec reduce` as an engineer runs it: lists of kubectl, recordings, and unusable inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CAPACITY = distribution.folder("templates") / "policies" / "capacity.yaml"
 BORN = "2026-11-01T00:00:00Z"
 GPU = "nvidia.com/gpu"
 MOST_SECONDS = 120.0
-"""Processor time of a reduction; the budget of the command is that of a clock, which other programs delay."""
+"""CPU seconds of a reduction. The command's own budget is wall-clock time, which depends on other programs."""
 
 
 def queue(name: str, cards: int) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def test_an_eviction_of_a_list_becomes_a_feature_that_passes(lent: Path, tmp_pat
     assert "node selector of job t/b9" in ran.output
 
 
-def test_what_the_api_server_adds_to_every_pod_is_not_listed_as_left_out(tmp_path: Path) -> None:
+def test_fields_that_the_api_server_adds_are_not_reported_as_left_out(tmp_path: Path) -> None:
     added = {
         "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}],
         "preemptionPolicy": "PreemptLowerPriority",
@@ -135,10 +135,10 @@ def test_a_wait_in_a_large_state_becomes_a_short_feature(nodes: int, jobs: int, 
     assert len(out.read_text("utf-8").splitlines()) <= 30
 
 
-def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
+def test_a_monitors_finding_becomes_a_feature_with_the_same_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted: a pod that says that it must stay is evicted."""
+    """The planted defect: a pod that is not preemptable is evicted."""
     monkeypatch.setattr(PreemptionRequest, "protection", unprotected.protection)
     monkeypatch.setenv("PYTEST_PLUGINS", unprotected.__name__)
     kept = [it for number in range(4) for it in work(f"b{number}", "b", "n")]
@@ -152,10 +152,10 @@ def test_what_a_monitor_finds_becomes_a_feature_that_fails_for_it(
     assert len(out.read_text("utf-8").splitlines()) <= 30
 
 
-def test_what_a_monitor_finds_in_a_recording_is_reduced_from_the_cycle_that_did_it(
+def test_a_monitors_finding_in_a_recording_is_reduced_from_its_cycle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted: queues that must not be reclaimed are. At the end of the load nothing is left of it."""
+    """The planted defect: queues that are not reclaimable are reclaimed. The last state does not show it."""
     monkeypatch.setattr(PreemptionRequest, "protection", unprotected.protection)
     monkeypatch.setenv("PYTEST_PLUGINS", unprotected.__name__)
     kept = {**queue("kept", 1), "spec": {"deserved": {GPU: "1"}, "reclaimable": False}}
@@ -199,7 +199,7 @@ def test_a_monitor_that_finds_nothing_in_a_recording_is_one_clear_error(
     ],
     ids=["more-than-all", "no-number", "volcano-in-virtual-time", "no-adapter"],
 )
-def test_a_site_that_cannot_be_is_one_clear_error(
+def test_an_invalid_cluster_or_scheduler_is_one_clear_error(
     lent: Path, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     ran = run(lent, "--because", "job t/b9 waits", "--policy", CAPACITY, "-o", tmp_path / "f.feature", *options)
@@ -207,7 +207,7 @@ def test_a_site_that_cannot_be_is_one_clear_error(
     assert message in ran.output
 
 
-def test_what_another_policy_decides_otherwise_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:
+def test_a_decision_that_differs_under_another_policy_becomes_a_feature(lent: Path, tmp_path: Path) -> None:
     out = tmp_path / "differs.feature"
     ran = run(lent, "--because", f"policy {CAPACITY.parent / 'default.yaml'}", "--policy", CAPACITY, "-o", out)
     assert ran.return_value == 0, ran.output
@@ -241,9 +241,7 @@ def test_what_another_policy_decides_otherwise_becomes_a_feature_that_passes(len
         "sentence",
     ],
 )
-def test_an_incident_that_is_not_there_is_one_clear_error(
-    lent: Path, tmp_path: Path, because: str, message: str
-) -> None:
+def test_an_unknown_incident_is_one_clear_error(lent: Path, tmp_path: Path, because: str, message: str) -> None:
     out = tmp_path / "f.feature"
     ran = run(lent, "--because", because, "--policy", CAPACITY, "-o", out)
     assert ran.return_value == 2
@@ -293,7 +291,7 @@ def _without_policy(path: Path) -> None:
     ],
     ids=["cut", "other-version", "empty", "garbage", "deep", "sentence", "without-policy"],
 )
-def test_a_state_that_cannot_be_used_is_one_clear_error(lent: Path, tmp_path: Path, spoil: Any, message: str) -> None:
+def test_an_unusable_state_is_one_clear_error(lent: Path, tmp_path: Path, spoil: Any, message: str) -> None:
     spoil(lent)
     ran = run(lent, "--because", "job t/b9 waits", "-o", tmp_path / "f.feature")
     assert ran.return_value == 2
@@ -314,13 +312,13 @@ def test_names_of_a_hostile_dump_never_reach_the_feature(tmp_path: Path) -> None
     assert sentence not in out.read_text("utf-8")
 
 
-def test_a_text_of_somebody_else_stays_one_line() -> None:
+def test_a_foreign_text_becomes_one_line() -> None:
     assert clean("x\n    Then nothing is evicted\u2028 y") == "x     Then nothing is evicted  y"
     assert len(clean("x" * 1000)) == 112
 
 
 def _sparse(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list above the real bound; the file takes no room."""
+    """Write a list above the real bound as a sparse file, which occupies no disk space."""
     del monkeypatch
     with path.open("wb") as file:
         file.truncate(listed.MOST_BYTES + 1)

@@ -1,4 +1,4 @@
-"""The comments of a reduced feature suffice for a reader who has only the file."""
+"""The comments of a reduced feature are complete for a reader who has only the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedspec.incident.written import names_of_the_state, why_it_fails
 from schedspec.monitors import MONITORS
 
 LONG = "spec-a-job-with-spare-pods-keeps-the-1"
-"""The namespace of a scenario, as long as namespaces of scenarios become."""
+"""A namespace of a scenario of the maximum length."""
 UID = "2011d1ff-a546-483f-a2f6-2d278a039fa3"
 
 
@@ -30,12 +30,12 @@ UID = "2011d1ff-a546-483f-a2f6-2d278a039fa3"
     ],
     ids=["one-namespace", "two-namespaces", "no-names"],
 )
-def test_a_comment_says_what_the_names_stand_for(stands_for: dict[str, str], comments: list[str]) -> None:
+def test_comments_map_names_to_those_of_the_state(stands_for: dict[str, str], comments: list[str]) -> None:
     assert names_of_the_state(SimpleNamespace(stands_for=stands_for)) == comments
-    assert [clean(comment) for comment in comments] == comments, "a reader sees every name"
+    assert [clean(comment) for comment in comments] == comments, "no comment is cut"
 
 
-def test_no_monitor_has_a_name_that_cuts_the_comment_on_the_failure() -> None:
+def test_the_comment_on_the_failure_is_not_cut_for_any_monitor() -> None:
     for monitor in MONITORS:
         comment = why_it_fails(monitor, "kube-scheduler")
         assert clean(comment) == comment

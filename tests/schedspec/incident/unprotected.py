@@ -1,4 +1,4 @@
-"""A plugin of pytest that plants a defect: nothing protects a pod before the plugins vote."""
+"""A pytest plugin that plants a defect: no pod is protected before the plugins vote."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def protection(self: Any, preemptor: Any, task: Any) -> None:
 
 
 def pytest_configure() -> None:
-    """Plant it where this module is a plugin."""
+    """Plant the defect."""
     PreemptionRequest.protection = protection  # type: ignore[method-assign]
