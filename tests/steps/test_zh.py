@@ -32,11 +32,11 @@ def calls(path: Path) -> Iterator[tuple[list[str], list[Call]]]:
 def call(step: Any) -> Call:
     """Return the call of a sentence of ours. Other tests define steps, too, in the same process."""
     (found,) = [
-        it
-        for it in bdd.step_function_context_registry.values()
-        if it.type in (None, step.type)
-        and it.parser.is_matching(step.name)
-        and inspect.unwrap(it.step_func).__module__.partition(".")[0] == "steps"
+        context
+        for context in bdd.step_function_context_registry.values()
+        if context.type in (None, step.type)
+        and context.parser.is_matching(step.name)
+        and inspect.unwrap(context.step_func).__module__.partition(".")[0] == "steps"
     ]
     raw = [list(row) for row in step.datatable.raw()] if step.datatable is not None else []
     table = [[COLUMNS.get(name, name) for name in row] for row in raw[:1]] + raw[1:]
@@ -44,7 +44,7 @@ def call(step: Any) -> Call:
 
 
 @pytest.mark.parametrize("path", ENGLISH, ids=lambda path: path.stem)
-def test_the_chinese_feature_says_what_the_english_one_says(path: Path) -> None:
+def test_a_chinese_feature_equals_its_english_original(path: Path) -> None:
     chinese = path.with_suffix(".zh.feature")
     assert "# language: zh-CN" in chinese.read_text("utf-8")
     sentences = list(calls(path))
