@@ -33,7 +33,7 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 @when('whichever of "{names}" runs completes')
 @refers(names=WORKLOAD)
 def _(world: World, history: History, expect: Expect, names: str) -> None:
-    """Every pod of the running ones among these workloads completes with exit code 0."""
+    """Each of these workloads that runs completes: all of its pods exit with code 0."""
     view = history.now()
     running = [name for name in tables.names(names) if any(map(views.runs, views.pods_of(view, name)))]
     for name in running:
@@ -113,7 +113,7 @@ def _command(world: World, history: History, kind: Kind, name: str, action: str)
 @when("these queues change:", needs=(Capability.QUEUES,))
 @table(QUEUE_CHANGES)
 def _(world: World, datatable: tables.Table) -> None:
-    """Queues get other values while they are in use. Columns as of `these queues:`."""
+    """Queues get new values while they are in use. Columns as in `these queues:`."""
     world.apply_all(("queue", row) for row in QUEUE_CHANGES.rows(datatable))
 
 
@@ -121,7 +121,7 @@ def _(world: World, datatable: tables.Table) -> None:
 @table(NODES)
 @makes(nodes_made)
 def _(world: World, datatable: tables.Table) -> None:
-    """KWOK nodes join the cluster. Columns as of `these nodes:`."""
+    """KWOK nodes join the cluster. Columns as in `these nodes:`."""
     world.add_nodes([with_cards(row) for row in NODES.rows(datatable)])
 
 

@@ -1,4 +1,4 @@
-"""Steps on the cards of the cluster: work that requests cards gets the model that the scenario has named."""
+"""Steps on the cards of the cluster: work that requests cards gets the model that the scenario names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Columns of the tables that several sentences share, and the scenario's model of card.
-
-Modules in `steps/` never import each other: pytest loads each of them by itself.
-"""
+"""Columns of the tables that several sentences share, and the scenario's model of card."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ def resources_of(row: tables.Row) -> dict[str, str]:
 
 
 def with_cards(row: tables.Row, model: str = "") -> tables.Row:
-    """Return the row with its `gpus` as cards if their model is known: a card is a gpu whose model counts.
+    """Return the row with its `gpus` as cards if their model is known: a card is a GPU of a named model.
 
     Args:
         row: A row of work or of nodes.
@@ -191,7 +188,7 @@ def queues_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]
 
 @dataclass
 class Beside:
-    """Find a file that a sentence names: beside the feature, in the root of the run, or in the working directory."""
+    """Finds a file that a sentence names: beside the feature, in the root of the run, or in the working directory."""
 
     folders: Sequence[Path]
 

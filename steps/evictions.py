@@ -1,4 +1,4 @@
-"""Steps on evictions: which pods, how many and in which order. A victim is a pod that the scheduler marked as one."""
+"""Steps on evictions: which pods, how many and in which order. A pod is evicted if the scheduler marked it so."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _(expect: Expect) -> None:
 @then("exactly these pods are evicted, once each:", needs=(Capability.POD_NAMES,))
 @table(_PODS)
 def _(expect: Expect, datatable: tables.Table) -> None:
-    """These pods, by name, and no others since the scenario began. Column: pod."""
+    """Exactly these pods have been evicted since the scenario began. Column: pod."""
     _and_no_more(expect, queries.evicted_exactly(_names(_PODS, datatable)))
 
 
 @then("exactly {number:d} pods are evicted, once each")
 @then("exactly {number:d} pod is evicted")
 def _(expect: Expect, number: int) -> None:
-    """Exactly this many pods since the scenario began, none of them twice."""
+    """Exactly this many pods have been evicted since the scenario began, none of them twice."""
     _and_no_more(expect, queries.evicted_count(number))
 
 
@@ -85,5 +85,5 @@ def _(expect: Expect, name: str, others: str) -> None:
 @then("these start in this order:")
 @table(_WORKLOADS)
 def _(expect: Expect, datatable: tables.Table) -> None:
-    """The first pod of each is seen Running in this order. Column: workload."""
+    """The first pod of each workload becomes Running in this order. Column: workload."""
     expect.eventually(queries.start_in_order(_names(_WORKLOADS, datatable)), within=timeouts.SHOWN)

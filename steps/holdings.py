@@ -1,4 +1,4 @@
-"""Steps on what queues hold, in every state that the cluster showed."""
+"""Steps on the amounts that queues hold, in every state that the cluster showed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AMOUNT = Wording(r"[0-9][0-9A-Za-z.]* [A-Za-z][-A-Za-z0-9./]*")
 @then('queue "{name}" never holds less than {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
 @refers(name=QUEUE)
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
-    """From the moment when the queue first holds the amount, in every state: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
+    """Once the queue has held the amount, it never holds less: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
     check = holdings.never_below(name, *_read(amount), _rules(world, live))
     expect.eventually(check, within=timeouts.RUNS)
     expect.consistently(check, during=timeouts.HOLDS)
@@ -32,7 +32,7 @@ def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -
 @then('queue "{name}" holds at most {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
 @refers(name=QUEUE)
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
-    """In every state since the scenario began: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
+    """The queue has never held more since the scenario began: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
     expect.consistently(holdings.never_above(name, *_read(amount), _rules(world, live)), during=timeouts.HOLDS)
 
 

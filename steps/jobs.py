@@ -118,7 +118,7 @@ _BY_COLUMN = {
 
 
 def of_work(sentence: Sentence) -> set[Capability]:
-    """Return what a table of work needs of a scheduler: its kind, and its columns."""
+    """Return the capabilities that a table of work needs, by its kind of work, its columns and its rows."""
     kind = sentence.text.split()[1]
     found = {_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN}
     for row in sentence.rows:
@@ -167,7 +167,7 @@ def schedspec_submit(schedspec_world: World, schedspec_cards: Cards) -> Submit:
 @table(_SHAPES)
 @makes(_work)
 def _(submit: Submit, work: str, datatable: tables.Table) -> None:
-    """Work is jobs (of Volcano), services (Deployments), Kubernetes jobs or PyTorchJobs: name, queue, gpus and more."""
+    """Work is jobs (of Volcano), gangs, pods, services (Deployments), Kubernetes jobs or PyTorchJobs."""
     submit(work, datatable)
 
 
@@ -184,7 +184,7 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 @table(_SHAPES)
 @makes(_work)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
-    """Work is submitted, and the scheduler has published for each why it waits."""
+    """Work is submitted, and the scheduler has published why each workload waits."""
     for name in submit(work, datatable):
         expect.decided(reasons.waits_with_reason(name))
         expect.now(pods.waits(name))
@@ -209,7 +209,7 @@ def _() -> None:
 @table(_JOB_OF_TASKS)
 @makes(_work)
 def _(world: World, expect: Expect, datatable: tables.Table) -> None:
-    """One Volcano Job of several tasks, one a row: job, queue, task, replicas, cpu, on TaskCompleted."""
+    """One Volcano Job with a task for each row: job, queue, task, replicas, cpu, on TaskCompleted."""
     expect.eventually(pods.runs(_submit_tasks(world, datatable)), within=timeouts.RUNS)
 
 
@@ -217,12 +217,12 @@ def _(world: World, expect: Expect, datatable: tables.Table) -> None:
 @table(_JOB_OF_TASKS)
 @makes(_work)
 def _(world: World, datatable: tables.Table) -> None:
-    """One Volcano Job of several tasks, one a row. Columns as of `this job with tasks runs:`."""
+    """One Volcano Job with a task for each row. Columns as in `this job with tasks runs:`."""
     _submit_tasks(world, datatable)
 
 
 def _submit_tasks(world: World, table: tables.Table) -> str:
-    """Apply one Volcano Job of several tasks and return its name."""
+    """Apply one Volcano Job with several tasks and return its name."""
     rows = [with_cards(row) for row in _JOB_OF_TASKS.rows(table)]
     name = str(rows[0]["name"])
     world.apply("job", name=name, queue=rows[0].get("queue", "default"), tasks=rows)

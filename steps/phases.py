@@ -1,4 +1,4 @@
-"""Steps on phases of jobs, PodGroups and queues, and on the numbers of queues."""
+"""Steps on phases of jobs and PodGroups, states of queues, and the amounts in the status of queues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PHASES = {
     "JobPhase": one_of(*_OF_JOBS),
     "JobPhases": several_of(*_OF_JOBS),
 }
-"""The phases of PodGroups and of jobs; of PyTorchJobs and Kubernetes Jobs: their conditions."""
+"""The phases of PodGroups and jobs. For PyTorchJobs and Kubernetes Jobs, these are types of conditions."""
 
 
 def _of_status(sentence: Sentence) -> set[Capability]:
@@ -49,7 +49,7 @@ def _(expect: Expect, name: str, phase: str) -> None:
 @then('the PodGroup of "{name}" stays {phase:Phase}', needs=(Capability.PHASES,), **PHASES)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, phase: str) -> None:
-    """The PodGroup keeps the phase from the moment when the scheduler has published why the PodGroup waits."""
+    """The PodGroup keeps the phase after the scheduler has published why the PodGroup waits."""
     expect.decided(reasons.has_reason(name))
     expect.eventually(phases.group_is(name, phase), within=timeouts.PHASE)
     expect.consistently(phases.group_is(name, phase), during=timeouts.HOLDS)

@@ -31,7 +31,7 @@ def _(expect: Expect, name: str) -> None:
 @then('"{name}" stays pending')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str) -> None:
-    """None of its pods gets a node, counted from when the scheduler has published why."""
+    """None of its pods gets a node after the scheduler has published why it waits."""
     expect.decided(reasons.waits_with_reason(name))
     expect.consistently(pods.waits(name), during=timeouts.HOLDS)
 
@@ -39,7 +39,7 @@ def _(expect: Expect, name: str) -> None:
 @then('pod "{name}" stays pending')
 @refers(name=POD)
 def _(expect: Expect, name: str) -> None:
-    """The pod of that name gets no node, counted from when the scheduler has published why."""
+    """The pod of that name gets no node after the scheduler has published why it waits."""
     expect.decided(reasons.pod_has_reason(name))
     expect.consistently(pods.pod_waits(name), during=timeouts.HOLDS)
 
@@ -58,7 +58,7 @@ def _(expect: Expect, name: str, number: int) -> None:
 @then('{number:d} pods of "{name}" stay pending')
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
-    """Exactly this many of its pods get no node, counted from when the scheduler has published why."""
+    """Exactly this many of its pods get no node after the scheduler has published why they wait."""
     expect.eventually(pods.are_made(name), within=timeouts.RUNS)
     expect.decided(reasons.has_reason(name))
     expect.settles(pods.count_waits(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
@@ -112,5 +112,5 @@ def _(expect: Expect, name: str) -> None:
 @refers(name=WORKLOAD, text=REASON)
 @expects_refusal("name")
 def _(expect: Expect, name: str, text: str) -> None:
-    """The scheduler's published reason for the workload names this."""
+    """The reason that the scheduler publishes for the workload contains this text."""
     expect.eventually(reasons.waits_because(name, text), within=timeouts.REASON)

@@ -1,4 +1,4 @@
-"""Steps on queues, priority classes and the policy: limits, and what is refused."""
+"""Steps on queues, priority classes and the policy, and on their refusal."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _BY_COLUMN = {
 
 
 def of_policy(sentence: Sentence) -> set[Capability]:
-    """Return what the policy of that name needs of a scheduler."""
+    """Return the capabilities that the policy of that name needs of a scheduler."""
     return needs_of_policy(sentence.text.split('"')[1])
 
 
 def of_queues(sentence: Sentence) -> set[Capability]:
-    """Return what a table of queues needs of a scheduler, by its columns."""
-    closed = {Capability.PROTECTION for row in sentence.rows if row.get("reclaimable") == "no"}
-    return {Capability.QUEUES, *(_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN), *closed}
+    """Return the capabilities that a table of queues needs of a scheduler, by its columns and rows."""
+    protected = {Capability.PROTECTION for row in sentence.rows if row.get("reclaimable") == "no"}
+    return {Capability.QUEUES, *(_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN), *protected}
 
 
 class Refusals:
@@ -65,7 +65,7 @@ def schedspec_refusals() -> Iterator[Refusals]:
     found = Refusals()
     yield found
     if found.texts:
-        raise Unmet("every refusal is one that the scenario expects", found.texts[-1])
+        raise Unmet("no refusal except those that the scenario expects", found.texts[-1])
 
 
 @given('the policy "{name}"', needs=of_policy)
@@ -121,7 +121,7 @@ def _(world: World, cards: Cards, datatable: tables.Table) -> None:
 @table(QUEUE_CLAIMS)
 @makes(queues_made)
 def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
-    """A queue that the API server may refuse. Columns as of `these queues:`."""
+    """A queue that the API server may refuse. Columns as in `these queues:`."""
     try:
         world.apply_all(("queue", row) for row in QUEUE_CLAIMS.rows(datatable))
     except RejectedError as refused:
@@ -132,7 +132,7 @@ def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
 @then('the policy is refused because of "{text}"')
 @expects_refusal()
 def _(refusals: Refusals, text: str) -> None:
-    """The last submission was refused, and the refusal names this."""
+    """The last submission was refused, and the message of the refusal contains this text."""
     message = refusals.texts.pop() if refusals.texts else "nothing was refused"
     if text.lower() not in message.lower():
         raise Unmet(f'a refusal that names "{text}"', message)

@@ -1,4 +1,4 @@
-"""Steps on which shared cards the pods of a workload have."""
+"""Steps on the shared cards that the pods of a workload use."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _NEEDS = (Capability.SHARED_CARDS,)
 @then('the pods of "{name}" share {number:d} cards', needs=_NEEDS)
 @refers(name=WORKLOAD)
 def _(expect: Expect, name: str, number: int) -> None:
-    """The workload's pods on nodes have parts of exactly this many cards together, from now on and for a while."""
+    """The workload's bound pods use parts of exactly this many cards in total, from now on and for a while."""
     expect.consistently(shared_cards.are_on(name, number), during=timeouts.HOLDS)
 
 
 @then('"{name}" and "{other}" share a card', needs=_NEEDS)
 @refers(name=WORKLOAD, other=WORKLOAD)
 def _(expect: Expect, name: str, other: str) -> None:
-    """Some card has parts of pods of both, from now on and for a while."""
+    """Pods of both workloads use parts of the same card, from now on and for a while."""
     expect.consistently(shared_cards.share(name, other, some=True), during=timeouts.HOLDS)
 
 
 @then('"{name}" and "{other}" share no card', needs=_NEEDS)
 @refers(name=WORKLOAD, other=WORKLOAD)
 def _(expect: Expect, name: str, other: str) -> None:
-    """No card has parts of pods of both, from now on and for a while."""
+    """Pods of the two workloads never use parts of the same card, from now on and for a while."""
     expect.consistently(shared_cards.share(name, other, some=False), during=timeouts.HOLDS)

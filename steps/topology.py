@@ -1,4 +1,4 @@
-"""Steps on where in the network the pods of a workload are."""
+"""Steps on the racks and spines in which the pods of a workload are."""
 
 from __future__ import annotations
 

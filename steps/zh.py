@@ -1,15 +1,14 @@
 """The sentences in Chinese: the same functions with other words, and tables with Chinese columns.
 
 A feature that begins with `# language: zh-CN` uses them; its keywords are Gherkin's own (功能, 规则, 场景, 假如, 当,
-那么).
-Names of queues, jobs and classes are Kubernetes names; phases and policies keep their English names.
+那么). Names of queues, jobs and classes are Kubernetes names; phases and policies keep their English names.
 """
 
 from __future__ import annotations
 
 from schedspec.gherkin.step_decorators import given, in_other_words, then, when, word_for
 
-from . import acts, cards, evictions, jobs, nodes, phases, pods, queues  # noqa: F401 - they make the sentences
+from . import acts, cards, evictions, jobs, nodes, phases, pods, queues  # noqa: F401 - they define the sentences
 
 COLUMNS = {
     "作业": "job",
@@ -41,7 +40,7 @@ COLUMNS = {
     "可回收": "reclaimable",
     "已分配": "allocated",
 }
-"""What a column of a Chinese table means; `cpu` and `pods` are called so."""
+"""Chinese column → English column; `cpu` and `pods` keep their names."""
 
 WORK = word_for(
     {"作业": "jobs", "服务": "services", "Kubernetes 作业": "Kubernetes jobs", "PyTorch 作业": "PyTorchJobs"}
@@ -83,7 +82,7 @@ _THEN = {
     '作业 "{name}" 依次是 {names:JobPhases}': 'job "{name}" goes through {names:JobPhases}',
 }
 
-# pytest-bdd keeps a step where it is decorated: in this module, not in a function of it.
+# pytest-bdd registers a step in the scope of its decorator, so this loop must be at module level.
 for _step, _sentences in ((given, _GIVEN), (when, _WHEN), (then, _THEN)):
     for _chinese, _english in _sentences.items():
         _step(_chinese, (), Work=WORK, **phases.PHASES)(in_other_words(_english, COLUMNS))
