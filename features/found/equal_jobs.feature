@@ -1,6 +1,6 @@
 @extended
 Feature: A waiting job is told why it waits
-  # Found by exploration of Kueue: a job that equals one that was refused got no reason.
+  # Found by exploration of Kueue: a job that equals a refused job got no reason.
 
   Scenario: Each of two equal jobs is told why it waits
     Given the policy "capacity"

@@ -1,7 +1,7 @@
 @dialect
 Feature: A gang that reclaim evicts keeps no pod that preempt took from it
-  # Found by exploration: where only reclaim keeps gangs, preempt took one pod of a gang, reclaim all others, and the
-  # one was reprieved at the end of the cycle.
+  # Found by exploration: if only reclaim keeps gangs whole, preempt evicted one pod of a gang, reclaim all others,
+  # and the first pod was reprieved at the end of the cycle.
 
   Scenario: A gang goes as a whole where preempt takes one pod and reclaim needs another
     Given the policy "hierarchy-cce"

@@ -1,10 +1,10 @@
 @extended @kueue-issue-13479
 Feature: Kueue 13479: a queue of weight 0 is served first
   https://github.com/kubernetes-sigs/kueue/issues/13479, repaired in v0.19.1. Kueue divides what a queue used by its
-  weight. Without use and with weight 0 that is no number, which sorts before every number.
+  weight. Zero use by weight 0 is not a number (NaN), which sorts before every number.
 
   Scenario: A queue that deserves nothing is served after a queue that deserves something
-    # The jobs differ in memory: Kueue publishes no reason for a job that equals one which it has just refused.
+    # The jobs differ in memory: Kueue publishes no reason for a job that equals a job which it has just refused.
     Given the policy "share-of-use"
     And these nodes:
       | node | cpu | memory |

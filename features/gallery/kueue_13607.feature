@@ -1,8 +1,8 @@
 @extended @kueue-issue-13607
 Feature: Kueue 13607: quota that cannot be had outranks quota that is free
   https://github.com/kubernetes-sigs/kueue/issues/13607, repaired in v0.19.1. A queue has quota of its own, which it may
-  not exceed, and after it idle quota of the whole cluster. Its own quota is used, no running work may be evicted, and
-  the work waits for its own quota although the other is free.
+  not exceed, and then the idle quota of the whole cluster. If its own quota is used and no running work may be evicted,
+  new work still waits for its own quota, although idle quota is free.
 
   Scenario: Work beyond its queue's own share uses what the cluster has idle
     Given the policy "own-share-then-idle"

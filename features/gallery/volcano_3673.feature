@@ -1,10 +1,10 @@
 @extended @volcano-issue-3673
 Feature: Volcano 3673: pods are evicted for a gang that does not fit
   https://github.com/volcano-sh/volcano/issues/3673, repaired by pull request 5067 in v1.15.0. Reclaim evicts for the
-  first pod of a gang before it knows whether there is room for the others.
+  first pod of a gang before it knows whether the other pods would fit.
 
   Scenario: No pod is reclaimed for a gang that would not fit
-    # The guest owes two cpus. The gang needs four.
+    # The queue "guest" owes two cpus. The gang needs four.
     Given the policy "capacity"
     And these nodes:
       | node | cpu | memory |

@@ -1,7 +1,7 @@
 @extended @volcano-issue-4947
 Feature: Volcano 4947: an evicted pod takes its room back and is evicted again
   https://github.com/volcano-sh/volcano/issues/4947, open since 2026-01-14. After the eviction the
-  victim's queue holds nothing, so it is served first, and its pod is bound again before the pod that it was evicted for.
+  queue of the victim holds nothing, so this queue is served first, and the victim is bound again before its preemptor.
 
   Scenario: A pod that gave its room to another queue waits
     Given the policy "capacity"

@@ -1,8 +1,8 @@
 @extended @volcano-issue-5896
 Feature: Volcano 5896: a queue within its deserved share loses pods
   https://github.com/volcano-sh/volcano/issues/5896, open since 2026-08-24. In the policy that Volcano's
-  documentation shows, conformance is in a tier above capacity. conformance permits almost every victim, and capacity,
-  which protects deserved shares, has no vote any more.
+  documentation shows, conformance is in a tier above capacity. conformance permits almost every victim, so
+  capacity, which protects deserved shares, has no vote.
 
   Scenario: Each of two queues gives back its surplus
     # The requests for memory keep the pods of each queue on a node of their own.

@@ -1,7 +1,7 @@
 @extended @volcano-issue-5994
 Feature: Volcano 5994: more pods are evicted than the claim needs
-  https://github.com/volcano-sh/volcano/issues/5994, open since 2026-09-17. The action gangreclaim of v1.15 takes the
-  pods above a job's minimum as one bundle, and evicts all of them where a part of the bundle is enough.
+  https://github.com/volcano-sh/volcano/issues/5994, open since 2026-09-17. The action gangreclaim of v1.15 treats the
+  pods above a job's minimum as one bundle, and evicts all of them even if a part of the bundle suffices.
 
   Scenario: One pod is reclaimed of a job that has three to spare
     Given the policy "gang-reclaim"

@@ -1,5 +1,5 @@
 Feature: What every gang scheduler must do
-  A gang is a number of pods that are useful together only. Schedulers differ in how a gang is written (a Volcano Job, or a
+  A gang is a set of pods that are useful together only. Schedulers differ in how a gang is written (a Volcano Job, or a
   PodGroup of Kubernetes), but not in what they must do.
 
   Background:

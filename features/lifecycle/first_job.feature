@@ -17,7 +17,7 @@ Feature: A first job
     Then "train" runs
 
   Scenario: A job that does not fit as a whole waits as a whole
-    # The cluster has enough cpus for three pods of two, but no node has two left for the third. None of them is bound.
+    # The cluster has six cpus for three pods of two cpus, but no node has two left for the third pod: no pod is bound.
     Given these nodes:
       | node | cpu | memory |
       | n2   | 1   | 8Gi    |

@@ -1,6 +1,6 @@
 @extended
 Feature: Freed capacity goes to the work that it was freed for
-  No pod is evicted in vain, or twice for the same work, or without need for its capacity.
+  No pod is evicted without effect, or twice for the same work, or without need for its capacity.
 
   Rule: Freed capacity is reserved for its pod until the pod runs
 

@@ -1,5 +1,5 @@
 Feature: The capability, the deserved amounts and the guarantee of a queue
-  capability is a ceiling, deserved is owed and may be lent, guarantee is kept free even while nobody uses it.
+  capability is a ceiling, deserved is owed and may be lent, guarantee is reserved even while the queue does not use it.
 
   Background:
     Given the policy "capacity"

@@ -1,6 +1,6 @@
 Feature: Pods share cards by memory
-  A notebook needs a few gibibytes of a card, not a whole one. Several pods share a card; each gets its part of one card,
-  never halves of two. The device plugin reads from the pod's annotation `volcano.sh/gpu-index` which card it is.
+  A notebook needs a few gibibytes of a card, not a whole one. Several pods share a card; each gets a part of one card,
+  never parts of two. The device plugin reads the card from the pod's annotation `volcano.sh/gpu-index`.
 
   Background:
     Given the policy "shared-cards"

@@ -1,5 +1,5 @@
 Feature: Pods share cards as virtual GPUs
-  Each container asks for a number of cards, and for memory and cores of each. The vGPU device plugin reads the cards from
+  Each container requests a number of cards, and memory and cores of each. The vGPU device plugin reads the cards from
   annotations of the pod, and enforces memory and cores within the container.
 
   Rule: Memory and cores are counted by card

@@ -1,5 +1,5 @@
 Feature: The pods of a gang stay close together in the network
-  Training in which every pod talks to every other is as fast as the slowest link between two of them. A gang therefore
+  Training in which all pods communicate with each other is as fast as the slowest link between two of them. A gang therefore
   requires a rack, or a spine with several racks, or it prefers to be close. Volcano has HyperNodes for this, Kubernetes a
   node label that a PodGroup names.
 
