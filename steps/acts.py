@@ -51,9 +51,9 @@ def _(world: World, history: History, name: str, number: int) -> None:
     if history.now().get(Kind.VCJOB, name) is not None:
         world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", number)
     else:
-        there = views.pods_of(history.now(), name)
-        cpu = there[0]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-        world.apply("more", name=f"{name}-more", gang=name, replicas=number - len(there), cpu=cpu)
+        existing = views.pods_of(history.now(), name)
+        cpu = existing[0]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+        world.apply("more", name=f"{name}-more", gang=name, replicas=number - len(existing), cpu=cpu)
 
 
 @when('pod "{name}" completes', needs=(Capability.POD_NAMES,))

@@ -32,7 +32,7 @@ def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -
 @then('queue "{name}" holds at most {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
 @refers(name=QUEUE)
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
-    """The queue has never held more since the scenario began: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
+    """The queue has held at most this amount since the scenario began: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
     expect.consistently(holdings.never_above(name, *_read(amount), _rules(world, live)), during=timeouts.HOLDS)
 
 

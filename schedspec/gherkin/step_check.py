@@ -211,9 +211,9 @@ def _check_sentence(
 
 
 def _undefined(sentence: documents.Sentence, row: str, index: StepIndex) -> str:
-    others = index.other_kinds(sentence)
-    if others:
-        return f"this is a {' and a '.join(others)} sentence, under {sentence.type.capitalize()}: {sentence}{row}"
+    kinds = index.other_kinds(sentence)
+    if kinds:
+        return f"this is a {' and a '.join(kinds)} sentence, under {sentence.type.capitalize()}: {sentence}{row}"
     near = index.nearest(sentence)
     return f"no step matches: {sentence}{row}" + (f"\n    the nearest is: {sentence.type} {near}" if near else "")
 

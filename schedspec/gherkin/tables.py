@@ -21,7 +21,7 @@ from ..api.kinds import GPU
 BY_RESOURCE = "resources"
 """The parameter of all columns that have a resource's name: resource → amount."""
 ANY_RESOURCE = "any resource by its name, such as amd.com/gpu"
-"""The end of the list of columns of a table that takes resources."""
+"""The last entry in the list of columns of a table that accepts resources."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _MEBIBYTES = {"Mi": 1, "Gi": 1024}
@@ -149,8 +149,8 @@ def _header_flaws(header: Sequence[str], columns: Mapping[str, Column], required
     unknown = [name for name in dict.fromkeys(header) if name not in columns and not _column_of_resource(name, columns)]
     if unknown:
         listed = ", ".join(f"{name!r}{nearest(name, set(columns) - set(header))}" for name in unknown)
-        takes = ", ".join(columns) + (f"; {ANY_RESOURCE}" if _takes_resources(columns) else "")
-        yield f"unknown column{'s' * (len(unknown) > 1)} {listed}; this table takes: {takes}"
+        accepted = ", ".join(columns) + (f"; {ANY_RESOURCE}" if _takes_resources(columns) else "")
+        yield f"unknown column{'s' * (len(unknown) > 1)} {listed}; this table takes: {accepted}"
     for name in dict.fromkeys(header):
         if header.count(name) > 1:
             yield f"the column {name!r} appears twice"

@@ -122,9 +122,10 @@ class Known:
         wanted = kinds.split("|")
         if self._anything or any(self._exists(kind, name) for kind in wanted):
             return ""
-        there = list(dict.fromkeys(thing for kind in wanted for thing in self._things.get(kind, ())))
-        known = ", ".join(thing for thing in there if "*" not in thing) or ", ".join(there) or "none"
-        return f"no earlier sentence creates a {' or '.join(wanted)} {name!r}{nearest(name, there)}; there are: {known}"
+        existing = list(dict.fromkeys(thing for kind in wanted for thing in self._things.get(kind, ())))
+        known = ", ".join(thing for thing in existing if "*" not in thing) or ", ".join(existing) or "none"
+        thing = f"{' or '.join(wanted)} {name!r}"
+        return f"no earlier sentence creates a {thing}{nearest(name, existing)}; there are: {known}"
 
     def _exists(self, kind: str, name: str) -> bool:
         own = self._things.get(WORKLOAD, ()) if self.facts.own_templates else ()

@@ -64,7 +64,7 @@ FLAGS: dict[str, tuple[str, str]] = {
     "shard-durations": ("FILE", "durations.json of earlier runs, for shards of about equal duration (default: none)"),
     "out": (
         "DIR",
-        "where logs, dumps and reports go (default: beside the JUnit file, else out/run or the first that is free)",
+        "the folder for logs, dumps and reports (default: beside the JUnit file, else out/run, or out/run-N if in use)",
     ),
 }
 """Name, placeholder of the value (none: a switch), purpose."""

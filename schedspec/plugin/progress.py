@@ -161,7 +161,7 @@ def pause(running: ScenarioRun, config: pytest.Config, read: Callable[[], str] =
     capture.suspend(in_=True)
     try:
         reporter.ensure_newline()
-        reporter.write_line(f"{running.where}: failed; the cluster stays unchanged")
+        reporter.write_line(f"{running.where}: failed; the cluster is left unchanged")
         reporter.write_line(f"  export KUBECONFIG={running.session.handle.kubeconfig}")
         reporter.write_line(f"  kubectl --namespace {running.world.namespace} get pods,podgroups,jobs.batch.volcano.sh")
         if hint := running.session.names.hint(version.ref for version in running.world.history.since(0)):

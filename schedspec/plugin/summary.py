@@ -72,13 +72,13 @@ def reporting(config: pytest.Config) -> Iterator[None]:
 def note(config: pytest.Config, session: LiveSession) -> None:
     """Keep the summary of a session's cluster."""
     facts = session.cluster.facts()
-    who = f"{worker(config)}: " if worker(config) else ""
+    prefix = f"{worker(config)}: " if worker(config) else ""
     first = "no pod ran" if session.first_running is None else f"first pod Running after {session.first_running:.1f} s"
     seconds = session.handle.boot_seconds
     booted = f"booted in {seconds:.1f} s" if seconds else "was running already"
     made_of = f" ({', '.join(facts.made_of)})" if facts.made_of else ""
     config.stash[_ROWS].append(
-        f"{who}{session.cluster.kind} {facts.server_version}{made_of}: {booted}, {first}; logs in {session.folder}"
+        f"{prefix}{session.cluster.kind} {facts.server_version}{made_of}: {booted}, {first}; logs in {session.folder}"
     )
 
 

@@ -37,9 +37,9 @@ def find(name: str, folders: Sequence[Path]) -> Path:
     for folder in folders:
         if (folder / name).is_file():
             return folder / name
-    there = sorted({path.name for folder in folders for path in folder.glob("*.y*ml")})
+    files = sorted({path.name for folder in folders for path in folder.glob("*.y*ml")})
     looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
-    raise ManifestError(f"there is no file {name!r}{nearest(name, there)}\n  looked in: {looked}")
+    raise ManifestError(f"there is no file {name!r}{nearest(name, files)}\n  looked in: {looked}")
 
 
 def queues(path: Path) -> list[Rendered]:

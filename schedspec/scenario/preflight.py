@@ -139,8 +139,8 @@ def _foreign_names(api: Api, kind: Kind) -> list[str]:
 
 def _require_nodes(api: Api, ownership: Ownership, swept: set[str]) -> None:
     """Check that the nodes of the scheduler under test are ours or named by the user, and free of foreign pods."""
-    there: dict[str, Object] = {node["metadata"]["name"]: node for node in api.call("GET", "/api/v1/nodes")["items"]}
-    for name, node in there.items():
+    existing: dict[str, Object] = {node["metadata"]["name"]: node for node in api.call("GET", "/api/v1/nodes")["items"]}
+    for name, node in existing.items():
         labels = node["metadata"].get("labels") or {}
         if nodes.WORLD in labels and SCENARIO not in labels and not is_borrowed(node):
             raise ForeignObjectError(
@@ -148,11 +148,11 @@ def _require_nodes(api: Api, ownership: Ownership, swept: set[str]) -> None:
                 f"would use it\n  do next: kubectl label node {name} {nodes.WORLD}-"
             )
     for name in ownership.adoptable:
-        if name not in there:
+        if name not in existing:
             raise HarnessError(
-                f"there is no node {name}\n  where: --adopt-nodes\n  do next: name some of: {_few(sorted(there))}"
+                f"there is no node {name}\n  where: --adopt-nodes\n  do next: name some of: {_few(sorted(existing))}"
             )
-        if not nodes.is_real(there[name]) and not is_borrowed(there[name]):
+        if not nodes.is_real(existing[name]) and not is_borrowed(existing[name]):
             raise HarnessError(
                 f"node {name} accepts no ordinary pods: it is tainted or a KWOK node\n"
                 f"  where: --adopt-nodes\n  do next: name another, or see: kubectl describe node {name}"

@@ -101,12 +101,12 @@ def _patch(fields: Sequence[tuple[list[str], Any]], now: Object) -> Object:
     """Return the merge patch that sets fields to exactly these values."""
     patch: Object = {}
     for path, was in fields:
-        place, there = patch, now
+        place, current = patch, now
         for key in path[:-1]:
             place = place.setdefault(key, {})
-            inner = there.get(key)
-            there = inner if isinstance(inner, dict) else {}
-        place[path[-1]] = _exactly(was, there.get(path[-1]))
+            inner = current.get(key)
+            current = inner if isinstance(inner, dict) else {}
+        place[path[-1]] = _exactly(was, current.get(path[-1]))
     return patch
 
 

@@ -33,7 +33,7 @@ ONLY_MONITORS = tuple(word for name in ("guarantee", *PROMISES) for word in ("--
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(explore_command, [str(it) for it in words], standalone_mode=False)
+    return CliRunner().invoke(explore_command, [str(word) for word in words], standalone_mode=False)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_equal_seeds_write_equal_bytes(tmp_path: Path, monkeypatch: pytest.Monke
     outputs = []
     for name in ("one", "two"):
         ran = run("--seeds", 3, "--first-seed", 17, "--jobs", 1, "--out", tmp_path / name, *ONLY_MONITORS)
-        files = {it.name: it.read_bytes() for it in (tmp_path / name).iterdir()}
+        files = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         outputs.append((ran.stdout.replace(str(tmp_path / name), "."), files))
     assert outputs[0] == outputs[1]
     assert outputs[0][1]
@@ -78,7 +78,10 @@ def test_a_correct_scheduler_has_no_findings() -> None:
 def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
     found = [
         rounds.explore(
-            7, rounds.Processes(known_policies(), jobs), lambda it: 24 - it.seeds, frozenset({"guarantee: bind"})
+            7,
+            rounds.Processes(known_policies(), jobs),
+            lambda explored: 24 - explored.seeds,
+            frozenset({"guarantee: bind"}),
         )
         for jobs in (1, 2)
     ]
@@ -128,7 +131,7 @@ def test_a_play_is_a_history_that_monitors_can_judge() -> None:
     recorder = Recorder()
     play(case, listen=recorder.record)
     ledger = Ledger(recorder.versions)
-    assert [(it.kind, it.name, it.action) for it in ledger.acts] == [
+    assert [(act.kind, act.name, act.action) for act in ledger.acts] == [
         ("bind", "first-task-0", ""),
         ("evict", "first-task-0", "preempt"),
         ("bind", "urgent-task-0", ""),
@@ -143,7 +146,9 @@ def test_a_queue_at_its_share_by_weight_may_preempt_beside_idle_capacity() -> No
     def work(name: str, queue: str, cards: int, pods: int = 1, minimum: int = 1, priority: str = "") -> Work:
         return Work(name, queue, priority, pods, minimum, amounts([("nvidia.com/gpu", cards * 1000)]))
 
-    nodes = tuple(Node(f"n{it}", amounts([("nvidia.com/gpu", cards * 1000)])) for it, cards in enumerate((2, 3, 2, 5)))
+    nodes = tuple(
+        Node(f"n{number}", amounts([("nvidia.com/gpu", cards * 1000)])) for number, cards in enumerate((2, 3, 2, 5))
+    )
     steps = (
         Submit((work("train-1", "research", 1), work("train-4", "speech", 2, 3, 3))),
         Submit((work("train-5", "speech", 1), work("train-2", "research", 3, 2))),
@@ -151,7 +156,7 @@ def test_a_queue_at_its_share_by_weight_may_preempt_beside_idle_capacity() -> No
     )
     queues = Queue("research", weight=2), Queue("speech", weight=3, priority=1)
     case = Case(known_policies()["gangs"], nodes, queues, (PriorityClass("high", 100),), steps=steps)
-    assert [it.job for it in play(case).evictions] == ["train-5"]
+    assert [eviction.job for eviction in play(case).evictions] == ["train-5"]
     assert judge(case).findings == []
 
 
@@ -161,14 +166,14 @@ def test_capacity_of_a_victim_is_not_free_while_another_job_waits_for_it() -> No
     def work(name: str, priority: str, pods: int, minimum: int) -> Work:
         return Work(name, "research", priority, pods, minimum, amounts([("cpu", 1000)]))
 
-    nodes = tuple(Node(f"n{it}", amounts([("cpu", cpus * 1000)])) for it, cpus in enumerate((1, 3), 1))
+    nodes = tuple(Node(f"n{number}", amounts([("cpu", cpus * 1000)])) for number, cpus in enumerate((1, 3), 1))
     queue = Queue("research", capability=amounts([("cpu", 3000)]), deserved=amounts([("cpu", 1000)]))
     steps = (
         Submit((work("train-1", "", 2, 2),)),
         Submit((work("train-2", "high", 2, 1), work("train-3", "high", 1, 1))),
     )
     case = Case(known_policies()["hierarchy-cce"], nodes, (queue,), (PriorityClass("high", 10),), steps=steps)
-    assert sorted(it.pod for it in play(case).evictions) == ["train-1-task-0", "train-1-task-1"]
+    assert sorted(eviction.pod for eviction in play(case).evictions) == ["train-1-task-0", "train-1-task-1"]
     assert judge(case).findings == []
 
 
@@ -180,7 +185,7 @@ def test_evictions_by_reclaim_under_proportion_are_not_judged_by_need() -> None:
         return Work(name, queue, pods=pods, requests=requests, **{"minimum": pods, **more})
 
     nodes = tuple(
-        Node(f"n{it}", amounts([("nvidia.com/gpu", cards * 1000)])) for it, cards in enumerate((4, 2, 5, 1), 1)
+        Node(f"n{number}", amounts([("nvidia.com/gpu", cards * 1000)])) for number, cards in enumerate((4, 2, 5, 1), 1)
     )
     queue = Queue("research", weight=2)
     steps = (
@@ -203,7 +208,7 @@ def test_a_reduction_uses_only_policies_that_lint_accepts() -> None:
     one, other = (Work(name, name, requests=amounts([("cpu", 1000)])) for name in ("research", "speech"))
     queues = Queue("research"), Queue("speech")
     case = Case(refused, (Node("n1", amounts([("cpu", 1000)])),), queues, steps=(Submit((one, other)),))
-    finding = next(it for it in judge(case).findings if it.name == "rest: reclaim")
+    finding = next(finding for finding in judge(case).findings if finding.name == "rest: reclaim")
     drawn = replace(case, policy=known_policies()["capacity"])
     assert found.broken_by(replace(finding, drawn=drawn), case) == set()
     assert "rest: reclaim" in found.broken_by(finding, case)
@@ -215,7 +220,9 @@ def test_an_eviction_frees_the_quota_of_a_bind_of_the_same_decision() -> None:
         "actions: preempt, allocate\ntiers:\n- plugins:\n  - name: priority\n- plugins:\n  - name: predicates\n"
         "  - name: capacity\n"
     )
-    low, high = (Work(it, "chat", it, requests=amounts([("cpu", cpu)])) for it, cpu in (("low", 2000), ("high", 1000)))
+    low, high = (
+        Work(name, "chat", name, requests=amounts([("cpu", cpu)])) for name, cpu in (("low", 2000), ("high", 1000))
+    )
     queue = Queue("chat", capability=amounts([("cpu", 2000)]))
     classes = PriorityClass("low", 10), PriorityClass("high", 100)
     nodes = (Node("n1", amounts([("cpu", 6000)])),)
@@ -237,7 +244,7 @@ def test_an_ancestor_keeps_its_guarantee_while_its_queues_reclaim_from_each_othe
     queues = queue("chat", 2, "", guarantee=two), queue("imaging", 2), queue("research", 0)
     old, new = (Work(name, of, requests=two) for name, of in (("old", "research"), ("new", "imaging")))
     case = Case(known_policies()["hierarchy"], (Node("n1", two),), queues, steps=(Submit((old,)), Submit((new,))))
-    assert [it.pod for it in play(case).evictions] == ["old-task-0"]
+    assert [eviction.pod for eviction in play(case).evictions] == ["old-task-0"]
     assert judge(case).findings == []
 
 
@@ -255,13 +262,15 @@ def test_a_new_policy_is_a_new_cause_of_an_eviction() -> None:
     )
     nodes, classes = (Node("n1", amounts([("cpu", 2000)])),), (PriorityClass("high", 100),)
     case = Case(known_policies()["gangs"], nodes, (Queue("research"),), classes, runs, steps)
-    assert [it.pod for it in play(case).evictions] == ["train-1-task-0", "train-1-task-0"]
+    assert [eviction.pod for eviction in play(case).evictions] == ["train-1-task-0", "train-1-task-0"]
     assert judge(case).findings == []
 
 
 def test_the_promise_on_names_does_not_judge_equal_jobs_one_of_which_fails() -> None:
     """Found by exploration (seed 3001445): the pod that fails runs under one name, and waits under the other."""
-    jobs = tuple(Work(f"train-{it}", "research", pods=2, minimum=2, requests=amounts([("cpu", 1000)])) for it in (1, 2))
+    jobs = tuple(
+        Work(f"train-{number}", "research", pods=2, minimum=2, requests=amounts([("cpu", 1000)])) for number in (1, 2)
+    )
     steps = (Submit(jobs), Fail("train-1"))
     case = Case(
         known_policies()["capacity"], (Node("n1", amounts([("cpu", 2000)])),), (Queue("research"),), steps=steps
@@ -274,7 +283,7 @@ def test_an_exception_of_the_scheduler_is_a_finding_and_does_not_end_the_run(mon
         raise KeyError("planted")
 
     monkeypatch.setattr(QueuePlugin, "allocatable", allocatable)
-    found = rounds.explore(1, rounds.Processes(known_policies(), 1), lambda it: 20 - it.seeds, frozenset())
+    found = rounds.explore(1, rounds.Processes(known_policies(), 1), lambda explored: 20 - explored.seeds, frozenset())
     assert found.seeds == 20
     assert found.broken["error: KeyError"].finding.text == "the scheduler raised KeyError('planted')"
 

@@ -169,9 +169,9 @@ def test_only_services_reclaim_cards_and_only_from_jobs_of_lower_priority(case: 
         Act(Happened.PLACED, 30.0, 1, "train", pod, "n1"),
         Act(Happened.EVICTED, 60.0, 2, "train", pod, "n1", why),
     ]
-    assert {it.rule for it in permitted.forbidden_evictions(case, Story(acts=acts))} == broken
+    assert {breach.rule for breach in permitted.forbidden_evictions(case, Story(acts=acts))} == broken
     story = play(case)
-    assert [it.job for it in story.evictions] == ([] if broken else ["train"])
+    assert [eviction.job for eviction in story.evictions] == ([] if broken else ["train"])
     assert judge(case).findings == []
 
 
@@ -185,7 +185,7 @@ BUSY = Work("busy", requests=cpus(1))
 
 
 def together(*nodes: str) -> list[Act]:
-    return [Act(Happened.PLACED, 30.0, 1, "gang", f"gang-task-{it}", node) for it, node in enumerate(nodes)]
+    return [Act(Happened.PLACED, 30.0, 1, "gang", f"gang-task-{number}", node) for number, node in enumerate(nodes)]
 
 
 BLOCKED = replace(RACKED, steps=(Submit((BUSY, GANG)),))
@@ -204,7 +204,7 @@ ELSEWHERE = Act(Happened.PLACED, 30.0, 1, "busy", "busy-task-0", "n3")
     ids=["in one rack", "spread", "no rack has room", "without a preference", "without the plugin"],
 )
 def test_a_gang_that_prefers_a_rack_is_in_one_that_has_room(case: Case, acts: list[Act], broken: list[str]) -> None:
-    assert [it.rule for it in close.spread_gangs(case, Story(acts=acts))] == broken
+    assert [breach.rule for breach in close.spread_gangs(case, Story(acts=acts))] == broken
     assert list(close.spread_gangs(case, play(case))) == []
 
 
@@ -240,7 +240,7 @@ def test_a_pod_that_returns_to_a_node_with_shared_cards_may_be_on_another_card()
         steps=(Submit((keep,)), Submit((old,)), Submit((new,))),
     )
     story = play(case)
-    assert {it.job for it in story.evictions} == {"old"}
+    assert {eviction.job for eviction in story.evictions} == {"old"}
     assert len(story.end.placed["new"]) == len(story.end.placed["old"]) == 3
     assert judge(case).findings == []
 
@@ -259,7 +259,7 @@ def test_a_pod_that_is_evicted_from_a_second_node_does_not_return_there() -> Non
     assert list(lasting.evictions_that_do_not_last(RECLAIMED, Story(acts=acts, evictions=evictions))) == []
     back = [*acts, Act(Happened.PLACED, 60.3, 2, "train", pod, "n2")]
     found = lasting.evictions_that_do_not_last(RECLAIMED, Story(acts=back, evictions=evictions))
-    assert [it.rule for it in found] == ["returns"]
+    assert [breach.rule for breach in found] == ["returns"]
 
 
 L40 = "NVIDIA-L40"
@@ -302,7 +302,7 @@ def test_no_pod_is_evicted_for_a_job_whose_policy_does_not_know_its_rack() -> No
     case = Case(POLICIES["preempt"], nodes, (Queue("q"),), classes, steps=(Submit((low,)), Submit((high,))))
     assert play(case).evictions == []
     assert judge(case).findings == []
-    assert [it.job for it in play(replace(case, policy=POLICIES["gangs"])).evictions] == ["low"]
+    assert [eviction.job for eviction in play(replace(case, policy=POLICIES["gangs"])).evictions] == ["low"]
 
 
 # ------------------------------------------------------------------------------------------------------ reductions

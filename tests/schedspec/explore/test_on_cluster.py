@@ -91,7 +91,7 @@ def test_work_that_is_neither_placed_nor_refused_is_a_finding() -> None:
     ids=["waits beside idle capacity", "two wait", "runs after all"],
 )
 def test_the_only_job_that_waits_is_owed_idle_capacity_within_its_share(objects: list[Story], found: list[str]) -> None:
-    assert [it.name for it in judge_record(CASE, record('"train-2" runs', objects=objects))] == found
+    assert [finding.name for finding in judge_record(CASE, record('"train-2" runs', objects=objects))] == found
 
 
 def test_a_round_is_one_run_and_reports_the_scenarios_that_were_not_judged(
@@ -100,9 +100,9 @@ def test_a_round_is_one_run_and_reports_the_scenarios_that_were_not_judged(
     monitor = Judgement(1.0, "node", "train-1-x", "…")
 
     def run(features: Sequence[Path], site: Site) -> Ran:
-        names = [it.stem for it in features]
+        names = [path.stem for path in features]
         assert site.scheduler == "kueue"
-        assert all("runs or is refused" in it.read_text("utf-8") for it in features)
+        assert all("runs or is refused" in path.read_text("utf-8") for path in features)
         records = [
             record(name=names[0]),
             record(name=names[1], findings=[monitor]),
@@ -115,9 +115,9 @@ def test_a_round_is_one_run_and_reports_the_scenarios_that_were_not_judged(
     adapter = find("kueue")
     may, policies = profiles.vocabulary(adapter, Level.CORE), profiles.policies(adapter, Level.CORE)
     player = OnCluster(Site("embedded", "kueue"), policies, may, tmp_path)
-    judged = [it for _, it in player.play([(seed, None) for seed in (1, 2, 3, 4)])]
-    assert [[finding.name for finding in it.findings] for it in judged] == [[], ["node: bind"], [], []]
-    assert [it.unjudged for it in judged] == [
+    judged = [judgement for _, judgement in player.play([(seed, None) for seed in (1, 2, 3, 4)])]
+    assert [[finding.name for finding in judgement.findings] for judgement in judged] == [[], ["node: bind"], [], []]
+    assert [judgement.unjudged for judgement in judged] == [
         "", "", "a step failed: node … leaves with its pods", "kueue lacks cards (one flavor)",
     ]  # fmt: skip
 
@@ -135,7 +135,7 @@ def queues_of(case: Case) -> list[Queue]:
 @pytest.mark.parametrize("scheduler", ["schedspec", "kueue", "volcano", "kube-scheduler"])
 def test_cases_of_the_core_use_only_ceilings_priority_and_whole_gangs(scheduler: str) -> None:
     for case in cases(scheduler, Level.CORE):
-        assert all(it.minimum == it.pods and it.preemptable for it in case.jobs)
+        assert all(job.minimum == job.pods and job.preemptable for job in case.jobs)
         assert not any(isinstance(step, Use | Fail) for step in case.steps)
         for queue in queues_of(case):
             assert queue == Queue(queue.name, capability=queue.capability)
@@ -152,7 +152,7 @@ def test_cases_use_only_what_the_scheduler_supports() -> None:
 
 
 def explore(*words: object) -> Any:
-    return CliRunner().invoke(explore_command, [str(it) for it in words], standalone_mode=False)
+    return CliRunner().invoke(explore_command, [str(word) for word in words], standalone_mode=False)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_finding_is_written_once_and_reports_whether_it_shows_again(
         assert site.cluster == "embedded"
         rounds.append(len(features))
         breaks = len(features) > 1 or again
-        return Ran("", [record(name=it.stem, findings=[monitor] if breaks else []) for it in features])
+        return Ran("", [record(name=path.stem, findings=[monitor] if breaks else []) for path in features])
 
     for room in (on_cluster, confirm, on_cluster.Live.__module__):
         monkeypatch.setattr(f"{room}.run" if isinstance(room, str) else f"{room.__name__}.run", run)

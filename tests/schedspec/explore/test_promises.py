@@ -130,7 +130,9 @@ def test_the_job_that_is_served_first_starts_first(case: Case, rule: str, job: s
     step = len(case.steps)
     rests = [Rest({}, {}) for _ in range(step)]
     story = Story(acts=[placed(job, step)], rests=[*rests, Rest({job: {f"{job}-task-0": "n2"}}, {})])
-    assert [(it.rule, it.job) for it in served.out_of_order(case, story)] == ([(rule, "b")] if job == "a" else [])
+    assert [(breach.rule, breach.job) for breach in served.out_of_order(case, story)] == (
+        [(rule, "b")] if job == "a" else []
+    )
     assert list(served.out_of_order(case, play(case))) == []
 
 
@@ -138,7 +140,7 @@ def test_the_job_that_is_served_first_starts_first(case: Case, rule: str, job: s
 def test_a_job_whose_minimum_exceeds_the_limit_of_its_queue_is_not_admitted(most: object, broken: list[str]) -> None:
     case = replace(LENT, queues=(Queue("lender", capability=most),), steps=(Submit((FIRST,)),))  # type: ignore[arg-type]
     story = Story(acts=[Act(Happened.ADMITTED, 30.0, 1, "b")])
-    assert [it.rule for it in served.admitted_above_limits(case, story)] == broken
+    assert [breach.rule for breach in served.admitted_above_limits(case, story)] == broken
     assert list(served.admitted_above_limits(case, play(case))) == []
 
 
@@ -146,7 +148,7 @@ def test_a_job_whose_minimum_exceeds_the_limit_of_its_queue_is_not_admitted(most
 def test_a_queue_does_not_use_what_is_guaranteed_to_another_queue(kept: object, broken: list[str]) -> None:
     owner = Queue("owner", deserved=ONE, guarantee=kept)  # type: ignore[arg-type]
     case = replace(with_queues(LENT.queues[0], owner), steps=LENT.steps[:2])
-    assert [it.rule for it in served.lent_guarantees(case, Story(acts=[*BEFORE]))] == broken
+    assert [breach.rule for breach in served.lent_guarantees(case, Story(acts=[*BEFORE]))] == broken
     assert list(served.lent_guarantees(case, play(case))) == []
 
 
@@ -173,7 +175,7 @@ IDLE = Work("idle", "lender")
 def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(case: Case, rule: str) -> None:
     """The same settled states keep the promise if a rule forbids the eviction."""
     found = made.jobs_without_room(case, Story(rests=[Rest(HELD, {})]))
-    assert [it.rule for it in found] == ([rule] if rule else [])
+    assert [breach.rule for breach in found] == ([rule] if rule else [])
     assert list(made.jobs_without_room(case, play(case))) == []
 
 
@@ -193,7 +195,7 @@ def test_a_pod_group_is_running_only_if_a_pod_has_a_node(
     waits = {} if placed else {"b": Refusal()}
     story = Story(rests=[Rest({}, {}), Rest(placed, waits, {"b": phase})])
     found = break_promises(ALONE, story, Worlds(node_more=False, names=False))
-    assert [it.name for it in found if it.name.startswith("told")] == broken
+    assert [breach.name for breach in found if breach.name.startswith("told")] == broken
 
 
 def test_our_scheduler_sets_running_only_on_a_pod_group_with_a_bound_pod() -> None:
@@ -202,7 +204,7 @@ def test_our_scheduler_sets_running_only_on_a_pod_group_with_a_bound_pod() -> No
     story = play(case)
     assert story.end.phases["b"] == "Running"
     assert story.end.phases["a"] != "Running"
-    assert [it.name for it in break_promises(case, story, Worlds())] == []
+    assert [breach.name for breach in break_promises(case, story, Worlds())] == []
 
 
 def test_a_pod_that_is_bound_in_the_same_moment_counts_for_the_minimum_of_its_gang() -> None:
@@ -252,7 +254,7 @@ LOST = [Eviction("young", "young-task-0", VictimReason("reclaim", "case/claim", 
 def test_an_evicted_pod_does_not_return_to_its_node(acts: Sequence[Act], minimum: int, broken: list[str]) -> None:
     case = replace(LENT, steps=(LENT.steps[0], Submit((replace(YOUNG, minimum=minimum),)), LENT.steps[2]))
     assert [
-        it.rule for it in lasting.evictions_that_do_not_last(case, Story(acts=[*BEFORE, *acts], evictions=LOST))
+        breach.rule for breach in lasting.evictions_that_do_not_last(case, Story(acts=[*BEFORE, *acts], evictions=LOST))
     ] == broken
     assert list(lasting.evictions_that_do_not_last(case, play(case))) == []
 
@@ -313,7 +315,7 @@ def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: st
     ran = {"old": {"old-task-0": "n1"}}
     rests = [Rest({}, {}), Rest(ran, {}), Rest(ran, {}, {"gang": phase})]
     story = Story(acts=[placed("old", 1), placed("young", 3)], rests=rests)
-    assert [it.job for it in waited.lost_holds(case, story)] == broken
+    assert [breach.job for breach in waited.lost_holds(case, story)] == broken
     assert list(waited.lost_holds(case, play(case))) == []
 
 

@@ -86,7 +86,7 @@ def test_each_row_of_examples_yields_its_sentences_with_the_background_first(fea
 
 def test_definitions_have_their_file(request: pytest.FixtureRequest) -> None:
     module = request.node.getparent(pytest.Module)
-    runs = next(it for it in bdd.definitions_for(module) if it.pattern == '"{name}" runs')
+    runs = next(step for step in bdd.definitions_for(module) if step.pattern == '"{name}" runs')
     assert (runs.type, runs.file, runs.is_async) == ("then", "steps/pods.py", False)
     assert runs.matches('"train" runs')
     assert not runs.matches('"train" and "other" runs')
@@ -94,14 +94,14 @@ def test_definitions_have_their_file(request: pytest.FixtureRequest) -> None:
 
 def test_a_sentence_with_an_unknown_kind_of_work_does_not_match(request: pytest.FixtureRequest) -> None:
     module = request.node.getparent(pytest.Module)
-    run = next(it for it in bdd.definitions_for(module) if it.pattern == "these {work:Work} run:")
+    run = next(step for step in bdd.definitions_for(module) if step.pattern == "these {work:Work} run:")
     assert run.matches("these Kubernetes jobs run:")
     assert not run.matches("these Kubernetes Jobs run:")
     assert not run.matches("these jobs or services run:")
 
 
 def test_all_imported_definitions_are_listed() -> None:
-    assert '"{name}" runs' in {it.pattern for it in bdd.all_definitions()}
+    assert '"{name}" runs' in {step.pattern for step in bdd.all_definitions()}
 
 
 @pytest.mark.parametrize(

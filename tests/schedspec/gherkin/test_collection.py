@@ -360,9 +360,7 @@ def anything(name):
         ),
     ],
 )
-def test_a_projects_own_sentences_are_checked_by_their_declarations(
-    specs: Run, steps: str, messages: list[str]
-) -> None:
+def test_own_sentences_are_checked_by_their_declarations(specs: Run, steps: str, messages: list[str]) -> None:
     result = specs("--collect-only", "-q", bad=f"Feature: f\n  Scenario: s\n    {steps}\n", steps=OWN)
     assert result.ret == (pytest.ExitCode.INTERRUPTED if messages else pytest.ExitCode.OK)
     assert len([line for line in result.outlines if line.startswith("bad.feature:") and "::" not in line]) == len(
@@ -385,11 +383,7 @@ def test_a_projects_own_sentences_are_checked_by_their_declarations(
             [],
             ["bad.feature:3: the scheduler rejects the policy 'mien':", "    mien.yaml:1: actions: *"],
         ),
-        (
-            {"mien": "actions: allocat\ntiers: []\n"},
-            ["--scheduler", "volcano"],
-            [],
-        ),  # our lint does not judge policies of Volcano
+        ({"mien": "actions: allocat\ntiers: []\n"}, ["--scheduler", "volcano"], []),  # not judged by our lint
     ],
 )
 def test_the_collection_finds_policies_in_the_same_folders_as_the_run(

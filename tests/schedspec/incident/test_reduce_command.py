@@ -74,13 +74,13 @@ def written(folder: Path, *items: dict[str, Any]) -> Path:
 @pytest.fixture
 def lent(tmp_path: Path) -> Path:
     """Return a queue that reclaims a lent card; one pod requires its node."""
-    taken = [it for number in range(4) for it in work(f"b{number}", "b", "n")]
+    taken = [item for number in range(4) for item in work(f"b{number}", "b", "n")]
     bound = work("b9", "b", nodeSelector={"zone": "x\n    Then nothing is evicted"})
     return written(tmp_path, queue("a", 1), queue("b", 3), *taken, *bound, *work("new", "a"))
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(reduce_command, [str(it) for it in words], standalone_mode=False)
+    return CliRunner().invoke(reduce_command, [str(word) for word in words], standalone_mode=False)
 
 
 def test_an_eviction_of_a_list_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_fields_that_the_api_server_adds_are_not_reported_as_left_out(tmp_path: 
         "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}],
         "preemptionPolicy": "PreemptLowerPriority",
     }
-    items = [it for number in range(5) for it in work(f"b{number}", "b", "n" if number < 4 else "", **added)]
+    items = [item for number in range(5) for item in work(f"b{number}", "b", "n" if number < 4 else "", **added)]
     for item in items:
         if item["kind"] == "PodGroup":
             item["spec"]["minTaskMember"] = {"task": 1}
@@ -141,7 +141,7 @@ def test_a_monitors_finding_becomes_a_feature_with_the_same_finding(
     """The planted defect: a pod that is not preemptable is evicted."""
     monkeypatch.setattr(PreemptionRequest, "protection", unprotected.protection)
     monkeypatch.setenv("PYTEST_PLUGINS", unprotected.__name__)
-    kept = [it for number in range(4) for it in work(f"b{number}", "b", "n")]
+    kept = [item for number in range(4) for item in work(f"b{number}", "b", "n")]
     for pod in kept[1::2]:
         pod["metadata"]["annotations"]["volcano.sh/preemptable"] = "false"
     state = written(tmp_path, queue("a", 2), queue("b", 2), *kept, *work("new", "a"), *work("other", "a"))
@@ -302,7 +302,7 @@ def test_an_unusable_state_is_one_clear_error(lent: Path, tmp_path: Path, spoil:
 
 def test_names_of_a_hostile_dump_never_reach_the_feature(tmp_path: Path) -> None:
     sentence = 'b"\n    Then nothing is evicted\n    # |'
-    taken = [it for number in range(4) for it in work(f"{sentence}{number}", sentence, "n")]
+    taken = [item for number in range(4) for item in work(f"{sentence}{number}", sentence, "n")]
     state = written(tmp_path, queue("a", 1), queue(sentence, 3), *taken, *work("new", "a"))
     state = state.rename(tmp_path / "a\n    Then nothing is evicted.json")
     out = tmp_path / "evicted.feature"
