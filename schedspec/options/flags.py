@@ -49,11 +49,8 @@ FLAGS: dict[str, tuple[str, str]] = {
     "policy": ("FILE", "the policy of scenarios that name none (default: templates/policies/default.yaml)"),
     "runs": ("N", "how often each scenario is run (default: 1; 3 where a scheduler's order is not deterministic)"),
     "pause-on-failure": ("", "when a scenario fails, leave the cluster unchanged until Enter is pressed"),
-    "templates": (
-        "DIR",
-        "own templates, which replace ours of the same name (default: templates/ beside the features)",
-    ),
-    "policies": ("DIR", "own policies, which replace ours of the same name (default: policies/ beside the features)"),
+    "templates": ("DIR", "own templates, in place of ours of the same name (default: templates/ beside the features)"),
+    "policies": ("DIR", "own policies, in place of ours of the same name (default: policies/ beside the features)"),
     "timeout-scale": ("FACTOR", "multiply every timeout (default: 1)"),
     "cucumber-messages": ("FILE", "write the run as Cucumber Messages (NDJSON) too"),
     "record": (

@@ -28,9 +28,7 @@ def is_range(text: str) -> bool:
 def files_of(text: str) -> dict[str, str]:
     """Return the files of a folder, a file or a revision, by path. Raises SourceError."""
     if not text:
-        raise SourceError(
-            "an empty name is neither a folder nor a revision\n  do next: name a folder, or a revision such as main"
-        )
+        raise SourceError("an empty name is neither a folder nor a revision\n  do next: name a folder, or a revision")
     path = Path(text)
     if path.is_dir():
         found = sorted(

@@ -78,10 +78,7 @@ def test_a_correct_scheduler_has_no_findings() -> None:
 def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
     found = [
         rounds.explore(
-            7,
-            rounds.Processes(known_policies(), jobs),
-            lambda explored: 24 - explored.seeds,
-            frozenset({"guarantee: bind"}),
+            7, rounds.Processes(known_policies(), jobs), lambda done: 24 - done.seeds, frozenset({"guarantee: bind"})
         )
         for jobs in (1, 2)
     ]
@@ -283,7 +280,7 @@ def test_an_exception_of_the_scheduler_is_a_finding_and_does_not_end_the_run(mon
         raise KeyError("planted")
 
     monkeypatch.setattr(QueuePlugin, "allocatable", allocatable)
-    found = rounds.explore(1, rounds.Processes(known_policies(), 1), lambda explored: 20 - explored.seeds, frozenset())
+    found = rounds.explore(1, rounds.Processes(known_policies(), 1), lambda done: 20 - done.seeds, frozenset())
     assert found.seeds == 20
     assert found.broken["error: KeyError"].finding.text == "the scheduler raised KeyError('planted')"
 
