@@ -116,7 +116,7 @@ class Cluster(AuxiliaryObjects):
         """Add or update a pod. An assumption about the pod (same uid) holds until the API confirms or refuses it."""
         old = self.tasks.get(pod.metadata.key)
         again = None if old is None else old.seen_again(pod)
-        task = again or Task(pod, self._job_of(pod), self._known)
+        task = again or self._new_task(pod)
         if old is not None:
             if old.uid == task.uid:
                 self._keep_assumptions(old, task)
@@ -129,6 +129,12 @@ class Cluster(AuxiliaryObjects):
             self._forget(old)
         self._admit(task)
         self._moved(task, None if old is None else self._state_of(old), is_other=old is not None and again is None)
+
+    def _new_task(self, pod: objects.Pod) -> Task:
+        key = self._job_of(pod)
+        job = self.jobs.get(key)
+        sibling = next(iter(job.tasks.values()), None) if job is not None else None
+        return (sibling and sibling.of_sibling(pod)) or Task(pod, key, self._known)
 
     def _step(self, old: Task, new: Task) -> None:
         """Update a pod that progresses on its node, from its bind to running: the occupied amounts do not change."""

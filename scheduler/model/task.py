@@ -91,10 +91,8 @@ class Task:
     def __init__(self, pod: Pod, job: str, known: Known | None = None) -> None:
         meta, spec = pod.metadata, pod.spec
         annotations, labels = meta.annotations or {}, meta.labels or {}
-        self.pod = pod
-        self.key = meta.key
-        self.uid = meta.uid
-        self.name = meta.name
+        self._set_name(pod)
+        self._set_state(pod)
         self.namespace = meta.namespace
         self.job = job
         """Key of the PodGroup; empty for a pod without one, which only occupies capacity."""
@@ -112,11 +110,22 @@ class Task:
         affinity = spec.affinity
         self.has_inter_pod_constraints = bool(affinity and (affinity.pod_affinity or affinity.pod_anti_affinity))
         """Whether the pod has terms about other pods, which may exclude these from nodes."""
+        self._identity: Hashable = None
+        self._port_numbers: PortNumbers | None = None
+
+    def _set_name(self, pod: Pod) -> None:
+        meta = pod.metadata
+        self.key = meta.key
+        self.uid = meta.uid
+        self.name = meta.name
         self.creation = seconds(meta.creation_timestamp)
-        self.started = seconds(pod.status.start_time)
         self.index = index_of(meta.name)
         self.place_in_job = (self.index, self.creation, self.key)
         """Order among the tasks of the job if no plugin decides. A tuple, as it is compared 10,000 times a cycle."""
+
+    def _set_state(self, pod: Pod) -> None:
+        self.pod = pod
+        self.started = seconds(pod.status.start_time)
         self.status, self.node = status_of(pod)
         self.nominated = pod.status.nominated_node_name
         self.is_disruption_target = _is_disruption_target(pod)
@@ -125,8 +134,6 @@ class Task:
         """Whether `status` is ahead of what the API has confirmed."""
         self.assigned: Mapping[str, str] = {}
         """Annotations that a bind in flight writes to the pod."""
-        self._identity: Hashable = None
-        self._port_numbers: PortNumbers | None = None
 
     def _count_requests(self, known: Known | None) -> None:
         """Count the requested amounts of known resources, and record the first unknown one."""
@@ -187,32 +194,48 @@ class Task:
 
         Most events are of this kind. Computing requests and shape again would be the main cost of a pod event.
         """
-        if not _same_but_status(self.pod, pod):
+        if self.uid != pod.metadata.uid or not _same_but_status(self.pod, pod):
             return None
         again = self._copied()
-        again.pod = pod
-        again.started = seconds(pod.status.start_time)
-        again.status, again.node = status_of(pod)
-        again.nominated = pod.status.nominated_node_name
-        again.is_disruption_target = _is_disruption_target(pod)
-        again.assumed = False
-        again.assigned = {}
+        again._set_state(pod)
         return again
+
+    def of_sibling(self, pod: Pod) -> Task | None:
+        """Return the task of another pod of the job, or None if the pods differ in more than name and status.
+
+        Most pods of a gang are equal. Their tasks share the requests and the shape, which cost most to compute.
+        """
+        if any(volume.ephemeral for volume in pod.spec.volumes or ()):  # their claims are named after the pod
+            return None
+        if not _same_but_status(self.pod, pod, besides=names.TASK_INDEX):
+            return None
+        sibling = self._copied()
+        sibling._set_name(pod)
+        sibling._set_state(pod)
+        return sibling
 
     def __repr__(self) -> str:
         return f"<Task {self.key} {self.status.name} on {self.node or '-'}>"
 
 
-def _same_but_status(old: Pod, new: Pod) -> bool:
-    """Whether two versions of a pod differ only in status, node and metadata that is not used."""
+def _same_but_status(old: Pod, new: Pod, besides: str = "") -> bool:
+    """Whether two pods differ only in name, uid, status, node, annotation `besides`, and metadata that is not used."""
     before, after = old.metadata, new.metadata
-    if (before.uid, before.labels, before.annotations) != (after.uid, after.labels, after.annotations):
+    if before.labels != after.labels:
+        return False
+    if before.annotations != after.annotations and not (
+        besides and _without(before.annotations, besides) == _without(after.annotations, besides)
+    ):
         return False
     node, new.spec.node_name = new.spec.node_name, old.spec.node_name
     try:
         return old.spec == new.spec
     finally:
         new.spec.node_name = node
+
+
+def _without(annotations: dict[str, str] | None, name: str) -> dict[str, str]:
+    return {key: value for key, value in (annotations or {}).items() if key != name}
 
 
 def job_key_of(pod: Pod) -> str:

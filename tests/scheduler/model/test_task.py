@@ -109,3 +109,45 @@ def test_tasks_that_may_run_on_different_nodes_have_different_shapes(change: dic
 
 def test_the_index_of_a_task_is_the_number_at_the_end_of_its_name() -> None:
     assert [task(meta={"name": name}).index for name in ("w-2", "w-10", "w")] == [2, 10, -1]
+
+
+SIBLING: dict[str, Any] = {
+    "metadata": {"name": "p-1", "namespace": "ns", "uid": "v", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "spec": {"containers": [container("1")], "nodeName": "n"},
+    "status": {"phase": "Running", "startTime": "2026-01-01T00:00:01Z"},
+}
+
+
+def test_the_task_of_an_equal_sibling_is_that_of_its_pod_and_shares_its_requests() -> None:
+    first = task({"containers": [container("1")]}, {"annotations": {"volcano.sh/task-index": "0"}})
+    annotations = {"annotations": {"volcano.sh/task-index": "1"}}
+    pod = msgspec.convert({**SIBLING, "metadata": {**SIBLING["metadata"], **annotations}}, Pod)
+    second, anew = first.of_sibling(pod), Task(pod, "ns/job")
+    assert second is not None
+    assert {name: getattr(second, name) for name in Task.__slots__} == {n: getattr(anew, n) for n in Task.__slots__}
+    assert second.request is first.request
+
+
+@pytest.mark.parametrize(
+    ("spec", "meta"),
+    [
+        ({"containers": [container("2")]}, {}),
+        ({"containers": [container("1")], "schedulingGates": [{"name": "x"}]}, {}),
+        ({"containers": [container("1")]}, {"labels": {"role": "worker"}}),
+        ({"containers": [container("1")]}, {"annotations": {"volcano.sh/preemptable": "false"}}),
+    ],
+)
+def test_the_task_of_a_sibling_that_differs_is_computed_from_its_own_pod(
+    spec: dict[str, Any], meta: dict[str, Any]
+) -> None:
+    pod = msgspec.convert({"metadata": {"name": "p-1", "namespace": "ns", "uid": "v", **meta}, "spec": spec}, Pod)
+    assert task({"containers": [container("1")]}).of_sibling(pod) is None
+
+
+def test_siblings_with_ephemeral_volumes_differ_in_the_names_of_their_claims() -> None:
+    spec = {
+        "containers": [container("1")],
+        "volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}],
+    }
+    pod = msgspec.convert({"metadata": {"name": "p-1", "namespace": "ns", "uid": "v"}, "spec": spec}, Pod)
+    assert task(spec).of_sibling(pod) is None
