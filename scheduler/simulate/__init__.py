@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--until", metavar="TIME", type=_span, help="stop at this virtual time after the first submission, such as 24h")
     add("--start-delay", metavar="TIME", type=_span, default=0.0, help="from a pod's bind to its start (0s)")
     add("--grace", metavar="TIME", type=_span, default=0.0, help="from a pod's eviction to its end (0s)")
-    add("--on-eviction", choices=[str(policy) for policy in OnEviction if policy.ends_the_rest],
+    add("--on-eviction", choices=[str(policy) for policy in OnEviction if policy.deletes_remaining_pods],
         default=str(OnEviction.RESTART),
         help="what becomes of a broken gang: all work lost, work since the checkpoint lost, or given up")  # fmt: skip
     add("--checkpoint-every", metavar="TIME", type=_span, default=0.0, help="work between checkpoints")

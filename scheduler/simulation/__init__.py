@@ -5,7 +5,7 @@
    kubelets and controllers would have shown, as inputs of `scheduler.recording.events`.
 3. `Cycles` runs `decide` once at the end of each virtual instant at which a decision may change, and hands the
    decisions back to the cluster: a bind starts after its start delay, a victim is removed after its grace period.
-4. Everything that happened leaves as an ordered stream of `outcomes`.
+4. The simulation emits every event as one of the `outcomes`, in order.
 
 A run is deterministic: equal inputs give equal outcomes. It reads no clock and draws no random number.
 """

@@ -29,17 +29,17 @@ class CopyMaker(ObjectMaker):
         self._pods[given.key] = [_template(pod) for pod in given.pods]
 
     def group(self, workload: Workload, attempt: int, priority_class: str, now: float) -> objects.PodGroup:
-        """Return the PodGroup of an attempt, as it is created."""
+        """Return the new PodGroup of an attempt."""
         del priority_class
         known = self._groups[workload.key]
-        meta = _made(known.metadata, f"{workload.key}.{attempt}", now)
+        meta = _new_meta(known.metadata, f"{workload.key}.{attempt}", now)
         return objects.PodGroup(meta, known.spec, objects.PodGroupStatus("Pending"))
 
     def pod(self, workload: Workload, index: int, uid: str, priority: int, now: float) -> objects.Pod:
-        """Return a pod, as it is created."""
+        """Return a new copy of the pod with this index."""
         del priority
         known = self._pods[workload.key][index]
-        return objects.Pod(_made(known.metadata, uid, now), known.spec, PENDING)
+        return objects.Pod(_new_meta(known.metadata, uid, now), known.spec, PENDING)
 
 
 def live_pods(given: Adopted) -> list[tuple[int, objects.Pod]]:
@@ -66,7 +66,7 @@ def as_workload(given: Adopted) -> Workload:
     )
 
 
-def _made(meta: objects.ObjectMeta, uid: str, now: float) -> objects.ObjectMeta:
+def _new_meta(meta: objects.ObjectMeta, uid: str, now: float) -> objects.ObjectMeta:
     return msgspec.structs.replace(
         meta, uid=uid, creation_timestamp=timestamp(now), deletion_timestamp=None, deletion_grace_period_seconds=None
     )

@@ -1,4 +1,4 @@
-"""The virtual clock, and the events that are still to happen.
+"""The virtual clock, and the queue of future events.
 
 Time moves only forward, from one event to the next. Events of one instant run in the order of their rank, and within a
 rank in the order in which they were added.
@@ -18,7 +18,7 @@ MOST_ROUNDS = 10_000
 
 
 class Rank(IntEnum):
-    """The order at one instant: room is freed before it is requested, and requested before pods start."""
+    """The order of events at one instant: capacity is freed before it is requested, and pods start last."""
 
     END = 0
     """A pod ends, or a victim is removed."""
@@ -31,15 +31,15 @@ class Rank(IntEnum):
 
 
 class SimulationError(Exception):
-    """A run in virtual time cannot go on."""
+    """A run in virtual time cannot continue."""
 
 
 class PastEventError(SimulationError):
-    """An event was added before the present."""
+    """An event was added at a time in the past."""
 
     def __init__(self, what: str, time: float, now: float) -> None:
         super().__init__(
-            f"{what} is due at {micro_timestamp(time)}, and the virtual time is {micro_timestamp(now)} already; "
+            f"{what} is due at {micro_timestamp(time)}, but the virtual time is already {micro_timestamp(now)}; "
             "sort the inputs by time"
         )
         self.time, self.now = time, now
@@ -50,7 +50,7 @@ class StuckError(SimulationError):
 
     def __init__(self, now: float) -> None:
         super().__init__(
-            f"{MOST_ROUNDS} rounds of decisions at the virtual time {micro_timestamp(now)}, and each brings another: "
+            f"{MOST_ROUNDS} rounds of decisions at the virtual time {micro_timestamp(now)}, and each causes another: "
             "the policy evicts and binds the same work for ever; give victims a grace period, or correct the policy"
         )
         self.now = now
@@ -60,7 +60,7 @@ Action = Callable[[], None]
 
 
 class Agenda:
-    """The virtual time `now` (seconds since the epoch), and the events to come."""
+    """The virtual time `now` (seconds since the epoch), and the future events."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
@@ -84,7 +84,7 @@ class Agenda:
         heapq.heappush(self._events, (time, rank, self._added, action))
 
     def advance(self, time: float) -> None:
-        """Set the clock; staying at one instant for too many rounds raises StuckError."""
+        """Set the clock. Raises PastEventError, or StuckError after too many rounds at one instant."""
         if time < self.now:
             raise PastEventError("the next event", time, self.now)
         self._rounds = self._rounds + 1 if time == self.now else 0
@@ -93,7 +93,7 @@ class Agenda:
         self.now = time
 
     def run_due(self) -> int:
-        """Run all events of the present instant, also those that they add to it. Return their number."""
+        """Run all events that are due, including those that they add to the present instant. Return their number."""
         events, count = self._events, 0
         while events and events[0][0] <= self.now:
             heapq.heappop(events)[3]()

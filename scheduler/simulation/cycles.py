@@ -20,8 +20,8 @@ from ..recording.events import Assumed, Decided, Input, Nominated, apply_input
 NEVER = 1e9
 """Seconds; more than twice the length of any run."""
 WHEN_CHANGED = Budget(retry_after=NEVER)
-"""A budget that cuts no cycle and retries no job after a time. A waiting job is tried again after a change that its
-refusal names as helpful (a hint); hints name every such change, so that a retry by time would find nothing.
+"""A budget that never cuts a cycle short and never retries a job by time. A waiting job is retried after a change that
+the hints of its refusal name. Hints name every change that could help, so a retry by time would find nothing.
 """
 
 
@@ -40,7 +40,7 @@ class Cycles:
         self.number = 0
         """The number of cycles."""
         self.considered: Set[str] = frozenset()
-        """The jobs whose refusal may differ from that of the cycle before."""
+        """The jobs whose refusal may differ from their refusal in the previous cycle."""
         self._on_input = on_input
         self._version = -1
         self._continues = False
@@ -59,11 +59,11 @@ class Cycles:
 
     @property
     def wake_at(self) -> float | None:
-        """Return the time at which time alone may change the decisions."""
+        """The time at which decisions may change although no input arrives; None if there is no such time."""
         return self._wake_at
 
     def is_wanted(self, now: float) -> bool:
-        """Whether another cycle could decide anything that the last one did not."""
+        """Whether another cycle could make a decision that the last cycle did not make."""
         if self._continues or self.cluster.version != self._version:
             return True
         return self._wake_at is not None and self._wake_at <= now
@@ -86,12 +86,12 @@ class Cycles:
         return decisions
 
     def _admitted_late(self, decisions: Decisions) -> bool:
-        """Whether this cycle admitted jobs after its other actions, which consider these jobs in the next cycle."""
+        """Whether this cycle admitted jobs too late for its other actions: only the next cycle can place these jobs."""
         actions = self.policy.actions
         admits = "enqueue" if "enqueue" in actions else "allocate"  # allocate, where a policy has no enqueue
         return admits in actions[1:] and PodGroupPhase.INQUEUE in decisions.phases.values()
 
     def confirm(self, now: float) -> None:
-        """Note that only the cycle's own decisions changed the state: another cycle is needed only if a job is due."""
+        """Mark the state as decided: only the cycle itself changed it. Another cycle is needed only if a job is due."""
         self._version = self.cluster.version
         self._continues = self._continues or has_due(self.cluster, now)

@@ -1,8 +1,8 @@
-"""A cluster in virtual time that serves a load.
+"""Simulate a cluster that serves a load in virtual time.
 
-At each virtual instant: everything that is due happens, in the order of its rank; then, if a decision may have
-changed, the scheduler decides once, and its decisions are carried out. Several cycles at one instant are possible: a
-victim without a grace period is gone at once, and the room it leaves is given out in another cycle.
+At each virtual instant, all due events run in the order of their ranks. Then, if a decision may have changed, the
+scheduler decides once, and its decisions are carried out. An instant may have several cycles: a victim without a grace
+period is removed at once, and another cycle uses the freed capacity.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .load import Adopted, Arrival, DrainNode, EndWork, FailNode, FailPod, Recov
 
 
 class UnknownNodeError(SimulationError):
-    """A change of a node that does not exist."""
+    """A change names a node that does not exist."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no node {name} to drain, fail, recover or remove; add it to the cluster first")
@@ -77,7 +77,7 @@ class Simulation:
     # ------------------------------------------------------------------------------------------------------- inputs
 
     def see(self, kind: str, item: msgspec.Struct) -> None:
-        """Show an object to the core now; kinds as in `STATE_KINDS`, without pods and PodGroups."""
+        """Show an object of one of `STATE_KINDS` to the core now. Pods with work come from workloads instead."""
         self._seen(ObjectSeen(kind, item))
 
     def _seen(self, given: ObjectSeen) -> None:
@@ -85,7 +85,7 @@ class Simulation:
             self._nodes[given.object.metadata.name] = given.object
         try:
             self.cycles.apply(given)
-        except ValueError as error:  # as the live scheduler: an object that cannot be read is left out
+        except ValueError as error:  # like the live scheduler, leave the object out
             self._emit(outcomes.Refused(self.now, f"{given.kind} {given.object.metadata.key}", str(error)))
 
     def _node(self, name: str) -> objects.Node:
@@ -135,7 +135,7 @@ class Simulation:
                 self._show_node(item.name, ready=True, cordoned=False)
                 self.gangs.recover(item.name)
             case _:
-                raise TypeError(f"a simulation takes no {type(item).__name__}")
+                raise TypeError(f"a simulation does not accept inputs of type {type(item).__name__}")
 
     def _submit(self, workload: Workload) -> None:
         cluster, name = self.cycles.cluster, workload.priority_class
@@ -149,37 +149,36 @@ class Simulation:
     # --------------------------------------------------------------------------------------------------------- time
 
     def run(self, load: Iterable[Arrival] = (), until: float = math.inf) -> None:
-        """Run until no event is left, or past `until`.
+        """Run until no event is left, or the next event is later than `until`.
 
-        Workloads that are left in `gangs` then wait for room that never comes, or run for ever.
-        Raises SimulationError.
+        Workloads that then remain in `gangs` never fit, or run for ever. Raises SimulationError.
         """
         for _ in self.instants(load, until):
             pass
 
     def instants(self, load: Iterable[Arrival] = (), until: float = math.inf) -> Iterator[float]:
-        """As `run`, yielding each virtual instant after its decisions: for progress, and to stop early."""
+        """Run like `run`, but yield each virtual instant after its decisions, to show progress or to stop early."""
         arrivals = iter(load)
-        coming = next(arrivals, None)
+        arrival = next(arrivals, None)
         while True:
-            times = [self.agenda.next, coming.at if coming is not None else math.inf, self._wake_at()]
+            times = [self.agenda.next, arrival.at if arrival is not None else math.inf, self._wake_at()]
             time = min(times)
             if time == math.inf or time > until:
                 return
-            if coming is not None and coming.at < self.now:  # name the input, not the clock
-                self.agenda.at(coming.at, Rank.ARRIVAL, partial(self.take, coming.item), f"input {coming.item}")
+            if arrival is not None and arrival.at < self.now:  # raises PastEventError, which names the input
+                self.agenda.at(arrival.at, Rank.ARRIVAL, partial(self.take, arrival.item), f"input {arrival.item}")
             self.agenda.advance(max(time, self.now))
-            while coming is not None and coming.at <= self.now:
-                rank = Rank.ARRIVAL if isinstance(coming.item, Workload | Adopted) else Rank.CHANGE
-                self.agenda.at(coming.at, rank, partial(self.take, coming.item), f"input {coming.item}")
-                coming = next(arrivals, None)
+            while arrival is not None and arrival.at <= self.now:
+                rank = Rank.ARRIVAL if isinstance(arrival.item, Workload | Adopted) else Rank.CHANGE
+                self.agenda.at(arrival.at, rank, partial(self.take, arrival.item), f"input {arrival.item}")
+                arrival = next(arrivals, None)
             self.agenda.run_due()
             if self.cycles.is_wanted(self.now):
                 self._cycle()
             yield self.now
 
     def _wake_at(self) -> float:
-        """Return when a cycle is needed although nothing happens."""
+        """Return the time of the next cycle if no event comes before; infinity if no cycle is needed."""
         if self.cycles.is_wanted(self.now):
             return self.now
         return math.inf if self.cycles.wake_at is None else self.cycles.wake_at

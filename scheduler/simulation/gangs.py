@@ -25,12 +25,12 @@ from . import outcomes
 from .adopted import CopyMaker, as_workload, live_pods
 from .agenda import Agenda, Rank
 from .load import Adopted, InvalidLoadError, OnEviction, Workload
-from .pods import ObjectMaker, annotated, leaving
+from .pods import ObjectMaker, annotated, terminating
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the simulated cluster behaves. All in seconds."""
+    """Delays of the simulated cluster, in seconds."""
 
     start_delay: float = 0.0
     """From a pod's bind to its start."""
@@ -45,12 +45,12 @@ class PodState(IntEnum):
     BOUND = 1
     RUNNING = 2
     STALLED = 3
-    """Whether its node has failed."""
-    LEAVING = 4
+    """The pod ran or was to start on a node that has failed."""
+    TERMINATING = 4
 
 
 class Member:
-    """One pod of a gang: the version that was shown last."""
+    """One pod of a gang; `pod` is the last version that the core has seen."""
 
     __slots__ = ("index", "node", "pod", "state")
 
@@ -62,7 +62,7 @@ class Gang:
     """One workload that has arrived and not ended."""
 
     __slots__ = (
-        "attempt", "broken", "done", "group", "made", "make", "members", "phase_of_clock", "priority", "since", "work",
+        "attempt", "broken", "clock_version", "done", "group", "made", "make", "members", "priority", "since", "work",
     )  # fmt: skip
 
     def __init__(self, workload: Workload, priority: int, make: ObjectMaker) -> None:
@@ -72,13 +72,13 @@ class Gang:
         """By pod key."""
         self.attempt = 0
         self.made = 0
-        """Number of created pods, which makes uids unique."""
+        """Number of pods created so far, which makes uids unique."""
         self.done = 0.0
-        """Seconds of work that are saved."""
+        """Seconds of work that a restart does not lose."""
         self.since: float | None = None
         """Time since which the gang runs; None if it does not run."""
-        self.phase_of_clock = 0
-        """Grows whenever the clock starts or stops, which invalidates an end that was planned before."""
+        self.clock_version = 0
+        """Incremented whenever the clock starts or stops, which invalidates an end that was scheduled before."""
         self.broken = False
 
     def count(self, *states: PodState) -> int:
@@ -113,12 +113,12 @@ class Gangs:
 
     def submit(self, workload: Workload, priority_class: str, priority: int) -> None:
         """Create the PodGroup and its pods. Raises InvalidLoadError if the name is in use."""
-        self._begin(self._enter(workload, priority, self._make), priority_class)
+        self._create(self._register(workload, priority, self._make), priority_class)
 
     def adopt(self, given: Adopted, priority: int) -> None:
-        """Show the PodGroup and its pods, and let them go on. Raises InvalidLoadError if the name is in use."""
+        """Show the PodGroup and its pods, and continue their work. Raises InvalidLoadError if the name is in use."""
         self._copy.add(given)
-        gang = self._enter(as_workload(given), priority, self._copy)
+        gang = self._register(as_workload(given), priority, self._copy)
         gang.attempt, gang.done, gang.group = 1, given.done, given.group
         self._show(ObjectSeen("PodGroup", given.group))
         live = dict(live_pods(given))
@@ -137,12 +137,12 @@ class Gangs:
             self._on_node.setdefault(node, {})[key] = gang
             self._emit(outcomes.Placed(now, gang.work.key, key, node))
         if pod.metadata.deletion_timestamp is not None:
-            member.state = PodState.LEAVING
-            self._agenda.at(now + self._settings.grace, Rank.END, partial(self._gone, gang, member))
+            member.state = PodState.TERMINATING
+            self._agenda.at(now + self._settings.grace, Rank.END, partial(self._on_terminated, gang, member))
         elif member.state is PodState.BOUND:
             self._agenda.at(now + self._settings.start_delay, Rank.START, partial(self._start, gang, member))
 
-    def _enter(self, workload: Workload, priority: int, make: ObjectMaker) -> Gang:
+    def _register(self, workload: Workload, priority: int, make: ObjectMaker) -> Gang:
         if workload.key in self._gangs:
             raise InvalidLoadError(workload.name, "name", workload.name, "a workload of this name has not ended yet")
         gang = self._gangs[workload.key] = Gang(workload, priority, make)
@@ -162,16 +162,16 @@ class Gangs:
         )
         return gang
 
-    def _begin(self, gang: Gang, priority_class: str) -> None:
+    def _create(self, gang: Gang, priority_class: str) -> None:
         now = self._agenda.now
         gang.attempt += 1
         gang.broken = False
         gang.group = gang.make.group(gang.work, gang.attempt, priority_class, now)
         self._show(ObjectSeen("PodGroup", gang.group))
         for index in range(gang.work.pods):
-            self._make_pod(gang, index)
+            self._create_pod(gang, index)
 
-    def _make_pod(self, gang: Gang, index: int) -> None:
+    def _create_pod(self, gang: Gang, index: int) -> None:
         gang.made += 1
         uid = f"{gang.work.key}-{index}.{gang.made}"
         pod = gang.make.pod(gang.work, index, uid, gang.priority, self._agenda.now)
@@ -222,11 +222,11 @@ class Gangs:
         if gang.since is not None or gang.broken or gang.count(PodState.RUNNING) < gang.work.minimum:
             return
         gang.since = now = self._agenda.now
-        gang.phase_of_clock += 1
+        gang.clock_version += 1
         self._emit(outcomes.Started(now, gang.work.key, gang.attempt))
-        left = gang.work.run_time - gang.done
-        if left < math.inf:
-            self._agenda.at(now + left, Rank.END, partial(self._complete, gang, gang.phase_of_clock))
+        remaining = gang.work.run_time - gang.done
+        if remaining < math.inf:
+            self._agenda.at(now + remaining, Rank.END, partial(self._complete, gang, gang.clock_version))
 
     def evict(self, eviction: Evict) -> None:
         """Evict a pod."""
@@ -237,12 +237,12 @@ class Gangs:
     # --------------------------------------------------------------------------------------------------------- ends
 
     def end(self, key: str) -> None:
-        """Complete a workload now; nothing happens if it is over."""
+        """Complete a workload now, unless it is over."""
         if key in self._gangs:
-            self._complete(self._gangs[key], self._gangs[key].phase_of_clock)
+            self._complete(self._gangs[key], self._gangs[key].clock_version)
 
     def fail_pod(self, job: str, key: str) -> None:
-        """Let a running pod fail. Its owner does not create it again."""
+        """Let a running pod fail. Its owner does not create a new one."""
         gang = self._gangs.get(job)
         member = gang.members.get(key) if gang is not None else None
         if gang is None or member is None or member.state is not PodState.RUNNING:
@@ -255,10 +255,10 @@ class Gangs:
         if gang.count(PodState.BOUND, PodState.RUNNING) < gang.work.minimum:
             self._stop(gang)
 
-    def _complete(self, gang: Gang, phase_of_clock: int) -> None:
-        if gang.phase_of_clock == phase_of_clock:
+    def _complete(self, gang: Gang, clock_version: int) -> None:
+        if gang.clock_version == clock_version:
             for member in list(gang.members.values()):
-                self._forget(gang, member)
+                self._remove_pod(gang, member)
             self._end(gang, "completed")
 
     def _end(self, gang: Gang, outcome: str) -> None:
@@ -269,25 +269,25 @@ class Gangs:
     def _delete(self, gang: Gang, member: Member) -> None:
         """Delete a pod with its grace period, and update the gang."""
         was_placed = member.state is not PodState.PENDING
-        self._leave(gang, member)
+        self._terminate(gang, member)
         left = gang.count(PodState.BOUND, PodState.RUNNING)
         if not was_placed or gang.broken or left >= gang.work.minimum:
             return
         self._stop(gang)
-        if not gang.work.on_eviction.ends_the_rest:
+        if not gang.work.on_eviction.deletes_remaining_pods:
             return
         gang.broken = True
         for other in list(gang.members.values()):
-            if other.state is not PodState.LEAVING:
-                self._leave(gang, other)
+            if other.state is not PodState.TERMINATING:
+                self._terminate(gang, other)
 
-    def _leave(self, gang: Gang, member: Member) -> None:
+    def _terminate(self, gang: Gang, member: Member) -> None:
         now, grace = self._agenda.now, self._settings.grace if member.node else 0.0
-        member.state = PodState.LEAVING
+        member.state = PodState.TERMINATING
         if grace:
-            member.pod = leaving(member.pod, now)
+            member.pod = terminating(member.pod, now)
             self._show(ObjectSeen("Pod", member.pod))
-        self._agenda.at(now + grace, Rank.END, partial(self._gone, gang, member))
+        self._agenda.at(now + grace, Rank.END, partial(self._on_terminated, gang, member))
 
     def _stop(self, gang: Gang) -> None:
         """Stop the clock of a gang that has too few pods to run."""
@@ -299,30 +299,29 @@ class Gangs:
         keeps = work.on_eviction is OnEviction.CHECKPOINT
         gang.done = min(total, math.floor(total / work.checkpoint_every) * work.checkpoint_every) if keeps else 0.0
         gang.since = None
-        gang.phase_of_clock += 1
+        gang.clock_version += 1
         self._emit(outcomes.Stopped(now, work.key, gang.attempt, ran, total - gang.done))
 
-    def _gone(self, gang: Gang, member: Member) -> None:
+    def _on_terminated(self, gang: Gang, member: Member) -> None:
         if gang.members.get(member.pod.metadata.key) is not member:
             return
-        self._forget(gang, member)
+        self._remove_pod(gang, member)
         if gang.work.on_eviction is OnEviction.VANISH:
             return
         if not gang.broken:
-            self._make_pod(gang, member.index)
+            self._create_pod(gang, member.index)
         elif not gang.members:
-            self._begin_again(gang)
+            self._restart(gang)
 
-    def _begin_again(self, gang: Gang) -> None:
+    def _restart(self, gang: Gang) -> None:
         assert gang.group is not None
         if gang.work.on_eviction is OnEviction.ABORT:
             self._end(gang, "aborted")
             return
         self._show(ObjectGone("PodGroup", gang.work.key))
-        self._begin(gang, gang.group.spec.priority_class_name)
+        self._create(gang, gang.group.spec.priority_class_name)
 
-    def _forget(self, gang: Gang, member: Member) -> None:
-        """Remove a pod."""
+    def _remove_pod(self, gang: Gang, member: Member) -> None:
         key = member.pod.metadata.key
         del gang.members[key]
         if member.node:
@@ -332,44 +331,44 @@ class Gangs:
 
     # -------------------------------------------------------------------------------------------------------- nodes
 
-    def _of_node(self, node: str) -> list[tuple[Gang, Member]]:
+    def _pods_on(self, node: str) -> list[tuple[Gang, Member]]:
         return [(gang, gang.members[key]) for key, gang in self._on_node.get(node, {}).items()]
 
     def drain(self, node: str) -> None:
         """Delete the pods of a node, each with its grace period."""
-        for gang, member in self._of_node(node):
-            if member.state is not PodState.LEAVING:
+        for gang, member in self._pods_on(node):
+            if member.state is not PodState.TERMINATING:
                 self._disrupt(gang, member, "drained")
                 self._delete(gang, member)
 
     def fail(self, node: str) -> None:
-        """Stop the work on a node. Its pods are removed after a while unless the node recovers before."""
-        for gang, member in self._of_node(node):
+        """Stop the work on a node. Its pods are deleted after `Settings.node_eviction` unless the node recovers."""
+        for gang, member in self._pods_on(node):
             if member.state in (PodState.BOUND, PodState.RUNNING):
                 member.state = PodState.STALLED
                 if gang.count(PodState.RUNNING) < gang.work.minimum:
                     self._stop(gang)
                 at = self._agenda.now + self._settings.node_eviction
-                self._agenda.at(at, Rank.END, partial(self._give_up, gang, member))
+                self._agenda.at(at, Rank.END, partial(self._evict_stalled, gang, member))
 
-    def _give_up(self, gang: Gang, member: Member) -> None:
+    def _evict_stalled(self, gang: Gang, member: Member) -> None:
         if member.state is PodState.STALLED and gang.members.get(member.pod.metadata.key) is member:
             self._disrupt(gang, member, "failed")
             self._delete(gang, member)
 
     def recover(self, node: str) -> None:
         """Continue the work on a node."""
-        for gang, member in self._of_node(node):
+        for gang, member in self._pods_on(node):
             if member.state is PodState.STALLED:
                 self._run(gang, member)
 
     def remove(self, node: str) -> None:
-        """Remove a node's pods together with it."""
-        for gang, member in self._of_node(node):
+        """Remove the pods of a node that was deleted."""
+        for gang, member in self._pods_on(node):
             if gang.members.get(member.pod.metadata.key) is member:
                 self._disrupt(gang, member, "removed")
                 self._delete(gang, member)
-                self._gone(gang, member)
+                self._on_terminated(gang, member)
 
     def _disrupt(self, gang: Gang, member: Member, cause: str) -> None:
         key = member.pod.metadata.key

@@ -19,21 +19,21 @@ from .agenda import SimulationError
 
 
 class OnEviction(StrEnum):
-    """What the owner of a workload does when an eviction leaves its gang below the minimum."""
+    """Reaction of the owner of a workload when an eviction leaves its gang below the minimum."""
 
     RESTART = "restart"
-    """Make all pods again; all work is lost. (A Job's policy PodEvicted → RestartJob.)"""
+    """Create all pods again; all work is lost. (A Job's policy PodEvicted → RestartJob.)"""
     CHECKPOINT = "checkpoint"
-    """Make all pods again; the work since the last checkpoint is lost."""
+    """Create all pods again; the work since the last checkpoint is lost."""
     ABORT = "abort"
     """Delete the remaining pods and give up. (PodEvicted → AbortJob.)"""
     REPLACE = "replace"
-    """Make the evicted pod again; the other pods keep running. All work is lost. (A Job without a policy.)"""
+    """Create the evicted pod again; the other pods keep running. All work is lost. (A Job without a policy.)"""
     VANISH = "vanish"
     """Do nothing: the pod has no owner. The other pods keep running; all work is lost."""
 
     @property
-    def ends_the_rest(self) -> bool:
+    def deletes_remaining_pods(self) -> bool:
         """Whether the owner deletes the remaining pods of a gang that has too few pods to run."""
         return self not in (OnEviction.REPLACE, OnEviction.VANISH)
 
@@ -58,7 +58,7 @@ class Workload:
     run_time: float
     """Seconds for which the gang has to run in all; infinity: until the end of the simulation."""
     requests: Mapping[str, str]
-    """What each pod requests, as quantities: `{"nvidia.com/gpu": "1"}`."""
+    """Requests of each pod, as quantities: `{"nvidia.com/gpu": "1"}`."""
     pods: int = 1
     min_member: int | None = None
     """Number of pods that have to run at the same time; all of them if None."""
@@ -66,27 +66,27 @@ class Workload:
     namespace: str = "load"
     priority_class: str = ""
     priority: int | None = None
-    """The pods' priority, where no priority class gives it."""
+    """The pods' priority if no priority class is set."""
     on_eviction: OnEviction = OnEviction.RESTART
     checkpoint_every: float = 0.0
     """Seconds of work between two checkpoints, for `OnEviction.CHECKPOINT`."""
     preemptable: bool = True
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """More annotations of the PodGroup."""
+    """Additional annotations of the PodGroup."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise InvalidLoadError(self.name, "name", self.name, "give it a name")
+            raise InvalidLoadError(self.name, "name", self.name, "set a name")
         if math.isnan(self.run_time) or self.run_time <= 0:
-            raise InvalidLoadError(self.name, "run_time", self.run_time, "name seconds above 0, or infinity")
+            raise InvalidLoadError(self.name, "run_time", self.run_time, "set seconds above 0, or infinity")
         if self.pods < 1:
-            raise InvalidLoadError(self.name, "pods", self.pods, "name at least 1")
+            raise InvalidLoadError(self.name, "pods", self.pods, "set at least 1")
         if not 1 <= self.minimum <= self.pods:
-            raise InvalidLoadError(self.name, "min_member", self.min_member, f"name 1 to {self.pods}")
+            raise InvalidLoadError(self.name, "min_member", self.min_member, f"set 1 to {self.pods}")
         if self.on_eviction is OnEviction.CHECKPOINT and not self.checkpoint_every > 0:
-            raise InvalidLoadError(self.name, "checkpoint_every", self.checkpoint_every, "name seconds above 0")
+            raise InvalidLoadError(self.name, "checkpoint_every", self.checkpoint_every, "set seconds above 0")
         try:
             resources.parse(dict(self.requests))
         except ValueError as error:
@@ -114,7 +114,7 @@ class Adopted:
     done: float = 0.0
     """Seconds for which it has run."""
     requests: Mapping[str, str] = field(default_factory=dict)
-    """What a pod requests, for the records; where pods differ, the mean."""
+    """Requests of a pod, for the records; the mean if the pods differ."""
     on_eviction: OnEviction = OnEviction.REPLACE
     checkpoint_every: float = 0.0
 
@@ -143,28 +143,28 @@ class FailNode:
 
 @dataclass(frozen=True, slots=True)
 class RecoverNode:
-    """The node that failed, or was drained, accepts pods again."""
+    """Let a node that failed or was drained accept pods again."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveNode:
-    """The node is deleted together with its pods."""
+    """Delete a node together with its pods."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class EndWork:
-    """The workload of this key (`namespace/name`) completes now, whatever its run time; one that is over is ignored."""
+    """Complete the workload of this key (`namespace/name`) now, whatever its run time; ignored if it is over."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class FailPod:
-    """A pod of a workload fails if it runs: it frees its capacity, and its owner does not create it again."""
+    """Let a pod of a workload fail if it runs: it frees its capacity, and its owner does not create it again."""
 
     job: str
     """The key of the workload."""
@@ -174,7 +174,7 @@ class FailPod:
 
 @dataclass(frozen=True, slots=True)
 class UsePolicy:
-    """Another policy comes into force."""
+    """Put another policy into force."""
 
     policy: Policy
 
@@ -183,7 +183,7 @@ class UsePolicy:
 class Arrival:
     """One input and its time (seconds since the epoch).
 
-    `ObjectSeen` and `ObjectGone` are for nodes, queues, priority classes and the like; workloads make pods and
+    `ObjectSeen` and `ObjectGone` are for nodes, queues, priority classes and the like; workloads create pods and
     PodGroups.
     """
 
@@ -204,7 +204,7 @@ class Arrival:
 
 
 def node(name: str, allocatable: Mapping[str, str], labels: Mapping[str, str] | None = None) -> objects.Node:
-    """A Ready node with these quantities; without a number of pods, room for 110."""
+    """Return a Ready node with these quantities; the number of pods is 110 by default."""
     amounts: objects.meta.Quantities = {"pods": "110", **allocatable}
     return objects.Node(
         objects.ObjectMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),

@@ -1,7 +1,7 @@
 """The events that a simulation emits, in order, as data.
 
 Each outcome has its virtual time `at` (seconds since the epoch). They are msgspec structs with a tag, so that a
-writer encodes them as they are.
+writer can encode them directly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Admitted(_Outcome, frozen=True):
 
 
 class Placed(_Outcome, frozen=True):
-    """A pod was bound: from now on it holds room on the node."""
+    """A pod was bound: from now on it holds capacity of the node."""
 
     job: str
     pod: str
@@ -49,7 +49,7 @@ class Placed(_Outcome, frozen=True):
 
 
 class Started(_Outcome, frozen=True):
-    """The gang runs: `min_member` of its pods do. `attempt` counts from 1."""
+    """The gang runs: at least `min_member` of its pods run. `attempt` counts from 1."""
 
     job: str
     attempt: int
@@ -64,7 +64,7 @@ class Evicted(_Outcome, frozen=True):
 
 
 class Disrupted(_Outcome, frozen=True):
-    """A pod is deleted because of its node (`drained`, `failed`, `removed`)."""
+    """A pod is deleted because its node was `drained`, has `failed` or was `removed` (`cause`)."""
 
     job: str
     pod: str
@@ -73,7 +73,7 @@ class Disrupted(_Outcome, frozen=True):
 
 
 class Released(_Outcome, frozen=True):
-    """A pod is gone and its capacity is free."""
+    """A pod was removed and its capacity is free."""
 
     job: str
     pod: str
@@ -81,7 +81,7 @@ class Released(_Outcome, frozen=True):
 
 
 class Stopped(_Outcome, frozen=True):
-    """The gang no longer has its minimum. Of the `ran` seconds since its start, `lost` have to run again."""
+    """The gang ran for `ran` seconds and lost its minimum of pods; `lost` seconds of its work have to run again."""
 
     job: str
     attempt: int
@@ -98,7 +98,7 @@ class Ended(_Outcome, frozen=True):
 
 
 class Waits(_Outcome, frozen=True):
-    """The reason for which a job waits has changed; without a reason, the job does not wait any more."""
+    """The reason why a job waits has changed; None: the job no longer waits."""
 
     job: str
     refusal: Refusal | None
@@ -112,7 +112,7 @@ class Cycle(_Outcome, frozen=True):
 
 
 class Refused(_Outcome, frozen=True):
-    """The core could not read an object, and leaves it out."""
+    """The core could not read an object, and ignores it."""
 
     object: str
     message: str

@@ -1,6 +1,6 @@
-"""The PodGroup and the pods of a workload, as the API server would show them.
+"""Make the PodGroup and the pods of a workload, as the API server would show them.
 
-Objects that are equal but for names share their parts: a run has millions of versions.
+Objects that differ only in their names share all other parts, because a run has millions of versions.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ PENDING = objects.PodStatus()
 
 
 class ObjectMaker:
-    """Makes objects of workloads, each part once."""
+    """Makes the objects of workloads; equal parts are made once."""
 
     def __init__(self, scheduler_name: str = "") -> None:
         self._scheduler_name = scheduler_name
         self._specs: dict[Hashable, objects.PodSpec] = {}
         self._placed: dict[tuple[int, str], tuple[objects.PodSpec, objects.PodSpec]] = {}
-        """Id of a spec and node → the spec, kept so that its id is not given to another, and the spec with the node."""
+        """Id of a spec and node → the spec, whose id is therefore not reused, and its copy with the node."""
         self._minima: dict[Hashable, objects.meta.Quantities] = {}
         self._running = ("", objects.PodStatus("Running"))
 
     def group(self, workload: Workload, attempt: int, priority_class: str, now: float) -> objects.PodGroup:
-        """The PodGroup of an attempt, as it is created."""
+        """Return the new PodGroup of an attempt."""
         meta = objects.ObjectMeta(
             name=workload.name,
             namespace=workload.namespace,
@@ -55,7 +55,7 @@ class ObjectMaker:
         return found
 
     def pod(self, workload: Workload, index: int, uid: str, priority: int, now: float) -> objects.Pod:
-        """A pod, as it is created."""
+        """Return a new pod with this index."""
         annotations = {names.GROUP_NAME: workload.name}
         if not workload.preemptable:
             annotations[names.PREEMPTABLE] = "false"
@@ -73,9 +73,9 @@ class ObjectMaker:
         key = (tuple(workload.requests.items()), selector, priority)
         found = self._specs.get(key)
         if found is None:
-            asks = objects.pods.Resources(requests=dict(workload.requests))
+            requested = objects.pods.Resources(requests=dict(workload.requests))
             found = self._specs[key] = objects.PodSpec(
-                containers=[objects.Container(name="work", resources=asks)],
+                containers=[objects.Container(name="work", resources=requested)],
                 node_selector=dict(selector) or None,
                 scheduler_name=self._scheduler_name,
                 priority=priority,
@@ -83,11 +83,11 @@ class ObjectMaker:
         return found
 
     def bound(self, pod: objects.Pod, node: str) -> objects.Pod:
-        """The pod with a node."""
+        """Return the pod, bound to a node."""
         return objects.Pod(pod.metadata, self._on(pod.spec, node), PENDING)
 
     def running(self, pod: objects.Pod, node: str, now: float) -> objects.Pod:
-        """The pod as it runs."""
+        """Return the pod in the phase Running."""
         moment = timestamp(now)
         if self._running[0] != moment:
             self._running = moment, objects.PodStatus("Running", start_time=moment)
@@ -105,13 +105,13 @@ class ObjectMaker:
 
 
 def annotated(pod: objects.Pod, annotations: Mapping[str, str]) -> objects.Pod:
-    """The pod with the annotations of its bind."""
+    """Return the pod with the annotations of its bind."""
     both = {**(pod.metadata.annotations or {}), **annotations}
     return objects.Pod(msgspec.structs.replace(pod.metadata, annotations=both), pod.spec, pod.status)
 
 
-def leaving(pod: objects.Pod, now: float) -> objects.Pod:
-    """The pod in its grace period."""
+def terminating(pod: objects.Pod, now: float) -> objects.Pod:
+    """Return the pod with a deletion timestamp."""
     fields = {name: getattr(pod.metadata, name) for name in pod.metadata.__struct_fields__}
     meta = objects.ObjectMeta(**{**fields, "deletion_timestamp": timestamp(now)})
     return objects.Pod(meta, pod.spec, pod.status)

@@ -1,4 +1,4 @@
-"""Connect `scheduler.kube.Client` to the API server of a virtual cluster, in place of HTTP."""
+"""Connect `scheduler.kube.Client` to the API server of a virtual cluster, without HTTP."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class VirtualHttp:
             while True:
                 yield await changes.get()
 
-        self._server.store.listen(on_change, place.kind)
+        self._server.store.add_listener(on_change, place.kind)
         self._streams[changes] = place.kind
         try:
             yield pieces()
         finally:
-            self._server.store.ignore(on_change, place.kind)
+            self._server.store.remove_listener(on_change, place.kind)
             del self._streams[changes]
 
     def _bookmark(self) -> None:

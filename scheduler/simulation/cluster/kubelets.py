@@ -1,6 +1,6 @@
-"""The kubelets of a virtual cluster: nodes become Ready, bound pods start, run, end and stop.
+"""Simulate the kubelets of a virtual cluster: nodes become Ready, bound pods start, run, end and stop.
 
-They do what KWOK does by `kind-config/stages`, and read the same annotations of pods: `schedspec.dev/start-after`,
+They do what KWOK does with `kind-config/stages`, and read the same annotations of pods: `schedspec.dev/start-after`,
 `run-for`, `exit-code` and `stop-after`.
 """
 
@@ -13,9 +13,9 @@ from ...model.times import duration, timestamp
 from . import kinds, merge
 from .store import Key, Kind, Object, Store
 
-_ACTS = 0.02
+_DELAY = 0.02
 """The delay in seconds of each act of a kubelet."""
-_RESTARTS = 10.0
+_RESTART_PAUSE = 10.0
 """Seconds between two restarts of a container."""
 _NOT_READY = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
@@ -28,7 +28,7 @@ class Kubelets:
         self._since: dict[str, float] = {}
         """Pod uid → the time of its last start."""
         self._planned: dict[str, tuple[str, float]] = {}
-        """Pod uid → the next act on it, and its time."""
+        """Pod uid → the next act on the pod, and the time of that act."""
         store.listen(self._changed)
 
     def _changed(self, kind: Kind, change: str, item: Object) -> None:
@@ -39,7 +39,7 @@ class Kubelets:
             else:
                 self._plan(item)
         elif kind is kinds.NODES and change == "ADDED":
-            self._later(_ACTS, lambda: self._make_ready(item["metadata"]["name"]))
+            self._later(_DELAY, lambda: self._make_ready(item["metadata"]["name"]))
 
     # -------------------------------------------------------------------------------------------------------- nodes
 
@@ -64,17 +64,17 @@ class Kubelets:
             return
         if meta.get("deletionTimestamp"):
             grace = float(meta.get("deletionGracePeriodSeconds") or 0)
-            self._set(pod, "stop", now + min(_seconds_of(pod, "stop-after") or 0.0, grace) + _ACTS, once=True)
+            self._schedule(pod, "stop", now + min(_seconds_of(pod, "stop-after") or 0.0, grace) + _DELAY, once=True)
         elif phase == "Pending":
-            self._set(pod, "start", now + (_seconds_of(pod, "start-after") or 0.0) + _ACTS, once=True)
+            self._schedule(pod, "start", now + (_seconds_of(pod, "start-after") or 0.0) + _DELAY, once=True)
         elif phase == "Running" and (span := _seconds_of(pod, "run-for")) is not None:
-            again = _is_restarted(pod)
-            counts = pod["status"].get("containerStatuses") or [{}]
-            pause = _RESTARTS if again and counts[0].get("restartCount") else 0.0
+            restarts = _is_restarted(pod)
+            statuses = pod["status"].get("containerStatuses") or [{}]
+            pause = _RESTART_PAUSE if restarts and statuses[0].get("restartCount") else 0.0
             since = self._since.get(meta["uid"], now)
-            self._set(pod, "restart" if again else "end", max(since + max(span, pause), now + _ACTS))
+            self._schedule(pod, "restart" if restarts else "end", max(since + max(span, pause), now + _DELAY))
 
-    def _set(self, pod: Object, what: str, at: float, *, once: bool = False) -> None:
+    def _schedule(self, pod: Object, what: str, at: float, *, once: bool = False) -> None:
         uid, key = pod["metadata"]["uid"], Key(pod["metadata"]["namespace"], pod["metadata"]["name"])
         known = self._planned.get(uid)
         if known is not None and known[0] == what and (once or known[1] == at):
@@ -123,13 +123,13 @@ class Kubelets:
     def _finish(self, key: Key, pod: Object, phase: str, code: int) -> None:
         reason = "PodFailed" if code else "PodCompleted"
         over = [{"type": kind, "status": "False", "reason": reason} for kind in ("Ready", "ContainersReady")]
-        counts = {
+        restarts = {
             container["name"]: container.get("restartCount", 0)
             for container in pod["status"].get("containerStatuses") or ()
         }
         states = [
             {
-                **_state(container, counts.get(container["name"], 0)),
+                **_state(container, restarts.get(container["name"], 0)),
                 "ready": False,
                 "state": {"terminated": {"exitCode": code}},
             }
@@ -158,7 +158,7 @@ def _seconds_of(pod: Object, name: str) -> float | None:
 
 
 def _is_restarted(pod: Object) -> bool:
-    """Whether a container that ends is started again in its pod."""
+    """Whether a container that ends is restarted in its pod."""
     code = (pod["metadata"].get("annotations") or {}).get("schedspec.dev/exit-code") or "0"
     rule = pod["spec"].get("restartPolicy")
     return rule == "Always" or (rule == "OnFailure" and code != "0")

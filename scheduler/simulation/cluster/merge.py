@@ -19,7 +19,7 @@ _MERGED_BY = {
     "taints": "key",
     "volumes": "name",
 }
-"""Lists whose items strategic merge and apply identify by a field, with that field."""
+"""List → the field by which strategic merge and apply identify its items."""
 
 
 def merge(target: Any, patch: Any, *, keyed: bool = False) -> Any:
@@ -62,19 +62,19 @@ def _without(target: Any, before: Any, wanted: Any) -> Any:
             continue
         if key not in wanted:
             if key in _MERGED_BY and isinstance(was, Sequence):
-                result[key] = _others(result[key], was, (), _MERGED_BY[key])
+                result[key] = _remove_items(result[key], was, (), _MERGED_BY[key])
             else:
                 del result[key]
         elif key in _MERGED_BY and isinstance(was, Sequence):
-            result[key] = _others(result[key], was, wanted[key], _MERGED_BY[key])
+            result[key] = _remove_items(result[key], was, wanted[key], _MERGED_BY[key])
         else:
             result[key] = _without(result[key], was, wanted[key])
     return result
 
 
-def _others(items: Sequence[Any], before: Sequence[Any], wanted: Sequence[Any], by: str) -> list[Any]:
-    gone = {item.get(by) for item in before} - {item.get(by) for item in wanted}
-    return [item for item in items if item.get(by) not in gone]
+def _remove_items(items: Sequence[Any], before: Sequence[Any], wanted: Sequence[Any], by: str) -> list[Any]:
+    dropped = {item.get(by) for item in before} - {item.get(by) for item in wanted}
+    return [item for item in items if item.get(by) not in dropped]
 
 
 def json_patch(target: Object, operations: Sequence[Mapping[str, Any]]) -> Object:

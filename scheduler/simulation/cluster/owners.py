@@ -1,6 +1,6 @@
 """Simulate the controllers of Deployments, ReplicaSets and Kubernetes Jobs in a virtual cluster.
 
-They keep as many pods alive as the spec names. A scheduler notices no other part of kube-controller-manager.
+They keep as many pods alive as the spec names. No other part of kube-controller-manager matters to a scheduler.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from . import kinds
 from .server import ApiServer, suffix
 from .store import Key, Kind, Object, RefusedError
 
-_ACTS = 0.02
-"""Seconds until a controller has noticed a change."""
+_DELAY = 0.02
+"""Seconds until a controller notices a change."""
 _OWNERS = (kinds.DEPLOYMENTS, kinds.REPLICA_SETS, kinds.BATCH_JOBS)
 
 
 class Owners:
-    """The controllers of these kinds. `later` runs a function after some virtual seconds."""
+    """The three controllers. `later` runs a function after some virtual seconds."""
 
     def __init__(self, server: ApiServer, later: Callable[[float, Callable[[], None]], object]) -> None:
         self._server, self._store, self._later = server, server.store, later
@@ -33,16 +33,16 @@ class Owners:
     def _changed(self, kind: Kind, change: str, item: Object) -> None:
         meta = item["metadata"]
         if kind in _OWNERS and change != "DELETED":
-            self._look(kind, Key(meta["namespace"], meta["name"]))
+            self._enqueue(kind, Key(meta["namespace"], meta["name"]))
         for owner in meta.get("ownerReferences") or ():
-            for of in _OWNERS:
-                if (owner["apiVersion"], owner["kind"]) == of[:2]:
-                    self._look(of, Key(meta["namespace"], owner["name"]))
+            for owner_kind in _OWNERS:
+                if (owner["apiVersion"], owner["kind"]) == owner_kind[:2]:
+                    self._enqueue(owner_kind, Key(meta["namespace"], owner["name"]))
 
-    def _look(self, kind: Kind, key: Key) -> None:
+    def _enqueue(self, kind: Kind, key: Key) -> None:
         if (kind, key) not in self._due:
             self._due.add((kind, key))
-            self._later(_ACTS, lambda: self._reconcile(kind, key))
+            self._later(_DELAY, lambda: self._reconcile(kind, key))
 
     def _reconcile(self, kind: Kind, key: Key) -> None:
         self._due.discard((kind, key))
@@ -57,7 +57,7 @@ class Owners:
         try:
             work[kind](key, item)
         except RefusedError:  # the namespace is being deleted, or the priority class does not exist (yet)
-            self._later(1.0, lambda: self._look(kind, key))
+            self._later(1.0, lambda: self._enqueue(kind, key))
 
     def _owned(self, owner: Object, kind: Kind) -> list[Object]:
         found = (self._store.get(*key) for key in self._store.owned_by(owner["metadata"]["uid"]) if key[0] == kind)
@@ -73,15 +73,16 @@ class Owners:
             template = _labelled(spec["template"], {"pod-template-hash": code})
             body = {"replicas": wanted, "selector": spec.get("selector"), "template": template}
             self._create(kinds.REPLICA_SETS, item, name, {"spec": body}, {"labels": template["metadata"]["labels"]})
-        for one in sets:
-            replicas = wanted if one is current else 0
-            if one["spec"].get("replicas") != replicas:
-                at = Key(key.namespace, one["metadata"]["name"])
-                self._store.change(kinds.REPLICA_SETS, at, {**one, "spec": {**one["spec"], "replicas": replicas}})
+        for owned in sets:
+            replicas = wanted if owned is current else 0
+            if owned["spec"].get("replicas") != replicas:
+                set_key = Key(key.namespace, owned["metadata"]["name"])
+                spec = {**owned["spec"], "replicas": replicas}
+                self._store.change(kinds.REPLICA_SETS, set_key, {**owned, "spec": spec})
         ready = sum((item.get("status") or {}).get("readyReplicas", 0) for item in sets)
-        enough = "True" if ready >= wanted else "False"
+        available = "True" if ready >= wanted else "False"
         status = {"replicas": wanted, "readyReplicas": ready, "availableReplicas": ready}
-        conditions = [{"type": "Available", "status": enough}]
+        conditions = [{"type": "Available", "status": available}]
         self._write_status(kinds.DEPLOYMENTS, key, item, {**status, "conditions": conditions})
 
     def _replica_set(self, key: Key, item: Object) -> None:
@@ -120,7 +121,7 @@ class Owners:
             self._create(kinds.PODS, owner, name, {"spec": template["spec"]}, template.get("metadata") or {})
 
     def _create(self, kind: Kind, owner: Object, name: str, body: Object, marks: Object) -> None:
-        """Create an object that an owner controls; `marks` has its labels and annotations."""
+        """Create an object that an owner controls; `marks` holds its labels and annotations."""
         meta = owner["metadata"]
         reference = {
             "apiVersion": owner["apiVersion"],

@@ -1,7 +1,7 @@
 """The API server of a virtual cluster: answers requests of Kubernetes' HTTP API at once.
 
 It sets the defaults on which schedulers and controllers rely: phases, grace periods, priorities. It checks no schema,
-so it accepts objects that a real API server would refuse for their form.
+so it accepts malformed objects that a real API server would reject.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ApiServer:
     """Answers requests on a store. `later` runs a function after some virtual seconds."""
 
     version = "v1.36.3"
-    """The Kubernetes version that it resembles."""
+    """The Kubernetes version that this server imitates."""
 
     def __init__(self, store: Store, later: Callable[[float, Callable[[], None]], object]) -> None:
         self.store, self._later = store, later
@@ -121,14 +121,15 @@ class ApiServer:
         return self.store.create(kind, new)
 
     def _admitted(self, pod: Object) -> Object:
-        """Return the pod with its priority, its grace period and its phase."""
+        """Return the pod with its priority, grace period and phase, as admission sets them."""
         spec = dict(pod.get("spec") or {})
         classes = self.store.all(kinds.PRIORITY_CLASSES)
-        named = spec.get("priorityClassName")
-        usual = next((item for item in classes if item.get("globalDefault")), None)
-        given = next((item for item in classes if item["metadata"]["name"] == named), None) if named else usual
-        if named and given is None and not named.startswith("system-"):
-            raise RefusedError(403, "Forbidden", f"no PriorityClass with name {named} was found")
+        class_name = spec.get("priorityClassName")
+        default = next((item for item in classes if item.get("globalDefault")), None)
+        named = next((item for item in classes if item["metadata"]["name"] == class_name), None)
+        if class_name and named is None and not class_name.startswith("system-"):
+            raise RefusedError(403, "Forbidden", f"no PriorityClass with name {class_name} was found")
+        given = named if class_name else default
         spec.setdefault("priority", given["value"] if given else 0)
         spec.setdefault("preemptionPolicy", (given or {}).get("preemptionPolicy", "PreemptLowerPriority"))
         spec.setdefault("terminationGracePeriodSeconds", DEFAULT_GRACE)
@@ -173,7 +174,7 @@ class ApiServer:
     def _bind(self, place: Place, body: Object) -> Object:
         pod = self._found(place)
         if body["metadata"].get("uid") not in (None, pod["metadata"]["uid"]):
-            raise RefusedError(409, "Conflict", f"pod {place.name} is another one by now")
+            raise RefusedError(409, "Conflict", f"pod {place.name} was replaced: its uid differs")
         if pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
             raise RefusedError(409, "Conflict", f"pod {place.name} is already assigned to a node, or being deleted")
         bound = {"type": "PodScheduled", "status": "True"}
@@ -201,22 +202,22 @@ class ApiServer:
         found = self._found(place)
         uid = (options.get("preconditions") or {}).get("uid")
         if uid and uid != found["metadata"]["uid"]:
-            raise RefusedError(409, "Conflict", f"{place.kind.plural} {place.name} is another one by now")
+            raise RefusedError(409, "Conflict", f"{place.kind.plural} {place.name} was replaced: its uid differs")
         self.delete(place.kind, place.key, grace, orphan=orphan)
         return {"kind": "Status", "status": "Success"}
 
     def delete(self, kind: Kind, key: Key, grace: int | None = None, *, orphan: bool = False) -> None:
-        """Delete an object: a pod on a node after its grace period, an object with finalizers once they are gone."""
+        """Delete an object: a pod on a node after its grace period, an object with finalizers once it has none."""
         item = self.store.get(kind, key)
         if item is None:
             return
         if kind is kinds.NAMESPACES:
             self.store.mark_deleted(kind, key, 0)
-            self._later(0.0, lambda: self._empty(key.name))
+            self._later(0.0, lambda: self._empty_namespace(key.name))
             return
         if kind is kinds.PODS:
-            own = item["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-            grace = own if grace is None else grace
+            default = item["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
+            grace = default if grace is None else grace
             is_over = item["status"].get("phase") in ("Succeeded", "Failed")
             if grace and item["spec"].get("nodeName") and not is_over:
                 self.store.mark_deleted(kind, key, grace)
@@ -226,25 +227,25 @@ class ApiServer:
             return
         self.store.remove(kind, key)
         if not orphan:
-            self._later(_COLLECTS, lambda: self._collect(item["metadata"]["uid"]))
+            self._later(_GC_DELAY, lambda: self._collect(item["metadata"]["uid"]))
 
     def _collect(self, uid: str) -> None:
         """Delete the dependents of a deleted owner."""
         for kind, key in self.store.owned_by(uid):
             self.delete(kind, key)
 
-    def _empty(self, namespace: str) -> None:
+    def _empty_namespace(self, namespace: str) -> None:
         left = list(self.store.in_namespace(namespace))
         for kind, item in left:
             self.delete(kind, _key(item))
         if any(True for _ in self.store.in_namespace(namespace)):
-            self._later(_COLLECTS, lambda: self._empty(namespace))
+            self._later(_GC_DELAY, lambda: self._empty_namespace(namespace))
         else:
             self.store.remove(kinds.NAMESPACES, Key("", namespace))
 
 
-_COLLECTS = 0.05
-"""Seconds until the garbage collector has noticed that an owner is gone."""
+_GC_DELAY = 0.05
+"""Seconds until the garbage collector notices that an owner was deleted."""
 
 
 def suffix(number: int) -> str:
@@ -253,7 +254,7 @@ def suffix(number: int) -> str:
 
 
 def selector(query: Mapping[str, str]) -> Callable[[Object], bool]:
-    """Whether an object is selected by the labels and the name that a query asks for."""
+    """Return a predicate: whether an object has the labels and the name that a query selects."""
     labels = dict(part.split("=", 1) for part in query.get("labelSelector", "").split(",") if "=" in part)
     exists = [part for part in query.get("labelSelector", "").split(",") if part and "=" not in part]
     name = dict(part.split("=", 1) for part in query.get("fieldSelector", "").split(",") if part).get("metadata.name")

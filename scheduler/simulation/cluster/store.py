@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
 
 class Key(NamedTuple):
-    """One object of a kind."""
+    """The namespace and name of an object."""
 
     namespace: str
     name: str
@@ -48,7 +48,7 @@ DEFAULT_GRACE = 30
 
 
 class Store:
-    """Objects by kind and key. `clock` is the virtual time in seconds since the epoch."""
+    """Objects by kind and key. `clock` returns the virtual time in seconds since the epoch."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
@@ -64,11 +64,11 @@ class Store:
         """The resource version of the last change."""
         return str(self._version)
 
-    def listen(self, listener: Listener, kind: Kind | None = None) -> None:
-        """Notify a listener of each change (of a kind) from now on; those of one kind first."""
+    def add_listener(self, listener: Listener, kind: Kind | None = None) -> None:
+        """Notify a listener of each change (of a kind) from now on; listeners of one kind are notified first."""
         self._listeners[kind].append(listener)
 
-    def ignore(self, listener: Listener, kind: Kind | None = None) -> None:
+    def remove_listener(self, listener: Listener, kind: Kind | None = None) -> None:
         """Stop notifying a listener."""
         self._listeners[kind].remove(listener)
 
@@ -81,7 +81,7 @@ class Store:
         return [found[key] for key in sorted(found) if not namespace or key.namespace == namespace]
 
     def in_namespace(self, namespace: str) -> Iterator[tuple[Kind, Object]]:
-        """Return every object in a namespace."""
+        """Yield every object in a namespace."""
         for kind, found in list(self._objects.items()):
             for key in sorted(found):
                 if key.namespace == namespace:
@@ -113,10 +113,10 @@ class Store:
         new = {"apiVersion": kind.api_version, "kind": kind.kind, **body, "metadata": made}
         for owner in made.get("ownerReferences") or ():
             self._owned[owner["uid"]].add((kind, key))
-        return self._keep(kind, key, "ADDED", new)
+        return self._put(kind, key, "ADDED", new)
 
     def change(self, kind: Kind, key: Key, new: Object) -> Object:
-        """Replace an object by a new version; an equal one changes nothing.
+        """Replace an object by a new version, unless the two are equal.
 
         If the object was being deleted and has no finalizers any more, it is removed.
         """
@@ -127,7 +127,7 @@ class Store:
             return old
         if new.get("spec") != old.get("spec"):
             new["metadata"]["generation"] += 1
-        changed = self._keep(kind, key, "MODIFIED", new)
+        changed = self._put(kind, key, "MODIFIED", new)
         meta = new["metadata"]
         if meta.get("deletionTimestamp") and old["metadata"].get("finalizers") and not meta.get("finalizers"):
             self.remove(kind, key)
@@ -141,7 +141,7 @@ class Store:
         if meta.get("deletionTimestamp") and (known is None or known <= grace):
             return old
         moment = {"deletionTimestamp": timestamp(self.clock() + grace), "deletionGracePeriodSeconds": grace}
-        return self._keep(kind, key, "MODIFIED", {**old, "metadata": {**meta, **moment}})
+        return self._put(kind, key, "MODIFIED", {**old, "metadata": {**meta, **moment}})
 
     def remove(self, kind: Kind, key: Key) -> None:
         """Remove an object."""
@@ -154,7 +154,7 @@ class Store:
         last = {**old, "metadata": {**old["metadata"], "resourceVersion": str(self._version)}}
         self._notify(kind, "DELETED", last)
 
-    def _keep(self, kind: Kind, key: Key, change: str, new: Object) -> Object:
+    def _put(self, kind: Kind, key: Key, change: str, new: Object) -> Object:
         self._version += 1
         new["metadata"] = {**new["metadata"], "resourceVersion": str(self._version)}
         self._objects[kind][key] = new

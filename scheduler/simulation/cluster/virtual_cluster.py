@@ -1,7 +1,7 @@
-"""One virtual cluster as its users see it: requests, a watch, a policy, and a clock to advance.
+"""The interface of a virtual cluster: requests, a watch, a policy, and a clock to advance.
 
-Between two calls of `advance` nothing happens except what a request itself does. No clock of the machine decides
-anything: a step of the core has a fixed duration, and each wait is in virtual time.
+Between two calls of `advance`, only requests change the cluster. No clock of the machine influences it: a step of the
+core has a fixed duration, and each wait is in virtual time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .virtual_loop import VirtualLoop
 
 log = logging.getLogger(__name__)
 
-_TOGETHER = 0.02
+_BATCH = 0.02
 """Seconds for which changes are collected before waiting callers are woken."""
 START = 1_790_000_000.0
 Watcher = Callable[[str, str, Object], None]
@@ -41,7 +41,7 @@ Watcher = Callable[[str, str, Object], None]
 
 
 class VirtualCluster:
-    """The cluster, with our scheduler on it; `close` ends it."""
+    """The cluster and our scheduler on it; `close` stops both."""
 
     def __init__(
         self, scheduler_names: Sequence[str] = ("schedspec",), *, node_selector: dict[str, str] | None = None
@@ -57,7 +57,7 @@ class VirtualCluster:
         self._until_shown = False
         self._cycles: CycleLoop | None = None
         self._work: asyncio.Task[None] | None = None
-        self._store.listen(self._note)
+        self._store.add_listener(self._on_change)
         for name in ("default", "kube-system"):
             self._server.create(kinds.NAMESPACES, "", {"metadata": {"name": name}})
         self._work = self._loop.create_task(self._run())
@@ -73,7 +73,7 @@ class VirtualCluster:
         return self._loop.wall()
 
     def advance(self, seconds: float, *, until_shown: bool = False) -> None:
-        """Let virtual time pass; with `until_shown`, no further than to the next change of any object.
+        """Let virtual time pass; with `until_shown`, at most until the next change of any object.
 
         Raises the error that ended the scheduler.
         """
@@ -98,11 +98,11 @@ class VirtualCluster:
     def _later(self, seconds: float, action: Callable[[], None]) -> object:
         return self._loop.call_later(max(seconds, 0.0), action)
 
-    def _note(self, kind: Kind, change: str, item: Object) -> None:
+    def _on_change(self, kind: Kind, change: str, item: Object) -> None:
         del kind, change, item
         if self._until_shown and not self._pause.done():
             self._until_shown = False
-            self._loop.call_later(_TOGETHER, self._end_pause)
+            self._loop.call_later(_BATCH, self._end_pause)
 
     # ------------------------------------------------------------------------------------------------------ the API
 
@@ -115,7 +115,7 @@ class VirtualCluster:
         for kind in kinds.SERVED:
             for item in self._store.all(kind):
                 watcher(f"{kind.api_version}/{kind.plural}", "ADDED", item)
-        self._store.listen(lambda kind, change, item: watcher(f"{kind.api_version}/{kind.plural}", change, item))
+        self._store.add_listener(lambda kind, change, item: watcher(f"{kind.api_version}/{kind.plural}", change, item))
 
     # ---------------------------------------------------------------------------------------------------- scheduler
 
@@ -161,7 +161,7 @@ class VirtualCluster:
                 group.create_task(part)
 
     def close(self) -> None:
-        """Stop the cluster. The second call does nothing."""
+        """Stop the cluster. A second call does nothing."""
         if self._work is None:
             return
         work, self._work = self._work, None

@@ -1,7 +1,7 @@
 """An asyncio event loop in virtual time: waiting costs nothing, and everything happens in one thread.
 
-Where a real loop would sleep until its next timer, this one sets its clock to that timer. Work for threads runs at
-once. So coroutines of the live scheduler run unchanged, and the same calls give the same order of events.
+Where a real loop would sleep until its next timer, this loop sets its clock to that timer. It runs the work of
+executors at once. Coroutines of the live scheduler run unchanged, and equal calls cause equal orders of events.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _NeverWaits(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> list[Any]:
         if timeout is None:
-            raise RuntimeError("nothing is going to happen any more, and something waits for it")
+            raise RuntimeError("a task waits for ever: no timer and no callback is left in the virtual loop")
         self.passed += max(timeout, 0.0)
         return []
 
@@ -33,18 +33,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     `random` draws the delays of retries (`scheduler.kube.backoff`); its seed is fixed.
     """
 
-    def __init__(self, began: float) -> None:
+    def __init__(self, start: float) -> None:
         self._clock = _NeverWaits()
         super().__init__(self._clock)
-        self._began = began
+        self._start = start
         self.random = random.Random(0)
 
     def time(self) -> float:
         return self._clock.passed
 
     def wall(self) -> float:
-        """The virtual time, in seconds since the epoch."""
-        return self._began + self._clock.passed
+        """Return the virtual time, in seconds since the epoch."""
+        return self._start + self._clock.passed
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """Run `func` now, whatever the executor."""
@@ -52,6 +52,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future = self.create_future()
         try:
             future.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001 - it belongs to who awaits the future
+        except Exception as error:  # noqa: BLE001 - raised where the future is awaited
             future.set_exception(error)
         return future

@@ -19,10 +19,10 @@ PREEMPT = policy("allocate, preempt")
 def pod(job: str, index: int, cards: int = 1, *, node: str = "n", phase: str = "Running", **meta: Any) -> objects.Pod:
     name = f"{job}-{index}"
     created = {"creation_timestamp": timestamp(START - 100), "annotations": {GROUP_NAME: job}, **meta}
-    wants = objects.Resources(requests={CARDS: str(cards)})
+    requests = objects.Resources(requests={CARDS: str(cards)})
     return objects.Pod(
         objects.ObjectMeta(name=name, namespace="load", uid=name, **created),
-        objects.PodSpec([objects.Container(resources=wants)], node_name=node),
+        objects.PodSpec([objects.Container(resources=requests)], node_name=node),
         objects.PodStatus(phase),
     )
 
@@ -33,19 +33,19 @@ def adopted(name: str, pods: list[objects.Pod], run_time: float = math.inf, *, l
     return Adopted(group, tuple(pods), run_time, **more)
 
 
-def test_running_work_ends_after_the_time_that_it_still_has_to_run() -> None:
+def test_running_work_ends_after_its_remaining_run_time() -> None:
     run = Run(policy(), EIGHT).play((0, adopted("old", [pod("old", 0), pod("old", 1)], 150, done=100)))
     assert (run.times(Started), run.times(Ended)) == ([0], [50])
     assert not run.simulation.cycles.cluster.tasks
 
 
-def test_waiting_work_starts_where_there_is_room() -> None:
+def test_waiting_work_starts_once_capacity_is_free() -> None:
     waits = [pod("late", at, 5, node="", phase="Pending") for at in range(1)]
     run = Run(policy(), EIGHT).play((0, adopted("old", [pod("old", 0, 4)], 60)), (0, adopted("late", waits, 30)))
     assert (run.times(Placed, "late"), run.times(Ended, "late")) == ([60], [90])
 
 
-def test_pods_of_a_gang_keep_their_own_requests_when_they_are_made_again() -> None:
+def test_a_pod_that_is_created_again_keeps_its_own_requests() -> None:
     pods = [pod("old", 0, 2), pod("old", 1, 6)]
     high = Workload("high", 10, {CARDS: "6"}, priority=5)
     run = Run(PREEMPT, EIGHT).play((0, adopted("old", pods, 1000)), (1, high))
@@ -55,7 +55,7 @@ def test_pods_of_a_gang_keep_their_own_requests_when_they_are_made_again() -> No
     assert not task  # it ran to its end
 
 
-def test_a_pod_that_is_made_again_leaves_the_rest_of_its_gang_running() -> None:
+def test_the_eviction_of_one_pod_leaves_the_rest_of_its_gang_running() -> None:
     pods = [pod("old", at, 4) for at in range(2)]
     high = Workload("high", 10, {CARDS: "4"}, priority=5)
     run = Run(PREEMPT, EIGHT).play((0, adopted("old", pods, 100, least=1)), (20, high))
@@ -64,15 +64,15 @@ def test_a_pod_that_is_made_again_leaves_the_rest_of_its_gang_running() -> None:
     assert run.times(Ended, "old") == [100]
 
 
-def test_nobody_makes_a_pod_without_an_owner_again() -> None:
+def test_a_pod_without_an_owner_is_not_created_again() -> None:
     work = adopted("old", [pod("old", 0, 8)], on_eviction=OnEviction.VANISH)
     run = Run(PREEMPT, EIGHT).play((0, work), (20, Workload("high", 10, {CARDS: "8"}, priority=5)))
     assert (run.times(Stopped), run.times(Placed, "old"), run.times(Ended)) == ([20], [0], [30])
 
 
-def test_a_pod_that_ends_already_is_gone_after_the_grace_period() -> None:
-    leaving = pod("old", 0, 8, deletion_timestamp=timestamp(START))
-    work = adopted("old", [leaving], on_eviction=OnEviction.VANISH)
+def test_a_terminating_pod_is_removed_after_the_grace_period() -> None:
+    terminating = pod("old", 0, 8, deletion_timestamp=timestamp(START))
+    work = adopted("old", [terminating], on_eviction=OnEviction.VANISH)
     run = Run(policy(), EIGHT, grace=30).play((0, work), (1, Workload("next", 10, {CARDS: "8"})))
     assert run.times(Started, "next") == [30]
 

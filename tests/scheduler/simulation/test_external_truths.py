@@ -1,4 +1,4 @@
-"""The simulation against exact references and against queueing theory."""
+"""Compare the simulation with exact references and with queueing theory."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def test_the_reference_agrees_with_the_closed_form_at_100_000_jobs(name: str) ->
     assert mean(starts[job.name] - job.submitted for job in jobs) == pytest.approx(it.mean_wait, rel=it.deviation)
 
 
-def test_the_share_of_jobs_that_wait_is_erlangs() -> None:
+def test_the_share_of_jobs_that_wait_follows_erlang_c() -> None:
     assert queueing.probability_of_waiting(64, 0.95) == pytest.approx(0.588, abs=5e-4)
 
 
 @pytest.mark.parametrize("number", [500, pytest.param(100_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", THEORY)
-def test_every_job_of_a_queue_in_theory_starts_when_the_reference_says(name: str, number: int) -> None:
+def test_every_job_of_a_theoretical_queue_starts_when_the_reference_says(name: str, number: int) -> None:
     it = THEORY[name]
     jobs = queueing.draws(it.servers, it.load, it.service, number, seed=2, fixed=it.fixed)
     assert differing(jobs, Discipline.SKIPPING, {"default": it.servers}) == []
@@ -74,7 +74,7 @@ def test_every_job_of_a_queue_in_theory_starts_when_the_reference_says(name: str
 
 @some.composite
 def loads(draw: some.DrawFn) -> tuple[list[Job], dict[str, int]]:
-    """Jobs in whole seconds that share seconds and cards, pooled or in queues with a quota each."""
+    """Draw jobs at whole seconds, several at some of them, in one pool or in queues with a quota each."""
     rng = random.Random(draw(some.integers(0, 2**32)))
     quotas = {f"q{at}": rng.randint(2, 12) for at in range(draw(some.sampled_from([1, 1, 2, 3])))}
     jobs = []
@@ -97,7 +97,7 @@ def test_every_job_of_a_random_load_starts_when_the_reference_says(
 
 
 def philly(*, pooled: bool) -> list[Job]:
-    """The trace, sorted stably by time, in one queue or in one for each virtual cluster."""
+    """Return the jobs of the trace, sorted stably by time, in one queue or in a queue for each virtual cluster."""
     with gzip.open(public_trace("philly.csv.gz"), "rt", encoding="utf-8") as lines:
         rows = [
             (datetime.fromisoformat(row["timestamp"]).replace(tzinfo=UTC).timestamp(), row)
@@ -111,7 +111,7 @@ def philly(*, pooled: bool) -> list[Job]:
 
 
 def quotas_of(jobs: list[Job], cards: int) -> dict[str, int]:
-    """`cards` in one pool; or, for each virtual cluster, a little more than its mean load, and room for each job."""
+    """Return `cards` for one pool; or 1.1 times the mean load of each virtual cluster, at least its largest job."""
     queues = {job.queue for job in jobs}
     if len(queues) == 1:
         return dict.fromkeys(queues, cards)

@@ -41,7 +41,7 @@ EIGHT = {"n": {CARDS: "8"}}
         ({"on_eviction": OnEviction.CHECKPOINT}, "checkpoint_every"),
     ],
 )
-def test_a_workload_that_means_nothing_names_its_field(given: dict[str, Any], field: str) -> None:
+def test_the_error_of_an_invalid_workload_names_the_field(given: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidLoadError) as refused:
         Workload(**{"name": "job", "run_time": 1.0, "requests": ONE, **given})
     assert refused.value.field == field
@@ -69,7 +69,7 @@ def test_a_load_that_begins_before_the_start_is_refused() -> None:
         Run(policy(), EIGHT).play((-1, Workload("a", 10, ONE)))
 
 
-def test_a_node_that_is_not_there_is_named() -> None:
+def test_the_error_names_a_missing_node() -> None:
     with pytest.raises(UnknownNodeError, match="no node m"):
         Run(policy(), EIGHT).play((0, DrainNode("m")))
 
@@ -89,7 +89,7 @@ def test_events_of_one_instant_run_in_the_order_of_their_rank() -> None:
     assert (agenda.run_due(), ran) == (5, sorted(ran))
 
 
-def test_time_that_does_not_move_on_is_noticed() -> None:
+def test_time_that_does_not_advance_is_an_error() -> None:
     agenda = Agenda(START)
     for _ in range(MOST_ROUNDS):
         agenda.advance(START)
@@ -98,5 +98,5 @@ def test_time_that_does_not_move_on_is_noticed() -> None:
 
 
 def test_inputs_of_other_types_are_refused() -> None:
-    with pytest.raises(TypeError, match="takes no str"):
+    with pytest.raises(TypeError, match="inputs of type str"):
         Run(policy(), EIGHT).simulation.run([Arrival(START, "job")])  # type: ignore[arg-type]

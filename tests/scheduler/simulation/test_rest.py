@@ -1,4 +1,4 @@
-"""Evictions end: jobs arrive one after the other in a random tree of queues, run for ever, and come to rest."""
+"""Evictions end: jobs that run for ever arrive one by one in a random tree of queues, and the cluster settles."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ tiers:
 GANG = ", {name: gang}"
 TIERS = ((GANG, ""), (", {name: gang, enableReclaimable: false}", ""), ("", "\n  - {name: gang}"))
 OFTEN = 5
-"""A job that is evicted so often since the last job arrived, per pod, is evicted for ever."""
+"""Evictions of a job since the last arrival, per pod, that count as endless."""
 
 
-class NeverAtRestError(Exception):
+class NeverSettlesError(Exception):
     """A job is evicted again and again."""
 
 
 @pytest.mark.nightly
 @given(rng=st.randoms(use_true_random=False))
-def test_jobs_of_a_tree_come_to_rest(rng: random.Random) -> None:
+def test_jobs_in_a_tree_of_queues_settle(rng: random.Random) -> None:
     first, second = rng.choice(TIERS)
     actions = rng.choice(("allocate, reclaim", "allocate, reclaim, preempt"))
     policy = load_policy(POLICY.format(actions=actions, first=first, second=second), "random policy")
@@ -54,7 +54,7 @@ def test_jobs_of_a_tree_come_to_rest(rng: random.Random) -> None:
         elif isinstance(outcome, Evicted):
             evicted[outcome.job] += 1
             if evicted[outcome.job] > OFTEN * pods[outcome.job]:
-                raise NeverAtRestError(evicted)
+                raise NeverSettlesError(evicted)
 
     simulation = Simulation(policy, emit=watch, settings=Settings(start_delay=1, grace=1), start=START)
     for name, has in nodes.items():
@@ -78,15 +78,15 @@ def _tree(rng: random.Random, total: dict[str, int]) -> tuple[dict[str, dict[str
 
 
 def _share(rng: random.Random, total: dict[str, int], parts: int) -> dict[str, str] | None:
-    """Return about a part of the cluster, of which a resource or all may be missing."""
+    """Return roughly one of `parts` shares of the cluster, in which one or all resources may be missing."""
     share = {name: str(round(amount * rng.uniform(0.5, 1.5) / parts)) for name, amount in total.items()}
     return rng.choice((share, share, share, share, {CARDS: share[CARDS]}, {"cpu": share["cpu"]}, None))
 
 
-def _job(rng: random.Random, name: str, of: str, owner: OnEviction) -> Workload:
+def _job(rng: random.Random, name: str, queue_name: str, owner: OnEviction) -> Workload:
     cards, cpus, pods = rng.choice((0, 1, 1, 1, 2)), rng.choice((1, 1, 2, 3)), rng.choice((1, 1, 2, 3, 4, 6))
     pods = min(pods, 8 // max(cards, 1))
     minimum = pods if rng.random() < 0.65 else rng.randint(1, pods)
     requests = {"cpu": str(cpus), **({CARDS: str(cards)} if cards else {})}
     priority = rng.choice((0, 0, 0, 1))
-    return Workload(name, math.inf, requests, pods, minimum, queue=of, priority=priority, on_eviction=owner)
+    return Workload(name, math.inf, requests, pods, minimum, queue=queue_name, priority=priority, on_eviction=owner)

@@ -1,4 +1,4 @@
-"""What the simulation says of a load is what the live scheduler does with it on an embedded cluster."""
+"""The live scheduler on an embedded cluster serves a load as the simulation predicts."""
 
 from __future__ import annotations
 
@@ -35,13 +35,11 @@ tiers:
 - plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
 """
 WITHIN = 2
-"""Recorded cycles between a start that is simulated and the same start live."""
+"""Maximum number of recorded cycles between a simulated start and the same live start."""
 
 
 def load() -> Iterator[Arrival]:
-    """Jobs in whole seconds, a little more of them than the cluster can serve; queues take turns in using more than
-    their share.
-    """
+    """Yield jobs at whole seconds, slightly more than the cluster can serve. The queues exceed their shares in turn."""
     rng, now = random.Random(SEED), START
     for index in range(JOBS):
         now += rng.choice((0, 1, 3, 5, 8, 13))
@@ -62,7 +60,7 @@ def load() -> Iterator[Arrival]:
 
 
 def simulated(live: Lockstep, start_delay: float = 0.0) -> list[Any]:
-    """Serve the load with the objects that the live scheduler saw."""
+    """Return the outcomes of the load in a simulation with the objects that the live scheduler saw."""
     found: list[Any] = []
     simulation = Simulation(
         load_policy(POLICY, "test"), emit=found.append, start=START, settings=Settings(start_delay=start_delay)
@@ -74,10 +72,10 @@ def simulated(live: Lockstep, start_delay: float = 0.0) -> list[Any]:
 
 
 def differences(live: Lockstep, outcomes: list[Any]) -> list[str]:
-    """Name the evictions, by victim job and preemptor job, and the starts that are not the same."""
+    """Describe the starts that differ, and the evictions that differ by victim and preemptor job."""
     evictions = Counter((it.job, it.reason.preemptor) for it in outcomes if type(it) is Evicted)
     found = [
-        f"{live.evictions[pair]} pods of {pair[0]} were evicted for {pair[1]}, and {evictions[pair]} simulated"
+        f"pods of {pair[0]} evicted for {pair[1]}: {live.evictions[pair]} live, {evictions[pair]} in the simulation"
         for pair in sorted({*evictions, *live.evictions})
         if evictions[pair] != live.evictions[pair]
     ]
@@ -91,11 +89,13 @@ def differences(live: Lockstep, outcomes: list[Any]) -> list[str]:
     for job in sorted({*starts, *cycles}):
         mine, theirs = starts.get(job, []), cycles.get(job, [])
         if len(mine) != len(theirs):
-            found.append(f"{job} started {len(theirs)} times, and {len(mine)} times simulated")
+            found.append(f"{job} started {len(theirs)} times live, and {len(mine)} times in the simulation")
             continue
         for at, cycle in zip(mine, theirs, strict=True):
             if (distance := cycles_between(live, at, cycle)) > WITHIN:
-                found.append(f"{job} started {distance} cycles from {at - START:g} s: in cycle {cycle}")
+                found.append(
+                    f"{job} started live in cycle {cycle}, {distance} cycles from {at - START:g} s, as simulated"
+                )
     return found
 
 
@@ -146,4 +146,4 @@ async def test_jobs_start_and_are_evicted_live_as_they_are_simulated(
     outcomes = simulated(live)
     assert sum(live.evictions.values()) > JOBS / 10, "the load has to evict"
     assert differences(live, outcomes) == []
-    assert differences(live, simulated(live, start_delay=10.0)), "a planted start delay was not seen"
+    assert differences(live, simulated(live, start_delay=10.0)), "the comparison misses a planted start delay"

@@ -39,7 +39,7 @@ def urgent(name: str, seconds: float, pods: int = 8) -> Workload:
     return gang(name, seconds, pods, priority=100)
 
 
-def test_a_workload_is_placed_started_and_over() -> None:
+def test_a_workload_is_placed_starts_and_ends() -> None:
     run = Run(policy("enqueue, allocate"), EIGHT, start_delay=3).play((5, gang("job", 60, 2)))
     kinds = [type(it) for it in run.outcomes if type(it) is not Cycle]
     assert kinds == [Submitted, Placed, Placed, Admitted, Started, Released, Released, Ended]
@@ -49,7 +49,7 @@ def test_a_workload_is_placed_started_and_over() -> None:
     assert not run.simulation.cycles.cluster.jobs
 
 
-def test_a_victim_holds_its_room_for_its_grace_period() -> None:
+def test_a_victim_holds_its_capacity_for_its_grace_period() -> None:
     run = Run(PREEMPT, EIGHT, grace=30).play((0, gang("low", 100)), (10, urgent("high", 50)))
     assert run.times(Evicted, "low") == [10] * 8
     assert run.times(Released, "low")[:8] == [40] * 8
@@ -64,7 +64,7 @@ def test_a_restarted_gang_has_lost_all_of_its_work() -> None:
     assert (run.times(Ended, "low"), run.of(Ended, "low")[0].attempts) == ([210], 2)
 
 
-def test_a_gang_with_checkpoints_loses_what_came_after_the_last() -> None:
+def test_a_gang_with_checkpoints_loses_the_work_since_the_last_checkpoint() -> None:
     low = gang("low", 100, on_eviction=OnEviction.CHECKPOINT, checkpoint_every=25)
     run = Run(PREEMPT, EIGHT).play((0, low), (60, urgent("high", 50)))
     assert [(it.ran, it.lost) for it in run.of(Stopped, "low")] == [(60, 10)]
@@ -76,26 +76,26 @@ def test_a_gang_whose_owner_gives_up_is_aborted() -> None:
     assert [(it.outcome, it.at - START) for it in run.of(Ended)] == [("aborted", 60), ("completed", 110)]
 
 
-def test_the_clock_of_a_gang_runs_on_while_it_stands_without_a_spare_pod() -> None:
+def test_the_eviction_of_spare_pods_does_not_stop_the_clock_of_a_gang() -> None:
     run = Run(PREEMPT, EIGHT).play((0, gang("low", 100, 8, min_member=4)), (60, urgent("high", 50, 4)))
     assert len(run.of(Evicted, "low")) == 4
     assert run.of(Stopped) == []
     assert run.times(Ended, "low") == [100]
 
 
-def test_a_spare_pod_that_was_evicted_is_made_again_alone() -> None:
+def test_only_the_evicted_spare_pods_are_created_again() -> None:
     run = Run(PREEMPT, EIGHT).play((0, gang("low", 200, 8, min_member=4)), (60, urgent("high", 50, 4)))
     assert run.times(Placed, "low") == [0] * 8 + [110] * 4
 
 
-def test_jobs_that_never_fit_and_jobs_that_never_end_end_the_run() -> None:
+def test_a_run_ends_although_jobs_never_fit_or_never_end() -> None:
     run = Run(policy(), EIGHT).play((0, gang("large", 10, 9)), (1, gang("endless", math.inf, 2)), (2, gang("small", 5)))
     assert [it.work.name for it in run.simulation.gangs] == ["large", "endless", "small"]
     assert run.times(Started) == [1]
     assert {it.job for it in run.of(Waits)} == {"load/large", "load/small"}
 
 
-def test_a_job_of_a_queue_that_is_not_there_waits_and_says_so() -> None:
+def test_a_job_of_a_missing_queue_waits_with_a_reason_that_names_the_queue() -> None:
     run = Run(policy(), EIGHT).play((0, gang("lost", 10, queue="nowhere")), (1, gang("job", 10)))
     (why,) = run.of(Waits, "lost")
     assert why.refusal is not None
@@ -108,14 +108,14 @@ def test_an_empty_load_ends_at_once() -> None:
     assert not run.of(Submitted)
 
 
-def test_a_run_stops_at_its_end_and_goes_on_from_there() -> None:
+def test_a_run_stops_at_until_and_can_be_continued() -> None:
     run = Run(policy(), EIGHT).play((0, gang("a", 10)), until=5)
     assert run.times(Ended) == []
     run.simulation.run(until=START + 20)
     assert run.times(Ended) == [10]
 
 
-def test_a_drained_node_gets_its_pods_back_elsewhere() -> None:
+def test_pods_of_a_drained_node_are_created_again_on_another_node() -> None:
     nodes = {name: {CARDS: "8", "pods": "100"} for name in ("a", "b")}
     run = Run(policy(), nodes, grace=5).play((0, gang("job", 100)), (30, DrainNode("a")), (40, RecoverNode("a")))
     assert {(it.cause, it.node) for it in run.of(Disrupted)} == {("drained", "a")}
@@ -123,7 +123,7 @@ def test_a_drained_node_gets_its_pods_back_elsewhere() -> None:
     assert (run.times(Started), run.times(Ended)) == ([0, 35], [135])
 
 
-def test_work_on_a_failed_node_stops_at_once_and_is_made_again_after_the_toleration() -> None:
+def test_work_on_a_failed_node_stops_at_once_and_restarts_after_the_toleration() -> None:
     nodes = {name: {CARDS: "8", "pods": "100"} for name in ("a", "b")}
     run = Run(policy(), nodes).play((0, gang("job", 1000)), (30, FailNode("a")))
     assert run.times(Stopped) == [30]
@@ -131,24 +131,24 @@ def test_work_on_a_failed_node_stops_at_once_and_is_made_again_after_the_tolerat
     assert [it.cause for it in run.of(Disrupted)] == ["failed"]
 
 
-def test_work_on_a_node_that_recovers_in_time_goes_on_there() -> None:
+def test_work_on_a_node_that_recovers_in_time_continues_there() -> None:
     run = Run(policy(), EIGHT).play((0, gang("job", 100)), (30, FailNode("n")), (50, RecoverNode("n")))
     assert (run.times(Started), run.times(Ended), run.of(Disrupted)) == ([0, 50], [150], [])
 
 
-def test_the_pods_of_a_removed_node_are_gone_with_it() -> None:
+def test_the_pods_of_a_removed_node_are_removed_with_it() -> None:
     run = Run(policy(), EIGHT).play((0, gang("job", 100)), (30, RemoveNode("n")))
     assert run.times(Released) == [30] * 8
     assert len(run.simulation.gangs) == 1
 
 
-def test_a_queue_that_changes_is_obeyed_from_then_on() -> None:
+def test_a_change_of_a_queue_takes_effect_at_once() -> None:
     wider = ObjectSeen("Queue", queue("default"))
     run = Run(policy(), EIGHT, [queue("default", capability={CARDS: "4"})]).play((0, gang("job", 10)), (30, wider))
     assert run.times(Started) == [30]
 
 
-def test_a_priority_class_of_the_cluster_orders_its_jobs() -> None:
+def test_a_priority_class_of_the_cluster_orders_the_jobs_that_name_it() -> None:
     run = Run(policy(), EIGHT)
     run.simulation.see("PriorityClass", objects.PriorityClass(objects.ObjectMeta(name="high"), 10))
     run.play((0, gang("first", 10)), (1, gang("low", 10)), (2, gang("high", 10, priority_class="high")))

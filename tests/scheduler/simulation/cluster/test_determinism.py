@@ -1,6 +1,6 @@
-"""No clock and no random number of the process decides anything in a virtual cluster.
+"""A virtual cluster depends on no clock and no random number of the process.
 
-A busy machine gives the decisions of an idle one, and each run those of the last one.
+A busy machine makes the decisions of an idle machine, and every run makes the same decisions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduler.live import loop
 from scheduler.live.pace import MEASURED_FROM
 from scheduler.model.cluster import Cluster
 from scheduler.simulation.cluster.virtual_cluster import START
-from tests.scheduler.simulation.cluster.test_virtual_cluster import JOBS, PODS, Desk, job, pod_spec
+from tests.scheduler.simulation.cluster.test_virtual_cluster import JOBS, PODS, Api, job, pod_spec
 
 CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 
@@ -51,42 +51,42 @@ def cycles(monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[Cycle]:
         patch.setattr(loop, "decide", core)
         for clock in CLOCKS:
             patch.setattr(time, clock, lambda: START + next(ticks) * seconds)
-        desk = Desk()
+        api = Api()
         try:
-            play(desk)
+            play(api)
         finally:
-            desk.cluster.close()
+            api.cluster.close()
     return found
 
 
-def play(desk: Desk) -> None:
-    """Large cycles and small ones, and a pod that terminates for a minute while a job waits for its room."""
+def play(api: Api) -> None:
+    """Cause large and small cycles, and let a job wait for a pod that terminates for a minute."""
     for number in range(30):
-        desk.node(8, f"n{number:02}")
+        api.node(8, f"n{number:02}")
     for number in range(9):
-        desk.ask("POST", JOBS, job(f"j{number}", 25, run_for="30s"))
-    desk.cluster.advance(100)
+        api.send("POST", JOBS, job(f"j{number}", 25, run_for="30s"))
+    api.cluster.advance(100)
     body = pod_spec(stop_after="60s")
     body["metadata"]["name"] = "slow"
     body["spec"]["terminationGracePeriodSeconds"] = 60
-    desk.ask("POST", PODS, body)
-    desk.cluster.advance(5)
-    desk.ask("DELETE", f"{PODS}/slow")
-    desk.cluster.advance(1)
-    desk.ask("POST", JOBS, job("waits", 240, run_for="30s"))
-    desk.cluster.advance(100)
+    api.send("POST", PODS, body)
+    api.cluster.advance(5)
+    api.send("DELETE", f"{PODS}/slow")
+    api.cluster.advance(1)
+    api.send("POST", JOBS, job("waits", 240, run_for="30s"))
+    api.cluster.advance(100)
 
 
 def hours(seed: int) -> list[tuple[float, str, str]]:
-    """Return when each object changed during hours of ending and resumed watches, in a process with this seed."""
+    """Return when each object changed in an hour in which watches end and resume, in a process with this seed."""
     random.seed(seed)
-    desk, found = Desk(), []
-    desk.cluster.watch(lambda kind, change, item: found.append((desk.cluster.now(), change, item["metadata"]["name"])))
-    desk.node(4)
+    api, found = Api(), []
+    api.cluster.watch(lambda kind, change, item: found.append((api.cluster.now(), change, item["metadata"]["name"])))
+    api.node(4)
     for number in range(60):
-        desk.ask("POST", JOBS, job(f"j{number}", run_for="20s"))
-        desk.cluster.advance(61)
-    desk.cluster.close()
+        api.send("POST", JOBS, job(f"j{number}", run_for="20s"))
+        api.cluster.advance(61)
+    api.cluster.close()
     return found
 
 
@@ -102,7 +102,7 @@ def test_slow_and_fast_clocks_of_the_machine_give_the_same_budgets_and_decisions
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     idle, busy = cycles(monkeypatch, 0.0), cycles(monkeypatch, 10.0)
-    assert max(cycle.steps for cycle in idle) > MEASURED_FROM  # else a live pace would not measure it
+    assert max(cycle.steps for cycle in idle) > MEASURED_FROM  # otherwise a live pace would not measure the cycle
     assert any(cycle.tasks.get("spec/slow") == "RELEASING" for cycle in idle)
-    assert len({cycle.budget for cycle in idle}) == 2  # small on the event loop, full in a thread
+    assert len({cycle.budget for cycle in idle}) == 2  # a small budget on the event loop, a full budget in a thread
     assert busy == idle

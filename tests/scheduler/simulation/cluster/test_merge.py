@@ -21,11 +21,11 @@ KEYED = yaml.safe_load("""
 - [other lists are replaced, {args: [1, 2]}, {args: [3]}, {args: [3]}]
 """)
 APPLIES = yaml.safe_load("""
-- [a field that is wanted no more goes, {a: 1, b: 2}, {b: 2}, {c: 3}, {a: 1, c: 3}]
-- [fields of others stay, {s: {mine: 1, theirs: 2}}, {s: {mine: 1}}, {s: {}}, {s: {theirs: 2}}]
-- [conditions of others stay, {conditions: [{type: A}, {type: B}]}, {conditions: [{type: B}]}, {conditions: []},
-   {conditions: [{type: A}]}]
-- [what was never applied is merged, {a: {b: 1}}, {}, {a: {c: 2}}, {a: {b: 1, c: 2}}]
+- [a field that is no longer wanted is removed, {a: 1, b: 2}, {b: 2}, {c: 3}, {a: 1, c: 3}]
+- [fields of other managers are kept, {s: {mine: 1, theirs: 2}}, {s: {mine: 1}}, {s: {}}, {s: {theirs: 2}}]
+- [conditions of other managers are kept, {conditions: [{type: A}, {type: B}]}, {conditions: [{type: B}]},
+   {conditions: []}, {conditions: [{type: A}]}]
+- [a field that was never applied is merged, {a: {b: 1}}, {}, {a: {c: 2}}, {a: {b: 1, c: 2}}]
 """)
 PATCHES = yaml.safe_load("""
 - [a field is set exactly, {spec: {d: {cpu: 1, x: 2}}}, [{op: add, path: /spec/d, value: {cpu: 4}}],
