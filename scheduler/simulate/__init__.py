@@ -33,7 +33,7 @@ __all__ = ["InputError", "add_arguments", "main"]
 
 _POLICY = Path(__file__).parents[2] / "templates" / "policies" / "proportion.yaml"
 _SAMPLES = 1000
-"""Samples of the queues over the time of the submissions, unless --sample names seconds."""
+"""Number of samples of the queues while the load arrives, unless --sample is set."""
 
 
 def _span(text: str) -> float:
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--synthetic", metavar="FILE", type=Path, help="a load by arrival rates and distributions (docs/simulation.md)")
     add("--seed", metavar="N", type=int, help="seed of the synthetic load (default: the file's, or 1)")
     add("--state", metavar="FILE", type=Path,
-        help="begin from a state: files of kubectl get -o json, a dump, or a recording with what followed")  # fmt: skip
+        help="begin from a state: files of kubectl get -o json, a dump, or a recording and its later load")  # fmt: skip
     add("--run-time", metavar="TIME", type=_span,
         help="how long jobs of the state still run (default: as long as they have run)")  # fmt: skip
     add("--nodes", metavar="COUNTxCARDS", action="append", default=[],
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="manifests of Queues, Nodes and PriorityClasses; default: the trace's queues, of weight 1")  # fmt: skip
     add("--policy", metavar="FILE", type=Path,
         help="the policy (default: the state's, or policies/proportion.yaml)")  # fmt: skip
-    add("--resource", metavar="NAME", default="nvidia.com/gpu", help="the resource that cards are (%(default)s)")
+    add("--resource", metavar="NAME", default="nvidia.com/gpu", help="the resource name of cards (%(default)s)")
     add("--skip-bad", action="store_true", help="leave out bad rows of the trace, and count them")
     add("--out", metavar="FILE", type=Path, default=Path("simulation.jsonl"), help="the result file (%(default)s)")
     add("--until", metavar="TIME", type=_span, help="stop at this virtual time after the first submission, such as 24h")
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--grace", metavar="TIME", type=_span, default=0.0, help="from a pod's eviction to its end (0s)")
     add("--on-eviction", choices=[str(policy) for policy in OnEviction if policy.deletes_remaining_pods],
         default=str(OnEviction.RESTART),
-        help="what becomes of a broken gang: all work lost, work since the checkpoint lost, or given up")  # fmt: skip
+        help="after the eviction of a gang: restart it, continue from its last checkpoint, or give it up")  # fmt: skip
     add("--checkpoint-every", metavar="TIME", type=_span, default=0.0, help="work between checkpoints")
     add("--sample", metavar="TIME", type=_span, default=0.0,
         help="virtual time between samples of the queues (default: a thousandth of the load's time)")  # fmt: skip
@@ -81,14 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 MakeMonitor = Callable[[str, list[objects.Node], list[objects.Queue]], Monitor]
-"""From the text of the policy, the nodes and the queues to what judges the run."""
+"""Makes the monitor of a run from the text of the policy, the nodes and the queues."""
 
 
 def main(given: argparse.Namespace, make_monitor: MakeMonitor | None = None) -> int:
     """Run the command. `make_monitor` judges a run that does not begin from a state.
 
     Returns:
-        0 if the load ran to its end, 1 if the run could not go on, 2 on bad input, 130 if it was interrupted.
+        0 if the load ran to its end, 1 if the run could not continue, 2 on bad input, 130 if it was interrupted.
     """
     try:
         outcome = _simulate(given, make_monitor)
@@ -99,10 +99,10 @@ def main(given: argparse.Namespace, make_monitor: MakeMonitor | None = None) -> 
         sys.stderr.write(f"{error}\n")
         return 2
     if outcome.problem:
-        sys.stderr.write(f"stopped: {outcome.problem}\n{given.out} holds what there is\n")
+        sys.stderr.write(f"stopped: {outcome.problem}\n{given.out} holds the results so far\n")
         return 1
     if outcome.end.interrupted:
-        sys.stderr.write(f"interrupted at {times.timestamp(outcome.end.at)}; {given.out} holds what there is\n")
+        sys.stderr.write(f"interrupted at {times.timestamp(outcome.end.at)}; {given.out} holds the results so far\n")
         return 130
     return 0
 
@@ -160,8 +160,8 @@ def _recording(folder: Path | None, inputs: Inputs, policy: PolicyLoaded) -> Ite
 
 
 def _policy_of(given: argparse.Namespace, inputs: Inputs) -> PolicyLoaded:
-    """Return the policy that --policy names, that of the state, or the default; with its name."""
+    """Return the policy of --policy, of the state, or the default policy, with its name."""
     if given.policy is None and inputs.policy:
-        return PolicyLoaded(f"that of {given.state}", inputs.policy)
+        return PolicyLoaded(f"the policy of {given.state}", inputs.policy)
     path = given.policy or _POLICY
     return PolicyLoaded(str(path.name if given.policy is None else path), read_policy(path))

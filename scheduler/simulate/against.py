@@ -15,7 +15,7 @@ _MOST = 20
 
 
 def differences(before: Path, after: Path) -> str:
-    """Format the differences of `after` from `before`. Raises InputError."""
+    """Format how `after` differs from `before`. Raises InputError."""
     old_end, old_jobs = _read(before)
     new_end, new_jobs = _read(after)
     old, new = dict(_flat(old_end.metrics)), dict(_flat(new_end.metrics))
@@ -34,8 +34,8 @@ def differences(before: Path, after: Path) -> str:
         for change in (_wait(job, new_end.at) - _wait(old_jobs[name], old_end.at),)
     ]
     lines += ["", f"{len(changed)} of {len(new_jobs.keys() & old_jobs.keys())} jobs start at another time"]
-    for _, job, once, then, gap in heapq.nlargest(_MOST, changed):
-        lines.append(f"  {job}: waited {_text(once)}, now {_text(then)} ({gap:+.0f} s)")
+    for _, job, old_job, new_job, gap in heapq.nlargest(_MOST, changed):
+        lines.append(f"  {job}: waited {_text(old_job)}, now {_text(new_job)} ({gap:+.0f} s)")
     for title, only in (("before", old_jobs.keys() - new_jobs.keys()), ("now", new_jobs.keys() - old_jobs.keys())):
         if only:
             lines.append(f"{len(only)} jobs are {title} only, such as {min(only)}")

@@ -1,6 +1,6 @@
 """Turn the outcomes of a simulation into records: one for each job, and samples of the queues.
 
-1. Every outcome updates the open record of its job; the record leaves as soon as the job is over.
+1. Every outcome updates the open record of its job; the record is written as soon as the job is over.
 2. Before time advances, `Ledger` integrates what the queues held and were entitled to since the last instant.
 3. Memory is bounded by the jobs that are not over: reasons of one kind share one `Wait`.
 """
@@ -20,7 +20,7 @@ from .records import Eviction, JobRecord, QueueSample, Sample, Wait
 
 EXAMPLES = 5
 LOAD = "load/"
-"""The namespace of workloads of a load; jobs of a state are called by their keys."""
+"""Namespace of the workloads of a load, which records omit; jobs of a state are named by their keys."""
 
 
 class _Open:
@@ -47,11 +47,11 @@ class Bookkeeping:
         resource: str,
         *,
         sample: float,
-        capability: float,
+        capacity: float,
     ) -> None:
         self._write, self._metrics, self._resource = write, metrics, resource
         self._unit = resources.unit_of(resource)
-        self._sample, self._capacity = sample, capability
+        self._sample, self._capacity = sample, capacity
         self._open: dict[str, _Open] = {}
         self._ledger = Ledger(metrics)
         self._numbers: dict[str, QueueNumbers] = {}
@@ -64,10 +64,10 @@ class Bookkeeping:
         self.stuck = 0
         """Jobs that wait at the end of the run."""
         self.examples: list[str] = []
-        """Some of the jobs that wait, with the last reason."""
+        """Some of the jobs that wait, with their last reasons."""
 
-    def take(self, outcome: outcomes.Outcome) -> None:
-        """Take one outcome, in the order in which the simulation emits them."""
+    def process(self, outcome: outcomes.Outcome) -> None:
+        """Process the next outcome of the simulation."""
         if outcome.at > self._at:
             self._instant_is_over(outcome.at)
         match outcome:
@@ -79,11 +79,11 @@ class Bookkeeping:
                 sys.stderr.write(f"left out {outcome.object}: {outcome.message}\n")
             case _:
                 job = self._open.get(outcome.job)
-                if job is not None:  # a job that is over has no more reasons
-                    self._take(job, outcome)
+                if job is not None:  # reasons may follow the end of a job
+                    self._process(job, outcome)
 
-    def _take(self, job: _Open, outcome: outcomes.Outcome) -> None:
-        """Take an outcome of a job that is not over."""
+    def _process(self, job: _Open, outcome: outcomes.Outcome) -> None:
+        """Process an outcome of a job that is not over."""
         match outcome:
             case outcomes.Admitted():
                 job.record.admitted = outcome.at if job.record.admitted is None else job.record.admitted
@@ -96,12 +96,12 @@ class Bookkeeping:
             case outcomes.Evicted():
                 self._evicted(job, outcome)
             case outcomes.Disrupted():
-                gone = Eviction(outcome.at, 1, job.cards_of_pod, outcome.cause)
-                self._left(job, gone, lambda: f"node {outcome.node} was {outcome.cause}")
+                loss = Eviction(outcome.at, 1, job.cards_of_pod, outcome.cause)
+                self._record_loss(job, loss, lambda: f"node {outcome.node}: {outcome.cause}")
             case outcomes.Stopped():
                 self._stopped(job, outcome)
             case outcomes.Waits():
-                self._reason(job, outcome.refusal, outcome.at)
+                self._set_reason(job, outcome.refusal, outcome.at)
             case outcomes.Ended():
                 self._ended(job, outcome)
 
@@ -143,7 +143,7 @@ class Bookkeeping:
         record.outcome = "waiting"
         record.card_seconds_lost += lost
         self._waiting[record.queue] += 1
-        if record.evictions:  # the last one broke the gang; an outcome follows its cause
+        if record.evictions:  # the last entry broke the gang, because an outcome follows its cause
             record.evictions[-1].lost += lost
 
     def _hold(self, job: _Open, pods: int, at: float) -> None:
@@ -167,14 +167,14 @@ class Bookkeeping:
 
     def _evicted(self, job: _Open, outcome: outcomes.Evicted) -> None:
         why = outcome.reason
-        gone = Eviction(outcome.at, 1, job.cards_of_pod, why.action, why.preemptor, why.preemptor_queue)
-        self._left(job, gone, lambda: render_victim(why))
+        loss = Eviction(outcome.at, 1, job.cards_of_pod, why.action, why.preemptor, why.preemptor_queue)
+        self._record_loss(job, loss, lambda: render_victim(why))
         preemptor = self._open.get(why.preemptor)
         if preemptor is not None and not preemptor.preempts:
             preemptor.preempts = True
             self._metrics.preempts(preemptor.record.cards)
 
-    def _left(self, job: _Open, new: Eviction, reason: Callable[[], str]) -> None:
+    def _record_loss(self, job: _Open, new: Eviction, reason: Callable[[], str]) -> None:
         """Record lost pods; those of one moment and cause share an entry."""
         last = job.record.evictions[-1] if job.record.evictions else None
         if last is not None and (last.at, last.preemptor, last.action) == (new.at, new.preemptor, new.action):
@@ -184,7 +184,7 @@ class Bookkeeping:
         new.reason = reason()
         job.record.evictions = [*job.record.evictions, new]
 
-    def _reason(self, job: _Open, refusal: Refusal | None, at: float) -> None:
+    def _set_reason(self, job: _Open, refusal: Refusal | None, at: float) -> None:
         self._end_reason(job, at)
         job.reasons, job.waits_since = refusal, at
 
@@ -200,7 +200,7 @@ class Bookkeeping:
         record = job.record
         self._end_reason(job, self._at)
         record.waits = sorted(job.waits.values(), key=lambda wait: wait.since)
-        if job.held:  # it is not over
+        if job.held:  # the job is not over
             record.held.append((job.since, self._at, job.held))
             record.card_seconds_used += job.held * (self._at - job.since)
         self._metrics.add(record)
@@ -211,14 +211,14 @@ class Bookkeeping:
     def _instant_is_over(self, now: float) -> None:
         """Account for the time from the last instant to `now`."""
         if self._at > -math.inf:
-            self._ledger.integrate(self._owed(), now - self._at)
+            self._ledger.integrate(self._entitlements(), now - self._at)
             bucket = now // self._sample
             if bucket > self._bucket:
                 self._emit_sample()
                 self._bucket = bucket
         self._at = now
 
-    def _owed(self) -> dict[str, tuple[float, float]]:
+    def _entitlements(self) -> dict[str, tuple[float, float]]:
         """Return for each queue the cards to which it is entitled now, and how many of these are guaranteed."""
         found = {}
         for name, numbers in self._numbers.items():
@@ -231,12 +231,12 @@ class Bookkeeping:
         unit, name = self._unit, self._resource
         queues = {}
         for queue, numbers in self._numbers.items():
-            ceiling = numbers.capability.get(name)
+            limit = numbers.capability.get(name)
             queues[queue] = QueueSample(
                 self._ledger.held.get(queue, 0.0),
                 numbers.deserved.get(name, 0) / unit,
                 numbers.guarantee.get(name, 0) / unit,
-                None if ceiling is None else min(ceiling / unit, self._capacity),
+                None if limit is None else min(limit / unit, self._capacity),
                 numbers.request.get(name, 0) / unit,
                 self._waiting.get(queue, 0),
             )

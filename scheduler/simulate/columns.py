@@ -46,12 +46,12 @@ PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 """Microsoft's Philly trace, and the pods of Alibaba's openb."""
 
 FOREVER = "inf"
-"""Instead of a column of durations: every job runs for ever, as where a trace is packed and not queued."""
+"""In place of a column of durations: every job runs for ever, for a load that only fills the nodes."""
 _EXCLUSIVE = (
     ("duration", "ended"), ("job_cards", "cards"), ("job_cards", "pods"),
     ("cpu", "cpu_milli"), ("memory", "memory_mib"),
 )  # fmt: skip
-"""Pairs of fields of which a trace has one."""
+"""Pairs of fields of which a trace has at most one."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _LONGEST_NAME = 63
 _MOST = 1_000_000
@@ -61,7 +61,7 @@ _LAST = 253_402_300_799.0
 
 
 class CellError(ValueError):
-    """A cell without a meaning: the problem and the remedy."""
+    """A cell that cannot be read: the problem and the remedy."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -94,7 +94,7 @@ def parse_mapping(text: str) -> dict[str, str]:
 
 
 def changed(preset: str, mapping: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns of a preset, changed by a mapping: a field drops those of the preset that it excludes."""
+    """Return the columns of a preset, changed by a mapping, without fields that exclude a field of the mapping."""
     dropped = {other for pair in _EXCLUSIVE for one, other in (pair, pair[::-1]) if one in mapping}
     kept = {field: column for field, column in PRESETS.get(preset, {}).items() if field not in dropped}
     return {**kept, **mapping}
@@ -113,7 +113,7 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
 
 
 def moment(text: str) -> float:
-    """Seconds since 1970 of a date or a number."""
+    """Return the seconds since 1970 of a date or a number."""
     try:
         found = float(text)
     except ValueError:
@@ -128,7 +128,7 @@ def moment(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """A duration; infinity for `inf`."""
+    """Return a duration in seconds; infinity for `inf`."""
     try:
         found = float(text)
     except ValueError:
@@ -139,18 +139,18 @@ def seconds(text: str) -> float:
 
 
 def count(text: str, least: int = 0) -> int:
-    """A whole number of things, also where it is written `4.0`."""
+    """Return a whole number, which may be written as `4.0`."""
     try:
         found = float(text)
     except ValueError:
         found = math.nan
     if not least <= found <= _MOST or found != int(found):
-        raise CellError("is not a number of them", f"write a whole number from {least} to {_MOST}")
+        raise CellError("is not a whole number in range", f"write a whole number from {least} to {_MOST}")
     return int(found)
 
 
 def integer(text: str) -> int:
-    """A priority."""
+    """Return a priority."""
     try:
         found = int(text)
     except ValueError:
@@ -161,7 +161,7 @@ def integer(text: str) -> int:
 
 
 def queue_name(text: str) -> str:
-    """The name of a queue, as Kubernetes allows names."""
+    """Return the name of a queue, if Kubernetes allows it."""
     if len(text) > _LONGEST_NAME or not _NAME.fullmatch(text):
         raise CellError("is not a name of a queue", "use lower-case letters, digits and -")
     return text

@@ -10,7 +10,7 @@ from statistics import NormalDist
 from typing import Any
 
 Quantile = Callable[[float], float]
-"""From a share above 0 and below 1 to the value that this share of draws does not exceed."""
+"""Maps a share above 0 and below 1 to the value that this share of draws does not exceed."""
 Read = Callable[[Any], float]
 """Reads one parameter. Raises ValueError."""
 
@@ -22,14 +22,14 @@ NAMES = {
     "pareto": "{least: VALUE, shape: NUMBER}",
     "choice": "{VALUE: WEIGHT, …}",
 }
-"""Name → its parameters, as they are written."""
+"""Distribution → the notation of its parameters."""
 
 
 def parse(given: Any, read: Read) -> Quantile:
-    """Read a distribution: a value, or `{NAME: PARAMETERS}`; `most` beside the name cuts off its tail.
+    """Read a distribution: a value, or `{NAME: PARAMETERS}`; `most` beside the name limits the values.
 
     Raises:
-        ValueError: The value is no distribution; the message has the reason.
+        ValueError: The value is no distribution; the message says why.
     """
     if not isinstance(given, Mapping):
         value = read(given)

@@ -35,16 +35,16 @@ class Inputs:
     """The cluster and the load of a run."""
 
     name: str
-    """Where the load comes from."""
+    """Source of the load."""
     load: Iterable[Arrival]
     start: float
     span: float
-    """Seconds in which the load arrives."""
+    """Seconds from the first to the last arrival of the load."""
     jobs: int
     nodes: int
     queues: list[str]
     total: dict[str, int]
-    """What all nodes have, in the units of `model.resources`."""
+    """Capacity of all nodes, in the units of `model.resources`."""
     scene: Scene = field(default_factory=Scene)
     seed: int | None = None
     until: float = math.inf
@@ -82,7 +82,7 @@ def _read_load(given: argparse.Namespace, queues: list[str] | None) -> tuple[Tra
         sys.stderr.write(f"{given.synthetic}: {len(trace.jobs)} jobs with seed {seed}\n")
         return trace, seed
     if given.seed is not None:
-        raise InputError("--seed", "nothing of a trace is random", "leave --seed out, or name a --synthetic load")
+        raise InputError("--seed", "a trace is not random", "leave --seed out, or name a --synthetic load")
     mapping = changed(given.preset or "", parse_mapping(given.map))
     trace = read_trace(given.trace, mapping, given.resource, skip_bad=given.skip_bad, queues=queues)
     if trace.skipped:
@@ -113,9 +113,9 @@ def _of_state(given: argparse.Namespace) -> Inputs:
     state = read_state(given.state, At.CHECKPOINT if is_recording else At.END)
     for note in state.notes:
         sys.stderr.write(f"{given.state}: {note}\n")
-    found = _alone(state)
+    found = _without_load(state)
     if is_recording:
-        _follow(found, given, state)
+        _use_recording_as_load(found, given, state)
     elif has_load:
         trace, found.seed = _read_load(given, found.queues)
         shift = state.taken - trace.jobs[0].submitted
@@ -126,8 +126,8 @@ def _of_state(given: argparse.Namespace) -> Inputs:
     return found
 
 
-def _alone(state: State) -> Inputs:
-    """Return the state as a run in which nothing arrives."""
+def _without_load(state: State) -> Inputs:
+    """Return the inputs of a run that begins from the state and in which nothing arrives."""
     nodes = state.objects["Node"].values()
     total = resources.total_of(resources.parse(node.status.allocatable or node.status.capacity) for node in nodes)
     return Inputs(
@@ -138,7 +138,7 @@ def _alone(state: State) -> Inputs:
     )  # fmt: skip
 
 
-def _follow(found: Inputs, given: argparse.Namespace, state: State) -> None:
+def _use_recording_as_load(found: Inputs, given: argparse.Namespace, state: State) -> None:
     """Use the inputs of a recording after its checkpoint as the load."""
     recorded = Recorded(given.state, state)
     run_times = RunTimes(recorded.run_times, given.run_time)

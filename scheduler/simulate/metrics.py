@@ -1,7 +1,7 @@
 """The metrics of a run. Definitions and units: docs/simulation.md.
 
-`Metrics` keeps numbers only, 16 bytes for each job, so that a million jobs need no more than their waits. `Ledger`
-integrates over time what queues held and what they were entitled to.
+`Metrics` keeps only numbers, 16 bytes for each job, so that a million jobs fit into memory. `Ledger` integrates over
+time what queues held and what they were entitled to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:
-    """Number, mean, p50, p95, p99 and maximum; only the number where there is no value."""
+    """Return number, mean, p50, p95, p99 and maximum; only the number if there are no values."""
     ordered = sorted(values)
     if not ordered:
         return {"jobs": 0}
@@ -44,15 +44,15 @@ class QueueTotals:
     """The sums of one queue."""
 
     entitled: float = 0.0
-    """Card-seconds that it was entitled to: the smaller of deserved and requested."""
+    """Card-seconds to which the queue was entitled: the smaller of deserved and requested."""
     short: float = 0.0
-    """Card-seconds that it was entitled to and did not hold."""
+    """Card-seconds to which the queue was entitled and which it did not hold."""
     short_seconds: float = 0.0
-    """Time for which it held less than it was entitled to."""
+    """Seconds for which the queue held less than it was entitled to."""
     guarantee_short_seconds: float = 0.0
-    """Time for which it held less than was guaranteed and requested."""
+    """Seconds for which the queue held less than was both guaranteed and requested."""
     longest: float = 0.0
-    """The longest such time without a break (entitled)."""
+    """Longest span in seconds for which the queue always held less than it was entitled to; `current` is the last."""
     current: float = 0.0
     held: float = 0.0
     lost: float = 0.0
@@ -73,7 +73,7 @@ class Metrics:
     last: float = 0.0
     jain: float = 0.0
     contended: float = 0.0
-    """Seconds for which some queue was entitled to something."""
+    """Seconds for which at least one queue was entitled to cards."""
     jobs: int = 0
     evictions: int = 0
     evicted_jobs: int = 0
@@ -85,7 +85,7 @@ class Metrics:
         return self.queues.setdefault(queue, QueueTotals())
 
     def submitted(self, at: float) -> None:
-        """Count the time from the first submission on."""
+        """Note a submission: the run counts from the first one on."""
         self.first = min(self.first, at)
 
     def add(self, job: JobRecord) -> None:
@@ -109,7 +109,7 @@ class Metrics:
                 self.evicted_cards += eviction.cards
 
     def preempts(self, cards: float) -> None:
-        """Count a job with this number of cards that evicts for the first time."""
+        """Add the cards of a job for which pods are evicted for the first time."""
         self.requested_by_preemptors += cards
 
     def result(self, end: float) -> dict[str, Any]:
@@ -128,15 +128,15 @@ class Metrics:
             "wait_seconds_by_size": {name: spread(self._waits(size=name)) for name in sizes},
             "completion_seconds": spread(self.completions),
             "makespan_seconds": max(self.last - self.first, 0.0) if self.last else 0.0,
-            "utilisation": _part(used, self.capacity * span),
+            "utilisation": _ratio(used, self.capacity * span),
             "used_card_hours": used / 3600,
             "lost_card_hours": math.fsum(queue.lost for queue in self.queues.values()) / 3600,
             "evicted_pods": self.evictions,
             "evicted_jobs": self.evicted_jobs,
-            "evictions_per_job": _part(self.evictions, self.jobs) or 0.0,
-            "evicted_to_requested": _part(self.evicted_cards, self.requested_by_preemptors),
-            "distance_from_deserved": _part(short, entitled),
-            "jain": _part(self.jain, self.contended),
+            "evictions_per_job": _ratio(self.evictions, self.jobs) or 0.0,
+            "evicted_to_requested": _ratio(self.evicted_cards, self.requested_by_preemptors),
+            "distance_from_deserved": _ratio(short, entitled),
+            "jain": _ratio(self.jain, self.contended),
             "queues": {
                 name: {
                     "used_card_hours": totals.held / 3600,
@@ -145,7 +145,7 @@ class Metrics:
                     "below_deserved_seconds": totals.short_seconds,
                     "below_deserved_longest_seconds": totals.longest,
                     "below_guarantee_seconds": totals.guarantee_short_seconds,
-                    "distance_from_deserved": _part(totals.short, totals.entitled),
+                    "distance_from_deserved": _ratio(totals.short, totals.entitled),
                 }
                 for name, totals in sorted(self.queues.items())
             },
@@ -157,7 +157,7 @@ class Metrics:
                 yield from values
 
 
-def _part(part: float, whole: float) -> float | None:
+def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
@@ -172,10 +172,10 @@ class Ledger:
         """Add cards to what a queue holds; a negative number removes cards."""
         self.held[queue] = self.held.get(queue, 0.0) + cards
 
-    def integrate(self, owed: dict[str, tuple[float, float]], seconds: float) -> None:
-        """Add a time in which nothing changed; `owed` is what each queue is entitled to, and guaranteed of that."""
+    def integrate(self, entitlements: dict[str, tuple[float, float]], seconds: float) -> None:
+        """Add a span without changes. `entitlements`: queue → entitled cards, and the guaranteed ones among them."""
         shares = []
-        for name, (entitled, guaranteed) in owed.items():
+        for name, (entitled, guaranteed) in entitlements.items():
             totals, held = self._metrics.of(name), self.held.get(name, 0.0)
             if entitled > held:
                 totals.short += (entitled - held) * seconds

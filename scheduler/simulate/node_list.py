@@ -1,6 +1,6 @@
-"""Read the nodes of a cluster from a CSV file, as it is or compressed with gzip: one node a row.
+"""Read the nodes of a cluster from a CSV file with one node a row, plain or compressed with gzip.
 
-The columns of public node lists are known beside our own names: those of Alibaba's openb and of its spot trace.
+Besides our own names of columns, the names of two public node lists are known: Alibaba's openb and its spot trace.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _COLUMNS = {
 }
 _NEEDED = ("name", "cards")
 _UNITS = {"cpu": ("cpu", ""), "cpu_milli": ("cpu", "m"), "memory": ("memory", ""), "memory_mib": ("memory", "Mi")}
-"""Field → resource, and what makes a quantity of its number."""
+"""Field → resource, and the unit that turns its number into a quantity."""
 
 
 def read_nodes(path: Path, resource: str) -> list[objects.Node]:
-    """Return the nodes of a file; `resource` is what cards are. Raises InputError, RowError."""
+    """Return the nodes of a file; `resource` is the resource name of cards. Raises InputError, RowError."""
     try:
         with open_text(path) as file:
             rows = csv.reader(file)
@@ -54,7 +54,7 @@ def read_nodes(path: Path, resource: str) -> list[objects.Node]:
 
 
 class _Rows:
-    """Makes nodes of rows."""
+    """Makes nodes from rows."""
 
     def __init__(self, source: str, header: list[str], places: dict[str, int], resource: str) -> None:
         self._source, self._header, self._places = source, header, places

@@ -1,7 +1,7 @@
 """Begin a simulation from a state: show the state to the core, and continue its work.
 
 Running work needs a remaining run time, and waiting work a run time. A cluster knows neither, so `RunTimes` defines
-the rule.
+a rule.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ..state import State
 ANNOTATION = "schedspec.dev/run-time"
 """Annotation of a PodGroup: the total run time of the job, such as `90m`."""
 SHORTEST = 60.0
-"""Seconds that a job which has just begun still runs."""
+"""Minimum run time in seconds where the rule derives it from an age: a job may have just begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """The run times of work.
+    """The rule for run times: the first source that applies to a job decides.
 
-    1. A job whose run time is `known` by its name has it.
-    2. So does one with the annotation `schedspec.dev/run-time`.
-    3. `fixed` seconds for all others, if given.
-    4. Otherwise by age: a job that has run for `a` still runs for `factor × a`. With nothing known but the age, and
-       every scale of times as likely as every other, the quartiles of the time left are a/3, a and 3a. A job that has
-       not begun runs as long as the median of all jobs that run.
+    1. `known`: the total run time, by the key of the job.
+    2. The annotation `schedspec.dev/run-time`: the total run time.
+    3. `fixed`: the seconds that the job still runs.
+    4. The age: a job that has run for `a` seconds still runs for `factor × a`. If only the age is known and every time
+       scale is equally likely, the quartiles of the remaining time are a/3, a and 3a. A job that has not begun runs as
+       long as the median of all running jobs.
     """
 
     known: Mapping[str, float] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class RunTimes:
     factor: float = 1.0
 
     def of(self, group: objects.PodGroup, age: float | None, usual: float) -> tuple[float, float]:
-        """Return the run time in all, and how much of it is done. `age` is None for a job that does not run."""
+        """Return total run time and elapsed part in seconds. `age` is None for a waiting job, which takes `usual`."""
         done = age or 0.0
         total = self.known.get(group.metadata.key)
         if total is None:
@@ -62,7 +62,7 @@ class Present:
     running: int = 0
     waiting: int = 0
     foreign_pods: int = 0
-    """Pods that occupy room and are not scheduled here."""
+    """Pods that occupy capacity and are not scheduled here."""
     without_owner: int = 0
     """Jobs whose pods no controller creates again."""
 
@@ -104,7 +104,7 @@ def opened(queue: objects.Queue) -> objects.Queue:
 
 
 def _age(pods: list[objects.Pod], now: float) -> float | None:
-    """Return for how long the youngest running pod has run; None if none runs."""
+    """Return how long the youngest running pod has run, in seconds; None if no pod runs."""
     begun = [
         times.seconds(pod.status.start_time or pod.metadata.creation_timestamp)
         for pod in pods
@@ -114,13 +114,13 @@ def _age(pods: list[objects.Pod], now: float) -> float | None:
 
 
 def _usual(ages: list[float], run_times: RunTimes) -> float:
-    """Return the median run time of the jobs that run, by the rule of their age; an hour if none runs."""
+    """Return the median run time of the running jobs, by the rule of their age; an hour if no job runs."""
     totals = sorted(age + max(age * run_times.factor, SHORTEST) for age in ages)
     return totals[len(totals) // 2] if totals else 3600.0
 
 
 def _mean(pods: list[objects.Pod]) -> dict[str, str]:
-    """Return what a pod of these requests on average."""
+    """Return the mean requests of the pods that have not ended."""
     live = [pod for pod in pods if not status_of(pod)[0] & COMPLETED]
     total = resources.total_of(requests_of(pod)[0] for pod in live)
     return {

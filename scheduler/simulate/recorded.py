@@ -1,7 +1,7 @@
 """The load of a recording: all arrivals and ends after the checkpoint from which a simulation begins.
 
 1. A PodGroup and its pods arrive when the recording shows the first of them.
-2. A job runs as long as it ran in the recording. One that still runs at its end has no known run time.
+2. A job runs as long as it ran in the recording. The run time of a job that still runs at the end is unknown.
 3. Nodes are added, changed and removed as recorded. Queues and policies are not, because a plan varies them.
 """
 
@@ -61,16 +61,16 @@ class Recorded:
         try:
             for at, given in later_inputs(segments(path)[-1]):
                 self.until = max(self.until, at)
-                self._take(at, given)
+                self._read(at, given)
         except (RecordError, IndexError) as error:
             raise StateError(str(path), f"is no recording: {error}", "name a recording of `run --record`") from error
         self.run_times = {key: job.run_time for key, job in self._known.items() if job.run_time is not None}
-        """Job of the state → how long it ran in all."""
+        """Job of the state → its total run time in seconds."""
 
     def __len__(self) -> int:
         return sum(job.group is not None for job in self._jobs.values())
 
-    def _take(self, at: float, given: Input) -> None:
+    def _read(self, at: float, given: Input) -> None:
         match given:
             case ObjectSeen(kind="PodGroup"):
                 self._of(given.object.metadata.key, at).group = given.object
@@ -98,7 +98,7 @@ class Recorded:
             job.ended = at
 
     def arrivals(self, run_times: RunTimes) -> Iterator[Arrival]:
-        """Yield the load; jobs without a known run time run by the rule."""
+        """Yield the load; jobs without a known run time follow the rule of `run_times`."""
         known = sorted(job.run_time for job in self._jobs.values() if job.run_time is not None)
         usual = known[len(known) // 2] if known else 3600.0
         found: list[tuple[float, Any]] = [*self._others]

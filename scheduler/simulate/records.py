@@ -77,7 +77,7 @@ class Wait(msgspec.Struct):
     """One kind of reason for which a job waited."""
 
     since: float
-    """Time at which it first was the reason."""
+    """Time at which the job first waited for this kind of reason."""
     seconds: float
     types: list[str]
     text: str
@@ -101,7 +101,7 @@ class JobRecord(msgspec.Struct, tag_field="kind", tag="job"):
     submitted: float
     admitted: float | None = None
     started: float | None = None
-    """Time at which it first ran with `min_member` pods."""
+    """Time at which the job first ran with `min_member` pods."""
     ended: float | None = None
     outcome: str = "waiting"
     """`completed`, `aborted`; at the end of the run `running` or `waiting`."""
@@ -110,7 +110,7 @@ class JobRecord(msgspec.Struct, tag_field="kind", tag="job"):
     held: list[tuple[float, float, float]] = []
     """Begin, end and number of cards of each span in which the job held cards."""
     card_seconds_used: float = 0.0
-    """Cards that its pods held × seconds."""
+    """Sum over its pods of cards × seconds for which the pod held them."""
     card_seconds_lost: float = 0.0
     """The part of this work that was lost to evictions and failed nodes."""
     waits: list[Wait] = []
@@ -127,7 +127,7 @@ class JobRecord(msgspec.Struct, tag_field="kind", tag="job"):
 
 
 class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="finding"):
-    """A violation of a rule that holds in every run."""
+    """A violation of a rule that must hold in every run."""
 
     monitor: str
     at: float
@@ -136,7 +136,7 @@ class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="finding"):
     """The job."""
     text: str
     reason: str = ""
-    """The scheduler's own, if it gave one."""
+    """The scheduler's own reason; empty if it gave none."""
 
 
 class End(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
@@ -154,14 +154,14 @@ _decode = msgspec.json.Decoder(Record).decode
 
 
 def read_result(path: Path) -> Iterator[Record]:
-    """Return the lines of a result file, one at a time. Raises InputError."""
+    """Yield the records of a result file. Raises InputError."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 try:
                     yield _decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    remedy = "name a result file of `simulate`, whole"
+                    remedy = "name a complete result file of `simulate`"
                     raise InputError(f"{path}:{number}", f"not a line of a result: {error}", remedy) from error
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}", "name a result file of `simulate`") from error

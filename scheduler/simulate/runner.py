@@ -34,14 +34,14 @@ _BAR = 20
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended: its last record, and why it could not go on."""
+    """How a run ended: its last record, and why it could not continue (`problem`)."""
 
     end: End
     problem: str = ""
     stuck: int = 0
     """Jobs that wait at the end."""
     examples: tuple[str, ...] = ()
-    """Some of the jobs that wait, with the reason."""
+    """Some of the jobs that wait, with their reasons."""
 
 
 class Monitor(Protocol):
@@ -111,14 +111,14 @@ def _run(
 
     write(header)
     metrics = Metrics(header.cards)
-    books = Bookkeeping(write, metrics, header.resource, sample=header.sample, capability=header.cards)
+    books = Bookkeeping(write, metrics, header.resource, sample=header.sample, capacity=header.cards)
 
-    def take(outcome: Any) -> None:
-        books.take(outcome)
+    def process(outcome: Any) -> None:
+        books.process(outcome)
         if monitor is not None:
             monitor.take(outcome)
 
-    simulation = make(emit=take)
+    simulation = make(emit=process)
     for kind, items in (("Node", scene.nodes), ("Queue", scene.queues), ("PriorityClass", scene.priority_classes)):
         for item in items:
             simulation.see(kind, item)
@@ -158,7 +158,7 @@ def progress_line(now: float, over: int, jobs: int | None, seconds: float) -> st
 
 @contextmanager
 def _interruptions() -> Iterator[Callable[[], bool]]:
-    """Yield whether Ctrl-C was pressed; a second one ends the process at once."""
+    """Yield a function that tells whether Ctrl-C was pressed. A second Ctrl-C ends the process at once."""
     pressed = False
 
     def press(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler

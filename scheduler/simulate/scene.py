@@ -1,4 +1,4 @@
-"""The cluster and the queues of a simulation: from `--nodes` and from manifests."""
+"""Read the cluster and the queues of a simulation from `--nodes` and from manifests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Scene:
 
     @property
     def total(self) -> dict[str, int]:
-        """The sum of all nodes, in the units of `model.resources`."""
+        """The capacity of all nodes, in the units of `model.resources`."""
         return resources.total_of(
             resources.parse(node.status.allocatable or node.status.capacity) for node in self.nodes
         )
@@ -50,7 +50,7 @@ def read_scene(nodes: Sequence[str], manifests: Sequence[Path], resource: str) -
 
 
 def add_queues(scene: Scene, names: Iterable[str]) -> list[str]:
-    """Add queues of weight 1 for names that have none; returns the names of the added ones."""
+    """Add a queue of weight 1 for each name without a queue. Return the names of the added queues."""
     known = {queue.metadata.name for queue in scene.queues}
     added = [name for name in names if name not in known]
     scene.queues += [opened(objects.Queue(objects.ObjectMeta(name=name))) for name in added]

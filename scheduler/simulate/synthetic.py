@@ -39,15 +39,15 @@ def read_synthetic(path: Path, resource: str, seed: int | None, queues: list[str
 
     Args:
         path: The file.
-        resource: The name of the resource that cards are.
-        seed: Counts instead of the file's.
-        queues: The names that exist; None if the file names its own.
+        resource: The resource name of cards.
+        seed: Replaces the seed of the file.
+        queues: The queues that exist; None if the file defines them.
 
     Returns:
         The jobs, by time of submission, and the seed.
 
     Raises:
-        InputError: The file cannot be read, or a field has no meaning.
+        InputError: The file cannot be read, or a field is invalid.
     """
     return _File(path, resource).load(seed, queues)
 
@@ -128,18 +128,18 @@ class _File:
                 raise self._error((*at, str(name)), "is not a field", f"fields are {', '.join(sorted(known))}")
         return given
 
-    def _field(self, given: Mapping[str, Any], at: tuple[str, ...], read: Callable[[Any], Any], *otherwise: Any) -> Any:
+    def _field(self, given: Mapping[str, Any], at: tuple[str, ...], read: Callable[[Any], Any], *default: Any) -> Any:
         if at[-1] in given:
             return self._check(at, read, given[at[-1]])
-        if not otherwise:
+        if not default:
             raise self._error(at, "is missing", _EXAMPLES[at[-1]])
-        return otherwise[0]
+        return default[0]
 
     def _distribution(
-        self, given: Mapping[str, Any], at: tuple[str, ...], read: Callable[[Any], float], *otherwise: Any
+        self, given: Mapping[str, Any], at: tuple[str, ...], read: Callable[[Any], float], *default: Any
     ) -> Quantile:
         found: Quantile = self._field(
-            given, at, lambda value: parse(value, read), *[parse(value, read) for value in otherwise]
+            given, at, lambda value: parse(value, read), *[parse(value, read) for value in default]
         )
         return found
 
@@ -186,12 +186,12 @@ def _arrivals(draws: random.Random, rate: float, day: list[float], start: float,
     while at < start + span:
         hour = int(at % (_HOUR * _HOURS) // _HOUR)
         until = min((at // _HOUR + 1) * _HOUR, start + span)
-        now = rate * day[hour] / mean
-        if left > now * (until - at):  # not in this hour
-            left -= now * (until - at)
+        current = rate * day[hour] / mean
+        if left > current * (until - at):  # no arrival in this hour
+            left -= current * (until - at)
             at = until
             continue
-        at += left / now
+        at += left / current
         yield at
         left = -math.log1p(-draws.random())
 

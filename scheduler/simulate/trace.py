@@ -1,4 +1,4 @@
-"""Read a trace: a CSV file with one job a row, as it is or compressed with gzip.
+"""Read a trace: a CSV file with one job a row, plain or compressed with gzip.
 
 1. The file is read row by row; each row becomes a `Job` or a `RowError` with line, column and value.
 2. The jobs are sorted by the time of their submission, stably: jobs of one second keep the order of their lines.
@@ -54,9 +54,9 @@ def read_trace(
     Args:
         path: The CSV file; `.gz` is decompressed.
         mapping: Field → column; see `columns.FIELDS`.
-        resource: The name of the resource that cards are.
+        resource: The resource name of cards.
         skip_bad: Leave out and count bad rows instead of raising the first.
-        queues: The names that exist; None if the trace names its own.
+        queues: The queues that exist; None if the trace defines them.
 
     Raises:
         InputError: the file cannot be read, lacks a column, or has no job.
@@ -116,7 +116,7 @@ def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells,
 
 
 class _Cells:
-    """Makes jobs of rows. Equal parts are shared: a trace may have a million rows."""
+    """Makes jobs from rows. Equal parts are shared, because a trace may have a million rows."""
 
     def __init__(self, mapping: Mapping[str, str], resource: str, queues: Iterable[str] | None) -> None:
         self._columns, self._resource = mapping, resource
@@ -124,9 +124,9 @@ class _Cells:
         self._shared: dict[Any, Any] = {}
 
     def job(self, row: list[str], places: Mapping[str, int], source: str, line: int) -> Job:
-        def cell(name: str, read: Callable[[str], Any], otherwise: Any = None) -> Any:
+        def cell(name: str, read: Callable[[str], Any], default: Any = None) -> Any:
             if name not in places:
-                return otherwise
+                return default
             text = row[places[name]].strip() if places[name] < len(row) else ""
             try:
                 return read(text)
@@ -137,7 +137,7 @@ class _Cells:
 
         submitted = cell("submitted", moment)
         run_time = cell("duration", seconds)
-        if run_time is None:  # without a column of either, the mapping says that every job runs for ever
+        if run_time is None:  # without a column for either, every job runs for ever
             run_time = cell("ended", lambda text: _span(submitted, moment(text)), math.inf)
         pods = cell("job_cards", lambda text: count(text, 1)) or cell("pods", lambda text: count(text, 1), 1)
         amounts = [
@@ -190,7 +190,7 @@ def _mib(text: str) -> int:
 def arrivals(
     trace: Trace, *, on_eviction: OnEviction = OnEviction.RESTART, checkpoint_every: float = 0.0
 ) -> Iterator[Arrival]:
-    """Make workloads of the jobs, in the order of their times."""
+    """Yield a workload for each job, in the order of their times."""
     width = len(str(max((job.line for job in trace.jobs), default=0)))
     for job in trace.jobs:
         yield Arrival(

@@ -78,7 +78,7 @@ def test_an_eviction_names_its_preemptor_and_what_was_lost(tmp_path: Path) -> No
     assert (metrics["evicted_pods"], metrics["evicted_jobs"], metrics["evicted_to_requested"]) == (16, 1, 1)
 
 
-def test_rows_that_are_not_sorted_are_sorted_stably(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unsorted_rows_are_sorted_stably(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(tmp_path, "200,5,16,red\n100,5,16,red\n100,7,16,red\n") == 0
     assert [(it["job"], it["started"]) for it in lines(tmp_path, "job")] == [
         ("job-3", 100),
@@ -94,13 +94,13 @@ def test_rows_that_are_not_sorted_are_sorted_stably(tmp_path: Path, capsys: pyte
         ("soon,60,1,red", "column when: 'soon' is not a time", "write 2017-10-09 07:01:55, or seconds"),
         ("1,-5,1,red", "column secs: '-5' is not a duration", "inf for a job that never ends"),
         ("1,nan,1,red", "column secs: 'nan' is not a duration", "write seconds above 0"),
-        ("1,5,1.5,red", "column gpus: '1.5' is not a number", "a whole number from 1"),
-        ("1,5,1e30,red", "column gpus: '1e30' is not a number", "to 1000000"),
+        ("1,5,1.5,red", "column gpus: '1.5' is not a whole number", "a whole number from 1"),
+        ("1,5,1e30,red", "column gpus: '1e30' is not a whole number in range", "to 1000000"),
         ("1,5,1,Red!", "column team: 'Red!' is not a name of a queue", "use lower-case letters"),
-        ("1,5", "column gpus: '' is not a number", "a whole number from 1"),
+        ("1,5", "column gpus: '' is not a whole number", "a whole number from 1"),
     ],
 )
-def test_a_bad_row_is_named_with_line_column_and_remedy(
+def test_the_error_of_a_bad_row_names_line_column_and_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str, place: str, remedy: str
 ) -> None:
     assert simulate(tmp_path, f"1,60,1,red\n{row}\n") == 2
@@ -127,12 +127,14 @@ def test_an_empty_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"{problem}; name a file with a header" in capsys.readouterr().err
 
 
-def test_a_missing_column_is_named_with_those_that_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_a_missing_column_names_the_columns_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert simulate(tmp_path, "1,1,1,red\n", "--preset", "philly") == 2
     assert "trace.csv:1: no column timestamp (for submitted); columns are when, secs" in capsys.readouterr().err
 
 
-def test_a_queue_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_names_a_missing_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     queues = tmp_path / "queues.yaml"
     queues.write_text("{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: blue}}")
     assert simulate(tmp_path, "1,1,1,red\n", "--queues", str(queues)) == 2
@@ -142,7 +144,7 @@ def test_a_queue_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.Cap
     assert simulate(tmp_path, "1,1,1,blue\n", "--queues", str(queues)) == 0
 
 
-def test_an_endless_job_runs_at_the_end_of_the_run(tmp_path: Path) -> None:
+def test_an_endless_job_still_runs_when_the_run_ends(tmp_path: Path) -> None:
     assert simulate(tmp_path, "1,inf,1,red\n1,10,1,red\n") == 0
     over, endless = lines(tmp_path, "job")
     assert (over["outcome"], endless["outcome"], endless["run_time"], endless["ended"]) == (
@@ -154,7 +156,7 @@ def test_an_endless_job_runs_at_the_end_of_the_run(tmp_path: Path) -> None:
     assert endless["card_seconds_used"] == 10
 
 
-def test_a_job_that_never_fits_waits_with_its_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_that_never_fits_waits_with_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(tmp_path, "1,10,17,red\n1,10,1,red\n") == 0
     job = next(it for it in lines(tmp_path, "job") if it["job"] == "job-2")
     assert job["outcome"] == "waiting"
@@ -190,12 +192,12 @@ def test_against_a_result_that_was_cut_off_is_refused(tmp_path: Path, capsys: py
 
 
 @pytest.mark.parametrize("nodes", ["8", "0x8", "2x8,cpu=lots"])
-def test_nodes_that_mean_nothing_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
+def test_invalid_nodes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
     assert simulate(tmp_path, "1,1,1,red\n", nodes=nodes) == 2
     assert capsys.readouterr().err.startswith("--nodes: ")
 
 
-def test_an_interrupted_run_writes_what_there_is(
+def test_an_interrupted_run_writes_the_results_so_far(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instants = Simulation.instants

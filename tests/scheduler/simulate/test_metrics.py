@@ -1,4 +1,4 @@
-"""The metrics of a run: each against figures that were computed by hand."""
+"""The metrics of a run equal figures that were computed by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_percentiles_are_by_nearest_rank() -> None:
     assert spread([]) == {"jobs": 0}
 
 
-def test_a_queue_that_waits_for_its_share_is_seen_in_every_metric(tmp_path: Path) -> None:
+def test_every_metric_shows_a_queue_that_waits_for_its_share(tmp_path: Path) -> None:
     """Red holds all eight cards for 100 s. Blue wants four from second 40 on, deserves them, and runs for 50 s."""
     assert simulate(tmp_path, "0,100,8,red\n40,50,4,blue\n", nodes="1x8") == 0
     found = metrics_of(tmp_path)
@@ -44,7 +44,7 @@ def test_a_queue_that_waits_for_its_share_is_seen_in_every_metric(tmp_path: Path
 
 
 def test_evictions_are_counted_by_pods_jobs_and_cards(tmp_path: Path) -> None:
-    """Sixteen one-card pods run for 30 s, and have to go for a job of eight."""
+    """Sixteen one-card pods run for 30 s, and are evicted for a job of eight."""
     given = "0,60,16,red,0\n30,20,8,blue,9\n"
     assert simulate(tmp_path, given, "--map", f"{COLUMNS},priority=prio", header=f"{HEADER},prio") == 0
     assert metrics_of(tmp_path)["evicted_pods"] == 0
@@ -70,7 +70,7 @@ def test_evictions_are_counted_by_pods_jobs_and_cards(tmp_path: Path) -> None:
 def test_delays_and_checkpoints_move_the_times(
     tmp_path: Path, more: tuple[str, ...], outcome: str, ended: float, lost: float
 ) -> None:
-    """Bound at 100, up at 102, evicted at 110, gone at 115. The preemptor runs from 117 to 147; then up at 149."""
+    """Bound at 100, started at 102, evicted at 110, ended at 115; the preemptor runs 117 to 147; restarted at 149."""
     rows, columns = "100,60,16,red,0\n110,30,16,red,9\n", f"{COLUMNS},priority=prio"
     given = ("--map", columns, "--grace", "5s", "--start-delay", "2s", *more)
     assert simulate(tmp_path, rows, *given, header=f"{HEADER},prio", policy=PREEMPT) == 0
@@ -79,12 +79,14 @@ def test_delays_and_checkpoints_move_the_times(
     assert (high["started"], high["ended"]) == (117, 147)
 
 
-def test_checkpoints_need_their_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_checkpoints_without_an_interval_names_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert simulate(tmp_path, "0,1,1,red\n", "--on-eviction", "checkpoint") == 2
     assert "add --checkpoint-every 30m" in capsys.readouterr().err
 
 
-def test_time_without_the_guarantee_counts_apart_from_time_without_the_share() -> None:
+def test_time_below_the_guarantee_and_time_below_the_share_are_separate() -> None:
     metrics = Metrics(8.0)
     ledger = Ledger(metrics)
     ledger.hold("red", 3.0)

@@ -1,4 +1,4 @@
-"""The presets on the public traces that they are made for, with the oddities of each; lists of nodes; broken files."""
+"""Presets read their public traces, with the oddities of each; lists of nodes are read; broken files are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.core.public_traces import public_trace
 CARDS = "nvidia.com/gpu"
 
 
-def test_philly_has_its_jobs_in_the_order_of_their_times() -> None:
+def test_the_jobs_of_philly_are_sorted_by_time() -> None:
     trace = read_trace(public_trace("philly.csv.gz"), changed("philly", {}), CARDS)
     assert (len(trace.jobs), trace.unsorted, len(trace.queues)) == (82_247, 44_878, 15)
     assert sum(job.pods * job.run_time for job in trace.jobs) / 3600 == pytest.approx(978_078, abs=1)
@@ -26,7 +26,7 @@ def test_philly_has_its_jobs_in_the_order_of_their_times() -> None:
     assert places == sorted(places)
 
 
-def test_openb_names_the_pod_that_lives_for_no_time() -> None:
+def test_a_pod_of_openb_that_ends_when_it_begins_is_a_bad_row() -> None:
     path = public_trace("openb_pod_list_default.csv.gz")
     with pytest.raises(InputError, match="is not after the submission: time goes backwards"):
         read_trace(path, changed("openb", {}), CARDS)
@@ -34,7 +34,7 @@ def test_openb_names_the_pod_that_lives_for_no_time() -> None:
     assert (len(trace.jobs), trace.skipped) == (8_151, 1)
 
 
-def test_openb_without_ends_is_a_load_to_pack() -> None:
+def test_openb_with_endless_jobs_has_a_fixed_demand_for_cards() -> None:
     trace = read_trace(public_trace("openb_pod_list_default.csv.gz"), changed("openb", {"duration": "inf"}), CARDS)
     cards = sum(int(dict(job.requests).get(CARDS, "0")) for job in trace.jobs)
     assert (len(trace.jobs), {job.run_time for job in trace.jobs}) == (8_152, {math.inf})
@@ -45,7 +45,7 @@ def test_openb_without_ends_is_a_load_to_pack() -> None:
     ("name", "nodes", "cards", "model"),
     [("openb_node_list_gpu_node.csv.gz", 1_213, 6_212, "P100"), ("node_info_df.csv.gz", 4_278, 10_412, "GPU-series-1")],
 )
-def test_public_lists_of_nodes_are_read_as_they_are(name: str, nodes: int, cards: int, model: str) -> None:
+def test_public_lists_of_nodes_are_read_unchanged(name: str, nodes: int, cards: int, model: str) -> None:
     scene = read_scene([str(public_trace(name))], [], CARDS)
     assert (len(scene.nodes), scene.total[CARDS] // 1000) == (nodes, cards)
     assert (scene.nodes[0].metadata.labels or {})[MODEL] == model
@@ -63,7 +63,7 @@ def test_public_lists_of_nodes_are_read_as_they_are(name: str, nodes: int, cards
         ("", ":1: no column name or sn or node_name; columns are missing"),
     ],
 )
-def test_a_bad_list_of_nodes_names_line_and_column(tmp_path: Path, text: str, problem: str) -> None:
+def test_the_error_of_a_bad_list_of_nodes_names_line_and_column(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "nodes.csv").write_text(text)
     with pytest.raises(InputError) as refused:
         read_nodes(tmp_path / "nodes.csv", CARDS)
@@ -82,7 +82,7 @@ WHOLE = gzip.compress(b"submitted,duration\n" + b"1,5\n" * 1000, mtime=0)
         ("quote.csv", b'submitted,duration\n1,"' + b"5" * 200_000),
     ],
 )
-def test_a_broken_file_is_named_with_a_remedy(tmp_path: Path, name: str, content: bytes) -> None:
+def test_the_error_of_a_broken_file_names_a_remedy(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=r"cannot be read: .*; name a CSV file in UTF-8, or one compressed with gzip"):
         read_trace(tmp_path / name, {"submitted": "submitted", "duration": "duration"}, CARDS)

@@ -1,4 +1,4 @@
-"""`simulate --state`: a simulation that begins from a cluster's state, and follows its recording."""
+"""`simulate --state`: a simulation begins from the state of a cluster, and replays the load of its recording."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def simulate(folder: Path, state: Path, *more: str) -> dict[str, dict[str, Any]]
     return {it["job"].rpartition("/")[2]: it for it in lines if it["kind"] == "job"}
 
 
-def test_a_state_runs_on_with_its_own_policy(tmp_path: Path) -> None:
+def test_a_state_is_continued_under_its_own_policy(tmp_path: Path) -> None:
     write_state(state_of(TABLE), tmp_path / "state.jsonl.gz")
     jobs = simulate(tmp_path, tmp_path / "state.jsonl.gz", "--run-time", "10m")
     assert jobs["old"]["ended"] == NOW + 600
@@ -64,11 +64,11 @@ def record(folder: Path) -> None:
     writer = SegmentWriter(folder)
     began = False
 
-    def take(given: Input) -> None:
+    def record_input(given: Input) -> None:
         if began:
             writer.write(given)
 
-    simulation = Simulation(load_policy(POLICY, "policy"), start=NOW, on_input=take)
+    simulation = Simulation(load_policy(POLICY, "policy"), start=NOW, on_input=record_input)
     simulation.see("Node", node("n1", CARDS))
     simulation.see("Queue", opened(objects.Queue(objects.ObjectMeta(name="default"))))
     load = (Arrival(NOW, Workload("old", 600, CARDS)), Arrival(NOW + 100, Workload("new", 300, CARDS)))
@@ -79,7 +79,7 @@ def record(folder: Path) -> None:
     writer.close()
 
 
-def test_a_recording_is_followed_from_its_last_checkpoint(tmp_path: Path) -> None:
+def test_the_load_of_a_recording_begins_at_its_last_checkpoint(tmp_path: Path) -> None:
     record(tmp_path / "recording")
     jobs = simulate(tmp_path, tmp_path / "recording")
     assert {*jobs} == {"old", "new"}
@@ -103,11 +103,11 @@ def test_contradicting_options_are_refused(
     assert problem in capsys.readouterr().err
 
 
-def test_a_state_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_names_a_missing_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--state", str(tmp_path / "none.json")]) == 2
     assert "none.json" in capsys.readouterr().err
 
 
-def test_a_run_without_a_load_says_what_to_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_a_run_without_a_load_names_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--nodes", "1x8"]) == 2
     assert "the run has no load; name a --trace, a --synthetic load or a --state" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""A synthetic load: its distributions have the moments of theory, its seed decides, its errors name the line."""
+"""A synthetic load has the quantiles of theory, depends only on file and seed, and reports errors with their lines."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_arrivals_follow_the_hours_of_the_day(tmp_path: Path) -> None:
     assert sum(hour < 12 for hour in hours) / len(hours) == pytest.approx(8 / 20, abs=0.03)
 
 
-def test_the_seed_decides_and_a_queue_draws_for_itself(tmp_path: Path) -> None:
+def test_the_seed_determines_the_load_and_queues_draw_independently(tmp_path: Path) -> None:
     first = load(tmp_path)
     assert load(tmp_path) == first
     assert load(tmp_path, seed=7) == first
@@ -114,7 +114,7 @@ def test_the_seed_decides_and_a_queue_draws_for_itself(tmp_path: Path) -> None:
     ],
     ids=["time", "field", "none", "rate", "name", "missing", "parameter", "distribution", "pods", "cpu", "yaml"],
 )
-def test_a_bad_field_is_named_with_its_line(tmp_path: Path, was: str, now: str, place: str, problem: str) -> None:
+def test_the_error_of_a_bad_field_names_its_line(tmp_path: Path, was: str, now: str, place: str, problem: str) -> None:
     assert was in LOAD
     with pytest.raises(InputError) as error:
         load(tmp_path, LOAD.replace(was, now, 1) if now != "{" else "for: {")
