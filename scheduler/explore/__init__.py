@@ -1,7 +1,7 @@
 """Explore the scheduler: draw random small cases, check the promises that hold in every case, and measure coverage.
 
-1. `generate` draws a case from a seed, or changes one that reached something new; `policies` draws its policy, and
-   `vocabulary` leaves out what a scheduler does not know.
+1. `generate` draws a case from a seed, or changes a case that reached something new; `policies` draws its policy, and
+   `vocabulary` leaves out what a scheduler does not support.
 2. `promises` lists the promises that a case breaks; the caller adds the monitors of scenarios.
 3. `reach` lists the actions, plugins, switches and reasons that a case reached.
 """

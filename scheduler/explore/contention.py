@@ -1,6 +1,6 @@
 """Draw a case in which jobs compete: early jobs fill the nodes, and later jobs evict pods by reclaim or by preempt.
 
-1. Queues deserve shares of the cluster. In a hierarchy, two queues are siblings, and the others are their cousins.
+1. Queues deserve shares of the cluster. In a hierarchy, two queues are siblings, and the other queues are cousins.
 2. Early jobs of one or two queues, the lenders, fill the nodes. They may have more pods than their minimum.
 3. Later jobs reclaim from other queues by their queue's share, or preempt in the same queue by their priority. In some
    cases the capability of one queue is small until all of these jobs wait.
@@ -50,17 +50,17 @@ class _Contention:
     def __init__(self, random: Random, space: tuple[str, ...], classes: tuple[str, ...], *, by_priority: bool) -> None:
         self._random, self._space, self._classes, self._by_priority = random, space, classes, by_priority
         self._size = 1 if random.random() < 0.5 else random.choice((2, 2, 3))
-        """Units of an early pod. Where it is one, all pods are equal; else a later pod may need the room of several."""
+        """Units that an early pod requests. If 1, all pods are equal; otherwise a later pod may need several."""
         self._has_spare_pods = random.random() < (0.4 if self._size == 1 else 0.8)
         self._lenders: list[str] = []
         self._reclaimers: list[str] = []
         self._number = 0
-        self._room = 0
+        self._capacity = 0
         """Units that the nodes have, in the scarcest dimension."""
 
     def nodes(self) -> tuple[Node, ...]:
         sizes = [self._random.randint(self._size, 6) for _ in range(self._random.choice((1, 1, 2, 2, 3)))]
-        self._room = sum(sizes)
+        self._capacity = sum(sizes)
         more = self._random.choice((0, 0, 1))
         return tuple(
             Node(f"n{number}", self._amounts([size, *[size + more] * (len(self._space) - 1)]))
@@ -75,7 +75,7 @@ class _Contention:
         if is_tree and len(leaves) > 2 and random.random() < 0.5:  # one sibling reclaims; the other one lends
             self._lenders = random.sample((leaves[0], random.choice(leaves[2:])), 2)
         self._reclaimers = [name for name in leaves if name not in self._lenders] or leaves
-        part = max(self._room // len(leaves), 1)
+        part = max(self._capacity // len(leaves), 1)
         is_even = random.random() < 0.4
         shares = {name: part if is_even else self._share(name, part) for name in names}
         queues = [self._queue(name, share) for name, share in shares.items()]
@@ -84,7 +84,7 @@ class _Contention:
         return tuple(within_parents(queues))
 
     def small_at_first(self, queues: tuple[Queue, ...]) -> tuple[tuple[Queue, ...], Change] | None:
-        """Return the queues, the capability of one reclaimer being small at first, and the change that ends this."""
+        """Return the queues with a small capability for one reclaimer, and the change that raises it."""
         name = self._random.choice(self._reclaimers)
         queue = next(queue for queue in queues if queue.name == name)
         least = self._amounts([1] * len(self._space))
@@ -99,8 +99,8 @@ class _Contention:
         In half of the cases lenders deserve most of what the nodes have, so that few of their pods may be evicted.
         """
         if name not in self._lenders:
-            return self._random.randint(part, self._room)
-        return self._random.randint(self._room // 2 if self._random.random() < 0.5 else 0, self._room)
+            return self._random.randint(part, self._capacity)
+        return self._random.randint(self._capacity // 2 if self._random.random() < 0.5 else 0, self._capacity)
 
     def _queue(self, name: str, share: int) -> Queue:
         random = self._random
@@ -115,10 +115,10 @@ class _Contention:
         )
 
     def early(self) -> list[Work]:
-        """Draw jobs until they fill the nodes, or nearly so."""
+        """Draw jobs until they fill the nodes, or nearly fill them."""
         jobs: list[Work] = []
         held = self._random.choice((0, 0, self._size))
-        while held < self._room and len(jobs) < _MOST_EARLY:
+        while held < self._capacity and len(jobs) < _MOST_EARLY:
             jobs.append(self._job(self._lenders, ("low", "low", "", "high"), self._size))
             held += jobs[-1].pods * jobs[-1].requests[0][1] // _UNIT
         return jobs

@@ -34,7 +34,7 @@ from ..incident.case import (
 )
 from ..incident.play import policy_of
 from .contention import QUEUES, contended
-from .hardware import PLAIN, draw_kind, fit_node, fit_queue, fit_work, kind_of, policies_for, settled, space_of, unit_of
+from .hardware import PLAIN, draw_kind, fit_node, fit_queue, fit_work, fitted, kind_of, policies_for, space_of, unit_of
 from .policies import draw_contested, draw_policy
 from .quotas import at_least, at_most, within_parents
 from .vocabulary import EVERYTHING, Vocabulary, limited
@@ -49,7 +49,7 @@ class Draw:
 
     Attributes:
         policies: Texts of the policies that a sentence can name, by name.
-        parent: A case that reached something new: half of the draws change it instead of beginning anew.
+        parent: A case that reached something new: half of the draws change it instead of drawing a new case.
         may: What the case may use.
     """
 
@@ -63,9 +63,9 @@ def generate(draw: Draw) -> Case:
     """Return the case of a draw."""
     random = Random(draw.seed)
     if draw.parent is not None and random.random() < 0.5:
-        return limited(settled(_changed(random, draw.parent, draw)), draw.may)
+        return limited(fitted(_changed(random, draw.parent, draw)), draw.may)
     kind = draw_kind(random, draw.policies, draw.may)
-    return limited(settled(_Generator(random, draw, kind).case()), draw.may)
+    return limited(fitted(_Generator(random, draw, kind).case()), draw.may)
 
 
 class _Generator:
@@ -74,7 +74,7 @@ class _Generator:
         self._space: tuple[str, ...] = random.choice(_SPACES) if kind == PLAIN else space_of(kind)
         self._has_classes = random.random() < 0.6
         self._shape: tuple[int, Amounts] | None = None
-        """The pods and requests of all jobs, where they are equal."""
+        """The number of pods and the requests of every job, if all jobs are equal."""
         self._queues: tuple[Queue, ...] = ()
         self._nodes: tuple[Node, ...] = ()
 
@@ -183,7 +183,7 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
             step = Join((draw.node(f"n{len(case.all_nodes) + 1}"),))
         case 2 | 3 if case.queues:
             old = random.choice(case.queues)
-            step = Change(_in_order(replace(draw.queue(old.name, old.parent), reclaimable=old.reclaimable), case))
+            step = Change(_covering(replace(draw.queue(old.name, old.parent), reclaimable=old.reclaimable), case))
         case 4 | 5 if before:
             job = random.choice(before)
             is_over = job.is_service or random.random() < 0.6
@@ -199,13 +199,13 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
     return replace(case, steps=(*case.steps[:at], step, *case.steps[at:]))
 
 
-def _in_order(queue: Queue, case: Case) -> Queue:
-    """Return the queue such that a tree of the case keeps its order."""
+def _covering(queue: Queue, case: Case) -> Queue:
+    """Return the queue with amounts that cover its children, as the scheduler requires."""
     return within_parents([queue, *(other for other in case.queues if other.name != queue.name)])[0]
 
 
 def _changed(random: Random, parent: Case, given: Draw) -> Case:
-    """Return a case that differs from its parent in one to three things."""
+    """Return the parent with one to three changes."""
     draw = _Generator(random, given, kind_of(parent))
     draw._space = space_of(draw._kind) if draw._kind != PLAIN else tuple(name for name, _ in parent.all_nodes[0].has)
     draw._nodes, draw._queues, draw._has_classes = parent.nodes, parent.queues, bool(parent.classes)

@@ -1,6 +1,6 @@
-"""Draw hardware that some policies treat apart: cards with quotas by model, cards that pods share, and racks.
+"""Draw special hardware, which only some policies know: cards with quotas by model, shared cards, and racks.
 
-A case has at most one kind of hardware. A case that changes another one keeps its kind.
+A case has at most one kind of special hardware. A variant of a case keeps the kind.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .vocabulary import Vocabulary
 
 PLAIN, QUOTAS, SHARED, RACKS = "plain", "quotas", "shared", "racks"
 _PLUGINS = {QUOTAS: "capacity-card", SHARED: "deviceshare.GPUSharingEnable", RACKS: "network-topology-aware"}
-"""Kind of hardware → a text that each policy contains which treats that hardware apart."""
+"""Kind of hardware → a text that every policy for this hardware contains."""
 _MODELS = ("NVIDIA-A100", "NVIDIA-L40")
 _RACKS = ("rack-a", "rack-a", "rack-b", "rack-b", "rack-c")
 _GIBIBYTES = 4
-"""The parts in which the memory of cards is drawn."""
+"""GiB in one unit of card memory, as cases draw it."""
 _PART = _GIBIBYTES * 1024 * 1000
 
 
 def draw_kind(random: Random, policies: Mapping[str, str], may: Vocabulary) -> str:
-    """Return the kind of hardware of a case that begins anew: one of four cases has a kind of its own."""
+    """Draw the kind of hardware of a new case: about one of four cases has special hardware."""
     known = {QUOTAS: may.has_card_quotas, SHARED: may.has_shared_cards, RACKS: may.has_racks}
     kind = random.choice((PLAIN,) * 9 + (QUOTAS, SHARED, RACKS))
     return kind if known.get(kind) and policies_for(policies, kind) else PLAIN
@@ -56,7 +56,7 @@ def kind_of(case: Case) -> str:
 
 
 def policies_for(policies: Mapping[str, str], kind: str) -> dict[str, str]:
-    """Return the policies that know a kind of hardware; all for plain hardware."""
+    """Return the policies for a kind of hardware; all policies for plain hardware."""
     return {name: text for name, text in policies.items() if _PLUGINS.get(kind, "") in text}
 
 
@@ -93,14 +93,14 @@ def fit_work(random: Random, kind: str, work: Work, nodes: tuple[Node, ...]) -> 
 
 
 def fit_queue(random: Random, kind: str, queue: Queue, nodes: tuple[Node, ...]) -> Queue:
-    """Return a queue whose amounts this hardware knows."""
+    """Return a queue with amounts for this hardware."""
     if kind != QUOTAS:
         return queue
     return replace(queue, capability=(), deserved=(), guarantee=(), cards=_quota(random, nodes))
 
 
-def settled(case: Case) -> Case:
-    """Return the case without models that no node has, and without services whose pods fail, as no sentence says."""
+def fitted(case: Case) -> Case:
+    """Return the case without what no sentence can express: models that no node has, and services whose pods fail."""
     missing, failed = missing_models(case), case.failed
     if kind_of(case) != QUOTAS or not (missing or any(job.is_service and job.name in failed for job in case.jobs)):
         return case
@@ -121,7 +121,7 @@ def settled(case: Case) -> Case:
 
 
 def _quota(random: Random, nodes: tuple[Node, ...]) -> Amounts:
-    """Return a quota of each model that the nodes have: mostly all of them."""
+    """Return a quota for each model of the nodes: in most cases all cards of the model."""
     total: dict[str, int] = {}
     for node in nodes:
         total[node.card] = total.get(node.card, 0) + dict(node.has)[GPU] // 1000

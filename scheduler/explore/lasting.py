@@ -1,11 +1,12 @@
 """Promise `lasting`: evicted pods do not return to their nodes before something changes from outside.
 
-If a victim returns, its eviction brought nothing. The pods of a gang count only if enough of them return to their own
-nodes for the gang to run: a pod may have left because another pod of its gang had to. The promise is silent where the
-job evicts others for its return, where it returns to a node that other jobs left in the same step for other work, where
-the work that it was evicted for loses its room again, and where pods share cards: a pod may return to its node on
-another card. It is also silent under proportion: shares follow from requests, so that a queue deserves less until its
-evicted pods are created again.
+If a victim returns, its eviction achieved nothing. The pods of a gang count only if enough of them return to their own
+nodes for the gang to run: a pod may have been evicted only because another pod of its gang was. The promise is silent:
+
+* if the job evicts other pods for its return, or its preemptor is evicted in turn;
+* on a node from which other jobs were evicted in the same step for other preemptors;
+* if pods share cards: a pod may return to its node on another card;
+* under proportion: a queue deserves less until its evicted pods are created again, because shares follow requests.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class _Loss:
     pods: set[str] = field(default_factory=set)
     causes: set[str] = field(default_factory=set)
     kept: int = 0
-    """Its pods that hold room after the last eviction."""
+    """Number of its pods that hold capacity after the last eviction."""
     freed: set[str] = field(default_factory=set)
-    """The nodes on which other jobs lost pods in the same step, for other work: a gang leaves all of its room."""
+    """The nodes on which other jobs lost pods in the same step for other preemptors."""
     back: Counter[str] = field(default_factory=Counter)
     """The nodes on which its pods were placed after they had been evicted from there."""
 
@@ -60,8 +61,8 @@ def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
     jobs = {work.name: work for work in case.jobs}
     for (step, name), loss in lost.items():
         back = sum(count for node, count in loss.back.items() if node not in loss.freed)
-        took = {cause for (at, _), other in lost.items() if at == step for cause in other.causes}
-        is_settled = name not in took and not any((step, cause) in lost for cause in loss.causes)
+        preemptors = {cause for (at, _), other in lost.items() if at == step for cause in other.causes}
+        is_settled = name not in preemptors and not any((step, cause) in lost for cause in loss.causes)
         if CARD_MEMORY in dict(jobs[name].requests):
             continue
         if back and back + loss.kept >= jobs[name].minimum and is_settled:

@@ -1,7 +1,7 @@
 """Promise `made`: no job waits that would run if the policy's actions evicted one pod.
 
-Only cases are judged in which every rule of the policy permits that one eviction by the case's own amounts: the waiting
-job and the victim have one pod each, and the job is admitted, or no other job waits for admission.
+Only cases are judged whose own amounts show that every rule of the policy permits this eviction: the waiting job and
+the victim have one pod each, and the job is admitted, or no other job waits for admission.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OTHER_RULES = ("sla", "resourcequota", "nodegroup", "cdp", "pdb", "drf", "overc
 
 
 def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield the job that waits although an action of the policy could let it run."""
+    """Yield the jobs that wait although one eviction by an action of the policy could let them run."""
     policy = policy_of(case.policies[-1])
     end = End(case, story, policy)
     if any(policy.plugin(name) is not None for name in _OTHER_RULES) or policy.plugin("gang") is None:
@@ -32,44 +32,44 @@ def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
         and not end.is_parent(work.queue)
         and not needs_one_place(work)
     ]
-    bare = [work.name for work in waiting if not any(amount for _, amount in work.requests)]
+    without_requests = [work.name for work in waiting if not any(amount for _, amount in work.requests)]
     if "backfill" in policy.actions and end.idle:
-        yield from (Breach("backfill", f"{name} requests nothing, and waits", name) for name in bare)
+        yield from (Breach("backfill", f"{name} waits although it requests nothing", name) for name in without_requests)
     judge = _Judge(case, end)
     for work in waiting:
         is_admitted = story.end.phases.get(work.name) == "Inqueue" or "enqueue" not in policy.actions
-        if work.pods > 1 or work.name in bare or not (is_admitted or len(end.waiting) == 1):
+        if work.pods > 1 or work.name in without_requests or not (is_admitted or len(end.waiting) == 1):
             continue
         for action in EVICTING:
             if judge.could(work, action):
-                yield Breach(action, f"{work.name} waits, which could {action} the room of one pod", work.name)
+                yield Breach(action, f"{work.name} waits although it could {action} the capacity of one pod", work.name)
 
 
 class _Judge:
-    """Whether an eviction lets a job run."""
+    """Judges whether one eviction would let a job run."""
 
     def __init__(self, case: Case, end: End) -> None:
         self._end, self._policy = end, end.policy
         self._ranks = case.priorities
 
     def could(self, work: Work, action: str) -> bool:
-        """Whether the action may evict one pod, in whose place the job fits."""
+        """Whether the action may evict one pod whose capacity suffices for the job."""
         may = self._may_reclaim if action == "reclaim" else self._may_preempt
         if action not in self._policy.actions or self._end.fits(work) or not self._has_tier(action):
             return False
         return any(may(work, victim) for victim in self._victims(work))
 
     def _victims(self, work: Work) -> Iterator[Work]:
-        """Yield the jobs of one pod beside which there is nothing more to free."""
+        """Yield the running jobs of one pod whose eviction alone frees enough."""
         for node, job in self._end.on_nodes:
-            gives, idle = dict(job.requests), self._end.idle[node]
-            has_same = {name for name, amount in gives.items() if amount} == {name for name, n in work.requests if n}
-            is_enough = all(idle.get(name, 0) + gives.get(name, 0) >= amount for name, amount in work.requests)
+            frees, idle = dict(job.requests), self._end.idle[node]
+            has_same = {name for name, amount in frees.items() if amount} == {name for name, n in work.requests if n}
+            is_enough = all(idle.get(name, 0) + frees.get(name, 0) >= amount for name, amount in work.requests)
             if job.pods == 1 and job.preemptable and has_same and is_enough:
                 yield job
 
     def _has_tier(self, action: str) -> bool:
-        """Whether a tier may permit to evict a whole gang, as every job of one pod is."""
+        """Whether a tier may permit the eviction of a whole gang. Every job of one pod is a whole gang."""
         switch = EVICTING[action]
         voters = ("capacity", "proportion") if action == "reclaim" else ("priority",)
         starving = [self._policy.plugin(name) for name in ("gang", "priority")]
@@ -82,44 +82,45 @@ class _Judge:
         )
 
     def _may_preempt(self, work: Work, victim: Work) -> bool:
-        asks, gives = dict(work.requests), dict(victim.requests)
+        requests, frees = dict(work.requests), dict(victim.requests)
         is_lower = self._ranks.get(victim.priority, 0) < self._ranks.get(work.priority, 0)
-        # A queue's share by weight may be less than what it holds, once other queues request something.
-        busy = {job.queue for _, job in self._end.on_nodes} | {job.queue for job in self._end.waiting}
-        is_alone = self._policy.plugin("proportion") is None or busy == {work.queue}
+        # A queue's share by weight may fall below what it holds once other queues request something.
+        active = {job.queue for _, job in self._end.on_nodes} | {job.queue for job in self._end.waiting}
+        is_alone = self._policy.plugin("proportion") is None or active == {work.queue}
         queue = self._end.queues[work.queue]
         return (
             is_lower
             and is_alone
             and victim.queue == work.queue
             and "enqueue" not in self._policy.actions
-            and all(gives.get(name, 0) >= amount for name, amount in asks.items())
+            and all(frees.get(name, 0) >= amount for name, amount in requests.items())
             and not queue.capability
             and not any(one.guarantee for one in self._end.queues.values())
         )
 
     def _may_reclaim(self, work: Work, victim: Work) -> bool:
         queues, end = self._end.queues, self._end
-        taker, giver = queues[work.queue], queues.get(victim.queue)
-        if giver is None or giver is taker or not giver.reclaimable or any(one.guarantee for one in queues.values()):
+        reclaimer, lender = queues[work.queue], queues.get(victim.queue)
+        has_guarantees = any(queue.guarantee for queue in queues.values())
+        if lender is None or lender is reclaimer or not lender.reclaimable or has_guarantees:
             return False
         plugin = self._policy.plugin("capacity") or self._policy.plugin("proportion")
         if plugin is None or not plugin.enabled("enablePreemptive") or plugin.enabled("enableHierarchy"):
             return False
         if plugin.name == "proportion":
-            is_above = self._is_above_share(work, giver)
+            is_above = self._is_above_share(work, lender)
         else:
-            is_above = self._is_above_deserved(victim, giver)
-        return is_above and end.has_share(taker, dict(work.requests), is_tree=False)
+            is_above = self._is_above_deserved(victim, lender)
+        return is_above and end.has_share(reclaimer, dict(work.requests), is_tree=False)
 
-    def _is_above_deserved(self, victim: Work, giver: Queue) -> bool:
-        """Whether the queue still holds what it deserves without the victim."""
-        held, deserved = self._end.held(giver.name, is_tree=False), dict(giver.deserved)
+    def _is_above_deserved(self, victim: Work, lender: Queue) -> bool:
+        """Whether the lender still holds what it deserves without the victim."""
+        held, deserved = self._end.held(lender.name, is_tree=False), dict(lender.deserved)
         return all(held.get(name, 0) - amount >= deserved.get(name, 0) for name, amount in victim.requests)
 
-    def _is_above_share(self, work: Work, giver: Queue) -> bool:
-        """Whether the queue holds more than what the job leaves of the cluster, which is what it deserves."""
+    def _is_above_share(self, work: Work, lender: Queue) -> bool:
+        """Whether the lender holds more than its share: all of the cluster that the job does not request."""
         idle = self._end.idle
         is_short = all(sum(one.get(name, 0) for one in idle.values()) < amount for name, amount in work.requests)
-        is_alone = all(job.queue in (giver.name, work.queue) for _, job in self._end.on_nodes)
+        is_alone = all(job.queue in (lender.name, work.queue) for _, job in self._end.on_nodes)
         return is_short and is_alone and not any(one.capability for one in self._end.queues.values())

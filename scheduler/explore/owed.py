@@ -1,8 +1,8 @@
 """Find waiting jobs that fit on idle capacity to which their queues are entitled, by the case's own numbers.
 
-The judgement is a lower bound. Where another rule of the policy may hold a job back (a guarantee of another queue, a
-waiting-time promise, an admission that counts other waiting jobs), the job is not called owed. Neither is a job that
-needs room in one place: on one card, or in one rack.
+Only jobs are found that have to run. A job that another rule of the policy may delay (a guarantee of another queue, a
+waiting-time promise, an admission that counts other waiting jobs) does not count. Neither does a job that needs its
+capacity in one place: on one card, or in one rack.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
 
 
 def needs_one_place(work: Work) -> bool:
-    """Whether the sums of nodes do not show where the job has room: it shares cards, or names a rack."""
+    """Whether a job needs its capacity in one place, which sums do not show: on one card, or in one rack."""
     return bool(work.rack) or CARD_MEMORY in dict(work.requests)
 
 
 class End:
-    """The cluster at the end of a story."""
+    """The cluster at the end of a play."""
 
     def __init__(self, case: Case, story: Story, policy: Policy) -> None:
         self.policy, self._placed = policy, story.end.placed
@@ -53,11 +53,11 @@ class End:
             for node in pods.values()
             if name in self._jobs and node in nodes
         ]
-        """The node of each pod that holds room, and its job."""
+        """The node of each pod that holds capacity, and the job of the pod."""
         self.idle = idle_of(nodes, ((node, work.requests) for node, work in self.on_nodes))
 
     def _missing(self, work: Work) -> int:
-        """Return how many pods have to be placed together: those of its minimum, or one."""
+        """Return how many pods have to be placed together: the rest of the minimum, or one; 0 if no pod waits."""
         has = len(self._placed.get(work.name, ()))
         return max(work.minimum - has, 1) if has < work.pods else 0
 
@@ -67,7 +67,7 @@ class End:
 
     def is_owed(self, work: Work) -> bool:
         """Whether no rule of queues can delay the job."""
-        policy, asks = self.policy, _times(work.requests, self._missing(work))
+        policy, requests = self.policy, _times(work.requests, self._missing(work))
         if ("enqueue" in policy.actions or policy.plugin("overcommit")) and len(self.waiting) > 1:
             return False
         capacity, proportion = policy.plugin("capacity"), policy.plugin("proportion")
@@ -81,26 +81,26 @@ class End:
         kin = ancestors(self._case, work.queue) if is_tree else {work.queue}
         if is_tree and self.is_parent(work.queue):
             return False
-        return all(self.has_share(self.queues[name], asks, is_tree=is_tree) for name in kin if name in self.queues)
+        return all(self.has_share(self.queues[name], requests, is_tree=is_tree) for name in kin if name in self.queues)
 
     def is_parent(self, queue: str) -> bool:
         """Whether a queue has children."""
-        return any(one.parent == queue for one in self.queues.values())
+        return any(child.parent == queue for child in self.queues.values())
 
-    def has_share(self, queue: Queue, asks: Mapping[str, int], *, is_tree: bool) -> bool:
-        """Whether a queue is owed an amount beside what it holds."""
+    def has_share(self, queue: Queue, requests: Mapping[str, int], *, is_tree: bool) -> bool:
+        """Whether a queue is entitled to an amount in addition to what it holds."""
         held = self.held(queue.name, is_tree=is_tree)
-        if any(held.get(name, 0) + asks.get(name, 0) > most for name, most in queue.capability):
+        if any(held.get(name, 0) + requests.get(name, 0) > most for name, most in queue.capability):
             return False
         if self.policy.plugin("capacity") is not None:
             share = dict(queue.deserved)
         else:
-            weights = sum(one.weight for one in self.queues.values())
+            weights = sum(other.weight for other in self.queues.values())
             share = {name: amount * queue.weight // weights for name, amount in self.total.items()}
-        return all(held.get(name, 0) + asks[name] <= share.get(name, 0) for name in asks)
+        return all(held.get(name, 0) + requests[name] <= share.get(name, 0) for name in requests)
 
     def held(self, queue: str, *, is_tree: bool) -> Sums:
-        """Return what the pods of a queue hold, in a tree those below it too."""
+        """Return what the pods of a queue hold; in a tree, the pods of its descendants count too."""
         held: Sums = {}
         for name, work in self._jobs.items():
             if queue in (ancestors(self._case, work.queue) if is_tree else {work.queue}):

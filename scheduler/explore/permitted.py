@@ -1,6 +1,6 @@
 """Promise `permitted`: each eviction is one that the policy permits, and of equal victims the right one is evicted.
 
-The rules are those that the case's own amounts decide. Where a plugin computes an amount (a share by weight, a tree's
+Only rules are judged that the case's own amounts decide. Where a plugin computes an amount (a share by weight, a tree's
 inherited shares), the promise is silent.
 """
 
@@ -16,7 +16,7 @@ from ..policy.schema import EVICTING
 from .timeline import Breach, Moment, Sums, moments, steps_of
 
 _EPSILON = 1e-6
-_LATER = {"reclaim": ("cdp", "pdb"), "preempt": ("cdp", "pdb", "drf")}
+_PROTECTING = {"reclaim": ("cdp", "pdb"), "preempt": ("cdp", "pdb", "drf")}
 """Plugins that may protect one of two victims that are equal in the case, by action."""
 
 
@@ -36,11 +36,11 @@ def forbidden_evictions(case: Case, story: Story) -> Iterator[Breach]:
 
 
 def unasked_backfills(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield jobs without requests that are placed although no action of the policy places such jobs."""
-    bare = {work.name for work in case.jobs if not any(amount for _, amount in work.requests)}
-    for moment in moments(case, story) if bare else ():
+    """Yield pods without requests that are placed although no action of the policy places such pods."""
+    without_requests = {work.name for work in case.jobs if not any(amount for _, amount in work.requests)}
+    for moment in moments(case, story) if without_requests else ():
         if "backfill" not in moment.policy.actions:
-            placed = (act for act in moment.acts_of(Happened.PLACED) if act.job in bare)
+            placed = (act for act in moment.acts_of(Happened.PLACED) if act.job in without_requests)
             text = "is placed, which only the action backfill does"
             yield from (Breach("backfill", f"{act.pod} {text}", act.job) for act in placed)
 
@@ -66,15 +66,15 @@ class _Eviction:
         """Yield the rules that the eviction breaks."""
         action, mine, theirs = self._reason.action, self._preemptor.queue, self._victim.queue
         if action not in self._policy.actions:
-            yield "action", f"by {action}, which is no action of the policy"
+            yield "action", f"by {action}, which is not an action of the policy"
         if action == "preempt" and mine != theirs:
-            yield "queue", f"by preempt for a job of queue {mine}, and is in queue {theirs}"
+            yield "queue", f"by preempt for a job of queue {mine}, although it is in queue {theirs}"
         if action == "reclaim" and mine == theirs:
             yield "queue", f"by reclaim for a job of its own queue {mine}"
-        if action == "preempt" and self._outranks() and self._rank(self._victim) >= self._rank(self._preemptor):
+        if action == "preempt" and self._rank_counts() and self._rank(self._victim) >= self._rank(self._preemptor):
             yield "priority", f"for {self._preemptor.name}, whose priority is not higher"
         if self._is_gangs_tier(self._act) and self._is_below_minimum():
-            yield "gang", f"by tier {self._reason.tier + 1}, in which gang keeps its minimum"
+            yield "gang", f"by tier {self._reason.tier + 1}, in which gang protects its minimum"
         if action == "reclaim" and self._is_starting(self._act.pod):
             yield "starting", "before it ran"
         if action == "reclaim" and (queue_rule := self._queue_rule()):
@@ -82,7 +82,7 @@ class _Eviction:
         if action == "reclaim" and (plugin := self._policy.plugin("capacity-card")) is not None:
             yield from self._service_rules(plugin)
         is_by_card = CARD_MEMORY in dict(self._victim.requests)  # an equal pod may be on another card of the node
-        if self._victim.pods == 1 and not is_by_card and not any(map(self._policy.plugin, _LATER[action])):
+        if self._victim.pods == 1 and not is_by_card and not any(map(self._policy.plugin, _PROTECTING[action])):
             yield from self._better_victims()
             if action == "reclaim" and self._preemptor.pods == 1:
                 yield from self._nearer_victims()
@@ -90,8 +90,8 @@ class _Eviction:
     def _rank(self, work: Work) -> int:
         return self._ranks.get(work.priority, 0)
 
-    def _outranks(self) -> bool:
-        """Whether the plugin priority protects victims whose priority is not lower than the preemptor's."""
+    def _rank_counts(self) -> bool:
+        """Whether the plugin priority protects victims unless their priority is lower than the preemptor's."""
         plugin = self._policy.plugin("priority")
         return plugin is not None and plugin.enabled("enablePreemptable") and self._victim is not self._preemptor
 
@@ -102,9 +102,9 @@ class _Eviction:
         return any(option.name == "gang" and option.enabled(EVICTING[self._reason.action]) for option in tier)
 
     def _is_below_minimum(self) -> bool:
-        """Whether the job loses more pods at once, by tiers with gang, than it has above its minimum.
+        """Whether tiers with gang evict more pods of the job at once than it has above its minimum.
 
-        A pod that starts in the same cycle may take the place of one that leaves.
+        A pod that starts in the same cycle may replace an evicted pod.
         """
         moment, job = self._moment, self._victim
         held = sum(held.job is job and pod not in moment.leaving for pod, held in moment.held.items())
@@ -120,13 +120,13 @@ class _Eviction:
         plugin, moment = self._policy.plugin("capacity"), self._moment
         if plugin is None or plugin.enabled("enableHierarchy"):
             return None
-        taker, giver = moment.queues.get(self._preemptor.queue), moment.queues.get(self._victim.queue)
-        if taker is None or giver is None:
+        reclaimer, lender = moment.queues.get(self._preemptor.queue), moment.queues.get(self._victim.queue)
+        if reclaimer is None or lender is None:
             return None
-        if plugin.enabled("enablePreemptive") and not self._is_entitled(taker):
-            return "deserved", f"for queue {taker.name}, which would hold more than it deserves"
-        if plugin.enabled("enableReclaimable") and not self._lends(giver):
-            return "deserved", f"from queue {giver.name}, which holds no more than it deserves"
+        if plugin.enabled("enablePreemptive") and not self._is_entitled(reclaimer):
+            return "deserved", f"for queue {reclaimer.name}, which would hold more than it deserves"
+        if plugin.enabled("enableReclaimable") and not self._lends(lender):
+            return "deserved", f"from queue {lender.name}, which holds no more than it deserves"
         return None
 
     def _service_rules(self, plugin: PluginOption) -> Iterator[tuple[str, str]]:
@@ -145,24 +145,24 @@ class _Eviction:
         tiers, number = self._policy.tiers, self._reason.tier
         return number < len(tiers) and plugin in tiers[number]
 
-    def _is_entitled(self, taker: Queue) -> bool:
-        """Whether the taker deserves one more pod in any dimension, on top of the least that it may hold now."""
-        held, asks = self._moment.least_held(taker.name), dict(self._preemptor.requests)
-        deserved = _larger(taker.deserved, taker.guarantee)
-        return any(held.get(name, 0) + amount <= deserved.get(name, 0) for name, amount in asks.items())
+    def _is_entitled(self, reclaimer: Queue) -> bool:
+        """Whether the reclaimer deserves one more pod in any dimension, in addition to the least that it may hold."""
+        held, requests = self._moment.least_held(reclaimer.name), dict(self._preemptor.requests)
+        deserved = _larger(reclaimer.deserved, reclaimer.guarantee)
+        return any(held.get(name, 0) + amount <= deserved.get(name, 0) for name, amount in requests.items())
 
-    def _lends(self, giver: Queue) -> bool:
-        """Whether the most that the giver may hold exceeds the least that it may deserve, in any dimension."""
-        moment, gives = self._moment, dict(self._victim.requests)
-        deserved = dict(giver.deserved)
-        if any(not deserved.get(name) for name in gives) or any(queue.guarantee for queue in moment.queues.values()):
+    def _lends(self, lender: Queue) -> bool:
+        """Whether the most that the lender may hold exceeds the least that it may deserve, in any dimension."""
+        moment, frees = self._moment, dict(self._victim.requests)
+        deserved = dict(lender.deserved)
+        if any(not deserved.get(name) for name in frees) or any(queue.guarantee for queue in moment.queues.values()):
             return True
-        least = {name: min(amount, dict(giver.capability).get(name, amount)) for name, amount in deserved.items()}
-        total, held = moment.total, moment.most_held(giver.name, self._jobs)
-        return any(held.get(name, 0) > min(least[name], total.get(name, 0)) for name in gives)
+        least = {name: min(amount, dict(lender.capability).get(name, amount)) for name, amount in deserved.items()}
+        total, held = moment.total, moment.most_held(lender.name, self._jobs)
+        return any(held.get(name, 0) > min(least[name], total.get(name, 0)) for name in frees)
 
     def _better_victims(self) -> Iterator[tuple[str, str]]:
-        """Yield an equal pod on the same node that had to be evicted before."""
+        """Yield a breach for each equal pod on the same node that had to be evicted first."""
         moment, mine = self._moment, self._moment.held[self._act.pod]
         gone = {act.pod for act in moment.acts_of(Happened.EVICTED)} | moment.leaving
         for pod, held in moment.held.items():
@@ -178,51 +178,51 @@ class _Eviction:
                 yield "order", f"although {pod} is younger"
 
     def _nearer_victims(self) -> Iterator[tuple[str, str]]:
-        """Yield a pod on the same node, of no higher priority, whose queue lends and is nearer in the tree."""
+        """Yield a breach for each pod on the node, of no higher priority, whose queue lends and is nearer by."""
         moment, mine, plugin = self._moment, self._moment.held[self._act.pod], self._policy.plugin("capacity")
         if plugin is None or not plugin.enabled("enableHierarchy") or not self._is_own_share():
             return
         gone = {act.pod for act in moment.acts_of(Happened.EVICTED)} | moment.leaving
-        near = self._common(self._victim.queue)
+        near = self._common_ancestors(self._victim.queue)
         for pod, held in moment.held.items():
             work = held.job
             is_equal = work.requests == self._victim.requests and self._rank(work) <= self._rank(self._victim)
             is_free = pod not in gone and not self._is_starting(pod) and work.queue != self._preemptor.queue
-            is_near = held.node == mine.node and self._common(work.queue) > near
+            is_near = held.node == mine.node and self._common_ancestors(work.queue) > near
             if is_equal and is_free and is_near and self._can_lose_one(work, gone) and self._has_surplus(work):
                 yield "near", f"from queue {self._victim.queue}, although {work.queue} is nearer and lends {pod}"
 
     def _can_lose_one(self, work: Work, gone: Collection[str]) -> bool:
-        """Whether a job loses no more than one pod: it has a single pod, or more pods than its minimum."""
+        """Whether a job can lose a single pod: it has only one pod, or more pods than its minimum."""
         held = sum(other.job is work and pod not in gone for pod, other in self._moment.held.items())
         return work.pods == 1 or held > work.minimum
 
     def _is_own_share(self) -> bool:
-        """Whether the taker's queue itself deserves what the preemptor requests, and nothing is guaranteed."""
-        moment, taker = self._moment, self._preemptor.queue
-        if taker not in moment.queues or any(queue.guarantee for queue in moment.queues.values()):
+        """Whether the preemptor's queue deserves what it holds with the preemptor, and no queue has a guarantee."""
+        moment, reclaimer = self._moment, self._preemptor.queue
+        if reclaimer not in moment.queues or any(queue.guarantee for queue in moment.queues.values()):
             return False
-        held, deserved = moment.most_held(taker, self._jobs), dict(moment.queues[taker].deserved)
+        held, deserved = moment.most_held(reclaimer, self._jobs), dict(moment.queues[reclaimer].deserved)
         return all(held.get(name, 0) <= deserved.get(name, 0) for name, _ in self._preemptor.requests)
 
     def _has_surplus(self, work: Work) -> bool:
-        """Whether a leaf queue keeps, without the job, what it deserves in each dimension that the job holds."""
+        """Whether the job's queue still holds what it deserves after the job has lost one pod."""
         queue = self._moment.queues.get(work.queue)
         if queue is None or not queue.reclaimable or not work.preemptable or not queue.deserved:
             return False
         held, deserved = self._moment.least_held(queue.name), dict(queue.deserved)
         return all(held.get(name, 0) - amount >= deserved.get(name, 0) for name, amount in work.requests)
 
-    def _common(self, queue: str) -> int:
-        """Return how many queues of the tree contain both a queue and the preemptor's."""
-        return len(self._line(queue) & self._line(self._preemptor.queue))
+    def _common_ancestors(self, queue: str) -> int:
+        """Return the number of common ancestors of a queue and the preemptor's queue, themselves included."""
+        return len(self._ancestors(queue) & self._ancestors(self._preemptor.queue))
 
-    def _line(self, name: str) -> set[str]:
-        queues, line = self._moment.queues, set[str]()
-        while name in queues and name not in line:
-            line.add(name)
+    def _ancestors(self, name: str) -> set[str]:
+        queues, found = self._moment.queues, set[str]()
+        while name in queues and name not in found:
+            found.add(name)
             name = queues[name].parent
-        return line
+        return found
 
 
 def _shape(work: Work) -> Work:

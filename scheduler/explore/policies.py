@@ -1,4 +1,4 @@
-"""Draw a policy: one that a sentence can name, or a change of it in switches, plugins or actions."""
+"""Draw a policy: a policy that a sentence can name, or a variant with other switches, plugins or actions."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _KEPT = {
     *("gang.enableJobPipelined", "priority.enableJobOrder"),
 }
 """Switches that are never changed: an order that only Volcano has, limits that monitors check in every policy, and two
-without which the policy itself wastes room or evictions (lint warns of them)."""
-_CHANGES = 200
-"""Changes of each policy. Reading a policy costs as much as a scenario, so that scenarios share them."""
+switches without which every policy wastes capacity or evictions (lint warns of them)."""
+_VARIANTS = 200
+"""Number of variants of a policy. Loading a policy takes as long as a scenario, so scenarios share variants."""
 _QUEUE_PLUGINS = ("capacity", "proportion")
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
 
 
 def draw_contested(random: Random, policies: Mapping[str, str], *, may_change: bool) -> str:
-    """Return the text of a policy under which waiting jobs claim room: by eviction, or by how long they waited.
+    """Return the text of a policy under which waiting jobs claim capacity: by eviction, or by their waiting time.
 
-    Policies that differ in actions and in the plugins of queues are drawn equally often, however many of each exist.
+    Every combination of actions and queue plugins is drawn equally often, however many policies have it.
     """
     kinds: dict[tuple[object, ...], list[str]] = {}
     for name, text in sorted(policies.items()):
@@ -42,7 +42,7 @@ def draw_contested(random: Random, policies: Mapping[str, str], *, may_change: b
     if not kinds:
         return draw_policy(random, policies, may_change=may_change)
     text = policies[random.choice(random.choice(list(kinds.values())))]
-    return text if random.random() < 0.7 or not may_change else _changed(text, random.randrange(_CHANGES))
+    return text if random.random() < 0.7 or not may_change else _changed(text, random.randrange(_VARIANTS))
 
 
 def _is_contested(policy: Policy) -> bool:
@@ -52,7 +52,7 @@ def _is_contested(policy: Policy) -> bool:
 
 @lru_cache(4096)
 def _kind_of(text: str) -> tuple[object, ...]:
-    """Return what a policy decides by: its actions, its plugins of queues, and whether these form a tree."""
+    """Return the class of a policy: its actions, its queue plugins, and whether its queues form a tree."""
     policy = policy_of(text)
     plugins = [(name, policy.plugin(name)) for name in _QUEUE_PLUGINS]
     found = [(name, plugin.enabled("enableHierarchy")) for name, plugin in plugins if plugin is not None]
@@ -63,12 +63,12 @@ def draw_policy(random: Random, policies: Mapping[str, str], *, may_change: bool
     """Return the text of a policy."""
     evicting = sorted(name for name, text in policies.items() if "reclaim" in text or "preempt" in text)
     text = policies[random.choice(evicting if evicting and random.random() < 0.5 else sorted(policies))]
-    return text if random.random() < 0.6 or not may_change else _changed(text, random.randrange(_CHANGES))
+    return text if random.random() < 0.6 or not may_change else _changed(text, random.randrange(_VARIANTS))
 
 
 @lru_cache(4096)
 def _changed(text: str, seed: int) -> str:
-    """Return a policy with one to three changes; the same text if lint calls the result an error."""
+    """Return a policy with one to three changes; the same text if lint finds an error in the result."""
     random = Random(seed)
     document: dict[str, Any] = yaml.safe_load(text)
     document = document.get(WRAPPER, document)
@@ -80,7 +80,7 @@ def _changed(text: str, seed: int) -> str:
 
 @lru_cache(4096)
 def is_refused(text: str) -> bool:
-    """Whether lint calls a policy an error."""
+    """Whether lint finds an error in a policy."""
     try:
         findings = policy_findings(read_document(text, "policy"), "policy")
     except PolicyError:

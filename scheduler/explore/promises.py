@@ -8,8 +8,8 @@
 * `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
 * `lasting`: an evicted pod does not return to its node at once (`lasting`).
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
-* `waited`: a job that has waited its time under `sla` keeps the room that it has found (`waited`).
-* `close`: a gang that prefers a rack is in one rack, if a rack had room for all of its pods (`close`).
+* `waited`: a job that has waited its time under `sla` keeps the capacity that it has reserved (`waited`).
+* `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods (`close`).
 * `node-more`: one more node does not delay the first job.
 * `names`: reversed names of jobs change only which of several equal jobs runs.
 
@@ -40,7 +40,7 @@ _RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], s
     "waited": ((waited.lost_holds,), '"{}" stays pending'),
     "close": ((close.spread_gangs,), 'every pod of "{}" is in one rack'),
 }
-"""Promises that single acts break: the functions that find breaches, and the sentence that would hold for the job."""
+"""Promises that single acts break → the functions that find breaches, and the sentence that should hold for the job."""
 PROMISES = ("error", "rest", "told", "owed", *_RULES, "node-more", "names")
 _LAST = "zz-more"
 """The name of the additional node, which is the last in the order of names."""
@@ -51,7 +51,7 @@ class Promise:
     """A promise that a case breaks."""
 
     name: str
-    """The signature: the promise, and the types of the reasons that the scheduler gave."""
+    """The signature: the promise, and the types of the scheduler's reasons."""
     text: str
     case: Case
     """The case in which a sentence shows the broken promise."""
@@ -61,7 +61,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Worlds:
-    """The variants that are played beside the case. Each costs one or two more plays."""
+    """The variants of a case that are played too. Each costs one or two more plays."""
 
     node_more: bool = True
     names: bool = True
@@ -118,10 +118,10 @@ def _without_reason(case: Case, story: Story) -> Iterator[Promise]:
 
 
 def _without_pods(case: Case, story: Story) -> Iterator[Promise]:
-    """Yield the jobs whose PodGroup is Running although no pod of theirs has a node."""
+    """Yield the jobs whose PodGroup is Running although none of their pods has a node."""
     for work in alive_jobs(case):
         if story.end.phases.get(work.name) == "Running" and not story.end.placed.get(work.name):
-            text = f"the PodGroup of {work.name} is Running, and no pod of it has a node"
+            text = f"the PodGroup of {work.name} is Running although none of its pods has a node"
             yield Promise("told: phase", text, case, (f'the PodGroup of "{work.name}" stays Pending',))
 
 
@@ -132,9 +132,9 @@ def alive_jobs(case: Case) -> list[Work]:
 
 
 def _node_more(case: Case, story: Story) -> Iterator[Promise]:
-    """Yield a breach if one more node delays the first start.
+    """Yield a broken promise if one more node delays the first start.
 
-    The caller leaves out cases in which work waits after the first step: there, another job may become the first.
+    The caller skips cases in which work waits after the first step, because another job may then become the first.
     """
     at, job = story.starts[0]
     most = max(case.nodes, key=lambda node: node.has)
@@ -149,14 +149,14 @@ def _names(case: Case, story: Story) -> Iterator[Promise]:
     ended = case.completed | case.failed
     for work in (step.work for step in case.steps if isinstance(step, Submit)):
         if not _are_equal(work) or (len(work) > 1 and not ended.isdisjoint(job.name for job in work)):
-            return  # a job that ends is another job under its other name
+            return  # a step that ends a job would end a different job after the renaming
     names = sorted(job.name for job in case.jobs)
     jobs = dict(zip(names, reversed(names), strict=True))
     other = rename(case, jobs, {}, {}, {})
     mine, theirs = _classes(case, story), _classes(other, play(other))
     if mine != theirs:
         more = sorted((mine - theirs).items())
-        text = f"with reversed names other work runs: {more}"
+        text = f"with reversed names, different work runs: {more}"
         expected = [
             f'"{jobs[name]}" runs' for name in names if len(story.end.placed.get(name, ())) == _pods(case, name)
         ]

@@ -48,8 +48,8 @@ def _found(case: Case, story: Story) -> Iterator[str]:
             yield from (f"switch {option.name}.{switch}" for switch in option.switches)
             yield from (f"set {option.name}.{switch} {value}" for switch, value in option.switches.items())
     yield from (f"change {type(step).__name__.lower()}" for step in case.steps)
-    for rest in story.rests:
-        for refusal in rest.waits.values():
+    for settled in story.rests:
+        for refusal in settled.waits.values():
             for why in refusal.items:
                 yield f"reason {why.__struct_config__.tag}"
                 yield f"detail {reason_type(why)}"

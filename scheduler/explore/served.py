@@ -1,7 +1,7 @@
-"""Promises about whom the scheduler serves: `order`, `admitted` and `lent`.
+"""Promises about the order and the limits of service: `order`, `admitted` and `lent`.
 
-* `order`: no job starts before an equal one of its queue that is served first; where only the queues differ, the queue
-  with the higher priority is served first.
+* `order`: of equal jobs of one queue, the job with the higher priority starts first, or else the older job; where only
+  the queues differ, the job of the queue with the higher priority starts first.
 * `admitted`: no job is admitted whose minimum exceeds the limit of its queue, and none is placed in a closed queue.
 * `lent`: no queue holds what is guaranteed to other queues.
 """
@@ -22,7 +22,7 @@ _OTHER_ORDERS = ("sla", "resourcequota", "nodegroup", "network-topology-aware", 
 
 
 def out_of_order(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield jobs that start before one that is served first."""
+    """Yield jobs that wait although a job that comes after them in the order of service starts."""
     ended = case.completed | case.failed
     jobs = {work.name: work for work in case.jobs}
     ranks = case.priorities
@@ -33,14 +33,14 @@ def out_of_order(case: Case, story: Story) -> Iterator[Breach]:
             known |= placed
             continue
         closed = closed_at(case, moment.step)
-        rest = story.rests[moment.step].placed if moment.step < len(story.rests) else {}
+        placed_later = story.rests[moment.step].placed if moment.step < len(story.rests) else {}
         waiting = [
             work
             for name, work in jobs.items()
             if name not in known | placed | ended
             and work.queue not in closed
             and steps[name] <= moment.step
-            and not rest.get(name)
+            and not placed_later.get(name)
         ]
         for late in (jobs[name] for name in sorted(placed - known) if name in jobs):
             for first in waiting:
@@ -62,7 +62,7 @@ def _shape(work: Work) -> Work:
 
 
 def _is_later_queue(moment: Moment, first: Work, late: Work, waiting: list[Work], story: Story) -> bool:
-    """Whether only the priorities of queues decide between two equal jobs."""
+    """Whether the priorities of two queues alone put `first` before the equal job `late`."""
     plugin, queues = moment.policy.plugin("capacity"), moment.queues
     one, other = queues.get(first.queue), queues.get(late.queue)
     if plugin is None or one is None or other is None or moment.policy.plugin("overcommit") is not None:
@@ -75,7 +75,7 @@ def _is_later_queue(moment: Moment, first: Work, late: Work, waiting: list[Work]
 
 
 def admitted_above_limits(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield admitted jobs that exceed a limit by themselves."""
+    """Yield admitted jobs whose minimum alone exceeds the limit of their queue."""
     jobs = {work.name: work for work in case.jobs}
     for moment in moments(case, story):
         if not _limits_hold(moment.policy, "enableJobEnqueued") or "enqueue" not in moment.policy.actions:
@@ -86,13 +86,13 @@ def admitted_above_limits(case: Case, story: Story) -> Iterator[Breach]:
             limit = _limit(moment, queue, dict(queue.capability)) if queue is not None else {}
             for name, amount in work.requests:
                 if amount * work.minimum > limit.get(name, amount * work.minimum):
-                    text = f"{work.name} is admitted, whose minimum exceeds the limit of queue {work.queue}"
+                    text = f"{work.name} is admitted although its minimum exceeds the limit of queue {work.queue}"
                     yield Breach("limit", text, work.name)
                     break
 
 
 def served_in_closed_queues(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield jobs that receive room although their queue is closed. Only plugins of queues close one."""
+    """Yield pods that are placed although their queue is closed. Only queue plugins keep a queue closed."""
     queues = {work.name: work.queue for work in case.jobs}
     for moment in moments(case, story) if closed_at(case, len(case.steps)) else ():
         if any(moment.policy.plugin(name) is not None for name in (*_QUEUE_PLUGINS, "capacity-card")):
@@ -102,7 +102,7 @@ def served_in_closed_queues(case: Case, story: Story) -> Iterator[Breach]:
 
 
 def lent_guarantees(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield where a queue comes to hold what is guaranteed to other queues."""
+    """Yield placements by which a queue holds what is guaranteed to other queues."""
     jobs = {work.name: work for work in case.jobs}
     for moment in moments(case, story):
         if not _limits_hold(moment.policy, "enabledAllocatable"):
@@ -121,7 +121,7 @@ def lent_guarantees(case: Case, story: Story) -> Iterator[Breach]:
 
 
 def _limits_hold(policy: Policy, switch: str) -> bool:
-    """Whether flat queues limit work by their own amounts, and no other plugin has a say."""
+    """Whether only the amounts of flat queues limit their work, and no other plugin does."""
     if any(policy.plugin(name) is not None for name in ("capacity-card", "overcommit", "resourcequota", "sla")):
         return False
     plugins = [plugin for name in _QUEUE_PLUGINS if (plugin := policy.plugin(name)) is not None]

@@ -1,6 +1,6 @@
-"""Replay the acts of a play: what nodes, queues and jobs held right before each moment.
+"""Replay the acts of a play to find what nodes, queues and jobs held right before each moment.
 
-Everything is summed from the case and the acts, so that a promise never rests on the scheduler's sums.
+All sums are computed from the case and the acts, so that no promise depends on the scheduler's sums.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Breach(NamedTuple):
     rule: str
     text: str
     job: str
-    """The job that should have been treated otherwise."""
+    """The job that should have been treated differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A pod that holds room."""
+    """A pod that holds capacity."""
 
     job: Work
     node: str
@@ -46,12 +46,12 @@ class Moment:
     queues: Mapping[str, Queue]
     nodes: Mapping[str, Amounts]
     held: Mapping[str, Held]
-    """The pods that hold room, by name."""
+    """The pods that hold capacity, by name."""
     leaving: frozenset[str]
-    """Those of them that were evicted in an earlier moment."""
+    """The pods in `held` that were evicted in an earlier moment."""
     acts: tuple[Act, ...]
     served: frozenset[str] = frozenset()
-    """The jobs for which pods were evicted, in this moment too. The scheduler keeps the room for those that wait."""
+    """The jobs for which pods were evicted, at this moment too; capacity is reserved for them while they wait."""
 
     @property
     def total(self) -> Sums:
@@ -63,15 +63,15 @@ class Moment:
         return (act for act in self.acts if act.what is what)
 
     def least_held(self, queue: str) -> Sums:
-        """Return what a queue holds at least during the moment: without all that leaves, is evicted, or comes."""
+        """Return the least that a queue holds during the moment: without pods that are evicted, removed or placed."""
         gone = {act.pod for act in self.acts if act.what in (Happened.EVICTED, Happened.RELEASED)} | self.leaving
         kept = (held.job for pod, held in self.held.items() if pod not in gone)
         return sum_of(work.requests for work in kept if work.queue == queue)
 
     def most_held(self, queue: str, jobs: Mapping[str, Work]) -> Sums:
-        """Return what a queue holds at most during the moment: with all that comes, and before anything leaves.
+        """Return the most that a queue holds during the moment: with the placed pods, before any pod is removed.
 
-        What is kept for a job for which pods were evicted counts as held.
+        Capacity that is reserved for a job for which pods were evicted counts as held.
         """
         kept = [held.job for pod, held in self.held.items() if pod not in self.leaving]
         kept += [jobs[act.job] for act in self.acts_of(Happened.PLACED) if act.job in jobs]
@@ -124,9 +124,9 @@ def nodes_at(case: Case, step: int) -> dict[str, Amounts]:
 
 
 def racks_at(case: Case, step: int) -> dict[str, str]:
-    """Return the rack of each node during a step, by the node's name; empty for a node that is in none."""
-    there = nodes_at(case, step)
-    return {node.name: node.rack for node in case.all_nodes if node.name in there}
+    """Return the rack of each node during a step, by the node's name; empty for a node without a rack."""
+    present = nodes_at(case, step)
+    return {node.name: node.rack for node in case.all_nodes if node.name in present}
 
 
 def steps_of(case: Case) -> dict[str, int]:
@@ -146,7 +146,7 @@ def sum_of(given: Iterable[Amounts]) -> Sums:
 
 
 def add(sums: Sums, amount: Amounts, times: int = 1) -> None:
-    """Add an amount to sums, so many times; a negative number subtracts it."""
+    """Add an amount to sums `times` times; a negative number subtracts it."""
     for name, value in amount:
         sums[name] = sums.get(name, 0) + value * times
 

@@ -1,4 +1,4 @@
-"""Limit a case to what a scheduler knows, so that it is asked only what it owes."""
+"""Limit a case to what a scheduler supports, so that the scheduler is judged by nothing else."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Vocabulary:
     """The parts of the language of cases that a case may use; by default all of them.
 
     Attributes:
-        columns: The fields of queues that a case may set, beside the name; None for all.
-        has_queues: Whether there are queues beside `default`.
+        columns: The fields of queues that a case may set, in addition to the name; None for all.
+        has_queues: Whether there are other queues than `default`.
         has_spare_pods: Whether a job may run with less than all of its pods.
         has_protection: Whether pods and queues may be protected from evictions.
         has_policy_files: Whether a policy may be changed, which needs a file instead of a name.

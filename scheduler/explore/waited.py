@@ -1,8 +1,8 @@
-"""Promise `waited`: under `sla`, a job that has waited its time keeps the room that it has found.
+"""Promise `waited`: under `sla`, a job that has waited its time keeps the capacity that it has reserved.
 
-A gang needs more room than there is, and holds what it found until the rest follows. No job of its queue that is
-submitted later may start on that room. The promise is judged where only one job waits before a step, and no plugin
-limits queues, so that all idle room in which the pods of the gang fit is its own.
+A gang that does not fit yet reserves the idle capacity until the rest becomes free. No later job of its queue may start
+on reserved capacity. The promise is judged where only one job waits before a step, and no plugin limits queues: all
+idle capacity on which pods of the gang fit is then reserved for it.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from ..policy.model import Policy
 from .timeline import Breach, Sums, add, closed_at, idle_of, moments, slots, steps_of
 
 _LIMITING = ("capacity", "proportion", "capacity-card", "resourcequota", "nodegroup", "network-topology-aware", "cdp")
-"""Plugins that may keep a job from room on a node."""
+"""Plugins that may keep a job off a node."""
 
 
 def lost_holds(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield jobs that start on room which an earlier job holds."""
-    patience = _waiting_time(policy_of(case.policy))
-    if patience is None or len(case.policies) > 1:
+    """Yield jobs that start on capacity that an earlier job has reserved."""
+    waiting_time = _waiting_time(policy_of(case.policy))
+    if waiting_time is None or len(case.policies) > 1:
         return
     jobs, steps = {work.name: work for work in case.jobs}, steps_of(case)
     for moment in moments(case, story):
-        held = _holder(case, story, moment.step, steps)
-        if held is None or PAUSE * (moment.step - steps[held.name]) < patience:
+        holder = _holder(case, story, moment.step, steps)
+        if holder is None or PAUSE * (moment.step - steps[holder.name]) < waiting_time:
             continue
         idle = idle_of(moment.nodes, ((pod.node, pod.job.requests) for pod in moment.held.values()))
         for act in moment.acts_of(Happened.PLACED):
             if act.node not in idle or act.job not in jobs:
                 continue
-            before = _fitting(idle, held)
+            before = _fitting(idle, holder)
             add(idle[act.node], jobs[act.job].requests, -1)
-            is_later = steps[act.job] > steps[held.name] and jobs[act.job].queue == held.queue
-            if is_later and _fitting(idle, held) < min(before, held.minimum):
-                yield Breach("hold", f"{act.pod} takes room on {act.node} that {held.name} holds", act.job)
+            is_later = steps[act.job] > steps[holder.name] and jobs[act.job].queue == holder.queue
+            if is_later and _fitting(idle, holder) < min(before, holder.minimum):
+                text = f"{act.pod} starts on capacity of {act.node} that {holder.name} has reserved"
+                yield Breach("hold", text, act.job)
 
 
 def _waiting_time(policy: Policy) -> float | None:
-    """Return after how many seconds jobs hold room in the order of their age; None if they do not."""
+    """Return the seconds after which waiting jobs reserve capacity, the oldest first; None if they never do."""
     first = policy.tiers[0][0]
     if first.name != "sla" or any(policy.plugin(name) is not None for name in _LIMITING):
         return None
@@ -67,5 +68,5 @@ def _holder(case: Case, story: Story, step: int, steps: dict[str, int]) -> Work 
 
 
 def _fitting(idle: dict[str, Sums], work: Work) -> int:
-    """Return how many pods of a job fit on idle room."""
-    return sum(slots(one, work.requests) for one in idle.values())
+    """Return how many pods of a job fit on idle capacity."""
+    return sum(slots(amounts, work.requests) for amounts in idle.values())
