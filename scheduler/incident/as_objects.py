@@ -1,4 +1,4 @@
-"""Show nodes, racks, queues and owners of a case as the API does."""
+"""Convert nodes, racks, queues, pods and owners of a case to API objects."""
 
 from __future__ import annotations
 

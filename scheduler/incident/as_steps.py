@@ -11,7 +11,7 @@ from .shrink import Tester
 
 def variants(case: Case) -> Iterable[Case]:
     """Return cases that place the work on its nodes by steps: all at once, job by job, and node by node."""
-    return dict.fromkeys(_variants(case))  # with one running job several of them are one case
+    return dict.fromkeys(_variants(case))  # with one running job, several variants are equal
 
 
 def _variants(case: Case) -> Iterator[Case]:
@@ -23,8 +23,8 @@ def _variants(case: Case) -> Iterator[Case]:
     for first in ([Submit(_fresh(running))] if running else [], [Submit(_fresh([job])) for job in running]):
         yield replace(bare, steps=(*first, *together))
         yield replace(bare, steps=(*first, *last))
-    for whole in (False, True):  # with the nodes in the order in which they are filled, or with whole jobs only
-        yield replace(bare, nodes=(), steps=(*_node_by_node(case, running, whole), *last))
+    for only_running in (False, True):  # node by node: with all pods of a job, or only with those that run
+        yield replace(bare, nodes=(), steps=(*_node_by_node(case, running, only_running), *last))
 
 
 def _fresh(work: list[Work]) -> tuple[Work, ...]:
@@ -37,19 +37,19 @@ def _last(waiting: list[Work], subject: str) -> list[Step]:
     return [Submit(_fresh(group)) for group in groups if group]
 
 
-def _node_by_node(case: Case, running: list[Work], whole: bool) -> list[Step]:
-    """Return steps that let the nodes join one by one, each followed by the jobs whose nodes have all joined."""
+def _node_by_node(case: Case, running: list[Work], only_running: bool) -> list[Step]:
+    """Return steps in which the nodes join one by one, each followed by the jobs whose nodes have all joined."""
     steps: list[Step] = []
     placed: set[str] = set()
-    there: set[str] = set()
+    joined: set[str] = set()
     for node in case.nodes:
         steps.append(Join((node,)))
-        there.add(node.name)
-        fit = [candidate for candidate in running if candidate.name not in placed and there.issuperset(candidate.nodes)]
+        joined.add(node.name)
+        fit = [job for job in running if job.name not in placed and joined.issuperset(job.nodes)]
         for job in fit:
-            pods = replace(job, pods=len(job.nodes), minimum=min(job.minimum, len(job.nodes))) if whole else job
-            steps.append(Submit(_fresh([pods])))
-        placed.update(candidate.name for candidate in fit)
+            part = replace(job, pods=len(job.nodes), minimum=min(job.minimum, len(job.nodes)))
+            steps.append(Submit(_fresh([part if only_running else job])))
+        placed.update(job.name for job in fit)
     return steps
 
 
@@ -58,15 +58,15 @@ def merge_steps(tester: Tester) -> None:
     early = [node for step in tester.best.steps if isinstance(step, Join) for node in step.nodes]
     if early:
         rest = tuple(step for step in tester.best.steps if not isinstance(step, Join))
-        tester.take(replace(tester.best, nodes=(*tester.best.nodes, *early), steps=rest))
+        tester.propose(replace(tester.best, nodes=(*tester.best.nodes, *early), steps=rest))
     if isinstance(next(iter(tester.best.steps), None), Join):
         first = tester.best.steps[0]
         assert isinstance(first, Join)
-        tester.take(replace(tester.best, nodes=(*tester.best.nodes, *first.nodes), steps=tester.best.steps[1:]))
+        tester.propose(replace(tester.best, nodes=(*tester.best.nodes, *first.nodes), steps=tester.best.steps[1:]))
     number = 0
     while number + 1 < len(tester.best.steps):
         one, other = tester.best.steps[number : number + 2]
-        if not (isinstance(one, Submit) and isinstance(other, Submit)) or not tester.take(
+        if not (isinstance(one, Submit) and isinstance(other, Submit)) or not tester.propose(
             replace(
                 tester.best,
                 steps=(

@@ -1,6 +1,6 @@
-"""A case: a small cluster with its work as typed data. Simulations, states and features are made from it.
+"""A case: a small cluster with its work as typed data, which can be played and written as a feature.
 
-The one rule: a case holds only what sentences of features can express. Whatever is left out is noted.
+The one rule: a case holds only what sentences of features can express.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def amounts(given: Iterable[tuple[str, int]]) -> Amounts:
 
 
 def minus(amount: Amounts, taken: Amounts, times: int = 1) -> Amounts:
-    """Subtract `taken` as often as `times` says. Every dimension is kept, and none falls below zero."""
+    """Subtract `taken` `times` times. Every dimension is kept, and no amount falls below zero."""
     less = dict(taken)
     return tuple((name, max(value - less.get(name, 0) * times, 0)) for name, value in amount)
 
@@ -32,7 +32,7 @@ class Node:
     card: str = ""
     """The model of its GPUs."""
     rack: str = ""
-    """The rack that it is in."""
+    """The rack of the node; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A node leaves with its pods."""
+    """A node is removed together with its pods."""
 
     node: str
 
@@ -126,7 +126,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """A queue is closed: its pods go on to run, and no more are placed."""
+    """A queue is closed: its pods keep running, and no more pods are placed."""
 
     queue: str
 
@@ -215,7 +215,7 @@ class Case:
 
 
 def missing_models(case: Case) -> set[str]:
-    """Return the models of cards that work or queues name, and no node has. Features do not name such models."""
+    """Return the models of cards that work or queues name and no node has. Features do not name such models."""
     named = {job.card for job in case.jobs} | {model for queue in _all_queues(case) for model, _ in queue.cards}
     return named - {"", *(node.card for node in case.all_nodes)}
 
@@ -266,10 +266,10 @@ def map_nodes(case: Case, nodes: dict[str, Node | None]) -> Case:
     steps = (replace(step, nodes=mapped(step.nodes)) if isinstance(step, Join) else step for step in case.steps)
     left: dict[str, Work | None] = {}
     for work in case.work if gone else ():
-        if stays := gone.intersection(work.nodes):
-            on = tuple(node for node in work.nodes if node not in stays)
-            pods = work.pods - len(work.nodes) + len(on)
-            left[work.name] = replace(work, nodes=on, pods=pods, minimum=min(work.minimum, pods)) if pods else None
+        if lost := gone.intersection(work.nodes):
+            kept = tuple(node for node in work.nodes if node not in lost)
+            pods = work.pods - len(work.nodes) + len(kept)
+            left[work.name] = replace(work, nodes=kept, pods=pods, minimum=min(work.minimum, pods)) if pods else None
     changed = replace(
         case,
         nodes=mapped(case.nodes),

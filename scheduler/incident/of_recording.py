@@ -16,17 +16,17 @@ Moment = tuple[float, int]
 
 
 def evicts(pod: str) -> Decides:
-    """Return whether a cycle evicts a pod, which is named as `namespace/name`."""
+    """Return a predicate: whether a cycle evicts the pod `namespace/name`."""
     return lambda given: any(eviction.task == pod for eviction in given.decisions.evictions)
 
 
 def at_moment(moment: Moment) -> Decides:
-    """Return whether it is the cycle of a moment."""
+    """Return a predicate: whether a cycle is the cycle of this moment."""
     return lambda given: (given.now, given.cycle) == moment
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a path is a recording, which has the cycles before its end too."""
+    """Whether a path is a recording, which also has the cycles before its last state."""
     return bool(_segments(path))
 
 
@@ -37,11 +37,11 @@ def inputs_of(path: Path) -> Iterator[Input]:
 
 
 def state_before(path: Path, decides: Decides | None) -> State:
-    """Return the state before the last cycle that decides something, or the state at the end if no cycle does.
+    """Return the state before the last cycle that `decides` accepts, or the state at the end if it accepts no cycle.
 
     Args:
         path: A dump, a list, a recording, or the record of a scenario that has one.
-        decides: Whether it is the cycle; None for the state at the end.
+        decides: Predicate on cycles; None for the state at the end.
 
     Raises:
         StateError: the file cannot be used.
@@ -58,7 +58,7 @@ def _segments(path: Path) -> list[Path]:
 
 
 def _before(segment: Path, decides: Decides) -> State | None:
-    """Return the state before the last cycle of a segment that decides something; None if no cycle does."""
+    """Return the state before the last cycle of a segment that `decides` accepts; None if it accepts none."""
     try:
         moments = [given.cycle for given in read_segment(segment) if isinstance(given, Decided) and decides(given)]
         state = State(str(segment))
@@ -69,5 +69,5 @@ def _before(segment: Path, decides: Decides) -> State | None:
                 return state
             apply_to(state, given)
     except RecordError:
-        return None  # `read_state` reports what is wrong with the file
+        return None  # `read_state` reports the problem with the file
     return None

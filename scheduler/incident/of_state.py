@@ -1,4 +1,4 @@
-"""Make a case from a state: what features can express becomes typed data, and the rest a list of notes."""
+"""Make a case from a state: what features can express becomes typed data; notes list the rest."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _OF_EVERY_POD = "node.kubernetes.io/"
 _MOST_NOTES = 8
 
 
-def make_case(state: State, policy: str, *, again: bool) -> tuple[Case, list[str], dict[str, str]]:
+def make_case(state: State, policy: str, *, undo_evictions: bool) -> tuple[Case, list[str], dict[str, str]]:
     """Return the case, notes on what it leaves out, and the job of each pod (by `namespace/name`).
 
     Args:
         state: The state.
         policy: The text of the policy in force.
-        again: Whether pods that terminate count as running: their eviction is decided again.
+        undo_evictions: Whether terminating pods count as running, so that the case decides their eviction again.
     """
-    return _Reader(state, again).read(policy)
+    return _Reader(state, undo_evictions).read(policy)
 
 
 class _Reader:
-    def __init__(self, state: State, again: bool) -> None:
-        self._state, self._again = state, again
+    def __init__(self, state: State, undo_evictions: bool) -> None:
+        self._state, self._undo_evictions = state, undo_evictions
         self._notes: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
         self._nodes: dict[str, dict[str, int]] = {}
@@ -72,9 +72,9 @@ class _Reader:
             {pod: self._keys[job] for pod, job in of_jobs.items()},
         )
 
-    def _note(self, what: str, of: str) -> None:
+    def _note(self, what: str, example: str) -> None:
         self._notes[what] += 1
-        self._examples.setdefault(what, of)
+        self._examples.setdefault(what, example)
 
     def _listed(self) -> list[str]:
         found = [
@@ -90,7 +90,7 @@ class _Reader:
             (condition.status for condition in node.status.conditions or () if condition.type == "Ready"), "True"
         )
         if node.spec.unschedulable or ready != "True":
-            self._note("a node that takes no pods", name)
+            self._note("a node that accepts no pods", name)
             return
         if node.spec.taints:
             self._note("taints", f"node {name}")
@@ -109,7 +109,7 @@ class _Reader:
     def _work(self, key: str, pods: list[objects.Pod]) -> Iterator[Work]:
         group: objects.PodGroup = self._state.objects["PodGroup"][key]
         live = [member for member in pods if not status_of(member)[0] & COMPLETED]
-        kept = live if self._again else [member for member in live if member.metadata.deletion_timestamp is None]
+        kept = [member for member in live if self._undo_evictions or member.metadata.deletion_timestamp is None]
         for pod in kept:
             for what in _without_sentence(pod):
                 self._note(what, f"job {key}")
@@ -117,8 +117,8 @@ class _Reader:
         waiting = [member for member in kept if not member.spec.node_name]
         if not running and not waiting:
             return
-        asks = [_requests(member) for member in kept]
-        if len(set(asks)) > 1:
+        requests = [_requests(member) for member in kept]
+        if len(set(requests)) > 1:
             self._note("pods that differ (each counts as the largest)", f"job {key}")
         has_tasks = len(group.spec.min_task_member or ()) > 1
         if group.spec.network_topology or group.spec.sub_group_policy or has_tasks:
@@ -131,11 +131,11 @@ class _Reader:
             group.spec.priority_class_name or next(iter(member.spec.priority_class_name for member in kept), ""),
             number,
             min(max(group.spec.min_member - done, 1), number),
-            max(asks),
-            all(_may_go(member, group) for member in kept),
+            max(requests),
+            all(_is_preemptable(member, group) for member in kept),
             tuple(running),
             max(_created(group) - self._oldest, 0),
-            next((marks[names.STOP_AFTER] for marks in map(_marks, kept) if names.STOP_AFTER in marks), ""),
+            next((found[names.STOP_AFTER] for found in map(_annotations, kept) if names.STOP_AFTER in found), ""),
         )
 
 
@@ -147,7 +147,7 @@ def _requests(pod: objects.Pod) -> Amounts:
     return amounts((name, amount) for name, amount in requests_of(pod)[0].items() if _is_counted(name) and amount)
 
 
-def _may_go(pod: objects.Pod, group: objects.PodGroup) -> bool:
+def _is_preemptable(pod: objects.Pod, group: objects.PodGroup) -> bool:
     preemptable: Any = {
         **(group.metadata.annotations or {}),
         **(pod.metadata.labels or {}),
@@ -157,7 +157,7 @@ def _may_go(pod: objects.Pod, group: objects.PodGroup) -> bool:
 
 
 def _without_sentence(pod: objects.Pod) -> Iterator[str]:
-    """Yield what no sentence says of a pod, apart from what the API server adds to every pod."""
+    """Yield the fields of a pod that no sentence can express, except those that the API server adds to every pod."""
     spec = pod.spec
     yield from (field.replace("_", " ") for field in _FIELDS if getattr(spec, field))
     if any(not toleration.key.startswith(_OF_EVERY_POD) for toleration in spec.tolerations or ()):
@@ -166,7 +166,7 @@ def _without_sentence(pod: objects.Pod) -> Iterator[str]:
         yield "preemption policy"
 
 
-def _marks(pod: objects.Pod) -> dict[str, str]:
+def _annotations(pod: objects.Pod) -> dict[str, str]:
     return pod.metadata.annotations or {}
 
 

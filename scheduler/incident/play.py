@@ -39,7 +39,7 @@ from .case import NAMESPACE, Case, Change, Close, Complete, Fail, Join, Leave, Q
 START = 1_790_000_000.0
 PAUSE = 30.0
 MOST_CYCLES = 400
-"""Cycles between two steps after which a cluster counts as never settling; small cases need less than 20."""
+"""A cluster that needs more cycles between two steps counts as never settling; small cases need less than 20."""
 _ALWAYS_THERE = tuple(Queue(name, **spec) for name, spec in ALWAYS_THERE.items())
 START_DELAY = 0.02
 """Seconds from the bind of a pod until it runs."""
@@ -82,7 +82,7 @@ class Act:
 
 @dataclass(slots=True)
 class Rest:
-    """The cluster after a step."""
+    """The settled cluster after a step."""
 
     placed: dict[str, dict[str, str]]
     """Job → pod → node."""
@@ -97,7 +97,7 @@ class Story:
 
     evictions: list[Eviction] = field(default_factory=list)
     rests: list[Rest] = field(default_factory=list)
-    """The first one before any step, then one after each step."""
+    """The settled cluster before any step, and after each step."""
     problem: str = ""
     """Why the cluster never settled; empty if it did."""
     starts: list[tuple[float, str]] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Story:
 
     @property
     def end(self) -> Rest:
-        """The last rest."""
+        """The settled cluster after the last step."""
         return self.rests[-1] if self.rests else Rest({}, {})
 
 
@@ -128,8 +128,8 @@ def play(
 
     Args:
         case: The case.
-        stop: Ends the play at an eviction.
-        listen: Receives every input of the core and every outcome, in order.
+        stop: Whether the play ends at this eviction.
+        listen: Listener that receives every input of the core and every outcome, in order.
         gap: Seconds between the jobs of one step: writes take time in a live cluster.
 
     Raises:
@@ -139,8 +139,8 @@ def play(
 
 
 class _Play:
-    def __init__(self, case: Case, stop: Callable[[Eviction], bool], listen: Listener | None, gap: float) -> None:
-        self._case, self._stop, self._listen, self._gap = case, stop, listen, gap
+    def __init__(self, case: Case, stop: Callable[[Eviction], bool], listener: Listener | None, gap: float) -> None:
+        self._case, self._stop, self._listener, self._gap = case, stop, listener, gap
         self._story = Story()
         self._placed: dict[str, dict[str, str]] = {}
         self._waits: dict[str, Refusal] = {}
@@ -148,17 +148,17 @@ class _Play:
         self._queues = {queue.name: queue for queue in (*_ALWAYS_THERE, *case.queues)}
         self._closed: set[str] = set()
         self._nodes = case.nodes
-        """All nodes so far; a rack may name a node that has left."""
+        """All nodes so far; a rack may name a node that was removed."""
         self._cycles = 0
         self._stopped = False
         self._values = case.priorities
         self._simulation = Simulation(
             policy_of(case.policy),
-            emit=self._take,
+            emit=self._on_outcome,
             settings=_SETTINGS,
             start=START,
             cluster=Cluster(),
-            on_input=self._report_input,
+            on_input=self._on_input,
         )
 
     def run(self) -> Story:
@@ -193,7 +193,7 @@ class _Play:
                 if self._stopped:
                     return
                 if self._cycles > MOST_CYCLES + len(self._case.jobs):
-                    self._story.problem = f"{self._cycles} cycles after step {number}, and each brings another"
+                    self._story.problem = f"{self._cycles} cycles after step {number}, and each causes another"
                     break
         except SimulationError as error:
             self._story.problem = str(error)
@@ -224,7 +224,7 @@ class _Play:
                 return [UsePolicy(policy_of(step.text))]
 
     def _adopted(self, work: Work, created: float) -> Adopted:
-        moment, asks = timestamp(created), quantities(work.requests)
+        moment, requests = timestamp(created), quantities(work.requests)
         meta = objects.ObjectMeta(name=work.name, namespace=NAMESPACE, uid=work.name, creation_timestamp=moment)
         least = {name: amount * work.minimum for name, amount in work.requests}
         spec = objects.PodGroupSpec(
@@ -239,11 +239,12 @@ class _Play:
         pods = []
         for index in range(work.pods):
             on = work.nodes[index] if index < len(work.nodes) else ""
+            container = objects.Container(name="w", resources=objects.pods.Resources(requests={**requests}))
             pods.append(
                 objects.Pod(
                     pod_meta(work, index, NAMESPACE, moment),
                     objects.PodSpec(
-                        containers=[objects.Container(name="w", resources=objects.pods.Resources(requests={**asks}))],
+                        containers=[container],
                         priority=self._values.get(work.priority, 0),
                         priority_class_name=work.priority,
                         node_name=on,
@@ -251,22 +252,22 @@ class _Play:
                     objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus(),
                 )
             )
-        return Adopted(group, tuple(pods), math.inf, requests=asks, on_eviction=OnEviction.REPLACE)
+        return Adopted(group, tuple(pods), math.inf, requests=requests, on_eviction=OnEviction.REPLACE)
 
     def _queue_seen(self, name: str) -> ObjectSeen:
         """Return the input that shows a queue as it is now."""
         given = self._queues.get(name, Queue(name))
         return ObjectSeen("Queue", queue_object(given, is_open=name not in self._closed))
 
-    def _report_input(self, given: Input) -> None:
+    def _on_input(self, given: Input) -> None:
         if isinstance(given, ObjectSeen) and isinstance(given.object, objects.PodGroup):
             self._phases[given.object.metadata.name] = given.object.status.phase
-        if self._listen is not None:
-            self._listen(self._simulation.now, given)
+        if self._listener is not None:
+            self._listener(self._simulation.now, given)
 
-    def _take(self, outcome: Any) -> None:
-        if self._listen is not None:
-            self._listen(outcome.at, outcome)
+    def _on_outcome(self, outcome: Any) -> None:
+        if self._listener is not None:
+            self._listener(outcome.at, outcome)
         match outcome:
             case happened.Placed():
                 self._placed.setdefault(_name(outcome.job), {})[_name(outcome.pod)] = outcome.node

@@ -2,7 +2,7 @@
 
 1. The state becomes a case, and the case is played: the signature describes what happens to the subject.
 2. Objects, fields, policy and amounts are removed while the signature stays; running work keeps its nodes.
-3. The remaining work is placed on its nodes by submitting it, as sentences do, and the case is reduced again.
+3. Steps that submit the remaining work, as sentences do, replace running work, and the case is reduced again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .thens import describe, title_of
 
 EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
 _MOST_MOMENTS = 10
-"""Findings of a monitor in a recording that are tried, the first ones first."""
+"""Maximum number of findings of a monitor in a recording that are tried, in order."""
 _WHAT = "'pod NAMESPACE/NAME was evicted', 'job NAMESPACE/NAME waits', 'monitor NAME' or 'policy FILE'"
 
 
@@ -39,7 +39,7 @@ class IncidentError(BadInputError):
 
 
 class SilentError(IncidentError):
-    """A monitor finds nothing in what follows from a state."""
+    """A monitor finds nothing when the state is played."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Reduced:
     tried: int = 0
     notes: list[str] = field(default_factory=list)
     stands_for: dict[str, str] = field(default_factory=dict)
-    """The jobs and queues of the case, each with that of the state: `namespace/name` of a job, name of a queue."""
+    """Names in the state of the jobs and queues of the case, by new name; a job is named `namespace/name`."""
 
     @property
     def title(self) -> str:
@@ -87,12 +87,12 @@ class Known:
 
 
 def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Reduced:
-    """Reduce what happened in a file of a state or a recording.
+    """Reduce an incident in a state file or a recording.
 
     Args:
         path: The file or folder.
         because: `pod NAMESPACE/NAME was evicted`, `job NAMESPACE/NAME waits`, `monitor NAME` or `policy FILE`.
-        policy: The text of the policy in force; empty: that of the state.
+        policy: The text of the policy in force; empty: the policy of the state.
         known: Policies and budget.
 
     Raises:
@@ -105,7 +105,7 @@ def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Redu
 
 
 def _reduce_broken(path: Path, because: str, name: str, policy: str, known: Known) -> Reduced:
-    """Reduce what a monitor finds in a recording, from the first of its moments in which it finds the same again."""
+    """Reduce a finding of a monitor in a recording, from the first moment whose state shows the finding again."""
     silent = IncidentError(f"{because}: it finds nothing in {path}\n  do next: name a recording of that time")
     for moment in islice(known.moments(path, name), _MOST_MOMENTS):
         try:
@@ -124,7 +124,7 @@ def _reduce_at(path: Path, state: State, because: str, policy: str, known: Known
 
 
 def _plain(policy: str) -> str:
-    """Return the policy file in a text that may be a ConfigMap with the file."""
+    """Return the text of a policy; of a ConfigMap, the policy file in it."""
     document = yaml.safe_load(policy)
     files = document.get("data") if document.get("kind") == "ConfigMap" else None
     return next((text for name, text in sorted((files or {}).items()) if name.endswith((".conf", ".yaml"))), policy)
@@ -140,49 +140,49 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
         known: Policies and budget.
 
     Raises:
-        IncidentError: the incident is not in the state, or does not happen from it.
+        IncidentError: the state does not contain the incident or lead to it.
         PolicyError: the policy cannot be read.
     """
     name, kind = _parse(because)
     if known.is_live:
         return _reduce_live(state, because, policy, known)
     marked = state.objects["Pod"].get(name)
-    again = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
-    case, left_out, of_pod = make_case(state, policy, again=again)
+    undo_evictions = kind == EVICTED and marked is not None and marked.metadata.deletion_timestamp is not None
+    case, left_out, of_pod = make_case(state, policy, undo_evictions=undo_evictions)
     check_queues(case, state.source)
     wanted: Signature
     if kind == BROKEN:
-        case, wanted = _broken([case, make_case(state, policy, again=True)[0]], because, name, known)
+        case, wanted = _broken([case, make_case(state, policy, undo_evictions=True)[0]], because, name, known)
     elif kind == DIFFERS:
         case, wanted = _difference(case, because, _policy_at(Path(name)))
     else:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
-    found.left_out, found.stands_for = left_out, _of_the_state(found.stands_for, state, of_pod)
+    found.left_out, found.stands_for = left_out, _names_in_state(found.stands_for, state, of_pod)
     if isinstance(wanted, Differs):
         found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
     return found
 
 
 def _reduce_live(state: State, because: str, policy: str, known: Known) -> Reduced:
-    """Reduce what another scheduler did: nothing is known of its reasons but that it evicts, waits or breaks a rule."""
+    """Reduce what another scheduler did. Its reasons are unknown: a case shows only an eviction, a wait or a breach."""
     name, kind = _parse(because)
     if kind == DIFFERS:
         raise IncidentError(f"{because}: policies are compared with our scheduler\n  do next: leave out --scheduler")
-    case, left_out, of_pod = make_case(state, policy, again=True)
+    case, left_out, of_pod = make_case(state, policy, undo_evictions=True)
     check_queues(case, state.source)
     wanted: Signature = Broken(name, known.judge)
     if kind != BROKEN:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = Waits(frozenset()) if kind == WAITS else Evicted("", within_queue=False, whole_gang=False)
     found = reduce_case(case, wanted, known)
-    found.left_out, found.stands_for = left_out, _of_the_state(found.stands_for, state, of_pod)
+    found.left_out, found.stands_for = left_out, _names_in_state(found.stands_for, state, of_pod)
     return found
 
 
-def _of_the_state(stands_for: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of the state for the jobs, which the reader of the state has numbered, and for the queues."""
+def _names_in_state(stands_for: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:
+    """Return new name → name in the state. `make_case` has numbered the jobs, but not renamed the queues."""
     jobs = {of_pod[pod.metadata.key]: key for key, pods in state.of_job().items() for pod in pods}
     return {new: jobs.get(old, old) for new, old in stands_for.items()}
 
@@ -203,15 +203,15 @@ def _subject(state: State, name: str, kind: str, of_pod: Mapping[str, str]) -> s
         if name in of_pod:
             return of_pod[name]
         raise IncidentError(
-            f"{state.source}: pod {name} is not there, or is in no PodGroup\n"
-            "  do next: name a pod of the state as NAMESPACE/NAME; of a pod that is gone, reduce a recording"
+            f"{state.source}: pod {name} is not there, or belongs to no PodGroup\n"
+            "  do next: name a pod of the state as NAMESPACE/NAME; if the pod was deleted, reduce a recording"
         )
     groups = state.objects["PodGroup"]
     jobs = [key for key in groups if key == name or (key.startswith(f"{name}-") and _owner(groups[key]) == name)]
     pods = state.of_job().get(jobs[0]) if len(jobs) == 1 else None
     if not pods:
         raise IncidentError(
-            f"{state.source}: {len(jobs)} jobs {name} with pods are there\n"
+            f"{state.source}: found {len(jobs)} jobs {name}, and not exactly one job with pods\n"
             "  do next: name one PodGroup or Job of the state as NAMESPACE/NAME"
         )
     return of_pod[pods[0].metadata.key]
@@ -223,12 +223,12 @@ def _owner(group: object) -> str:
 
 
 def _broken(cases: list[Case], because: str, name: str, known: Known) -> tuple[Case, Broken]:
-    """Return the first case in which a monitor finds something, and the first of what it finds."""
+    """Return the first case in which the monitor finds something, and its first finding."""
     for case in cases:
         if found := sorted(broken for broken in known.judge(case) if broken.partition(":")[0] == name):
             return case, Broken(found[0], known.judge)
     raise SilentError(
-        f"{because}: it finds nothing when the state is decided by our scheduler and nothing ends\n"
+        f"{because}: the monitor finds nothing when our scheduler decides on the state and nothing ends\n"
         "  do next: name the policy that was in force with --policy, or take the state before it happened"
     )
 
@@ -240,7 +240,7 @@ def _policy_at(path: Path) -> str:
 
 
 def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]:
-    """Return the case whose subject is the first job with another fate under the other policy, and both fates."""
+    """Return the case, its subject being the first job whose fate the other policy changes, and both fates."""
     found = of_difference(case, policy)
     if found is None:
         raise IncidentError(
@@ -262,13 +262,13 @@ def _signature(case: Case, because: str, kind: str) -> Signature:
         return found
     what = "does not wait" if kind == WAITS else "is not evicted"
     raise IncidentError(
-        f"{because}: it {what} when the state is decided by our scheduler and nothing ends\n"
+        f"{because}: it {what} when our scheduler decides on the state and nothing ends\n"
         "  do next: name the policy that was in force with --policy, or reduce a recording of that time"
     )
 
 
 def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
-    """Reduce a case that shows an incident. Raises IncidentError if no sentences show it."""
+    """Reduce a case that shows an incident. Raises IncidentError if no sentences show the incident."""
     found = Reduced(case, wanted, case.size)
     tester = Tester(lambda candidate: known.shows(candidate, wanted), case, known.is_over)
     named, policies = case, known.policies
@@ -281,7 +281,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
             steps = _submitted(tester, wanted, known)
             if steps is None:
                 raise IncidentError(
-                    f"the smallest case has {tester.best.size} objects, and submitting its work does not show it\n"
+                    f"the smallest case ({tester.best.size} objects) does not show it once its work is submitted\n"
                     "  do next: report this state; no feature was written"
                 )
             tester.best = steps
@@ -298,7 +298,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
             ) from None
         found.notes.append("the budget was used up: this may not be the smallest case")
         named = tester.best
-        tester.best = renamed(named)  # names of the state reach no sentence
+        tester.best = renamed(named)  # no sentence contains names of the state
     found.case, found.tried = tester.best, tester.tried
     found.stands_for = old_names(named, found.case)
     found.policy_name = next((name for name, text in known.policies.items() if text == found.case.policy), "")

@@ -41,20 +41,20 @@ class Tester:
 
     def __init__(self, test: Test, case: Case, is_over: Callable[[], bool]) -> None:
         self._test, self._is_over = test, is_over
-        self._known: set[Case] = set()
+        self._judged: set[Case] = set()
         self.best = case
         self.found = [case]
         """Every best case so far, the smallest last."""
         self.tried = 0
 
-    def take(self, candidate: Case) -> bool:
+    def propose(self, candidate: Case) -> bool:
         """Make the candidate the best case if it shows the incident. Raises OutOfBudgetError."""
-        if candidate == self.best or candidate in self._known or _is_empty(candidate, self.best):
+        if candidate == self.best or candidate in self._judged or _is_empty(candidate, self.best):
             return False
         if self._is_over():
             raise OutOfBudgetError
         self.tried += 1
-        self._known.add(candidate)
+        self._judged.add(candidate)
         try:
             if not self._test(candidate):
                 return False
@@ -68,7 +68,7 @@ class Tester:
 def _is_empty(candidate: Case, before: Case) -> bool:
     """Whether nothing could run any more: no node is left, cards have no memory, or a capability has become zero.
 
-    A case in which no node has a model of cards that it names counts as empty too.
+    A case that names a model of cards which no node has counts as empty too.
     """
     if (before.all_nodes and not candidate.all_nodes) or missing_models(candidate) - missing_models(before):
         return True
@@ -85,7 +85,7 @@ def remove_objects(tester: Tester) -> None:
     """Remove jobs, queues, classes and nodes, in this order."""
     jobs = [job.name for job in tester.best.jobs if job.name != tester.best.subject]
     remove_parts(tester, jobs, (excise, _drop_jobs))
-    tester.take(_without_unused(tester.best))
+    tester.propose(_without_unused(tester.best))
     remove_parts(tester, [queue.name for queue in tester.best.queues], (_drop_queues,))
     remove_parts(tester, [node.name for node in tester.best.all_nodes], (_drop_nodes,))
     _remove_steps(tester)
@@ -104,7 +104,7 @@ def remove_parts(tester: Tester, parts: Sequence[Any], removals: Iterable[Remova
         at = len(left)
         while at > 0:
             chunk = left[max(at - size, 0) : at]
-            if any(tester.take(way(tester.best, chunk)) for way in ways):
+            if any(tester.propose(way(tester.best, chunk)) for way in ways):
                 del left[max(at - size, 0) : at]
             at -= size
         size = size // 2 if size > 1 else 0
@@ -149,11 +149,11 @@ def fewer_pods(case: Case, work: Work, pods: int) -> Iterable[Case]:
     small = replace(work, pods=pods, minimum=min(work.minimum, pods), nodes=kept)
     if gone := work.nodes[len(kept) :]:
         part = replace(work, name=f"{work.name}-part", nodes=gone, pods=len(gone))
-        yield excise(replace(map_work(case, {work.name: small}), work=(*_with(case, small), part)), [part.name])
+        yield excise(replace(map_work(case, {work.name: small}), work=(*_replace_work(case, small), part)), [part.name])
     yield map_work(case, {work.name: small})
 
 
-def _with(case: Case, work: Work) -> tuple[Work, ...]:
+def _replace_work(case: Case, work: Work) -> tuple[Work, ...]:
     return tuple(work if job.name == work.name else job for job in case.work)
 
 

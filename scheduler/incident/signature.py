@@ -1,4 +1,4 @@
-"""The signature of an incident, independent of names, numbers and texts. Smaller cases are compared by it."""
+"""The signature of an incident: what smaller cases must have in common, independent of names, numbers and texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .play import Eviction, Story, play
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """The subject loses a pod to an action, for a job of its own queue or of another one."""
+    """The subject loses a pod to an action, for a job of its own queue or of another queue."""
 
     action: str
     within_queue: bool
@@ -31,7 +31,7 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A promise or a monitor is broken. `judge` returns the names of what a case breaks."""
+    """A promise or a rule of a monitor is broken. `judge` returns the names of all that a case breaks."""
 
     name: str
     judge: Callable[[Case], set[str]]
@@ -75,7 +75,7 @@ def of_wait(story: Story, case: Case, job: str) -> Waits | None:
 
 
 def fate_of(story: Story, case: Case, job: str) -> Fate:
-    """Return what became of a job: its first eviction, or why it waits at the end, or that it runs."""
+    """Return the fate of a job: its first eviction, or why it waits at the end, or that it runs."""
     evicted = next((of_eviction(eviction) for eviction in story.evictions if eviction.job == job), None)
     return evicted or of_wait(story, case, job) or Runs()
 
@@ -83,7 +83,7 @@ def fate_of(story: Story, case: Case, job: str) -> Fate:
 def of_difference(case: Case, policy: str) -> tuple[str, Differs] | None:
     """Return the first job with another fate under another policy, and its fates; None if there is none.
 
-    Evictions come first, under either policy.
+    Jobs that are evicted under either policy come first.
     """
     mine, theirs = play(case), play(replace(case, policy=policy))
     fates = {

@@ -1,4 +1,4 @@
-"""Simplify the rest of a case: fields, the policy, amounts, and finally the names."""
+"""Simplify what is left of a case after removals: fields, the policy, amounts, and finally the names."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ def simplify_fields(tester: Tester) -> None:
     """Set fields to their defaults."""
     for name in [job.name for job in tester.best.jobs]:
         for change in _changes_of_work(tester, name):
-            tester.take(change)
+            tester.propose(change)
     for queue in tester.best.queues:
         for field, value in _PLAIN.items():
-            now = next(current for current in tester.best.queues if current.name == queue.name)
-            tester.take(map_queues(tester.best, {queue.name: replace(now, **{field: value})}))
+            latest = next(other for other in tester.best.queues if other.name == queue.name)
+            tester.propose(map_queues(tester.best, {queue.name: replace(latest, **{field: value})}))
     for node in tester.best.all_nodes:
-        tester.take(map_nodes(tester.best, {node.name: replace(node, card="", rack="")}))
+        tester.propose(map_nodes(tester.best, {node.name: replace(node, card="", rack="")}))
     for dimension in sorted({name for site in _sites(tester.best) for name, _ in site}):
-        tester.take(_map_amounts(tester.best, partial(_less, dimension)))
+        tester.propose(_map_amounts(tester.best, partial(_without_dimension, dimension)))
 
 
 def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
     """Yield simpler versions of a job, each made from the best case of that moment."""
 
-    def now() -> Work:
+    def current() -> Work:
         return next(job for job in tester.best.jobs if job.name == name)
 
-    for pods in (*_STEPS[:3], *(number for number in range(now().pods // 2, now().pods))):
-        if pods < now().pods:
-            yield from fewer_pods(tester.best, now(), pods)
+    for pods in (*_STEPS[:3], *(number for number in range(current().pods // 2, current().pods))):
+        if pods < current().pods:
+            yield from fewer_pods(tester.best, current(), pods)
     for simple in (
-        {"minimum": 1 if now().is_service else now().pods},
+        {"minimum": 1 if current().is_service else current().pods},
         {"minimum": 1},
         {"priority": ""},
         {"preemptable": True},
@@ -81,7 +81,7 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
         {"card": ""},
         {"rack": ""},
     ):
-        yield map_work(tester.best, {name: replace(now(), **simple)})
+        yield map_work(tester.best, {name: replace(current(), **simple)})
 
 
 # ------------------------------------------------------------------------------------------------------------- policy
@@ -90,12 +90,12 @@ def _changes_of_work(tester: Tester, name: str) -> Iterator[Case]:
 def simplify_policy(tester: Tester, known: Mapping[str, str]) -> None:
     """Use a known policy, or cut the policy down."""
     for text in known.values():
-        if tester.best.policy == text or tester.take(replace(tester.best, policy=text)):
+        if tester.best.policy == text or tester.propose(replace(tester.best, policy=text)):
             return
     parts = list(_policy_parts(_read(tester.best.policy)))
     remove_parts(tester, parts, (lambda case, gone: replace(case, policy=_without(case.policy, gone)),))
     if (tidy := _tidy(tester.best.policy)) != tester.best.policy:
-        tester.take(replace(tester.best, policy=tidy))
+        tester.propose(replace(tester.best, policy=tidy))
 
 
 _Part = tuple[str, ...]
@@ -155,14 +155,14 @@ def simplify_amounts(tester: Tester) -> None:
         most = max(amount for site in _sites(tester.best) for name, amount in site if name == dimension)
         for goal in _STEPS:
             scaled = _map_amounts(tester.best, partial(_scaled, dimension, goal, most))
-            if goal * _unit(dimension) < most and tester.take(scaled):
+            if goal * _unit(dimension) < most and tester.propose(scaled):
                 break
-        tester.take(_map_amounts(tester.best, partial(_whole, dimension)))
+        tester.propose(_map_amounts(tester.best, partial(_whole, dimension)))
         for number in range(len(list(_sites(tester.best)))):
             _lower(tester, dimension, number)
     for queue in tester.best.queues:
         for weight in range(1, min(queue.weight, 4)):
-            tester.take(map_queues(tester.best, {queue.name: replace(queue, weight=weight)}))
+            tester.propose(map_queues(tester.best, {queue.name: replace(queue, weight=weight)}))
 
 
 def _lower(tester: Tester, dimension: str, number: int) -> None:
@@ -172,7 +172,7 @@ def _lower(tester: Tester, dimension: str, number: int) -> None:
         amount = goal * _unit(dimension)
         if dimension not in site or amount >= site[dimension]:
             return
-        if tester.take(_with_amount(tester.best, dimension, number, amount)):
+        if tester.propose(_with_amount(tester.best, dimension, number, amount)):
             return
 
 
@@ -199,7 +199,7 @@ def _whole(dimension: str, given: Amounts) -> Amounts:
     return _map(given, dimension, lambda amount: -(-amount // unit) * unit)
 
 
-def _less(dimension: str, given: Amounts) -> Amounts:
+def _without_dimension(dimension: str, given: Amounts) -> Amounts:
     return tuple(entry for entry in given if entry[0] != dimension)
 
 
@@ -236,8 +236,8 @@ def _map_queue(queue: Queue, change: Callable[[Amounts], Amounts]) -> Queue:
 
 
 def simplify_names(tester: Tester) -> None:
-    """Rename everything by the vocabulary, in the order of the old names."""
-    tester.take(renamed(tester.best))
+    """Replace all names by names of the vocabulary, in the order of the old names."""
+    tester.propose(renamed(tester.best))
 
 
 def renamed(case: Case) -> Case:
@@ -248,7 +248,7 @@ def renamed(case: Case) -> Case:
 
 
 def old_names(before: Case, after: Case) -> dict[str, str]:
-    """Return the jobs and queues of a renamed case, each with its name before; names keep their order."""
+    """Return the old names of the jobs and queues of a renamed case, by new name; renaming keeps their order."""
     found: dict[str, str] = {}
     for names_of in (lambda case: {job.name for job in case.jobs}, _named_queues):
         found |= dict(zip(sorted(names_of(after)), sorted(names_of(before)), strict=True))
@@ -287,7 +287,7 @@ Names = Mapping[str, str]
 
 
 def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names) -> Case:
-    """Rename everything; a name that is not in its mapping stays."""
+    """Rename all objects; a name that is not in its mapping is kept."""
 
     def work(old: Work) -> Work:
         return replace(

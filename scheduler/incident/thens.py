@@ -15,7 +15,7 @@ _WAITS = {
     "no-node": "no node has room for it",
     "no-victims": "no pod may be evicted for it",
     "not-entitled": "its queue may not reclaim",
-    "pods-missing": "pods of it are missing",
+    "pods-missing": "some of its pods are missing",
     "queue-closed": "its queue is closed",
     "queue-limit": "its queue is at its limit",
 }
@@ -37,7 +37,7 @@ def title_of(signature: Signature | Runs) -> str:
         case Runs():
             return "A job runs"
         case Differs():
-            return f"{title_of(signature.fate)}, and under another policy not"
+            return f"{title_of(signature.fate)}, but not under another policy"
         case _:
             return f"A promise does not hold: {signature.name}"
 
@@ -74,7 +74,7 @@ def thens_of(case: Case, signature: Signature | Runs, story: Story) -> list[str]
 
 
 def describe(fate: Fate) -> str:
-    """Return what becomes of a job in a few words."""
+    """Describe the fate of a job in a few words."""
     match fate:
         case Evicted():
             return f"evicted by {fate.action}"

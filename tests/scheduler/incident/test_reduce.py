@@ -102,7 +102,7 @@ def test_a_planted_incident_is_reduced_to_its_minimum(planted, seed: int) -> Non
     wanted = signature_of(case)
     found = reduce_case(case, wanted, KNOWN)
     assert found.case.size <= MINIMA[planted] + 1, found.case
-    assert not found.case.work, "all work comes by sentences"
+    assert not found.case.work, "sentences submit all work"
     assert shows(found.case, wanted)
 
 
@@ -116,20 +116,20 @@ def test_a_wait_for_a_capability_keeps_the_capability_and_a_node() -> None:
     assert 0 < dict(left.capability)[GPU] < dict(node.has)[GPU]
 
 
-def test_equal_cases_are_reduced_to_the_same() -> None:
+def test_equal_cases_are_reduced_to_equal_cases() -> None:
     case = noise(above_its_capability(), 7)
     wanted = signature_of(case)
     assert reduce_case(case, wanted, KNOWN).case == reduce_case(case, wanted, KNOWN).case
 
 
-def test_names_keep_their_order() -> None:
+def test_renamed_jobs_keep_the_order_of_their_names() -> None:
     case = noise(reclaimed(), 1)
     found = reduce_case(case, signature_of(case), KNOWN).case
     names = [it.name for it in sorted(found.jobs, key=lambda it: it.name)]
     assert names == [f"train-{number}" for number in range(1, len(names) + 1)]
 
 
-def test_a_policy_that_no_sentence_names_is_cut_down() -> None:
+def test_a_policy_that_no_sentence_can_name_is_cut_down() -> None:
     case = replace(too_large(), policy=POLICIES["gangs"])
     found = reduce_case(case, signature_of(case), Known({}, lambda: False))
     assert found.policy_name == ""
@@ -146,8 +146,8 @@ def test_a_budget_that_is_used_up_leaves_a_case_that_shows_the_incident() -> Non
     assert shows(found.case, wanted)
 
 
-def test_a_pod_that_was_pending_holds_what_it_requests_and_not_what_another_did() -> None:
-    """Found by exploration (seed 4): a node took 9 of 8 cpus, because a spec's id was given to another spec."""
+def test_a_bound_pod_holds_its_own_requests_and_not_those_of_another_pod() -> None:
+    """Found by exploration (seed 4): a node took 9 of 8 cpus, because the id of a spec was reused for another spec."""
     nodes = tuple(Node(f"n{it}", gpus(cards)) for it, cards in enumerate((8, 3, 2, 2)))
     sizes = (3, 4, 3, 2, 2, 2, 1, 1, 4)
     steps = tuple(Submit((Work(f"j{it}", requests=gpus(size)),)) for it, size in enumerate(sizes))
@@ -157,15 +157,15 @@ def test_a_pod_that_was_pending_holds_what_it_requests_and_not_what_another_did(
         assert gpus(held) <= node.has, placed
 
 
-def test_work_that_is_admitted_after_all_other_actions_starts_in_the_next_cycle() -> None:
+def test_work_admitted_after_all_other_actions_starts_in_the_next_cycle() -> None:
     """Found by exploration (seed 3346): the simulation waited for a change from outside."""
     policy = POLICIES["capacity"].replace('"enqueue, allocate, backfill, reclaim"', '"allocate, backfill, enqueue"')
     case = Case(policy, (Node("n1", gpus(1)),), steps=(Submit((Work("a", requests=gpus(1)),)),))
     assert play(case).end.placed == {"a": {"a-task-0": "n1"}}
 
 
-def test_work_that_allocate_admits_after_reclaim_reclaims_in_the_next_cycle() -> None:
-    """Found by exploration (seed 1000270): a policy without enqueue has allocate admit work."""
+def test_work_admitted_by_allocate_after_reclaim_reclaims_in_the_next_cycle() -> None:
+    """Found by exploration (seed 1000270): in a policy without enqueue, allocate admits work."""
     policy = POLICIES["capacity"].replace('"enqueue, allocate, backfill, reclaim"', '"reclaim, allocate, backfill"')
     queues = Queue("borrows"), Queue("owed", deserved=gpus(1))
     lent, late = (Submit((Work(name, of, requests=gpus(1)),)) for name, of in (("lent", "borrows"), ("late", "owed")))
@@ -173,7 +173,7 @@ def test_work_that_allocate_admits_after_reclaim_reclaims_in_the_next_cycle() ->
     assert play(case).end.placed == {"late": {"late-task-0": "n1"}}
 
 
-def test_a_pod_that_fails_leaves_its_room_and_is_not_made_again() -> None:
+def test_a_failed_pod_frees_its_capacity_and_is_not_created_again() -> None:
     gang, waits = Work("gang", pods=2, minimum=2, requests=gpus(1)), Work("waits", requests=gpus(1))
     steps = (Submit((gang,)), Submit((waits,)), Fail("gang", 1))
     placed = play(Case(POLICIES["capacity"], (Node("n1", gpus(2)),), steps=steps)).end.placed
@@ -208,14 +208,14 @@ def test_one_of_several_equal_steps_is_removed() -> None:
 
 
 @pytest.mark.parametrize("case", [reclaimed(), preempted(), replace(preempted(), subject="")])
-def test_no_two_ways_to_submit_running_work_are_the_same_case(case: Case) -> None:
+def test_the_variants_that_submit_running_work_are_different_cases(case: Case) -> None:
     found = list(variants(case))
     assert found
     assert len(found) == len(set(found))
 
 
-def test_a_case_that_another_scheduler_judges_is_submitted_at_once() -> None:
-    """On a cluster no work runs before it is submitted, so that no candidate may have any."""
+def test_no_case_for_another_scheduler_begins_with_running_work() -> None:
+    """On a cluster no work runs before it is submitted."""
     case = noise(reclaimed(), 3)
     judged: list[Case] = []
 
@@ -229,8 +229,8 @@ def test_a_case_that_another_scheduler_judges_is_submitted_at_once() -> None:
     assert {work.name for work in found.case.jobs} == {"train-1", "train-2"}
 
 
-def test_on_a_cluster_a_policy_with_a_name_is_kept() -> None:
-    """A run costs seconds, and another policy makes no feature shorter."""
+def test_a_policy_that_a_sentence_can_name_is_kept_on_a_cluster() -> None:
+    """Each run takes seconds, and another policy would not make the feature shorter."""
     case = replace(noise(reclaimed(), 3), policy=[*POLICIES.values()][-1])
     judged: set[str] = set()
 
@@ -243,7 +243,7 @@ def test_on_a_cluster_a_policy_with_a_name_is_kept() -> None:
     assert found.policy_name == [*POLICIES][-1]
 
 
-def test_no_name_of_the_state_is_left_where_the_budget_is_used_up() -> None:
+def test_no_name_of_the_state_remains_if_the_budget_is_used_up() -> None:
     case = replace(noise(reclaimed(), 3), subject="kept-6")
     allowed = iter([False] * 2)
     known = replace(KNOWN, is_over=lambda: next(allowed, True), shows=lambda *_: True)
