@@ -1,8 +1,8 @@
 """Show what a change does to a cluster before it is made, by comparing two worlds from one state.
 
 1. `changes` finds the differences between the present and the proposed files, and builds the second world.
-2. `at_once` runs both worlds until they settle while nothing ends: who is evicted, who starts, who is refused.
-3. `over_load` runs both over a load: waits, evictions, lost work, time below the guarantee.
+2. `at_once` runs both worlds until they settle while nothing ends: which pods are evicted, which jobs start or wait.
+3. `over_load` runs both worlds over a load: waits, evictions, lost work, time below the guarantee.
 4. `text` and `markdown` render the answer, `verdict` compares it with what a pipeline permits.
 
 Both worlds run through the same code with the same assumptions, which the answer lists.

@@ -6,7 +6,7 @@ import msgspec
 
 
 class Subject(msgspec.Struct):
-    """The subject of the plan."""
+    """The state and the two sets of files that the plan compares."""
 
     state: str
     taken: str
@@ -55,7 +55,7 @@ class Start(msgspec.Struct):
 
 
 class Refused(msgspec.Struct):
-    """A job that waits with the change and does not wait without it; jobs of victims are not counted here."""
+    """A job that waits with the change and does not wait without it. Jobs of victims do not count."""
 
     job: str
     queue: str
@@ -108,7 +108,7 @@ class JobChange(msgspec.Struct):
 
 
 class Finding(msgspec.Struct):
-    """What a monitor finds (`findings`)."""
+    """A finding of a monitor over the load (`findings`)."""
 
     rule: str
     subject: str

@@ -22,7 +22,7 @@ HORIZON = 600.0
 
 
 class _Watcher:
-    """Collects the events of one world."""
+    """Collects the evictions, starts and waits of one world."""
 
     def __init__(self, state: State) -> None:
         self._queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}

@@ -1,8 +1,7 @@
 """Compare two sets of files: the changes of the policy, Queues, PriorityClasses and Nodes.
 
-The cluster's own objects are the truth about now. An object that differs between the two sets, or that the cluster has
-otherwise where only the proposed set is given, is replaced in the proposed world; one that only the first set has is
-removed there.
+The cluster's own objects define the present. In the proposed world, an object is replaced if it differs between the two
+sets or, without a first set, differs from the cluster's object. An object that only the first set has is removed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ..simulate.present import opened
 from ..state import State
 
 KINDS = {"Queue": "scheduling.volcano.sh", "PriorityClass": "scheduling.k8s.io", "Node": ""}
-"""Kinds that a change may change, with their API groups."""
+"""Kinds of objects that a plan compares, with their API groups."""
 _POLICY = re.compile(r"^\s*(actions|tiers|default_scheduler_conf)\s*:", re.MULTILINE)
 _MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?(Queue|PriorityClass|Node|List)\b")
 
@@ -36,7 +35,7 @@ class ChangeError(PlacedError):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One set of files: a folder or a revision, by name. Files that are neither policies nor manifests may be in it."""
+    """One set of files: a folder or a revision, by name. Files that are neither policies nor manifests are ignored."""
 
     name: str
     files: Mapping[str, str]
@@ -47,7 +46,7 @@ class Side:
         return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _is_feature(path)}
 
     def objects(self, other: Side | None) -> dict[tuple[str, str], Any]:
-        """Return the objects of the files that the other side has otherwise, by kind and name. Raises ChangeError."""
+        """Return the objects in files that differ from the other side, by kind and name. Raises ChangeError."""
         found: dict[tuple[str, str], Any] = {}
         for path, text in sorted(self.files.items()):
             if other is not None and other.files.get(path) == text:
@@ -59,7 +58,7 @@ class Side:
     def _read(self, path: str, text: str, found: dict[tuple[str, str], Any]) -> None:
         line = 1
         try:
-            for line, item in documents(text):  # noqa: B007 - named where it fails
+            for line, item in documents(text):  # noqa: B007 - the error names it
                 kind, group = item.get("kind", ""), str(item.get("apiVersion", "")).rpartition("/")[0]
                 if kind not in KINDS or group != KINDS[kind]:
                     continue
@@ -106,7 +105,7 @@ def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str
         state: The cluster.
         now: The files as they are; None: the cluster itself.
         proposed: The files as proposed.
-        policy_path: The policy file on both sides, where several could be meant.
+        policy_path: The policy file on both sides, if several could be meant.
 
     Raises:
         ChangeError: a file cannot be read, or several policies could be meant.
@@ -123,9 +122,11 @@ def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str
             continue
         replaced[key] = item
         worlds.changes.append(_describe(key, known, item))
-        drifts = key in before and known is not None and not _same(known, before[key])
-        if drifts:
-            worlds.notes.append(f"{key[0]} {key[1]}: the cluster has it otherwise than {now.name if now else ''}")
+        has_drifted = key in before and known is not None and not _same(known, before[key])
+        if has_drifted:
+            worlds.notes.append(
+                f"{key[0]} {key[1]}: the cluster's object differs from that of {now.name if now else ''}"
+            )
     removed = [key for key in before if key not in after and key[1] in state.objects[key[0]]]
     worlds.changes += [f"{kind} {name} is removed" for kind, name in removed]
     worlds.proposed_state = _changed(state, replaced, removed)
@@ -161,7 +162,7 @@ def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) 
     else:
         assert new is not None
         worlds.now = new
-        worlds.notes.append("the state has no policy: the proposed one stands for now as well")
+        worlds.notes.append("the state has no policy: the proposed policy is used for now as well")
     worlds.proposed = worlds.now if new is None else new
     old_text = old_text or (own.text if own is not None else text)
     worlds.texts = old_text, text or old_text
@@ -223,7 +224,7 @@ def _with_status(known: Any, item: Any) -> Any:
 
 
 def _changed(state: State, replaced: Mapping[tuple[str, str], Any], removed: list[tuple[str, str]]) -> State:
-    """Return the state with these objects; the given one is unchanged."""
+    """Return a copy of the state with these changes."""
     kinds = {kind: {**found} for kind, found in state.objects.items()}
     for (kind, name), item in replaced.items():
         kinds[kind][name] = _with_status(kinds[kind].get(name), item)

@@ -1,4 +1,4 @@
-"""Monitors over a load: find violations of rules that hold whatever the waits are.
+"""Monitors over a load: find violations of rules that must hold however long jobs wait.
 
 | rule | what it finds |
 | --- | --- |
@@ -7,7 +7,7 @@
 | `disproportionate-eviction` | more is evicted for a job than its request and one victim for each of its pods |
 | `eviction-in-vain` | pods are evicted for a job that does not start |
 
-The first three are monitors of live scenarios too; here they judge by job instead of by pod.
+The first three are also monitors of live scenarios; here they judge jobs instead of pods.
 """
 
 from __future__ import annotations

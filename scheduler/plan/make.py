@@ -1,4 +1,4 @@
-"""Make a plan: read the state, find the two worlds, and answer the questions in their order."""
+"""Make a plan: read the state, find the two worlds, and compute the three answers in their order."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class Request:
     proposed: Side
     policy_path: str = ""
     load: str = "none"
-    """`none`: only what happens at once; `drain`: nothing arrives; or a trace, or a recording."""
+    """`none`: only the immediate effects; `drain`: nothing arrives; otherwise the path of a trace or a recording."""
     preset: str = ""
     mapping: str = ""
     run_times: str = AGE
     """`age`, `range`, or seconds that each running job still runs."""
     resource: str = ""
-    """The resource in which amounts are counted; empty: the first of the nodes that is not cpu, memory and the like."""
+    """The resource in which amounts are counted; empty: the extended resource that most nodes have, or cpu."""
     start_delay: float = 1.0
     """Seconds from a pod's bind to its start."""
     grace: float = 30.0
-    """Seconds from a pod's eviction to its end: the default of Kubernetes. With none, no cycle would decide while
-    victims terminate, as cycles of the live scheduler do, and surplus room would go to other jobs.
+    """Seconds from a pod's eviction to its end: the default of Kubernetes. Without it, no cycle would decide while
+    victims terminate, as cycles of the live scheduler do, and other jobs would get surplus capacity.
     """
     until: float = math.inf
     """Seconds of virtual time after which the load is cut."""
@@ -135,14 +135,14 @@ def _resources(state: State) -> Counter[str]:
 
 def _assumptions(request: Request, state: State, present: Present) -> list[str]:
     found = [
-        "at once: nothing ends by itself, and a scheduler that has just begun decides",
-        f"a victim goes after {request.grace:g} s; its owner makes it again, and the rest of its gang keeps running",
+        "at once: nothing ends by itself, and a scheduler that has just started decides",
+        f"a victim ends {request.grace:g} s later; its owner creates it again, and the rest of its gang keeps running",
     ]
     if present.without_owner:
-        found.append(f"{present.without_owner} jobs have pods without an owner: nobody makes these again")
+        found.append(f"{present.without_owner} jobs have pods without an owner: no controller creates these again")
     if present.foreign_pods:
-        found.append(f"{present.foreign_pods} pods that are not scheduled here stay where they are")
-    found.append("no autoscaler: no node comes or goes but as recorded")
+        found.append(f"{present.foreign_pods} pods that are not scheduled here keep their nodes")
+    found.append("no autoscaler: nodes are added and removed only as recorded")
     if not state.is_exact:
         found.append("the state was taken at the time of its newest object")
     if state.cut:
@@ -251,8 +251,8 @@ def _read_load(request: Request, state: State) -> _Load:
         recorded = Recorded(path, state)
         if not len(recorded) and recorded.until <= state.taken:
             problem = f"{path} has no cycle after the state"
-            raise InputError("--load", problem, "name a recording of what came later, or drain")
-        name = f"{path}: {len(recorded)} jobs that came until {times.timestamp(recorded.until)}"
+            raise InputError("--load", problem, "name a recording of later inputs, or drain")
+        name = f"{path}: {len(recorded)} jobs that arrived until {times.timestamp(recorded.until)}"
         return _Load(name, recorded.arrivals, recorded.run_times, len(recorded), recorded.until)
     mapping = changed(request.preset, parse_mapping(request.mapping))
     resource = request.resource or resource_of(state)

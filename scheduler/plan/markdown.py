@@ -11,7 +11,7 @@ _ESCAPED = str.maketrans({"|": "\\|", "`": "'", "<": "&lt;", "@": "@\u200b", "\n
 
 
 def render_markdown(plan: Plan) -> str:
-    """Format a plan. Names and reasons come from a cluster: they cannot mention users or end a table."""
+    """Format a plan. Names and reasons come from a cluster; once escaped, they mention no user and end no table."""
     subject = plan.subject
     verdict = (
         f"**Worse than permitted:** {'; '.join(plan.failed)}" if plan.failed else "Nothing is worse than permitted."

@@ -46,7 +46,7 @@ class Course:
 
 
 def run_courses(courses: list[Course]) -> list[str]:
-    """Run simulations on all cores. Return for each the reason why it could not continue, or an empty text."""
+    """Run simulations on all cores. Return for each why it could not continue; empty if it completed."""
     workers = min(len(courses), os.cpu_count() or 1)
     if workers == 1:
         return [_run(course) for course in courses]
@@ -100,11 +100,11 @@ class Result:
         self.findings = [*findings.of_queues(self.metrics), *findings.of_jobs(self.jobs)]
 
     def wait(self, job: JobRecord) -> float | None:
-        """Return how long a job waited; None for a job that ran already or never starts."""
+        """Return how long a job waited, in seconds; None for a job that already ran or never starts."""
         return None if job.job in self._ran else job.wait
 
     def numbers(self, queue: str | None = None) -> dict[str, float | None]:
-        """Return the metrics of a queue, or of all."""
+        """Return the metrics of a queue, or of all queues."""
         jobs = [job for job in self.jobs.values() if queue in (None, job.queue)]
         waits = spread([wait for job in jobs if (wait := self.wait(job)) is not None])
         of_queues = [figures for name, figures in self.metrics.get("queues", {}).items() if queue in (None, name)]
@@ -158,5 +158,5 @@ def compare(now: Result, proposed: Result, load: str, run_times: str, problem: s
 
 
 def _why(job: JobRecord) -> str:
-    """Return the reason for which a job waited longest."""
+    """Return the reason why a job waited longest."""
     return max(job.waits, key=lambda wait: wait.seconds).text if job.waits else ""

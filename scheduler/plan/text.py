@@ -28,7 +28,7 @@ def render_text(plan: Plan) -> str:
 
 
 def _short(line: str) -> str:
-    """Return a long line without the protections of other candidates; the terminal wraps the complete cause."""
+    """Shorten a long line by the protections of other candidates; the terminal wraps what remains."""
     short = line if len(line) <= _WIDTH else line.partition("; others: ")[0]
     return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
 
@@ -68,29 +68,29 @@ def headline(decisions: AtOnce) -> str:
     ]
     if decisions.spared:
         parts.append(f"{_count(len(decisions.spared), 'pod')} spared")
-    either = (
+    unchanged = (
         len(decisions.proposed.evictions) - len(decisions.evictions),
         len(decisions.proposed.starts) - len(decisions.starts),
     )
-    if any(either):
-        parts.append(f"(without the change too: {either[0]} evicted, {either[1]} start)")
+    if any(unchanged):
+        parts.append(f"(without the change too: {unchanged[0]} evicted, {unchanged[1]} start)")
     return ", ".join(parts)
 
 
 def at_once_lines(decisions: AtOnce) -> list[str]:
-    """Return the first answer."""
-    gone = [
+    """Return the lines of the first answer."""
+    evicted = [
         f"- {one.pod} ({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}"
         for one in decisions.evictions
     ]
-    new = [f"+ {one.job} ({one.queue}): {_count(one.pods, 'pod')}" for one in decisions.starts]
+    started = [f"+ {one.job} ({one.queue}): {_count(one.pods, 'pod')}" for one in decisions.starts]
     refused = [
         f"! {one.job} ({one.queue}) {one.was} without the change, now waits: {one.why}" for one in decisions.refused
     ]
     spared = [f"= {one.pod} ({one.queue}) stays: without the change it is evicted" for one in decisions.spared]
-    most = max(_AT_ONCE // max(sum(bool(part) for part in (gone, new, refused, spared)), 1), 3)
+    most = max(_AT_ONCE // max(sum(bool(part) for part in (evicted, started, refused, spared)), 1), 3)
     lines = [f"at once: {headline(decisions)}"]
-    for part, what in ((gone, "evictions"), (refused, "refusals"), (new, "starts"), (spared, "spared pods")):
+    for part, what in ((evicted, "evictions"), (refused, "refusals"), (started, "starts"), (spared, "spared pods")):
         lines += _indented(_most(part, most, what))
     for side, world in (("now", decisions.now), ("proposed", decisions.proposed)):
         if world.problem:
@@ -99,7 +99,7 @@ def at_once_lines(decisions: AtOnce) -> list[str]:
 
 
 def load_lines(loads: list[OverLoad]) -> list[str]:
-    """Return the second answer; with several assumptions each number is a range."""
+    """Return the lines of the second answer; with several assumptions each number is a range."""
     if not loads:
         return []
     lines = [f"over the load ({loads[0].load}), run times {' … '.join(load.run_times for load in loads)}:"]

@@ -1,8 +1,8 @@
 """Find the results that are worse than `--fail-on` permits.
 
 `evictions>0`, `wait-p95>+10%`, `wait-p95>+5m`, `lost-card-hours>1`, `refused>0`, `starvation`, `flips`, `monitor`.
-A percentage or a number with a plus is about the difference between the two worlds; with a range of run times the worst
-of them counts.
+A condition limits by how much a metric of the proposed world may exceed the metric of the present world. A plus sign is
+optional. With a range of run times, the worst run counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition; `text` is how it was written."""
+    """One condition; `text` is its notation on the command line."""
 
     text: str
     name: str
@@ -77,10 +77,10 @@ _AT_ONCE = ("evictions", "refused", "monitor")
 
 
 def parse_conditions(texts: list[str], *, load: bool = True, features: bool = True) -> list[Condition]:
-    """Read the conditions; `load` and `features` are whether the plan has them.
+    """Read the conditions. `load` and `features` tell whether the plan has a load and features.
 
     Raises:
-        ChangeError: a text is no condition, or one that the plan has no answer to.
+        ChangeError: a text is no condition, or the plan has no answer to the condition.
     """
     found = []
     for text in (part.strip() for given in texts for part in given.split(",") if part.strip()):
@@ -89,7 +89,7 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
             raise ChangeError("--fail-on", f"{text!r} is no condition", f"write {', '.join(_METRICS)}, with >NUMBER")
         needs, has = ("--features", features) if match["name"] == "flips" else ("--load", load)
         if match["name"] not in _AT_ONCE and not has:
-            raise ChangeError("--fail-on", f"{text!r} has no answer without {needs}", f"give {needs} as well")
+            raise ChangeError("--fail-on", f"{text!r} has no answer without {needs}", f"add {needs}")
         unit = match["unit"] or ""
         value = float(match["value"] or 0.0)
         seconds = value * (0.01 if unit == "%" else _SECONDS[unit])

@@ -66,14 +66,14 @@ def plan(
     )
 
 
-def test_a_change_that_decides_nothing_causes_nothing(tmp_path: Path) -> None:
+def test_a_change_without_effect_causes_no_evictions_and_no_starts(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(2))})
     assert found.changes == []
     assert (found.at_once.evictions, found.at_once.starts, found.at_once.refused) == ([], [], [])
     assert len(found.at_once.now.evictions) == len(found.at_once.proposed.evictions) == 2
 
 
-def test_defaults_and_ways_to_write_an_amount_are_no_change(tmp_path: Path) -> None:
+def test_defaults_and_the_notation_of_an_amount_are_no_change(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved={"nvidia.com/gpu": 2}, reclaimable=True, weight=1)})
     assert found.changes == []
 
@@ -83,7 +83,7 @@ def test_a_field_that_a_manifest_no_longer_has_is_a_change(tmp_path: Path) -> No
     assert found.changes == ["Queue a: reclaimable none → False, deserved nvidia.com/gpu 2 → none"]
 
 
-def test_a_larger_share_takes_pods_from_the_queue_that_has_too_much(tmp_path: Path) -> None:
+def test_a_larger_share_evicts_pods_of_the_queue_above_its_share(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
     assert found.changes == ["Queue a: deserved nvidia.com/gpu 2 → nvidia.com/gpu 4"]
     assert {(it.queue, it.preemptor, it.action, it.runs_again) for it in found.at_once.evictions} == {
@@ -93,14 +93,14 @@ def test_a_larger_share_takes_pods_from_the_queue_that_has_too_much(tmp_path: Pa
     assert all(it.node in ("n1", "n2") and it.why for it in found.at_once.evictions)
 
 
-def test_a_smaller_share_spares_pods_and_refuses_the_job_that_they_went_for(tmp_path: Path) -> None:
+def test_a_smaller_share_spares_pods_and_refuses_their_preemptor(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(1))})
     assert len(found.at_once.spared) == 2
     assert [(it.job, it.was) for it in found.at_once.refused] == [("t/new1", "starts")]
     assert found.at_once.refused[0].why
 
 
-def test_without_reclaim_nobody_has_to_go(tmp_path: Path) -> None:
+def test_without_reclaim_no_pod_is_evicted(tmp_path: Path) -> None:
     found = plan(tmp_path, {"p.yaml": RECLAIM.replace(", reclaim", "")}, {"p.yaml": RECLAIM})
     assert found.changes == ["the policy p.yaml: actions allocate, backfill, reclaim → allocate, backfill"]
     assert len(found.at_once.spared) == 2
@@ -118,22 +118,22 @@ def test_an_object_that_only_the_first_set_has_is_removed(tmp_path: Path) -> Non
     assert [it.job for it in found.at_once.refused] == ["t/new1"]
 
 
-def test_a_cluster_that_has_drifted_from_the_first_set_says_so(tmp_path: Path) -> None:
+def test_a_note_names_objects_that_differ_from_the_first_set(tmp_path: Path) -> None:
     found = plan(tmp_path, {"a.yaml": queue("a", deserved=gpus(4))}, {"a.yaml": queue("a", deserved=gpus(3))})
-    assert any("otherwise" in note for note in found.notes)
+    assert any("differs from" in note for note in found.notes)
 
 
-def test_a_pod_without_an_owner_does_not_come_back(tmp_path: Path) -> None:
+def test_a_pod_without_an_owner_is_not_created_again(tmp_path: Path) -> None:
     table = {**TABLE, "jobs": [{key: it for key, it in job.items() if key != "pod"} for job in TABLE["jobs"]]}
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))}, table=table)
     assert any("without an owner" in text for text in found.assumptions)
     assert len(found.at_once.evictions) == 2
 
 
-# ------------------------------------------------------------------------------------------------------- what is shown
+# ------------------------------------------------------------------------------------------------------------- display
 
 
-def test_the_text_has_at_most_forty_lines_and_says_who_goes_for_whom(tmp_path: Path) -> None:
+def test_the_text_has_at_most_forty_lines_and_names_victims_and_preemptors(tmp_path: Path) -> None:
     many = {**TABLE, "nodes": [{"name": "n[1-2]", "has": "90 cpu, 40 gpu"}], "queues": [{"name": "a"}, {"name": "b"}]}
     many["jobs"] = [
         {"name": f"low{at}", "queue": "b", "min": 0, "tasks": f"4 x 1 gpu running on n{at % 2 + 1}"} for at in range(20)
@@ -156,7 +156,7 @@ def test_the_cause_of_an_eviction_is_not_cut_off_by_long_names(tmp_path: Path) -
     assert line.endswith("tier 1 decided (gang permits)")
 
 
-def test_names_of_a_cluster_cannot_end_a_table_or_mention_anybody(tmp_path: Path) -> None:
+def test_names_of_a_cluster_cannot_end_a_table_or_mention_a_user(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
     found.at_once.evictions[0].why = "x | <img src=y> `code` @everyone\n| z"
     row = next(line for line in render_markdown(found).splitlines() if "img src" in line)
@@ -165,7 +165,7 @@ def test_names_of_a_cluster_cannot_end_a_table_or_mention_anybody(tmp_path: Path
     assert row.replace("\\|", "").count("|") == 5
 
 
-def test_the_answer_is_data(tmp_path: Path) -> None:
+def test_the_answer_survives_encoding_as_json(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
     again = msgspec.json.decode(msgspec.json.encode(found), type=Plan)
     assert again == found
@@ -179,14 +179,14 @@ def test_over_the_load_a_queue_with_a_larger_share_waits_less(tmp_path: Path) ->
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))}, load="drain", run_times="1h")
     (load,) = found.over_load
     waits = {it.queue: (it.now["wait_max"], it.proposed["wait_max"]) for it in load.queues}
-    assert waits["a"] == (3601.0, 31.0)  # a pod starts after 1 s, and a victim needs 30 s to go
+    assert waits["a"] == (3601.0, 31.0)  # a pod starts after 1 s, and a victim ends after 30 s
     assert load.proposed["evicted_pods"] == 4
     assert load.now["evicted_pods"] == 2
     assert (tmp_path / "out" / "now.jsonl").is_file()
     assert load.jobs == 4
 
 
-def test_a_range_of_run_times_gives_a_range(tmp_path: Path) -> None:
+def test_a_range_of_run_times_yields_a_range_of_waits(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(1))}, load="drain", run_times="range")
     waits = [it.proposed["wait_p95"] for it in found.over_load]
     assert [it.run_times for it in found.over_load] == ["best", "expected", "worst"]
@@ -228,7 +228,7 @@ def test_a_condition_fails_where_the_change_is_worse(tmp_path: Path, condition: 
     assert all(it.startswith(condition) for it in failed)
 
 
-def test_a_job_that_never_starts_any_more_starves(tmp_path: Path) -> None:
+def test_a_job_that_no_longer_starts_starves(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(1), capability=gpus(1))}, load="drain", run_times="1h")
     assert found.over_load[0].starved == ["t/new1", "t/new2"]
     assert judge(found, parse_conditions(["starvation"])) == ["starvation: 2"]
@@ -236,10 +236,10 @@ def test_a_job_that_never_starts_any_more_starves(tmp_path: Path) -> None:
 
 
 def test_monitors_find_a_queue_below_its_guarantee(tmp_path: Path) -> None:
-    lend = RECLAIM.replace(", reclaim", "")
+    without_reclaim = RECLAIM.replace(", reclaim", "")
     table = {
         **TABLE,
-        "policy": lend,
+        "policy": without_reclaim,
         "queues": [{"name": "a", "deserved": "2 gpu"}, {"name": "b", "deserved": "4 gpu"}],
     }
     files = {"q.yaml": queue("a", deserved=gpus(4), guarantee={"resource": gpus(2)})}
@@ -252,7 +252,7 @@ def test_monitors_find_a_queue_below_its_guarantee(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["evictions>", "waits>3", "evictions<3", "evictions>0; true"])
-def test_a_condition_without_a_meaning_is_refused(text: str) -> None:
+def test_an_invalid_condition_is_refused(text: str) -> None:
     with pytest.raises(ChangeError, match="is no condition"):
         parse_conditions([text])
 
@@ -268,7 +268,7 @@ def test_a_condition_without_a_meaning_is_refused(text: str) -> None:
         ({"q.yaml": "kind: Queue\n a: ["}, ChangeError, "not YAML"),
     ],
 )
-def test_a_file_that_cannot_be_planned_is_named(
+def test_the_error_names_a_file_that_cannot_be_planned(
     tmp_path: Path, files: dict[str, str], error: type[Exception] | None, problem: str
 ) -> None:
     if error is None:

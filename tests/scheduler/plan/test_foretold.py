@@ -1,7 +1,7 @@
-"""What a plan foretells at once is what the live scheduler and its controllers then do.
+"""The live scheduler and its controllers have the immediate effects that a plan predicts.
 
 The cluster is in virtual time: its API server is in memory, and the scheduler and the controllers on it are the live
-ones. The state is what `kubectl get -o json` would print of it.
+ones. The state is what `kubectl get -o json` would print.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ CHANGES = {"harmless": 4, "a smaller share": 10, "gang above capacity": 10}
 
 
 class Team:
-    """A cluster with five queues that runs more than some of them deserve, while others wait."""
+    """A cluster with five queues: jobs of some queues hold more than these deserve, and other jobs wait."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.cluster = VirtualCluster()
         self.cluster.use_policy(POLICY)
-        self.gone: Counter[str] = Counter()
+        self.evicted: Counter[str] = Counter()
         self.bound: Counter[str] = Counter()
         self.is_watching = False
         self.cluster.watch(self._watch)
         self._nodes: dict[str, str] = {}
         self.cluster.advance(1)
-        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+        self.send("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
         has = {"cpu": str(CPUS), "memory": "64Gi", "pods": "110"}
         for at in range(NODES):
             name = f"n{at:02}"
-            self.ask("POST", "/api/v1/nodes", {"metadata": {"name": name}, "status": {"allocatable": has}})
+            self.send("POST", "/api/v1/nodes", {"metadata": {"name": name}, "status": {"allocatable": has}})
         shares = [NODES * CPUS // 5 + self.rng.randint(-6, 6) for _ in range(5)]
         self.queues = {f"q{at}": share for at, share in enumerate(shares)}
         for name, share in self.queues.items():
-            self.ask("POST", QUEUES, self.queue(name, share))
+            self.send("POST", QUEUES, self.queue(name, share))
         self.cluster.advance(2)
         for at in range(70):
             self.submit(f"j{at:02}", f"q{self.rng.choice((0, 0, 0, 1, 1, 2, 3, 4))}")
@@ -77,12 +77,12 @@ class Team:
             self.is_watching
             and change == "MODIFIED"
             and meta.get("deletionTimestamp")
-            and meta["uid"] not in self._ended
+            and meta["uid"] not in self._evicted_uids
         ):
-            self._ended.add(meta["uid"])
-            self.gone[meta["name"]] += 1
+            self._evicted_uids.add(meta["uid"])
+            self.evicted[meta["name"]] += 1
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def send(self, method: str, path: str, body: Any = None) -> Any:
         data = b"" if body is None else json.dumps(body).encode()
         content_type = "application/merge-patch+json" if method == "PATCH" else ""
         status, answer = self.cluster.request(method, path, data, content_type)
@@ -100,13 +100,13 @@ class Team:
         tasks = [{"name": "t", "replicas": pods, "template": {"spec": spec}}]
         least = self.rng.randint(1, pods)
         job = {"schedulerName": "schedspec", "queue": queue, "minAvailable": least, "tasks": tasks}
-        self.ask("POST", JOBS, {"metadata": {"name": name}, "spec": job})
+        self.send("POST", JOBS, {"metadata": {"name": name}, "spec": job})
         self.cluster.advance(1.5)
 
     def write_lists(self, folder: Path) -> Path:
         folder.mkdir()
         for at, path in enumerate(LISTS):
-            (folder / f"{at}.json").write_text(json.dumps(self.ask("GET", path)))
+            (folder / f"{at}.json").write_text(json.dumps(self.send("GET", path)))
         config = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "c"}, "data": {"v.conf": POLICY}}
         (folder / "policy.json").write_text(json.dumps(config))
         return folder
@@ -119,14 +119,14 @@ class Team:
         files = {f"{name}.json": json.dumps(self.queue(name, share)) for name, share in shares.items()}
         return {**files, "p.yaml": GANG_FIRST} if kind == "gang above capacity" else files
 
-    def make(self, kind: str) -> None:
-        """Make the change on the cluster, and wait until it settles."""
-        self._ended: set[str] = set()
+    def apply(self, kind: str) -> None:
+        """Apply the change to the cluster, and wait until the cluster settles."""
+        self._evicted_uids: set[str] = set()
         self.is_watching = True
         for path, text in self.change(kind).items():
             if path.endswith(".json"):
                 queue = json.loads(text)
-                self.ask("PATCH", f"{QUEUES}/{queue['metadata']['name']}", {"spec": queue["spec"]})
+                self.send("PATCH", f"{QUEUES}/{queue['metadata']['name']}", {"spec": queue["spec"]})
             else:
                 self.cluster.use_policy(text)
         self.cluster.advance(300)
@@ -140,27 +140,27 @@ def teams() -> Iterator[list[Team]]:
         team.cluster.close()
 
 
-def foretell(team: Team, kind: str, folder: Path) -> Plan:
+def predict(team: Team, kind: str, folder: Path) -> Plan:
     state = team.write_lists(folder)
     return make_plan(Request(state, None, Side("new", team.change(kind)), resource="cpu", max_age=1e12, out=folder))
 
 
 @pytest.mark.parametrize(("kind", "states"), CHANGES.items(), ids=list(CHANGES))
-def test_what_is_foretold_is_what_happens(kind: str, states: int, teams: list[Team], tmp_path: Path) -> None:
-    alike, happened, report = 0, 0, []
+def test_the_predicted_evictions_and_starts_happen(kind: str, states: int, teams: list[Team], tmp_path: Path) -> None:
+    equal, happened, report = 0, 0, []
     for seed in range(states):
         team = Team(seed)
         teams.append(team)
-        plan = foretell(team, kind, tmp_path / f"{seed}")
-        team.make(kind)
+        plan = predict(team, kind, tmp_path / f"{seed}")
+        team.apply(kind)
         world = plan.at_once.proposed
-        foretold = Counter(it.pod.partition("/")[2] for it in world.evictions)
+        predicted = Counter(it.pod.partition("/")[2] for it in world.evictions)
         starts = Counter(pod for it in world.starts for pod in [it.job.partition("/")[2][: len("j00")]] * it.pods)
-        live = Counter(name[: len("j00")] for name in team.bound if name not in team.gone)
-        happened += len(team.gone)
-        if set(foretold) == set(team.gone) and starts == live:
-            alike += 1
+        live = Counter(name[: len("j00")] for name in team.bound if name not in team.evicted)
+        happened += len(team.evicted)
+        if set(predicted) == set(team.evicted) and starts == live:
+            equal += 1
         else:
-            report.append(f"{seed}: evicted {sorted(foretold)} / {sorted(team.gone)}; starts {starts} / {live}")
-    assert alike * 10 >= states * 9, "\n".join(report)
+            report.append(f"{seed}: evicted {sorted(predicted)} / {sorted(team.evicted)}; starts {starts} / {live}")
+    assert equal * 10 >= states * 9, "\n".join(report)
     assert bool(happened) == (kind != "harmless")
