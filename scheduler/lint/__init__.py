@@ -1,7 +1,7 @@
 """`scheduler lint FILE… [--queues FILE]…`: report errors and likely mistakes in policy files.
 
-An error fails the command: the scheduler rejects the policy, or never settles under it. A warning describes the effect
-of the policy as written where that is hardly intended. Both name a remedy.
+An error fails the command: the scheduler rejects the policy, or never settles under it. A warning describes an effect
+of the policy that is hardly intended. Both name a remedy.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def read_objects(text: str, source: str, found: Manifest) -> None:
 
 
 def documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Return all objects of a manifest, those of Lists included, each with the line where it begins.
+    """Yield all objects of a manifest, including the items of Lists, each with the line where it begins.
 
     Raises:
         ManifestError: the text is not YAML.

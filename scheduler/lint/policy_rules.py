@@ -1,4 +1,4 @@
-"""Rules about policies that are legal but almost certainly wrong.
+"""Report policies that are legal but almost certainly wrong.
 
 A rule is a function of the document that yields findings. It reads nothing but the policy.
 """
@@ -65,7 +65,7 @@ def _admission(document: Document) -> Found:
 
 
 def _endless(document: Document) -> Found:
-    """Report evictions without an order of the jobs or queues that evict each other: two would do so forever."""
+    """Report evictions without an order among jobs or queues: two of them would evict each other for ever."""
     policy = document.policy
     priority = policy.plugin("priority")
     yield from _endless_reclaim(document)
@@ -131,7 +131,7 @@ def _starves(policy: Policy, name: str) -> bool:
 
 
 def _gangs(document: Document) -> Found:
-    """Report policies under which a gang starts, or holds room, in part."""
+    """Report policies under which a gang starts, or holds capacity, only in part."""
     gang = document.policy.plugin("gang")
     if gang is None and document.policy.tiers:
         yield "tiers", "without gang minMember is ignored: jobs start in part, and wait for each other", "add gang"
@@ -141,7 +141,7 @@ def _gangs(document: Document) -> Found:
 
 
 def _cooldown(document: Document) -> Found:
-    """Report a protection from evictions where nothing evicts."""
+    """Report a protection from evictions in a policy without evictions."""
     if document.policy.plugin("cdp") is not None and not evicting(document.policy):
         text = "cdp protects pods from eviction, and no action of the policy evicts"
         yield document.places["cdp"], text, "add preempt or reclaim, or remove cdp"

@@ -1,4 +1,4 @@
-"""Rules about Queues that are legal but almost certainly wrong under a policy.
+"""Report Queues that are legal but almost certainly wrong under a policy.
 
 A rule checks all queues of a manifest together. Sums are compared with the parent's amounts, or with the nodes if the
 manifest has any.
@@ -40,8 +40,8 @@ def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
         rules += [_tree, _sums_in_tree] if tree else [_flat]
         rules += [_sums] if plugin == "capacity" and not tree else []
         rules += [_groups if policy.plugin("nodegroup") else _groups_unread]
-        rules += [_zero] if plugin in ("capacity", "proportion") else []
-        rules += [_all_kept] if "reclaim" in policy.actions else []
+        rules += [_zero_capabilities] if plugin in ("capacity", "proportion") else []
+        rules += [_none_reclaimable] if "reclaim" in policy.actions else []
     found = [
         Finding(*manifest.places[name], f"Queue {name}.{field}", text, remedy)
         for rule in rules
@@ -60,8 +60,8 @@ def _order_of_amounts(manifest: Manifest) -> Found:
                     yield name, f"spec.{low}", text, f"keep {low} at or below {high}"
 
 
-def _zero(manifest: Manifest) -> Found:
-    """Report capabilities of zero, which limit nothing: in Volcano too (its plugins capacity and proportion)."""
+def _zero_capabilities(manifest: Manifest) -> Found:
+    """Report capabilities of zero, which limit nothing, as in the plugins capacity and proportion of Volcano."""
     for name, queue in manifest.queues.items():
         for dimension in (resources.CPU, resources.MEMORY):
             if queue.capability.get(dimension) == 0:
@@ -87,7 +87,7 @@ def _no_weights(manifest: Manifest) -> Found:
             yield name, "spec.weight", text, "set deserved, or use proportion"
 
 
-def _all_kept(manifest: Manifest) -> Found:
+def _none_reclaimable(manifest: Manifest) -> Found:
     names = [name for name in manifest.queues if name != ROOT]
     if names and not any(manifest.queues[name].reclaimable for name in names):
         text = "no queue here is reclaimable: the policy's reclaim never finds a victim"
@@ -182,12 +182,12 @@ def _is_own_ancestor(queue: Queue, queues: dict[str, Queue]) -> bool:
 
 def _sums(manifest: Manifest) -> Found:
     if manifest.total is not None:
-        yield from _too_much(list(manifest.queues.values()), manifest.total, "the nodes have")
+        yield from _excess(list(manifest.queues.values()), manifest.total, "the nodes have")
 
 
 def _guarantees(manifest: Manifest) -> Found:
     if manifest.total is not None:
-        yield from _too_much(list(manifest.queues.values()), manifest.total, "the nodes have", ("guarantee",))
+        yield from _excess(list(manifest.queues.values()), manifest.total, "the nodes have", ("guarantee",))
 
 
 def _sums_in_tree(manifest: Manifest) -> Found:
@@ -196,13 +196,13 @@ def _sums_in_tree(manifest: Manifest) -> Found:
         parent = manifest.queues.get(name)
         deserved = parent.deserved if parent is not None else {}
         if name == ROOT and not deserved and manifest.total is not None:
-            yield from _too_much(children, manifest.total, "the nodes have")
+            yield from _excess(children, manifest.total, "the nodes have")
         elif deserved:
-            yield from _too_much(children, deserved, f"their parent {name} deserves")
+            yield from _excess(children, deserved, f"their parent {name} deserves")
 
 
-def _too_much(
-    queues: list[Queue], limit: Resource, whose: str, fields: tuple[str, ...] = ("deserved", "guarantee")
+def _excess(
+    queues: list[Queue], limit: Resource, owner: str, fields: tuple[str, ...] = ("deserved", "guarantee")
 ) -> Found:
     for field in fields:
         total = resources.total_of(getattr(queue, field) for queue in queues)
@@ -211,7 +211,7 @@ def _too_much(
                 names = ", ".join(sorted(queue.name for queue in queues if getattr(queue, field).get(dimension)))
                 last = max((q.name for q in queues if getattr(q, field).get(dimension)), default=queues[0].name)
                 text = (
-                    f"{names}: {_show(dimension, amount)} of {field} together, {whose} "
+                    f"{names}: {_show(dimension, amount)} of {field} together, {owner} "
                     f"{_show(dimension, limit.get(dimension, 0))}"
                 )
                 yield last, f"spec.{field}", text, "keep the sum at or below that: only then all queues can get theirs"

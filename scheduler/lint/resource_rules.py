@@ -1,4 +1,4 @@
-"""Names of resources in a policy that have no effect: misspelt names, or names that no node has.
+"""Report names of resources that have no effect in a policy: misspelt names, or names that no node has.
 
 If the manifest has nodes, they decide which names exist. Otherwise only near misses of common names are reported.
 """

@@ -1,6 +1,6 @@
-"""`python -m scheduler.lint.tables`: write the tables of the documentation that follow from the plugins' classes.
+"""`python -m scheduler.lint.tables`: generate the tables of the documentation from the plugins' classes.
 
-The text between `<!-- NAME: … -->` and `<!-- end -->` in these pages is generated here; a test compares it.
+The text between `<!-- NAME: … -->` and `<!-- end -->` in `PAGES` is generated here; a test compares it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _default(argument: Argument) -> str:
 
 
 def hooks() -> Iterator[str]:
-    """Yield the table of hooks with their answers and how several answers combine."""
+    """Yield the table of hooks with their answers, and how several answers combine."""
     yield from ("| hook | answers | several answers |", "| --- | --- | --- |")
     hooks = Hooks()
     for name, hook in HOOKS.items():

@@ -1,4 +1,4 @@
-"""Report votes on victims that are ignored, or counted too late.
+"""Report votes on victims that a policy ignores, or counts too late.
 
 The plugins that vote on the victims of an action follow from the hooks that they implement; there is no second list.
 """
@@ -15,7 +15,7 @@ Found = Iterator[tuple[str, str, str]]
 """Field, text, remedy."""
 
 UNIT_HOOKS = {"reclaim": "reclaim_unit", "preempt": "preempt_unit"}
-"""The hooks that count in any tier: their protections hold whichever tier decides."""
+"""The hooks whose protections hold in every tier, whichever tier decides."""
 
 
 def evicting(policy: Policy) -> list[str]:

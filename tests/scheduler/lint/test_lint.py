@@ -16,14 +16,14 @@ CASES = yaml.safe_load((Path(__file__).parent / "lint.yaml").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_lint_warns_of_exactly_this(case: dict[str, Any]) -> None:
+def test_lint_reports_exactly_the_expected_warnings(case: dict[str, Any]) -> None:
     manifests = [("queues", case["queues"])] if "queues" in case else []
     findings = lint(case["policy"], "conf", manifests)
     texts = [finding.render().replace("warning: ", "").partition(":")[2] for finding in findings]
     assert len(texts) == len(case["warnings"]), "\n".join(texts)
     for text, expected in zip(texts, case["warnings"], strict=True):
-        assert text.startswith(expected), f"{expected}\nis not how this begins:\n{text}"
-        assert "; " in text, "a warning says what to write instead"
+        assert text.startswith(expected), f"expected a warning that begins with\n{expected}\nbut found\n{text}"
+        assert "; " in text, "a warning names a remedy"
 
 
 def write(directory: Path, **files: str) -> list[str]:
@@ -53,14 +53,14 @@ def test_the_command_reports_every_error_and_warning_and_fails_on_errors(
     ]
 
 
-def test_warnings_fail_only_when_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_fail_only_with_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = write(tmp_path, policy="actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n")
     assert main(["lint", path]) == 0
     assert main(["lint", path, "--strict"]) == 1
     assert "without backfill" in capsys.readouterr().out
 
 
-def test_queues_and_nodes_may_come_in_several_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_queues_and_nodes_may_be_in_several_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy, queues, nodes = write(
         tmp_path,
         policy="actions: allocate, backfill\ntiers:\n- plugins: [{name: predicates}, {name: capacity}]\n",
@@ -94,12 +94,12 @@ def test_a_manifest_that_is_not_yaml_is_an_error_with_its_line(
     assert f"{queues}:3: error: file: not YAML: " in capsys.readouterr().out
 
 
-def test_a_file_that_is_not_there_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(tmp_path / "nothing")]) == 2
     assert "cannot read" in capsys.readouterr().err
 
 
-def test_preempt_without_priority_fails_lint_and_is_loaded_all_the_same(
+def test_preempt_without_priority_fails_lint_but_can_be_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = "actions: allocate, backfill, preempt\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n"

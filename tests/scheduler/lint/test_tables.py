@@ -17,5 +17,5 @@ def test_the_tables_of_a_page_are_up_to_date(name: str) -> None:
     assert page == written(page), f"{name} is out of date; run `python -m scheduler.lint.tables`"
 
 
-def test_a_table_that_says_something_else_is_written_anew() -> None:
+def test_an_outdated_table_is_generated_again() -> None:
     assert "| new |" not in written("<!-- hooks: x -->\n| new |\n<!-- end -->")
