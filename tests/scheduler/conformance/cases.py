@@ -1,6 +1,4 @@
-"""Read conformance cases: any `*.json` with a list of them, from `$CONFORMANCE_DIR` or
-`../shared/conformance`.
-"""
+"""Read conformance cases from every `*.json` in `$CONFORMANCE_DIR` or `../shared/conformance`."""
 
 from __future__ import annotations
 

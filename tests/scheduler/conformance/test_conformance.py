@@ -1,4 +1,4 @@
-"""Volcano's own table tests, as data: each runs its actions once over its snapshot.
+"""Volcano's own table tests, as data: each case runs its actions once over its snapshot.
 
 `pytest -k conformance`. The cases are read from `$CONFORMANCE_DIR` or `../shared/conformance`; without cases the test
 is skipped.
@@ -20,21 +20,21 @@ NOW = 1_790_000_000.0
 def test_conformance(case: Case) -> None:
     cluster = case.cluster()
     decisions = decide(cluster, case.policy(), NOW)
-    came, expect = outcome(cluster, decisions), case.expect
+    got, expect = outcome(cluster, decisions), case.expect
     why = {job: [str(item) for item in refusal.items] for job, refusal in decisions.refusals.items()}
 
-    assert came.evicted == sorted(expect.evicted), why
+    assert got.evicted == sorted(expect.evicted), why
     if expect.bind_count_only or case.bind_count_only:
-        assert len(came.binds) == expect.binds_num, why
+        assert len(got.binds) == expect.binds_num, why
     else:
-        assert came.binds == expect.binds, why
+        assert got.binds == expect.binds, why
     for job, nodes in expect.pipelined.items():
-        assert came.pipelined.get(job), f"{job} has no pipelined task; {why}"
-        assert came.pipelined[job] <= set(nodes), why
+        assert got.pipelined.get(job), f"{job} has no pipelined task; {why}"
+        assert got.pipelined[job] <= set(nodes), why
     for job, phase in expect.pod_group_phase.items():
-        assert came.phases[job] == phase, why
+        assert got.phases[job] == phase, why
     for job, counts in expect.task_status_nums.items():
-        assert came.statuses[job] == counts, why
+        assert got.statuses[job] == counts, why
 
 
 def test_kinds_that_the_scheduler_does_not_read_are_left_out() -> None:

@@ -17,7 +17,7 @@ TABLE = tables().get("nodegroup", {})
 CASES = TABLE.get("cases", [])
 MISSING = f"no cases of node groups in {directory()}; set TOPOLOGY_DIR"
 LESS = {"n4"}
-"""Nodes that Volcano permits and we do not: their group is in an anti-affinity alone, which here only excludes."""
+"""Nodes that only Volcano permits: their group is named by an anti-affinity alone, which here only excludes."""
 
 
 def affinity(name: str) -> objects.QueueAffinity | None:
@@ -30,15 +30,15 @@ def affinity(name: str) -> objects.QueueAffinity | None:
 
 
 def cluster(case: dict[str, Any]) -> Cluster:
-    """Five nodes, the queue of the case with its ancestors, and a pod in it."""
+    """Return five nodes, the queue of the case with its ancestors, and a pod in the queue."""
     found = Cluster()
     for number in range(1, 6):
         labels = {"volcano.sh/nodegroup-name": f"group{number}"} if number < 5 else {}
         meta = objects.ObjectMeta(name=f"n{number}", labels=labels)
         found.set_node(objects.Node(meta, status=objects.NodeStatus(allocatable={"cpu": "4", "pods": "10"})))
-    line = [case["queue"], *(case[key] for key in ("parent", "grandparent") if key in case)]
-    for number, name in enumerate(line):
-        parent = f"q{number + 1}" if number + 1 < len(line) else ""
+    lineage = [case["queue"], *(case[key] for key in ("parent", "grandparent") if key in case)]
+    for number, name in enumerate(lineage):
+        parent = f"q{number + 1}" if number + 1 < len(lineage) else ""
         spec = objects.QueueSpec(parent=parent, affinity=affinity(name))
         found.set_queue(objects.Queue(objects.ObjectMeta(name=f"q{number}"), spec, objects.QueueStatus(state="Open")))
     meta = objects.ObjectMeta(name="g", namespace="t")

@@ -1,4 +1,4 @@
-"""Volcano's table of network topologies, and probes run on it, from `$TOPOLOGY_DIR` or `../shared/topology`."""
+"""Volcano's table tests of network topologies, and probes of Volcano, from `$TOPOLOGY_DIR` or `../shared/topology`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MISSING = f"no cases of topologies in {directory()}; set TOPOLOGY_DIR"
 NOW = 1_790_000_000.0
 REJECTER = "test-rejecter"
 DIFFERENT = (
-    # Volcano binds the pod anywhere. Here the job waits and says that no HyperNode has the tier name.
+    # Volcano binds the pod anywhere. Here the job waits with the reason that no HyperNode has the tier name.
     "here is no corresponding highestTierAllowed for highestTierName",
     # highestTierAllowed is above every tier: Volcano binds the pod to a node that no HyperNode joins to the others'.
     "can allocate job when LCAHyperNode is empty",
 )
-"""Cases whose job waits here, and is told why, instead of being placed against what it asks."""
+"""Cases whose job waits here with a reason, instead of being placed against its own constraint."""
 
 
 @pytest.fixture
@@ -51,17 +51,17 @@ def _rejecter(registrable: Registrable) -> None:
 def test_a_case_of_volcano(case: Case) -> None:
     cluster = case.cluster()
     decisions = decide(cluster, case.policy(), NOW)
-    came, expect = outcome(cluster, decisions), case.expect
+    got, expect = outcome(cluster, decisions), case.expect
     why = {job: [str(item) for item in refusal.items] for job, refusal in decisions.refusals.items()}
 
-    assert came.evicted == sorted(expect.evicted), why
+    assert got.evicted == sorted(expect.evicted), why
     waits = case.id.endswith(DIFFERENT)
-    assert len(came.binds) == (0 if waits else expect.binds_num or 0), why
+    assert len(got.binds) == (0 if waits else expect.binds_num or 0), why
     assert not waits or why
     if not (expect.bind_count_only or case.bind_count_only or waits):
-        assert came.binds == expect.binds, why
+        assert got.binds == expect.binds, why
     for job, phase in expect.pod_group_phase.items():
-        assert came.phases[job] == phase, why
+        assert got.phases[job] == phase, why
 
 
 def probe_objects(probe: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -94,7 +94,7 @@ def probe_objects(probe: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 @pytest.mark.skipif(not PROBES, reason=MISSING)
 @pytest.mark.parametrize("probe", PROBES, ids=[probe["id"] for probe in PROBES])
 def test_a_probe(probe: dict[str, Any]) -> None:
-    """The result is Volcano's, or the better one where the table names it."""
+    """The result equals Volcano's result, or the better result that the table names."""
     cluster = Cluster()
     for method, item in probe_objects(probe):
         getattr(cluster, method)(item)
@@ -111,4 +111,4 @@ def test_a_probe(probe: dict[str, Any]) -> None:
 
 
 WAITS = {"bound": 0}
-"""Volcano drops a policy without keys in silence. Here it makes one subgroup of the four pods, which no rack holds."""
+"""Volcano silently ignores a policy without keys. Here it forms one subgroup of four pods, which fit into no rack."""

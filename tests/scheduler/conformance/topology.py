@@ -13,18 +13,18 @@ from tests.scheduler.conformance.cases import Case
 
 
 def directory() -> Path:
-    """Return where the cases are looked for."""
+    """Return the directory of the cases."""
     given = os.environ.get("TOPOLOGY_DIR")
     return Path(given) if given else Path(__file__).resolve().parents[3].parent / "shared" / "topology"
 
 
 def cases() -> list[Case]:
-    """Return the cases of `cases.json`; none where the file is not there."""
+    """Return the cases of `cases.json`; none without the file."""
     path = directory() / "cases.json"
     return msgspec.json.decode(path.read_bytes(), type=list[Case]) if path.is_file() else []
 
 
 def tables() -> dict[str, Any]:
-    """Return `cases.yaml`: probes, and node groups; empty where the file is not there."""
+    """Return `cases.yaml`: probes, and node groups; empty without the file."""
     path = directory() / "cases.yaml"
     return yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
