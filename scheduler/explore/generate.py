@@ -193,8 +193,8 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
             step = Use(name, draw._policies[name])
         case 7 if open_:
             step = Close(random.choice(open_))
-    gone = {step.node for step in case.steps if isinstance(step, Leave)}
-    if step is None or (isinstance(step, Leave) and gone):
+    removed = {step.node for step in case.steps if isinstance(step, Leave)}
+    if step is None or (isinstance(step, Leave) and removed):
         return case
     return replace(case, steps=(*case.steps[:at], step, *case.steps[at:]))
 

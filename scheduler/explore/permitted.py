@@ -164,11 +164,11 @@ class _Eviction:
     def _better_victims(self) -> Iterator[tuple[str, str]]:
         """Yield a breach for each equal pod on the same node that had to be evicted first."""
         moment, mine = self._moment, self._moment.held[self._act.pod]
-        gone = {act.pod for act in moment.acts_of(Happened.EVICTED)} | moment.leaving
+        lost = {act.pod for act in moment.acts_of(Happened.EVICTED)} | moment.leaving
         for pod, held in moment.held.items():
             work = held.job
             is_equal = _shape(work) == _shape(self._victim) and held.node == mine.node and work is not self._preemptor
-            if not is_equal or pod in gone or self._is_starting(pod) or self._is_starting(self._act.pod):
+            if not is_equal or pod in lost or self._is_starting(pod) or self._is_starting(self._act.pod):
                 continue
             if self._rank(work) < self._rank(self._victim):
                 yield "order", f"although {pod} has a lower priority"
@@ -182,19 +182,19 @@ class _Eviction:
         moment, mine, plugin = self._moment, self._moment.held[self._act.pod], self._policy.plugin("capacity")
         if plugin is None or not plugin.enabled("enableHierarchy") or not self._is_own_share():
             return
-        gone = {act.pod for act in moment.acts_of(Happened.EVICTED)} | moment.leaving
+        lost = {act.pod for act in moment.acts_of(Happened.EVICTED)} | moment.leaving
         near = self._common_ancestors(self._victim.queue)
         for pod, held in moment.held.items():
             work = held.job
             is_equal = work.requests == self._victim.requests and self._rank(work) <= self._rank(self._victim)
-            is_free = pod not in gone and not self._is_starting(pod) and work.queue != self._preemptor.queue
+            is_free = pod not in lost and not self._is_starting(pod) and work.queue != self._preemptor.queue
             is_near = held.node == mine.node and self._common_ancestors(work.queue) > near
-            if is_equal and is_free and is_near and self._can_lose_one(work, gone) and self._has_surplus(work):
+            if is_equal and is_free and is_near and self._can_lose_one(work, lost) and self._has_surplus(work):
                 yield "near", f"from queue {self._victim.queue}, although {work.queue} is nearer and lends {pod}"
 
-    def _can_lose_one(self, work: Work, gone: Collection[str]) -> bool:
+    def _can_lose_one(self, work: Work, lost: Collection[str]) -> bool:
         """Whether a job can lose a single pod: it has only one pod, or more pods than its minimum."""
-        held = sum(other.job is work and pod not in gone for pod, other in self._moment.held.items())
+        held = sum(other.job is work and pod not in lost for pod, other in self._moment.held.items())
         return work.pods == 1 or held > work.minimum
 
     def _is_own_share(self) -> bool:

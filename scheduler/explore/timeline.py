@@ -64,8 +64,8 @@ class Moment:
 
     def least_held(self, queue: str) -> Sums:
         """Return the least that a queue holds during the moment: without pods that are evicted, removed or placed."""
-        gone = {act.pod for act in self.acts if act.what in (Happened.EVICTED, Happened.RELEASED)} | self.leaving
-        kept = (held.job for pod, held in self.held.items() if pod not in gone)
+        leaving = {act.pod for act in self.acts if act.what in (Happened.EVICTED, Happened.RELEASED)} | self.leaving
+        kept = (held.job for pod, held in self.held.items() if pod not in leaving)
         return sum_of(work.requests for work in kept if work.queue == queue)
 
     def most_held(self, queue: str, jobs: Mapping[str, Work]) -> Sums:

@@ -18,7 +18,7 @@ def amounts(given: Iterable[tuple[str, int]]) -> Amounts:
 
 
 def minus(amount: Amounts, taken: Amounts, times: int = 1) -> Amounts:
-    """Subtract `taken` `times` times. Every dimension is kept, and no amount falls below zero."""
+    """Return the amount minus `times` × `taken`. Every dimension is kept, and no value falls below zero."""
     less = dict(taken)
     return tuple((name, max(value - less.get(name, 0) * times, 0)) for name, value in amount)
 
@@ -241,7 +241,7 @@ def map_work(case: Case, work: dict[str, Work | None]) -> Case:
         found = (work.get(job.name, job) for job in items)
         return tuple(job for job in found if job is not None)
 
-    gone = {name for name, replacement in work.items() if replacement is None}
+    removed = {name for name, replacement in work.items() if replacement is None}
     steps = (replace(step, work=mapped(step.work)) if isinstance(step, Submit) else step for step in case.steps)
     return replace(
         case,
@@ -250,7 +250,7 @@ def map_work(case: Case, work: dict[str, Work | None]) -> Case:
             step
             for step in steps
             if not (isinstance(step, Submit) and not step.work)
-            and not (isinstance(step, Complete | Fail) and step.job in gone)
+            and not (isinstance(step, Complete | Fail) and step.job in removed)
         ),
     )
 
@@ -262,34 +262,35 @@ def map_nodes(case: Case, nodes: dict[str, Node | None]) -> Case:
         found = (nodes.get(node.name, node) for node in items)
         return tuple(node for node in found if node is not None)
 
-    gone = {name for name, replacement in nodes.items() if replacement is None}
+    removed = {name for name, replacement in nodes.items() if replacement is None}
     steps = (replace(step, nodes=mapped(step.nodes)) if isinstance(step, Join) else step for step in case.steps)
-    left: dict[str, Work | None] = {}
-    for work in case.work if gone else ():
-        if lost := gone.intersection(work.nodes):
+    shrunk: dict[str, Work | None] = {}
+    for work in case.work if removed else ():
+        if lost := removed.intersection(work.nodes):
             kept = tuple(node for node in work.nodes if node not in lost)
             pods = work.pods - len(work.nodes) + len(kept)
-            left[work.name] = replace(work, nodes=kept, pods=pods, minimum=min(work.minimum, pods)) if pods else None
+            shrunk[work.name] = replace(work, nodes=kept, pods=pods, minimum=min(work.minimum, pods)) if pods else None
     changed = replace(
         case,
         nodes=mapped(case.nodes),
         steps=tuple(
             step
             for step in steps
-            if not (isinstance(step, Join) and not step.nodes) and not (isinstance(step, Leave) and step.node in gone)
+            if not (isinstance(step, Join) and not step.nodes)
+            and not (isinstance(step, Leave) and step.node in removed)
         ),
     )
-    return map_work(changed, left)
+    return map_work(changed, shrunk)
 
 
 def map_queues(case: Case, queues: dict[str, Queue | None]) -> Case:
     """Replace queues by name; None removes a queue and its later changes, but not its work."""
     found = (queues.get(queue.name, queue) for queue in case.queues)
-    gone = {name for name, replacement in queues.items() if replacement is None}
+    removed = {name for name, replacement in queues.items() if replacement is None}
     kept = tuple(
         step
         for step in case.steps
-        if not (isinstance(step, Change) and step.queue.name in gone)
-        and not (isinstance(step, Close) and step.queue in gone)
+        if not (isinstance(step, Change) and step.queue.name in removed)
+        and not (isinstance(step, Close) and step.queue in removed)
     )
     return replace(case, queues=tuple(queue for queue in found if queue is not None), steps=kept)

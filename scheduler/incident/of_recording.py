@@ -12,7 +12,7 @@ from ..state.recorded import apply_to
 
 Decides = Callable[[Decided], bool]
 Moment = tuple[float, int]
-"""Time and number of a cycle: an instant can have several cycles, and a restarted scheduler counts anew."""
+"""Time and number of a cycle: an instant can have several cycles, and a restarted scheduler counts from 1 again."""
 
 
 def evicts(pod: str) -> Decides:

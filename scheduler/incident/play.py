@@ -175,7 +175,7 @@ class _Play:
         for rack in hyper_nodes(case.nodes):
             simulation.see("HyperNode", rack)
         for work in sorted(case.work, key=lambda job: (job.created, job.name)):
-            simulation.take(self._adopted(work, START - 1e6 + work.created))
+            simulation.carry_out(self._adopted(work, START - 1e6 + work.created))
         for number in range(len(case.steps) + 1):
             self._settle(number)
             if self._stopped or self._story.problem:

@@ -229,7 +229,7 @@ def _broken(cases: list[Case], because: str, name: str, known: Known) -> tuple[C
             return case, Broken(found[0], known.judge)
     raise SilentError(
         f"{because}: the monitor finds nothing when our scheduler decides on the state and nothing ends\n"
-        "  do next: name the policy that was in force with --policy, or take the state before it happened"
+        "  do next: name the policy that was in force with --policy, or dump the state before it happened"
     )
 
 
@@ -294,7 +294,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
         if tester.best.work:
             raise IncidentError(
                 f"the budget is used up; the smallest case has {tester.best.size} objects\n"
-                "  do next: give more time with --minutes"
+                "  do next: allow more time with --minutes"
             ) from None
         found.notes.append("the budget was used up: this may not be the smallest case")
         named = tester.best

@@ -112,10 +112,10 @@ def remove_parts(tester: Tester, parts: Sequence[Any], removals: Iterable[Remova
 
 def excise(case: Case, jobs: Sequence[str]) -> Case:
     """Remove jobs, and subtract their amounts from their nodes and queues."""
-    gone = {job.name: job for job in case.jobs if job.name in set(jobs)}
+    removed = {job.name: job for job in case.jobs if job.name in set(jobs)}
     used: dict[str, Counter[str]] = {}
     held: dict[str, Counter[str]] = {}
-    for work in gone.values():
+    for work in removed.values():
         above = ancestors(case, work.queue) if work.nodes else ()
         for name, amount in work.requests:
             for on in work.nodes:
@@ -130,7 +130,7 @@ def excise(case: Case, jobs: Sequence[str]) -> Case:
     queues: dict[str, Queue | None] = {
         holder.name: _lowered(holder, tuple(held[holder.name].items())) for holder in case.queues if holder.name in held
     }
-    return map_work(map_queues(map_nodes(case, nodes), queues), dict.fromkeys(gone))
+    return map_work(map_queues(map_nodes(case, nodes), queues), dict.fromkeys(removed))
 
 
 def _lowered(queue: Queue, held: tuple[tuple[str, int], ...]) -> Queue:
@@ -147,8 +147,8 @@ def fewer_pods(case: Case, work: Work, pods: int) -> Iterable[Case]:
     index = len(work.nodes) - max(work.pods - pods, 0) if work.pods == len(work.nodes) else min(len(work.nodes), pods)
     kept = work.nodes[: max(index, 0)]
     small = replace(work, pods=pods, minimum=min(work.minimum, pods), nodes=kept)
-    if gone := work.nodes[len(kept) :]:
-        part = replace(work, name=f"{work.name}-part", nodes=gone, pods=len(gone))
+    if removed := work.nodes[len(kept) :]:
+        part = replace(work, name=f"{work.name}-part", nodes=removed, pods=len(removed))
         yield excise(replace(map_work(case, {work.name: small}), work=(*_replace_work(case, small), part)), [part.name])
     yield map_work(case, {work.name: small})
 
@@ -163,16 +163,16 @@ def _drop_jobs(case: Case, jobs: Sequence[str]) -> Case:
 
 def _drop_queues(case: Case, queues: Sequence[str]) -> Case:
     """Remove queues with their jobs, except for the subject. Their children move up."""
-    gone = set(queues) - {job.queue for job in case.jobs if job.name == case.subject}
+    removed = set(queues) - {job.queue for job in case.jobs if job.name == case.subject}
     parents = {child.name: child.parent for child in case.queues}
     moved: dict[str, Queue | None] = {}
     for queue in case.queues:
         parent = queue.parent
-        while parent in gone:
+        while parent in removed:
             parent = parents.get(parent, "")
-        if queue.name in gone or parent != queue.parent:
-            moved[queue.name] = None if queue.name in gone else replace(queue, parent=parent)
-    return map_queues(excise(case, [job.name for job in case.jobs if job.queue in gone]), moved)
+        if queue.name in removed or parent != queue.parent:
+            moved[queue.name] = None if queue.name in removed else replace(queue, parent=parent)
+    return map_queues(excise(case, [job.name for job in case.jobs if job.queue in removed]), moved)
 
 
 def _drop_nodes(case: Case, nodes: Sequence[str]) -> Case:
@@ -180,8 +180,8 @@ def _drop_nodes(case: Case, nodes: Sequence[str]) -> Case:
 
 
 def _drop_steps(case: Case, steps: Sequence[Step]) -> Case:
-    gone = {id(step) for step in steps}
-    return replace(case, steps=tuple(step for step in case.steps if id(step) not in gone))
+    removed = {id(step) for step in steps}
+    return replace(case, steps=tuple(step for step in case.steps if id(step) not in removed))
 
 
 def _without_unused(case: Case) -> Case:

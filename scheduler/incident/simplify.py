@@ -93,7 +93,7 @@ def simplify_policy(tester: Tester, known: Mapping[str, str]) -> None:
         if tester.best.policy == text or tester.propose(replace(tester.best, policy=text)):
             return
     parts = list(_policy_parts(_read(tester.best.policy)))
-    remove_parts(tester, parts, (lambda case, gone: replace(case, policy=_without(case.policy, gone)),))
+    remove_parts(tester, parts, (lambda case, removed: replace(case, policy=_without(case.policy, removed)),))
     if (tidy := _tidy(tester.best.policy)) != tester.best.policy:
         tester.propose(replace(tester.best, policy=tidy))
 
@@ -111,10 +111,10 @@ def _policy_parts(document: Any) -> Iterator[_Part]:
             yield from ((_SWITCH, str(number), plugin["name"], key) for key in plugin if key not in ("name",))
 
 
-def _without(text: str, gone: Iterable[_Part]) -> str:
+def _without(text: str, removed: Iterable[_Part]) -> str:
     """Return a policy without some of its parts."""
     document = _read(text)
-    kept = {*_policy_parts(document)} - {*gone}
+    kept = {*_policy_parts(document)} - {*removed}
     tiers = []
     for number, tier in enumerate(document.get("tiers") or ()):
         plugins = [

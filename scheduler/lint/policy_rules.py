@@ -47,7 +47,7 @@ def _actions(document: Document) -> Found:
 
 
 def _admission(document: Document) -> Found:
-    """Report an admission check that blocks jobs which could evict others, or that no action calls."""
+    """Report an admission check that no action calls, or that blocks jobs which could evict pods."""
     policy = document.policy
     if policy.plugin("resourcequota") is not None and "enqueue" not in policy.actions:
         text = "only the action enqueue checks resourcequota, and the policy does not run it"

@@ -33,7 +33,7 @@ class _Watcher:
         self.waits: dict[str, Refusal] = {}
         self.cycles = 0
 
-    def take(self, outcome: Any) -> None:
+    def on_outcome(self, outcome: Any) -> None:
         if not self.has_begun:
             return
         match outcome:
@@ -78,7 +78,7 @@ def settle(state: State, policy: Policy, settings: Settings | None = None) -> tu
     watcher = _Watcher(state)
     simulation = Simulation(
         policy,
-        emit=watcher.take,
+        emit=watcher.on_outcome,
         settings=settings,
         start=state.taken,
         cluster=Cluster(state.scheduler_names, state.node_selector),

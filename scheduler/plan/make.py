@@ -205,7 +205,7 @@ def _over_load(
 
 def _rule(rules: dict[str, RunTimes]) -> str:
     """Describe the rule of the run times."""
-    first = f"run times: as the load or the annotation {ANNOTATION} says; otherwise "
+    first = f"run times: from the load or the annotation {ANNOTATION}; otherwise "
     fixed = next(iter(rules.values())).fixed
     if fixed is not None:
         return f"{first}{fixed:g} s from now"

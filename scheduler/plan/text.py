@@ -21,8 +21,8 @@ def render_text(plan: Plan) -> str:
     if plan.rules is not None:
         title = plan.rules.problem or f"{plan.rules.scenarios} scenarios, {len(plan.rules.flips)} flip"
         lines += [f"the rules: {title}", *_indented(_most(plan.rules.flips, _FLIPS, "flips"))]
-    room = max(MOST_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
-    lines += ["assumptions:", *_indented(_most(plan.assumptions, room, "assumptions"))]
+    available = max(MOST_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
+    lines += ["assumptions:", *_indented(_most(plan.assumptions, available, "assumptions"))]
     lines += [f"worse than permitted: {condition}" for condition in plan.failed]
     return "\n".join(map(_short, lines[:MOST_LINES])) + "\n"
 
@@ -87,7 +87,7 @@ def at_once_lines(decisions: AtOnce) -> list[str]:
     refused = [
         f"! {one.job} ({one.queue}) {one.was} without the change, now waits: {one.why}" for one in decisions.refused
     ]
-    spared = [f"= {one.pod} ({one.queue}) stays: without the change it is evicted" for one in decisions.spared]
+    spared = [f"= {one.pod} ({one.queue}) keeps running: without the change it is evicted" for one in decisions.spared]
     most = max(_AT_ONCE // max(sum(bool(part) for part in (evicted, started, refused, spared)), 1), 3)
     lines = [f"at once: {headline(decisions)}"]
     for part, what in ((evicted, "evictions"), (refused, "refusals"), (started, "starts"), (spared, "spared pods")):

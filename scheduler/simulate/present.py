@@ -39,7 +39,7 @@ class RunTimes:
     factor: float = 1.0
 
     def of(self, group: objects.PodGroup, age: float | None, usual: float) -> tuple[float, float]:
-        """Return total run time and elapsed part in seconds. `age` is None for a waiting job, which takes `usual`."""
+        """Return total run time and elapsed part in seconds. `age` is None for a waiting job: `usual`."""
         done = age or 0.0
         total = self.known.get(group.metadata.key)
         if total is None:
@@ -92,7 +92,7 @@ def begin(
         found.running += age is not None
         found.waiting += age is None
         owner = on_eviction if has_owner else OnEviction.VANISH
-        simulation.take(Adopted(group, tuple(pods), total, done, _mean(pods), owner))
+        simulation.carry_out(Adopted(group, tuple(pods), total, done, _mean(pods), owner))
     return found
 
 

@@ -2,7 +2,7 @@
 
 1. The file is YAML: `for` (how long jobs arrive), `start`, `seed`, and for each queue its rate and distributions.
 2. Arrivals of a queue are a Poisson process. Its rate follows `day`, 24 factors whose mean counts as 1.
-3. Each queue draws from generators of its own, so that a change of one queue leaves the jobs of the others unchanged.
+3. Each queue draws from generators of its own, so that a change of one queue does not change the jobs of other queues.
 
 The one rule: the seed and the file determine the load, on every machine.
 """

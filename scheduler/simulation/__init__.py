@@ -1,7 +1,7 @@
 """Run the scheduler in virtual time: months of load in minutes, with the decisions of the live scheduler.
 
 1. An `Agenda` holds the virtual clock and all future events.
-2. A `Simulation` plays a cluster: it takes a stream of timed inputs (`load`), and shows the core what the API server,
+2. A `Simulation` plays a cluster: it reads a stream of timed inputs (`load`), and shows the core what the API server,
    kubelets and controllers would have shown, as inputs of `scheduler.recording.events`.
 3. `Cycles` runs `decide` once at the end of each virtual instant at which a decision may change, and hands the
    decisions back to the cluster: a bind starts after its start delay, a victim is removed after its grace period.

@@ -102,7 +102,7 @@ class Simulation:
         )
         self._seen(ObjectSeen("Node", objects.Node(node.metadata, spec, status)))
 
-    def take(self, item: object) -> None:
+    def carry_out(self, item: object) -> None:
         """Carry out one input now."""
         match item:
             case Workload():
@@ -166,11 +166,11 @@ class Simulation:
             if time == math.inf or time > until:
                 return
             if arrival is not None and arrival.at < self.now:  # raises PastEventError, which names the input
-                self.agenda.at(arrival.at, Rank.ARRIVAL, partial(self.take, arrival.item), f"input {arrival.item}")
+                self.agenda.at(arrival.at, Rank.ARRIVAL, partial(self.carry_out, arrival.item), f"input {arrival.item}")
             self.agenda.advance(max(time, self.now))
             while arrival is not None and arrival.at <= self.now:
                 rank = Rank.ARRIVAL if isinstance(arrival.item, Workload | Adopted) else Rank.CHANGE
-                self.agenda.at(arrival.at, rank, partial(self.take, arrival.item), f"input {arrival.item}")
+                self.agenda.at(arrival.at, rank, partial(self.carry_out, arrival.item), f"input {arrival.item}")
                 arrival = next(arrivals, None)
             self.agenda.run_due()
             if self.cycles.is_wanted(self.now):

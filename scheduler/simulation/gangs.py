@@ -6,8 +6,8 @@
 2. A bound pod runs after the start delay. As soon as `min_member` pods run, the gang runs and its clock starts.
 3. When the gang has run for `run_time` seconds in all, the workload ends, and its objects are deleted.
 4. A victim is deleted after the grace period. If enough pods still run, the owner creates that pod again. Otherwise the
-   gang is broken: its clock stops, and the owner deletes the remaining pods and starts anew, from the beginning or from
-   the last checkpoint, or gives up. (`OnEviction` names two more kinds of owners.)
+   gang is broken: its clock stops, and the owner deletes the remaining pods. It restarts the gang from the beginning or
+   from the last checkpoint, or gives up. (`OnEviction` names two more kinds of owners.)
 """
 
 from __future__ import annotations
@@ -270,8 +270,8 @@ class Gangs:
         """Delete a pod with its grace period, and update the gang."""
         was_placed = member.state is not PodState.PENDING
         self._terminate(gang, member)
-        left = gang.count(PodState.BOUND, PodState.RUNNING)
-        if not was_placed or gang.broken or left >= gang.work.minimum:
+        remaining = gang.count(PodState.BOUND, PodState.RUNNING)
+        if not was_placed or gang.broken or remaining >= gang.work.minimum:
             return
         self._stop(gang)
         if not gang.work.on_eviction.deletes_remaining_pods:
