@@ -29,7 +29,7 @@ class Kubelets:
         """Pod uid → the time of its last start."""
         self._planned: dict[str, tuple[str, float]] = {}
         """Pod uid → the next act on the pod, and the time of that act."""
-        store.listen(self._changed)
+        store.add_listener(self._changed)
 
     def _changed(self, kind: Kind, change: str, item: Object) -> None:
         if kind is kinds.PODS:

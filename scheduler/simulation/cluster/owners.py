@@ -28,7 +28,7 @@ class Owners:
         self._server, self._store, self._later = server, server.store, later
         self._names = itertools.count(1)
         self._due: set[tuple[Kind, Key]] = set()
-        self._store.listen(self._changed)
+        self._store.add_listener(self._changed)
 
     def _changed(self, kind: Kind, change: str, item: Object) -> None:
         meta = item["metadata"]
