@@ -202,7 +202,7 @@ def _sums_in_tree(manifest: Manifest) -> Found:
 
 
 def _excess(
-    queues: list[Queue], limit: Resource, owner: str, fields: tuple[str, ...] = ("deserved", "guarantee")
+    queues: list[Queue], limit: Resource, limit_text: str, fields: tuple[str, ...] = ("deserved", "guarantee")
 ) -> Found:
     for field in fields:
         total = resources.total_of(getattr(queue, field) for queue in queues)
@@ -211,7 +211,7 @@ def _excess(
                 names = ", ".join(sorted(queue.name for queue in queues if getattr(queue, field).get(dimension)))
                 last = max((q.name for q in queues if getattr(q, field).get(dimension)), default=queues[0].name)
                 text = (
-                    f"{names}: {_show(dimension, amount)} of {field} together, {owner} "
+                    f"{names}: {_show(dimension, amount)} of {field} together, {limit_text} "
                     f"{_show(dimension, limit.get(dimension, 0))}"
                 )
                 yield last, f"spec.{field}", text, "keep the sum at or below that: only then all queues can get theirs"

@@ -228,7 +228,7 @@ def _run_times(request: Request, known: dict[str, float]) -> dict[str, RunTimes]
 
 
 def nothing(run_times: RunTimes) -> Iterable[Arrival]:
-    """Yield no arrival."""
+    """Return no arrivals."""
     del run_times
     return ()
 
