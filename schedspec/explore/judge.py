@@ -57,8 +57,8 @@ def judge(case: Any, worlds: Any = None) -> Judged:
     explore, incident = distribution.load("scheduler.explore"), distribution.load("scheduler.incident")
     recorder = Recorder()
     try:
-        story = incident.play(case, listen=recorder.record)
-        promises = [*explore.break_promises(case, story, worlds or explore.Worlds())]  # plays variants of the case
+        story = incident.play(case, listener=recorder.record)
+        promises = [*explore.broken_promises(case, story, worlds or explore.Worlds())]  # plays variants of the case
     except distribution.load("scheduler.model.errors").BadInputError:  # a reduction cut the policy down too far
         raise
     except Exception as problem:  # noqa: BLE001 - whatever it is, the explored scheduler raised it
@@ -122,7 +122,7 @@ def found_by_monitors(case: Any) -> list[Finding]:
     """Return the violations that monitors find in a case, as findings."""
     incident = distribution.load("scheduler.incident")
     recorder = Recorder()
-    incident.play(case, listen=recorder.record)
+    incident.play(case, listener=recorder.record)
     return _once([*_monitored(case, recorder, incident.PAUSE)])
 
 

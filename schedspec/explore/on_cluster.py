@@ -142,7 +142,7 @@ def _owed_jobs(case: Any, record: ScenarioRecord) -> list[str]:
                 placed.setdefault(_workload(moment), {})[story.name] = str(moment.state["node"])
     explore, play = distribution.load("scheduler.explore"), distribution.load("scheduler.incident.play")
     waiting = [work for work in explore.alive_jobs(case) if len(placed.get(work.name, ())) < work.pods]
-    owed = [work.name for work in explore.owed_jobs(case, play.Story(rests=[play.Rest(placed, {})]))]
+    owed = [work.name for work in explore.owed_jobs(case, play.Story(settled=[play.SettledState(placed, {})]))]
     return owed if len(waiting) == 1 else []
 
 

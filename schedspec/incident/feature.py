@@ -33,7 +33,7 @@ class Text:
 
 
 def write_feature(case: Any, story: Any, text: Text) -> str:
-    """Return the feature of a case whose play is `story`. Without `story.rests`, no state of the work is known."""
+    """Return the feature of a case whose play is `story`. Without `story.settled`, no state of the work is known."""
     lines = [" ".join(f"@{tag}" for tag in text.tags)] if text.tags else []
     lines += [f"Feature: {text.title}"]
     lines += [f"  # {clean(comment)}" for comment in text.comments]
@@ -68,17 +68,17 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
         last = number == len(case.steps) - 1
         kind = type(step).__name__
         when_begun = (
-            when_begun or last or not story.rests or kind in ("Leave", "Change", "Close", "Complete", "Fail", "Use")
+            when_begun or last or not story.settled or kind in ("Leave", "Change", "Close", "Complete", "Fail", "Use")
         )
         lead = "When" if last or (when_begun and kind != "Submit") else "And"
         match kind:
             case "Submit":
                 if number and type(case.steps[number - 1]).__name__ == "Submit" and not when_begun | last:
                     yield "    And a second has passed"
-                rest = story.rests[number + 1] if number + 1 < len(story.rests) else None
+                settled = story.settled[number + 1] if number + 1 < len(story.settled) else None
                 lead = "When" if when_begun else "And"
                 for kind_of_work, part in _by_kind(step.work, work):
-                    done = "are submitted" if when_begun else _outcome(part, rest)
+                    done = "are submitted" if when_begun else _outcome(part, settled)
                     yield from _table(f"{lead} these {kind_of_work} {done}:", [_job(job) for job in part])
                     lead = "And"
                 if when_begun and not last:
@@ -103,7 +103,7 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
 def _end_of(job: str, services: set[str], story: Any) -> str:
     if job in services:
         return f'"{job}" is deleted'
-    return f'"{job}" completes' if story.rests else f'whichever of "{job}" runs completes'
+    return f'"{job}" completes' if story.settled else f'whichever of "{job}" runs completes'
 
 
 def _by_kind(work: Sequence[Any], jobs: str) -> Iterator[tuple[str, list[Any]]]:
@@ -113,8 +113,8 @@ def _by_kind(work: Sequence[Any], jobs: str) -> Iterator[tuple[str, list[Any]]]:
             yield word, part
 
 
-def _outcome(work: Sequence[Any], rest: Any) -> str:
-    placed = [len((rest.placed if rest else {}).get(job.name, ())) for job in work]
+def _outcome(work: Sequence[Any], settled: Any) -> str:
+    placed = [len((settled.placed if settled else {}).get(job.name, ())) for job in work]
     if all(number == job.pods for number, job in zip(placed, work, strict=True)):
         return "run"
     return "wait" if not any(placed) else "are submitted"

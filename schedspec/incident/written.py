@@ -127,7 +127,7 @@ def names_of_the_state(found: Any) -> list[str]:
     A namespace that all jobs share is written once, and the UID that Volcano appends to the name of a PodGroup is left
     out: both would fill the line.
     """
-    pairs = {new: old for new, old in found.stands_for.items() if new != old and _NAME.fullmatch(old)}
+    pairs = {new: old for new, old in found.names_in_state.items() if new != old and _NAME.fullmatch(old)}
     jobs = {new: UID.sub("", old) for new, old in pairs.items() if "/" in old}
     queues = {new: old for new, old in pairs.items() if "/" not in old}
     namespaces = {old.partition("/")[0] for old in jobs.values()}

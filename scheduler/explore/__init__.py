@@ -9,7 +9,7 @@
 from .generate import Draw, generate
 from .owed import owed_jobs
 from .policies import is_refused
-from .promises import PROMISES, Promise, Worlds, alive_jobs, break_promises, error_of
+from .promises import PROMISES, Promise, Worlds, alive_jobs, broken_promises, error_of
 from .reach import SPACE, reach_of
 from .vocabulary import EVERYTHING, Vocabulary
 
@@ -22,7 +22,7 @@ __all__ = [
     "Vocabulary",
     "Worlds",
     "alive_jobs",
-    "break_promises",
+    "broken_promises",
     "error_of",
     "generate",
     "is_refused",

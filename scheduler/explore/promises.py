@@ -67,7 +67,7 @@ class Worlds:
     names: bool = True
 
 
-def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise]:
+def broken_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise]:
     """Yield the promises that a case breaks; `story` is its play."""
     if story.problem:
         yield _rest(case, story)
@@ -80,7 +80,7 @@ def break_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promise
     for name, (finders, then) in _RULES.items():
         for breach in (breach for find in finders for breach in find(case, story)):
             yield Promise(f"{name}: {breach.rule}", breach.text, case, (then.format(breach.job),))
-    if worlds.node_more and case.nodes and story.starts and case.steps and not story.rests[1].waits:
+    if worlds.node_more and case.nodes and story.starts and case.steps and not story.settled[1].waits:
         yield from _node_more(case, story)
     if worlds.names:
         yield from _names(case, story)

@@ -48,7 +48,7 @@ def _found(case: Case, story: Story) -> Iterator[str]:
             yield from (f"switch {option.name}.{switch}" for switch in option.switches)
             yield from (f"set {option.name}.{switch} {value}" for switch, value in option.switches.items())
     yield from (f"change {type(step).__name__.lower()}" for step in case.steps)
-    for settled in story.rests:
+    for settled in story.settled:
         for refusal in settled.waits.values():
             for why in refusal.items:
                 yield f"reason {why.__struct_config__.tag}"

@@ -33,7 +33,7 @@ def out_of_order(case: Case, story: Story) -> Iterator[Breach]:
             known |= placed
             continue
         closed = closed_at(case, moment.step)
-        placed_later = story.rests[moment.step].placed if moment.step < len(story.rests) else {}
+        placed_later = story.settled[moment.step].placed if moment.step < len(story.settled) else {}
         waiting = [
             work
             for name, work in jobs.items()

@@ -55,9 +55,9 @@ def _waiting_time(policy: Policy) -> float | None:
 
 def _holder(case: Case, story: Story, step: int, steps: dict[str, int]) -> Work | None:
     """Return the gang that alone waits at the end of the step before, admitted and without any pod on a node."""
-    if not 0 < step <= len(story.rests):
+    if not 0 < step <= len(story.settled):
         return None
-    before, closed = story.rests[step - 1], closed_at(case, step)
+    before, closed = story.settled[step - 1], closed_at(case, step)
     placed = before.placed
     over = case.completed | case.failed
     waiting = [work for work in case.jobs if steps[work.name] < step and len(placed.get(work.name, ())) < work.pods]

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..model import objects, resources
 from ..model.cluster import Cluster
-from ..model.queue import ALWAYS_THERE
+from ..model.queue import DEFAULT_QUEUES
 from ..model.times import timestamp
 from ..policy.loader import load_policy
 from ..policy.model import Policy
@@ -40,7 +40,7 @@ START = 1_790_000_000.0
 PAUSE = 30.0
 MOST_CYCLES = 400
 """A cluster that needs more cycles between two steps counts as never settling; small cases need less than 20."""
-_ALWAYS_THERE = tuple(Queue(name, **spec) for name, spec in ALWAYS_THERE.items())
+_DEFAULT_QUEUES = tuple(Queue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
 START_DELAY = 0.02
 """Seconds from the bind of a pod until it runs."""
 _SETTINGS = Settings(start_delay=START_DELAY, grace=0.02)
@@ -81,7 +81,7 @@ class Act:
 
 
 @dataclass(slots=True)
-class Rest:
+class SettledState:
     """The settled cluster after a step."""
 
     placed: dict[str, dict[str, str]]
@@ -96,7 +96,7 @@ class Story:
     """The events of a play. Jobs and pods are named without namespace."""
 
     evictions: list[Eviction] = field(default_factory=list)
-    rests: list[Rest] = field(default_factory=list)
+    settled: list[SettledState] = field(default_factory=list)
     """The settled cluster before any step, and after each step."""
     problem: str = ""
     """Why the cluster never settled; empty if it did."""
@@ -106,9 +106,9 @@ class Story:
     """Every admission, and every pod that was placed, evicted and released, in order."""
 
     @property
-    def end(self) -> Rest:
+    def end(self) -> SettledState:
         """The settled cluster after the last step."""
-        return self.rests[-1] if self.rests else Rest({}, {})
+        return self.settled[-1] if self.settled else SettledState({}, {})
 
 
 NOT_PLAYED = Story()
@@ -121,7 +121,7 @@ def play(
     case: Case,
     *,
     stop: Callable[[Eviction], bool] = lambda _: False,
-    listen: Listener | None = None,
+    listener: Listener | None = None,
     gap: float = 0.0,
 ) -> Story:
     """Play a case.
@@ -129,13 +129,13 @@ def play(
     Args:
         case: The case.
         stop: Whether the play ends at this eviction.
-        listen: Listener that receives every input of the core and every outcome, in order.
+        listener: Receives every input of the core and every outcome, in order.
         gap: Seconds between the jobs of one step: writes take time in a live cluster.
 
     Raises:
         PolicyError: the policy cannot be read.
     """
-    return _Play(case, stop, listen, gap).run()
+    return _Play(case, stop, listener, gap).run()
 
 
 class _Play:
@@ -145,7 +145,7 @@ class _Play:
         self._placed: dict[str, dict[str, str]] = {}
         self._waits: dict[str, Refusal] = {}
         self._phases: dict[str, str] = {}
-        self._queues = {queue.name: queue for queue in (*_ALWAYS_THERE, *case.queues)}
+        self._queues = {queue.name: queue for queue in (*_DEFAULT_QUEUES, *case.queues)}
         self._closed: set[str] = set()
         self._nodes = case.nodes
         """All nodes so far; a rack may name a node that was removed."""
@@ -198,7 +198,7 @@ class _Play:
         except SimulationError as error:
             self._story.problem = str(error)
         placed = {job: dict(pods) for job, pods in self._placed.items() if pods}
-        self._story.rests.append(Rest(placed, dict(self._waits), dict(self._phases)))
+        self._story.settled.append(SettledState(placed, dict(self._waits), dict(self._phases)))
 
     def _inputs(self, step: Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
         match step:
@@ -285,7 +285,7 @@ class _Play:
                     self._waits[_name(outcome.job)] = outcome.refusal
             case happened.Evicted():
                 found = Eviction(
-                    _name(outcome.job), _name(outcome.pod), outcome.reason, len(self._story.rests), outcome.at
+                    _name(outcome.job), _name(outcome.pod), outcome.reason, len(self._story.settled), outcome.at
                 )
                 self._story.evictions.append(found)
                 self._note(Happened.EVICTED, outcome, outcome.pod, reason=outcome.reason)
@@ -296,7 +296,7 @@ class _Play:
     def _note(
         self, what: Happened, outcome: Any, pod: str = "", node: str = "", reason: VictimReason | None = None
     ) -> None:
-        step = len(self._story.rests)
+        step = len(self._story.settled)
         self._story.acts.append(Act(what, outcome.at, step, _name(outcome.job), _name(pod), node, reason))
 
 

@@ -56,7 +56,7 @@ class Reduced:
     """Parts of the state that no sentence can express."""
     tried: int = 0
     notes: list[str] = field(default_factory=list)
-    stands_for: dict[str, str] = field(default_factory=dict)
+    names_in_state: dict[str, str] = field(default_factory=dict)
     """Names in the state of the jobs and queues of the case, by new name; a job is named `namespace/name`."""
 
     @property
@@ -159,7 +159,7 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
-    found.left_out, found.stands_for = left_out, _names_in_state(found.stands_for, state, of_pod)
+    found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
     if isinstance(wanted, Differs):
         found.notes.append(f"{describe(wanted.fate)}; under the other policy: {describe(wanted.other)}")
     return found
@@ -177,14 +177,14 @@ def _reduce_live(state: State, because: str, policy: str, known: Known) -> Reduc
         case = replace(case, subject=_subject(state, name, kind, of_pod))
         wanted = Waits(frozenset()) if kind == WAITS else Evicted("", within_queue=False, whole_gang=False)
     found = reduce_case(case, wanted, known)
-    found.left_out, found.stands_for = left_out, _names_in_state(found.stands_for, state, of_pod)
+    found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
     return found
 
 
-def _names_in_state(stands_for: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:
+def _names_in_state(found: Mapping[str, str], state: State, of_pod: Mapping[str, str]) -> dict[str, str]:
     """Return new name → name in the state. `make_case` has numbered the jobs, but not renamed the queues."""
     jobs = {of_pod[pod.metadata.key]: key for key, pods in state.of_job().items() for pod in pods}
-    return {new: jobs.get(old, old) for new, old in stands_for.items()}
+    return {new: jobs.get(old, old) for new, old in found.items()}
 
 
 def _parse(because: str) -> tuple[str, str]:
@@ -300,7 +300,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
         named = tester.best
         tester.best = renamed(named)  # no sentence contains names of the state
     found.case, found.tried = tester.best, tester.tried
-    found.stands_for = old_names(named, found.case)
+    found.names_in_state = old_names(named, found.case)
     found.policy_name = next((name for name, text in known.policies.items() if text == found.case.policy), "")
     return found
 

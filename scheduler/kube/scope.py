@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..model.queue import ALWAYS_THERE
+from ..model.queue import DEFAULT_QUEUES
 from .resource import NAMESPACES, PODS, QUEUES, Resource, T
 
 
@@ -43,7 +43,7 @@ class Scope:
         status = {"state": "Open"}
         return [
             msgspec.convert({"metadata": {"name": name}, "spec": spec, "status": status}, resource.struct)
-            for name, spec in ALWAYS_THERE.items()
+            for name, spec in DEFAULT_QUEUES.items()
         ]
 
     def covers(self, resource: Resource[Any], item: Any) -> bool:

@@ -8,7 +8,7 @@ from . import names, objects, resources
 from .times import seconds
 
 ROOT, DEFAULT = "root", "default"
-ALWAYS_THERE: Final[dict[str, dict[str, Any]]] = {
+DEFAULT_QUEUES: Final[dict[str, dict[str, Any]]] = {
     ROOT: {"weight": 1, "reclaimable": False},
     DEFAULT: {"weight": 1, "reclaimable": True, "parent": ROOT},
 }

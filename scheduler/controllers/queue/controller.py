@@ -9,7 +9,7 @@ from collections import Counter
 
 from ...kube import PODGROUPS, WorkQueue
 from ...model.objects import PodGroup
-from ...model.queue import ALWAYS_THERE
+from ...model.queue import DEFAULT_QUEUES
 from ..runtime.commands import commands_to, is_forbidden, refusal
 from ..runtime.controller import Context
 from ..runtime.executor import About
@@ -40,7 +40,7 @@ class QueueController:
         self._groups.informer.on_change(self._group_changed)
 
     async def run(self) -> None:
-        for name in ALWAYS_THERE:
+        for name in DEFAULT_QUEUES:
             self._queue.add(name)
         await self._context.work(self.name, self._queue, self._decide, self._queues, self._commands, self._groups)
 

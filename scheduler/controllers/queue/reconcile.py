@@ -13,7 +13,7 @@ from typing import Any
 
 from ...model import names, resources
 from ...model.objects import Condition
-from ...model.queue import ALWAYS_THERE
+from ...model.queue import DEFAULT_QUEUES
 from ...model.resources import QuantityError, Resource
 from ...model.times import timestamp
 from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
@@ -42,8 +42,10 @@ def reconcile(seen: ObservedQueue) -> ReconcileResult:
     """Return the writes for one queue. Pure: equal input, equal outcome."""
     queue = seen.queue
     if queue is None:
-        if seen.name in ALWAYS_THERE:
-            return ReconcileResult([Create(QUEUES, {"metadata": {"name": seen.name}, "spec": ALWAYS_THERE[seen.name]})])
+        if seen.name in DEFAULT_QUEUES:
+            return ReconcileResult(
+                [Create(QUEUES, {"metadata": {"name": seen.name}, "spec": DEFAULT_QUEUES[seen.name]})]
+            )
         return ReconcileResult()
     if queue.metadata.deletion_timestamp is not None:
         return ReconcileResult()

@@ -22,7 +22,7 @@ from scheduler.explore import PROMISES, Draw, generate, is_refused
 from scheduler.explore.owed import owed_jobs
 from scheduler.incident import play
 from scheduler.incident.case import Case, Complete, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
-from scheduler.incident.play import Happened, Rest, Story
+from scheduler.incident.play import Happened, SettledState, Story
 from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
 
@@ -126,7 +126,7 @@ def test_a_play_is_a_history_that_monitors_can_judge() -> None:
         steps=(Submit((first,)), Submit((urgent,))),
     )
     recorder = Recorder()
-    play(case, listen=recorder.record)
+    play(case, listener=recorder.record)
     ledger = Ledger(recorder.versions)
     assert [(act.kind, act.name, act.action) for act in ledger.acts] == [
         ("bind", "first-task-0", ""),
@@ -294,13 +294,13 @@ def test_a_job_is_owed_nothing_beside_a_waiting_job_whose_pod_should_have_failed
     assert set(play(case).end.waits) == {"a", "b"}
     assert judge(case).findings == []
     alone = replace(case, steps=(Submit((small,)),))
-    assert list(owed_jobs(alone, Story(rests=[Rest({}, {})]))) == [small]
+    assert list(owed_jobs(alone, Story(settled=[SettledState({}, {})]))) == [small]
 
 
 def test_work_that_requests_nothing_is_owed_nothing() -> None:
     """A reduction leaves out requests."""
     case = Case(known_policies()["default"], (Node("n1", ()),), steps=(Submit((Work("idle"),)),))
-    assert list(owed_jobs(case, Story(rests=[Rest({}, {})]))) == []
+    assert list(owed_jobs(case, Story(settled=[SettledState({}, {})]))) == []
 
 
 def test_a_job_completes_once() -> None:

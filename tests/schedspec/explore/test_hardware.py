@@ -36,7 +36,7 @@ from scheduler.incident.case import (
     Work,
     amounts,
 )
-from scheduler.incident.play import Act, Happened, Rest, Story
+from scheduler.incident.play import Act, Happened, SettledState, Story
 from scheduler.incident.signature import Broken
 from scheduler.reasons import VictimReason
 
@@ -223,9 +223,9 @@ def test_our_scheduler_keeps_a_gang_in_the_rack_that_it_prefers() -> None:
 )
 def test_work_that_needs_one_card_or_rack_is_owed_nothing_by_sums_over_nodes(node: Node, work: Work) -> None:
     case = Case(POLICIES["default"], (node,), steps=(Submit((work,)),))
-    assert list(owed_jobs(case, Story(rests=[Rest({}, {})]))) == []
+    assert list(owed_jobs(case, Story(settled=[SettledState({}, {})]))) == []
     plain = replace(case, steps=(Submit((replace(work, rack="", requests=node.has),)),))
-    assert bool(list(owed_jobs(plain, Story(rests=[Rest({}, {})])))) == bool(work.rack)
+    assert bool(list(owed_jobs(plain, Story(settled=[SettledState({}, {})])))) == bool(work.rack)
 
 
 def test_a_pod_that_returns_to_a_node_with_shared_cards_may_be_on_another_card() -> None:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from schedspec.incident.written import known_policies
-from scheduler.explore import Worlds, break_promises, lasting, made, permitted, served, waited
+from scheduler.explore import Worlds, broken_promises, lasting, made, permitted, served, waited
 from scheduler.incident import play
 from scheduler.incident.case import Case, Change, Fail, Join, Node, PriorityClass, Queue, Submit, Work, amounts
-from scheduler.incident.play import Act, Eviction, Happened, Rest, Story
+from scheduler.incident.play import Act, Eviction, Happened, SettledState, Story
 from scheduler.reasons import Refusal, VictimReason
 
 POLICIES = known_policies()
@@ -128,8 +128,8 @@ OWN_QUEUES = replace(
 @pytest.mark.parametrize(("case", "rule"), [(LATER, "job"), (TOGETHER, "job"), (OWN_QUEUES, "queue")])
 def test_the_job_that_is_served_first_starts_first(case: Case, rule: str, job: str) -> None:
     step = len(case.steps)
-    rests = [Rest({}, {}) for _ in range(step)]
-    story = Story(acts=[placed(job, step)], rests=[*rests, Rest({job: {f"{job}-task-0": "n2"}}, {})])
+    rests = [SettledState({}, {}) for _ in range(step)]
+    story = Story(acts=[placed(job, step)], settled=[*rests, SettledState({job: {f"{job}-task-0": "n2"}}, {})])
     assert [(breach.rule, breach.job) for breach in served.out_of_order(case, story)] == (
         [(rule, "b")] if job == "a" else []
     )
@@ -174,7 +174,7 @@ IDLE = Work("idle", "lender")
 )
 def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(case: Case, rule: str) -> None:
     """The same settled states keep the promise if a rule forbids the eviction."""
-    found = made.jobs_without_room(case, Story(rests=[Rest(HELD, {})]))
+    found = made.jobs_without_room(case, Story(settled=[SettledState(HELD, {})]))
     assert [breach.rule for breach in found] == ([rule] if rule else [])
     assert list(made.jobs_without_room(case, play(case))) == []
 
@@ -193,8 +193,8 @@ def test_a_pod_group_is_running_only_if_a_pod_has_a_node(
 ) -> None:
     """A job that waits gives its reason, so that only its phase may be wrong."""
     waits = {} if placed else {"b": Refusal()}
-    story = Story(rests=[Rest({}, {}), Rest(placed, waits, {"b": phase})])
-    found = break_promises(ALONE, story, Worlds(node_more=False, names=False))
+    story = Story(settled=[SettledState({}, {}), SettledState(placed, waits, {"b": phase})])
+    found = broken_promises(ALONE, story, Worlds(node_more=False, names=False))
     assert [breach.name for breach in found if breach.name.startswith("told")] == broken
 
 
@@ -204,7 +204,7 @@ def test_our_scheduler_sets_running_only_on_a_pod_group_with_a_bound_pod() -> No
     story = play(case)
     assert story.end.phases["b"] == "Running"
     assert story.end.phases["a"] != "Running"
-    assert [breach.name for breach in break_promises(case, story, Worlds())] == []
+    assert [breach.name for breach in broken_promises(case, story, Worlds())] == []
 
 
 def test_a_pod_that_is_bound_in_the_same_moment_counts_for_the_minimum_of_its_gang() -> None:
@@ -313,7 +313,7 @@ OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, q
 )
 def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: str, broken: list[str]) -> None:
     ran = {"old": {"old-task-0": "n1"}}
-    rests = [Rest({}, {}), Rest(ran, {}), Rest(ran, {}, {"gang": phase})]
+    rests = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": phase})]
     story = Story(acts=[placed("old", 1), placed("young", 3)], rests=rests)
     assert [breach.job for breach in waited.lost_holds(case, story)] == broken
     assert list(waited.lost_holds(case, play(case))) == []

@@ -16,7 +16,7 @@ UID = "2011d1ff-a546-483f-a2f6-2d278a039fa3"
 
 
 @pytest.mark.parametrize(
-    ("stands_for", "comments"),
+    ("names_in_state", "comments"),
     [
         (
             {"train-1": f"{LONG}/claim-{UID}", "train-2": f"{LONG}/next-{UID}", "training": "owner"},
@@ -30,8 +30,8 @@ UID = "2011d1ff-a546-483f-a2f6-2d278a039fa3"
     ],
     ids=["one-namespace", "two-namespaces", "no-names"],
 )
-def test_comments_map_names_to_those_of_the_state(stands_for: dict[str, str], comments: list[str]) -> None:
-    assert names_of_the_state(SimpleNamespace(stands_for=stands_for)) == comments
+def test_comments_map_names_to_those_of_the_state(names_in_state: dict[str, str], comments: list[str]) -> None:
+    assert names_of_the_state(SimpleNamespace(names_in_state=names_in_state)) == comments
     assert [clean(comment) for comment in comments] == comments, "no comment is cut"
 
 

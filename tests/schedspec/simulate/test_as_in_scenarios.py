@@ -31,7 +31,7 @@ def found_by(case: Case) -> tuple[set[str], set[str]]:
         if type(given).__module__.endswith(".outcomes"):
             stream.take(given)
 
-    play(case, listen=listen)
+    play(case, listener=listen)
     history = judge_ledger(Ledger(recorder.versions), Rules(case.policy))
     return {finding["monitor"] for finding in stream.close()}, {finding.monitor for finding in history}
 
