@@ -1,8 +1,8 @@
 """Limit how many volumes a node has attached (semantics: kube-scheduler's `nodevolumelimits`).
 
 A volume counts once per node, however many pods mount it there, against the limit that its driver reports for that
-node; a driver without a limit is unlimited. A volume that is attached to a node but mounted by none of its pods does
-not count: attachments are made and removed after the pods, and the scheduler does not watch them.
+node; a driver without a limit is unlimited. A volume that is attached to a node but mounted by none of the node's pods
+does not count: attachments follow the pods with a delay, and the scheduler does not watch them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .pod_index import Spend
 from .volumes import volumes_of
 
 Attachment = tuple[str, str]
-"""The driver, and the volume's name at that driver."""
+"""Name of the CSI driver, and the driver's name of the volume."""
 
-_BEFORE_CSI = (
+_IN_TREE = (
     ("aws_elastic_block_store", "volumeID", "ebs.csi.aws.com"),
     ("azure_disk", "diskURI", "disk.csi.azure.com"),
     ("cinder", "volumeID", "cinder.csi.openstack.org"),
@@ -29,17 +29,17 @@ _BEFORE_CSI = (
     ("portworx_volume", "volumeID", "pxd.portworx.com"),
     ("vsphere_volume", "volumePath", "csi.vsphere.vmware.com"),
 )
-"""Disks that Kubernetes migrates to a CSI driver: the field of the volume, its name within the field, the driver."""
+"""In-tree disks that Kubernetes migrates to CSI: field of the volume's spec, key of the disk's name there, driver."""
 
 
 def attachment_of(volume: PersistentVolume) -> Attachment | None:
-    """Return what a node must attach for the volume; None if it is not attached (a shared file system, for example)."""
+    """Return what a node must attach for the volume; None if nothing (a shared file system, for example)."""
     spec = volume.spec
     if spec.csi is not None:
         return spec.csi.driver, spec.csi.volume_handle
-    for field, name, driver in _BEFORE_CSI:
+    for field, key, driver in _IN_TREE:
         if source := getattr(spec, field):
-            return driver, str(source.get(name, volume.metadata.name))
+            return driver, str(source.get(key, volume.metadata.name))
     return None
 
 
@@ -54,7 +54,7 @@ class AttachLimits:
         self._tallies: dict[bool, _Tally] = {}
 
     def mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Return the nodes that can attach all volumes of the task; None if none of them is limited on any node."""
+        """Return the nodes that can attach all volumes of the task; None if no node limits any of their drivers."""
         wanted = self._wanted(task)
         if not wanted:
             return None
@@ -63,14 +63,14 @@ class AttachLimits:
             mask &= self._can_attach(driver, volumes, future=future)
         return mask
 
-    def full(self, task: Task, node: NodeInfo) -> str:
-        """Return the first driver without a free attachment for the task on the node; empty if there is none."""
+    def exhausted_driver(self, task: Task, node: NodeInfo) -> str:
+        """Return the first driver that cannot attach the task's volumes to the node; empty if all drivers can."""
         wanted = self._wanted(task).items()
         return next((d for d, volumes in wanted if not self._can_attach(d, volumes, future=True)[node.row]), "")
 
     def _wanted(self, task: Task) -> dict[str, list[Attachment]]:
-        """Return the volumes to attach for the task, by driver; only drivers with a limit on some node."""
-        if not task.pod.spec.volumes or not (limits := self._limited()):
+        """Return the volumes to attach for the task, by driver. Drivers that no node limits are left out."""
+        if not task.pod.spec.volumes or not (limits := self._limits_by_driver()):
             return {}
         wanted: dict[str, list[Attachment]] = {}
         self._spend(4 * len(task.pod.spec.volumes), "spec.volumes")
@@ -79,16 +79,16 @@ class AttachLimits:
                 wanted.setdefault(attachment[0], []).append(attachment)
         return wanted
 
-    def _limited(self) -> dict[str, Vector]:
-        """Return how many volumes each node can have attached, by driver."""
+    def _limits_by_driver(self) -> dict[str, Vector]:
+        """Return how many volumes of each driver each node can have attached."""
         if self._limits is None:
             self._limits = {}
             for name, csi_node in self._cluster.csi_nodes.items():
                 node = self._nodes.by_name.get(name)
                 for driver in csi_node.spec.drivers or () if node is not None else ():
                     if node is not None and driver.allocatable is not None and driver.allocatable.count is not None:
-                        none = np.full(len(self._nodes.rows), np.inf)
-                        self._limits.setdefault(driver.name, none)[node.row] = driver.allocatable.count
+                        unlimited = np.full(len(self._nodes.rows), np.inf)
+                        self._limits.setdefault(driver.name, unlimited)[node.row] = driver.allocatable.count
         return self._limits
 
     def _can_attach(self, driver: str, volumes: list[Attachment], *, future: bool) -> Mask:
@@ -98,19 +98,19 @@ class AttachLimits:
         tally.refresh()
         new = np.full(len(self._nodes.rows), float(len(volumes)))
         for volume in volumes:
-            new[list(tally.where[volume])] -= 1.0
-        fits: Mask = (new == 0) | (tally.counts[driver] + new <= self._limited()[driver])
+            new[list(tally.rows[volume])] -= 1.0
+        fits: Mask = (new == 0) | (tally.counts[driver] + new <= self._limits_by_driver()[driver])
         return fits
 
 
 class _Tally:
-    """Volumes attached to each node by its pods, now or after all releasing pods have left; updated within a cycle."""
+    """Volumes that each node has attached for its pods, now or without the releasing pods; updated within a cycle."""
 
     def __init__(self, cluster: Cluster, *, future: bool) -> None:
         self._cluster, self._future = cluster, future
         self._nodes: Nodes = cluster.nodes
         self._on_row: list[set[Attachment]] = [set() for _ in self._nodes.rows]
-        self.where: defaultdict[Attachment, set[int]] = defaultdict(set)
+        self.rows: defaultdict[Attachment, set[int]] = defaultdict(set)
         self.counts: defaultdict[str, Vector] = defaultdict(lambda: np.zeros(len(self._nodes.rows)))
         self._seen = len(self._nodes.touched)
         for row in range(len(self._nodes.rows)):
@@ -134,7 +134,7 @@ class _Tally:
         }
         for attachment in self._on_row[row] ^ found:
             is_new = attachment in found
-            (self.where[attachment].add if is_new else self.where[attachment].discard)(row)
+            (self.rows[attachment].add if is_new else self.rows[attachment].discard)(row)
             self.counts[attachment[0]][row] += 1.0 if is_new else -1.0
         self._on_row[row] = found
 

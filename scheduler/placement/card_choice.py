@@ -1,7 +1,7 @@
-"""Choose cards of one node for one pod, from what other pods hold of each card.
+"""Choose cards (GPUs) of one node for one pod, given what other pods hold of each card.
 
-A card takes a share if the share fits in each respect: memory, cores, the number of shares, and the pods that must not
-be on one card. A share is never split over two cards. (Semantics: Volcano's `deviceshare`.)
+A share fits on a card if memory, cores and the number of shares suffice and no pod on the card excludes the new pod. A
+share is never split over two cards. (Semantics: Volcano's `deviceshare`.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Order = Literal["binpack", "spread", ""]
 
 @dataclass(slots=True)
 class Usage:
-    """What pods hold of one card, and which: their PodGroups, and the rules that keep them from each other."""
+    """What pods hold of one card. `jobs`: their PodGroups; `rules`: the rules that forbid them to share a card."""
 
     shares: int = 0
     memory: int = 0
@@ -36,26 +36,27 @@ UNUSED = Usage()
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A pod's request, and the pods with which it must not share a card. Equal questions have equal answers."""
+class CardRequest:
+    """What a pod requests of cards, and which pods it must not share a card with. Equal requests fit on equal cards."""
 
     demand: CardDemand
     job: str = ""
-    """The PodGroup with which no card is shared; empty if there is none."""
+    """The PodGroup whose other pods must be on other cards; empty if there is none."""
     rules: tuple[int, ...] = ()
+    """The exclusive rules that the pod matches: two pods of one rule never share a card."""
 
 
-def choose(question: Question, cards: Sequence[Card], used: Mapping[str, Usage], order: Order) -> Shares | None:
-    """Return the cards for each part of a demand; None if the node lacks some."""
+def choose(request: CardRequest, cards: Sequence[Card], used: Mapping[str, Usage], order: Order) -> Shares | None:
+    """Return shares of cards for each part of the request; None if the cards do not suffice."""
     own: dict[str, Usage] = {}
     chosen = []
-    for part in question.demand.parts:
+    for part in request.demand.parts:
         shares: list[Share] = []
-        for card in _sorted(question.demand, cards, used, own, order) if part.cards else ():
+        for card in _sorted(request.demand, cards, used, own, order) if part.cards else ():
             if len(shares) == part.cards:
                 break
-            if fits(question, part, card, used.get(card.name, UNUSED), own.get(card.name, UNUSED)):
-                shares.append(Share(card.name, _taken(question.demand, part, card), part.cores))
+            if fits(request, part, card, used.get(card.name, UNUSED), own.get(card.name, UNUSED)):
+                shares.append(Share(card.name, _share_memory(request.demand, part, card), part.cores))
         if len(shares) < part.cards:
             return None
         for share in shares:
@@ -64,9 +65,9 @@ def choose(question: Question, cards: Sequence[Card], used: Mapping[str, Usage],
     return tuple(chosen)
 
 
-def fits(question: Question, part: CardPart, card: Card, used: Usage, own: Usage = UNUSED) -> bool:
-    """Whether a card takes a share beside what other pods and the pod itself hold of it."""
-    demand, shares = question.demand, used.shares + own.shares
+def fits(request: CardRequest, part: CardPart, card: Card, used: Usage, own: Usage = UNUSED) -> bool:
+    """Whether a share of `part` fits on a card, of which other pods hold `used` and the pod itself holds `own`."""
+    demand, shares = request.demand, used.shares + own.shares
     if not card.is_usable or not demand.permits(card.name, card.model) or shares >= card.split:
         return False
     if demand.scheme == "number":
@@ -76,11 +77,11 @@ def fits(question: Question, part: CardPart, card: Card, used: Usage, own: Usage
     cores = used.cores + own.cores
     if cores + part.cores > ALL_CORES or (part.cores == ALL_CORES and shares) or cores >= ALL_CORES:
         return False
-    return question.job not in used.jobs and used.rules.isdisjoint(question.rules)
+    return request.job not in used.jobs and used.rules.isdisjoint(request.rules)
 
 
 def score(shares: Shares, cards: Sequence[Card], used: Mapping[str, Usage], order: Order) -> float:
-    """Return how much the order likes a choice: up to 100 for each card."""
+    """Return the score of the chosen shares under `order`: up to 100 for each share."""
     total, memory = 0.0, {card.name: card.memory for card in cards}
     for share in (share for part in shares for share in part):
         before = used.get(share.card, UNUSED)
@@ -91,18 +92,18 @@ def score(shares: Shares, cards: Sequence[Card], used: Mapping[str, Usage], orde
     return total
 
 
-def _taken(demand: CardDemand, part: CardPart, card: Card) -> int:
+def _share_memory(demand: CardDemand, part: CardPart, card: Card) -> int:
     return card.memory if demand.scheme == "number" else part.memory_of(card.memory)
 
 
 def _sorted(
     demand: CardDemand, cards: Sequence[Card], used: Mapping[str, Usage], own: Mapping[str, Usage], order: Order
 ) -> Sequence[Card]:
-    """Return the cards in the order in which they are tried; those before others of equal rank have lower indexes."""
+    """Return the cards in the order in which they are tried; with `order`, equal cards remain sorted by index."""
 
     def held(card: Card) -> tuple[int, int]:
-        one, other = used.get(card.name, UNUSED), own.get(card.name, UNUSED)
-        return one.memory + other.memory, one.shares + other.shares
+        others, itself = used.get(card.name, UNUSED), own.get(card.name, UNUSED)
+        return others.memory + itself.memory, others.shares + itself.shares
 
     if order == "binpack":
         return sorted(cards, key=lambda card: -held(card)[0])

@@ -25,22 +25,22 @@ class Tallies:
         raise NotImplementedError
 
     def present(self, *, future: bool) -> Counts:
-        """Return the pods that can satisfy a required affinity, now or in the future.
+        """Count the pods that can satisfy a required affinity.
 
-        In the future, releasing tasks have left and pipelined tasks run.
+        With `future`, releasing tasks count as deleted and pipelined tasks as running.
         """
         present, releasing, pipelined = self._refresh()
         result: Counts = present + pipelined if future else present + releasing
         return result
 
     def possible(self, *, future: bool) -> Counts:
-        """Return the pods that can violate an anti-affinity."""
+        """Count the pods that can violate an anti-affinity; without `future`, releasing and pipelined pods both can."""
         present, releasing, pipelined = self._refresh()
         result: Counts = present + pipelined if future else present + releasing + pipelined
         return result
 
-    def staying(self) -> Counts:
-        """Return the pods that remain: present or pipelined."""
+    def remaining(self) -> Counts:
+        """Count the pods that remain: present or pipelined."""
         present, _, pipelined = self._refresh()
         result: Counts = present + pipelined
         return result
@@ -82,7 +82,7 @@ class PodCounts(Tallies):
 def domains_of(nodes: Nodes, topology_key: str) -> Domains:
     """Return the number of each node's topology domain; -1 for a node without the label.
 
-    All keys that no node has share one entry, because pods may name any number of keys.
+    All labels that no node has share one cache entry, because pods may name any number of labels.
     """
     if not NodeIndex.of(nodes).has_label(topology_key):
         topology_key = ""
@@ -101,7 +101,7 @@ def domains_of(nodes: Nodes, topology_key: str) -> Domains:
 
 
 def per_domain(domains: Domains, counts: Counts) -> Counts:
-    """Return for each node the sum over its domain; 0 for nodes without a domain."""
+    """Return for each node the sum of `counts` over its domain; 0 for nodes without a domain."""
     inside = domains >= 0
     if not inside.any():
         return np.zeros(len(domains))

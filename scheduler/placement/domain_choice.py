@@ -1,8 +1,8 @@
 """Choose the domains in which a gang, or a subgroup, may find room, the best first.
 
-1. Pods that hold room already bind the others: only domains that contain them all are left, the smallest first.
-2. Otherwise the domains of the lowest tier that have room come first; of these the ones that have it now, then those
-   with room for all waiting pods, then the fullest, then by name.
+1. If pods of the gang already hold room, only domains that contain all these pods are tried, the smallest first.
+2. Otherwise domains with room for the gang are tried tier by tier, the lowest tier first. Within a tier, domains with
+   room now come first, then those with room for all waiting pods, then by the plugins' score, then by name.
 
 Room is estimated for all domains of a tier at once and never underestimated; for tasks of one shape without inter-pod
 constraints the estimate is exact.
@@ -31,9 +31,9 @@ class Wanted:
     """Tasks that have to be placed close to each other.
 
     Attributes:
-        tasks: Those that wait.
-        lacking: How many of them are placed together or not at all.
-        held: The rows of the nodes on which others of them hold room.
+        tasks: The waiting tasks.
+        lacking: How many of these tasks must be placed together or not at all.
+        held: The rows of the nodes on which further tasks of the same gang already hold room.
         group: The subgroup's name; empty for a whole job.
     """
 
@@ -44,13 +44,13 @@ class Wanted:
 
 
 class DomainChoice:
-    """The choice among the domains of one cycle."""
+    """Choose among the domains of one cycle."""
 
     def __init__(self, placement: Placement, nodes: Nodes, hooks: Hooks) -> None:
         self._placement, self._nodes, self._hooks = placement, nodes, hooks
 
     def candidates(self, closeness: Closeness, wanted: Wanted, inside: Domain | None) -> Iterator[Domain | None]:
-        """Yield the domains to try, the best first; None for no limit. `inside`: none that is not a part of it."""
+        """Yield the domains to try, the best first; None stands for all nodes. With `inside`, only parts of it."""
         if wanted.held:
             around = DomainSet(domain for domain in closeness.around(wanted.held) if _is_in(domain, inside))
             rooms = self._rooms(wanted.tasks, around, future=True)
@@ -67,7 +67,7 @@ class DomainChoice:
         fits = np.flatnonzero(later >= wanted.lacking)
         if not len(fits):
             return []
-        now = self._rooms(wanted.tasks, tier, future=False) if self._is_room_coming() else later
+        now = self._rooms(wanted.tasks, tier, future=False) if self._will_room_change() else later
         request = resources.total_of(task.request for task in wanted.tasks)
         scores = self._hooks.domain_order(request, tier).round(6)
         whole = len(wanted.tasks)
@@ -76,15 +76,15 @@ class DomainChoice:
         )
         return [tier.domains[i] for i in ranked]
 
-    def _is_room_coming(self) -> bool:
+    def _will_room_change(self) -> bool:
         return bool(self._nodes.releasing.any() or self._nodes.pipelined.any())
 
     def _rooms(
         self, tasks: Sequence[Task], domains: DomainSet, *, future: bool = True, available: Amounts | None = None
     ) -> Rows:
-        """Return how many of some tasks find room in each domain; at most, where their shapes differ.
+        """Return how many of the tasks find room in each domain; an upper bound if their shapes differ.
 
-        `available` is the free room of the nodes; without it, the room that they have.
+        `available` replaces the present free room of the nodes.
         """
         total = np.zeros(len(domains), dtype=np.int64)
         for alike in _by_shape(tasks):
@@ -101,14 +101,15 @@ class DomainChoice:
     def with_victims(
         self, closeness: Closeness, wanted: Wanted, inside: Domain | None, steps: Sequence[Amounts]
     ) -> list[Domain | None]:
-        """Return the widest permitted domains that may hold the tasks after evictions; without a limit, None alone.
+        """Return the widest permitted domains that may hold the tasks after evictions; without a hard limit, `inside`.
 
         Args:
             closeness: What the tasks require.
             wanted: The tasks.
-            inside: Only parts of this domain count.
-            steps: The free room of all nodes without evictions, then with more and more candidates evicted. The first
-                step that suffices ranks a domain, then how many pods lack room in the steps before, the last one first.
+            inside: Only this domain and its parts count.
+            steps: The free room of all nodes without evictions, then with more and more candidates evicted. Domains are
+                ranked by the first step that suffices, then by the number of pods that lack room in the steps before
+                it, the latest of these steps first.
         """
         if not closeness.is_hard:
             return [inside]
@@ -125,22 +126,23 @@ class DomainChoice:
         ranked = sorted(usable, key=lambda i: (first[i], short[: first[i], i][::-1].tolist(), widest.domains[i].name))
         return [widest.domains[i] for i in ranked]
 
-    def take(self, taken: Amounts, domain: Domain, tasks: Sequence[Task], steps: Sequence[Amounts]) -> None:
-        """Add what some tasks would hold in a domain to `taken`; room of earlier steps is used first."""
+    def reserve(self, reserved: Amounts, domain: Domain, tasks: Sequence[Task], steps: Sequence[Amounts]) -> None:
+        """Add what the tasks would hold in the domain to `reserved`; the room of earlier steps is used first."""
         for alike in _by_shape(tasks):
             left, held = len(alike), self._nodes.held(alike[0])
             for free in steps:
-                slots = self._placement.slots_in(alike[0], free - taken)[domain.rows]
+                slots = self._placement.slots_in(alike[0], free - reserved)[domain.rows]
                 more = np.minimum(slots, np.maximum(left - (slots.cumsum() - slots), 0))
-                taken[domain.rows] += more[:, None] * held
+                reserved[domain.rows] += more[:, None] * held
                 left -= int(more.sum())
 
     # ---------------------------------------------------------------------------------------------------- inner domains
 
     def inner(self, closeness: Closeness, domain: Domain | None, task: Task, count: int, held: Rows) -> Domain | None:
-        """Return the part of a domain that should take the next of `count` equal tasks; None for no preference.
+        """Return the part of a domain that should get the next of `count` equal tasks; None for no preference.
 
-        A part that holds pods of the gang comes first, then the one that the tasks fill best, then the largest.
+        The part with the most pods of the gang is best (`held`: their number on each node), then the smallest with room
+        for all `count` tasks, then the largest.
         """
         found = domain
         slots = self._placement.slots_by_row(task, future=False)
@@ -159,7 +161,7 @@ class DomainChoice:
     # ---------------------------------------------------------------------------------------------------------- reasons
 
     def refusal(self, closeness: Closeness, wanted: Wanted, inside: Domain | None) -> NoDomain | OutsideDomain:
-        """Return why no domain has room, by the widest that are permitted."""
+        """Return why no domain has room; the reason describes the widest permitted domains."""
         if wanted.held:
             around = [domain for domain in closeness.around(wanted.held) if _is_in(domain, inside)]
             if not around:
@@ -189,7 +191,7 @@ class DomainChoice:
         )
 
     def _explained(self, domain: Domain, tasks: Sequence[Task]) -> NoNode | None:
-        """Return why the nodes of a domain take no more of the tasks, of the first shape of which some find no room."""
+        """Return why the domain's nodes do not fit the first task shape of which not all tasks find room."""
         shapes = list(_by_shape(tasks))
         lacking = (alike for alike in shapes if self._rooms(alike, DomainSet((domain,)))[0] < len(alike))
         with self._placement.inside(domain):
@@ -197,7 +199,7 @@ class DomainChoice:
         return why if isinstance(why, NoNode) else None
 
     def _shortage(self, domain: Domain, wanted: Wanted) -> tuple[str, int, int]:
-        """Return the resource of which a domain has less than the smallest of the tasks request together."""
+        """Return the first resource that is short in the domain, its free amount, and the least that is requested."""
         idle = np.maximum(self._nodes.future_idle(domain.rows), 0).sum(axis=0)
         requested = smallest_sum(wanted.tasks, wanted.lacking)
         for name, amount in sorted(requested.items()):
@@ -208,7 +210,7 @@ class DomainChoice:
 
 
 def smallest_sum(tasks: Iterable[Task], count: int) -> Resource:
-    """Return the least that `count` of some tasks request together, dimension by dimension."""
+    """Return for each resource the smallest sum that any `count` of the tasks request."""
     by_name: dict[str, list[int]] = {}
     number = 0
     for task in tasks:

@@ -1,7 +1,7 @@
 """Decide on which nodes a task may run, and which of them is best.
 
-A result for a shape holds for all tasks of that shape and scope (`node_scope`) until something changes on the nodes;
-for a task with inter-pod constraints it holds for one placement only.
+A result is valid for all tasks of one shape and scope (`node_scope`) until something changes on the nodes; for a task
+with inter-pod constraints it is valid for one placement only.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from .ranking import NOWHERE, Ranking
 MISSING = "missing"
 """The rule that is reported for a task that requests a resource which no node has."""
 EXPLAIN = 8
-"""The steps to find the rule that excludes one node."""
+"""The cost, in steps, of finding the rule that excludes one node."""
 
 
 class Placement:
     """Feasibility, room and scores of tasks on the nodes of one cycle.
 
     With `future`, a method computes for the time when all releasing tasks have left and all pipelined tasks run;
-    without it, for the present. `pods` is the index of the pods on nodes for selectors.
+    without it, for the present. `pods` indexes the pods on nodes for selectors.
     """
 
     def __init__(self, cluster: Cluster, hooks: Hooks, spend: Spend, for_others: ForOthers) -> None:
@@ -50,29 +50,29 @@ class Placement:
         self._large_enough: dict[tuple[Hashable, bool], bool] = {}
         """Kind, and whether no static mask was known → `is_any_large_enough`."""
         self._amounts: dict[bool, tuple[int, tuple[Amounts, Amounts]]] = {}
-        """Whether for the future → `amounts`, and the number of changes on nodes before it."""
+        """`future` → the number of changes on nodes before the computation, and its result (`amounts`)."""
         self._slot_counts: dict[Hashable, tuple[int, Rows]] = {}
         self._refusals: dict[Hashable, tuple[int, NoNode | Unsupported]] = {}
         self._rankings: dict[tuple[Hashable, bool], Ranking] = {}
-        self._minding: dict[Hashable, bool] = {}
+        self._are_constrained: dict[Hashable, bool] = {}
         self.domain: Domain | None = None
-        """The domain outside of which nothing is placed now (`inside`)."""
+        """The domain to which placement is limited now; None for all nodes. Set it with `inside`."""
 
     def close(self) -> None:
-        """Forget what refers back to this object: it ends with its cycle, without the garbage collector."""
+        """Break reference cycles, so that this object is freed with its cycle without the garbage collector."""
         self._rankings.clear()
         self.pods.close()
 
     @contextmanager
     def inside(self, domain: Domain | None) -> Iterator[None]:
-        """Place nothing outside of a domain; None stands for all nodes."""
+        """Limit placement to a domain; None stands for all nodes."""
         before, self.domain = self.domain, domain
         try:
             yield
         finally:
             self.domain = before
 
-    def _place(self, task: Task) -> Hashable:
+    def _kind_in_domain(self, task: Task) -> Hashable:
         """Return the key of the tasks that share a result in the present domain."""
         kind = self._kind(task)
         return kind if self.domain is None else (kind, self.domain)
@@ -85,18 +85,18 @@ class Placement:
     # ---------------------------------------------------------------------------------------------------- feasibility
 
     def static(self, task: Task) -> Mask:
-        """Return the nodes that labels, taints and other static constraints allow, without room and neighbours."""
-        place = self._place(task)
-        mask = self._static.get(place)
+        """Return the nodes that labels, taints and other static constraints allow; room and pods are not checked."""
+        kind = self._kind_in_domain(task)
+        mask = self._static.get(kind)
         if mask is None:
             if self.domain is not None:
                 self.spend(10)
-                with_domain = self.domain
+                domain = self.domain
                 with self.inside(None):
-                    mask = self.static(task) & with_domain.mask
+                    mask = self.static(task) & domain.mask
             else:
                 mask = self._everywhere(task)
-            self._static[place] = mask
+            self._static[kind] = mask
         return mask
 
     def _everywhere(self, task: Task) -> Mask:
@@ -109,7 +109,7 @@ class Placement:
         return mask
 
     def is_any_large_enough(self, task: Task) -> bool:
-        """Whether a node, if it were empty, would have room for the task; one that this cycle found to be allowed."""
+        """Whether some node, if it were empty, would have room for the task. A known static mask is respected."""
         kind = self._kind(task)
         mask = self._static.get(kind)
         key = (kind, mask is None)
@@ -159,7 +159,7 @@ class Placement:
         return has_room and self.admits(task, node, future=future)
 
     def has_idle_room(self, task: Task, node: NodeInfo) -> bool:
-        """Whether idle room on the node suffices, without regard to pipelined tasks. If not, nothing fits now."""
+        """Whether the node's idle room suffices if pipelined tasks are ignored. If not, the task does not fit now."""
         needed = self._nodes.needed(task)
         return bool(((needed <= self._nodes.idle[node.row]) | (needed == 0)).all())
 
@@ -172,8 +172,8 @@ class Placement:
         """
         _, used = self.amounts(future=future)
         total = self.static_score(task) + self.usage_score(task, used + self._nodes.held(task), self._nodes.allocatable)
-        liked = self._pod_score(task)
-        return total if liked is None else total + liked
+        pod_score = self._pod_score(task)
+        return total if pod_score is None else total + pod_score
 
     def static_score(self, task: Task) -> Vector:
         """Return the part of the score that no change within a cycle affects."""
@@ -217,10 +217,10 @@ class Placement:
     def explain(self, task: Task) -> NoNode | Unsupported:
         """Return why no node fits the task, now or later in this cycle.
 
-        The task stands for a run of equal tasks: as many as fit count as placed.
+        As many equal tasks as fit are counted as placed: the reason is that of the next one.
         """
-        is_own = self.has_inter_pod_constraints(task)  # pods on nodes may exclude this one, and not others of its shape
-        kind = self._place(task)
+        is_own = self.has_inter_pod_constraints(task)  # pods on nodes may exclude this task but not others of its shape
+        kind = self._kind_in_domain(task)
         known = None if is_own else self._refusals.get(kind)
         if known is None or known[0] != len(self._nodes.touched):
             self.spend(50)
@@ -250,11 +250,11 @@ class Placement:
     def slots(self, task: Task, wanted: int) -> int:
         """Return how many equal tasks find room, now or after releasing tasks have left.
 
-        The result is at least `wanted`, or exact. It is not valid for tasks with inter-pod constraints.
+        A result below `wanted` is exact; otherwise more may fit. Not valid for tasks with inter-pod constraints.
         """
-        takers = self._ranking(task, future=False).takers
-        if takers >= wanted:
-            return takers
+        fitting = self._ranking(task, future=False).fitting_nodes
+        if fitting >= wanted:
+            return fitting
         slots = self._slots(task)
         return int(slots.sum() if self.domain is None else slots[self.domain.rows].sum())
 
@@ -263,15 +263,15 @@ class Placement:
         return self._slots(task) if future else self.slots_in(task, self.amounts(future=False)[0])
 
     def slots_in(self, task: Task, available: Amounts) -> Rows:
-        """Return the same for nodes with `available` free."""
+        """Return how many equal tasks find room on each node if `available` is free; see `slots_by_row`."""
         with self.inside(None):
             static = self.static(task)
         return np.where(static, times(self._nodes, task, available), 0)
 
     def slots_now(self, waiting: Sequence[Task]) -> int:
-        """Return how many of these tasks would find room now if they gave up the room for which they wait.
+        """Return how many of these tasks would find room now if they were not pipelined.
 
-        The tasks are alike and pipelined. The result is an upper bound: neighbours are not checked.
+        The tasks are pipelined and of one shape. The result is an upper bound: neighbours are not checked.
         """
         found = times(self._nodes, waiting[0], without(self._nodes, waiting))
         return int(found[self.static(waiting[0])].sum())
@@ -289,14 +289,14 @@ class Placement:
     def has_inter_pod_constraints(self, task: Task) -> bool:
         """Whether each placement of such a task changes the result for the next one.
 
-        The answer is the same for all tasks of a shape while no pod on a node has anti-affinity or preferences.
+        The result is the same for all tasks of a shape while no pod on a node has anti-affinity or preferences.
         """
         if self._nodes.minding:
             return self._is_constrained_by_pods(task)
         kind = self._kind(task)
-        constrained = self._minding.get(kind)
+        constrained = self._are_constrained.get(kind)
         if constrained is None:
-            constrained = self._minding[kind] = self._is_constrained_by_pods(task)
+            constrained = self._are_constrained[kind] = self._is_constrained_by_pods(task)
         return constrained
 
     def _is_constrained_by_pods(self, task: Task) -> bool:
@@ -307,8 +307,8 @@ class Placement:
         self.spend(100)
         constrained = bool(self._nodes.minding) or self.has_inter_pod_constraints(task)
         neighbours = self.neighbours(task, future=future) if constrained else None
-        liked = self._pod_score(task) if constrained else None
-        if neighbours is None and liked is None:
+        pod_score = self._pod_score(task) if constrained else None
+        if neighbours is None and pod_score is None:
             value = self._ranking(task, future=future).value
         else:
             mask = self.static(task) & self.room(task, future=future)
@@ -334,7 +334,7 @@ class Placement:
         return [self._nodes.rows[row] for row in rows]
 
     def _ranking(self, task: Task, *, future: bool) -> Ranking:
-        key = (self._place(task), future)
+        key = (self._kind_in_domain(task), future)
         ranking = self._rankings.get(key)
         if ranking is None:
             self.spend(100 + len(self._nodes.rows) // 4)

@@ -26,10 +26,10 @@ def no_node(
 
     Args:
         nodes: all nodes.
-        hooks: name the rule that excludes a node.
+        hooks: the plugins' `node_rule` names the rule that excludes a node.
         task: the task that finds no node.
         admitted: the nodes that only lack room.
-        left: what will be free on each node after it has taken as many equal tasks as fit, [nodes x dimensions].
+        left: what will be free on each node after as many equal tasks as fit are placed, [nodes x dimensions].
         inside: the nodes that count at all; None for all.
     """
     counts: Counter[tuple[str, str]] = Counter()
@@ -52,7 +52,7 @@ def no_node(
 
 
 def unfit(nodes: Nodes, hooks: Hooks, task: Task, node: NodeInfo, admitted: bool) -> NodeUnfit:
-    """Return why one node does not fit a task. `admitted`: it only lacks room, even after releasing tasks have left."""
+    """Return why a node does not fit a task after releasing tasks have left. `admitted`: the node only lacks room."""
     if not admitted:
         return NodeUnfit(node.name, *_rule(hooks, task, node))
     needed, available = nodes.needed(task), nodes.future_idle(node.row)

@@ -1,6 +1,6 @@
 """Compute free room on nodes, as arrays.
 
-Idle room that a pipelined task is going to need is not available to other tasks.
+Idle room that a pipelined task will need is not available to other tasks.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def amounts(nodes: Nodes, rows: Any, *, future: bool) -> tuple[Amounts, Amounts]
 
 
 def without(nodes: Nodes, waiting: Sequence[Task]) -> Amounts:
-    """Return what would be available now on all rows without these tasks, which are alike and pipelined."""
-    others = nodes.pipelined.copy()
-    np.subtract.at(others, [nodes.by_name[task.node].row for task in waiting], nodes.held(waiting[0]))
-    return _now(nodes.idle, others - nodes.releasing)
+    """Return what would be available now on all rows without these tasks, which are pipelined and of one shape."""
+    pipelined = nodes.pipelined.copy()
+    np.subtract.at(pipelined, [nodes.by_name[task.node].row for task in waiting], nodes.held(waiting[0]))
+    return _now(nodes.idle, pipelined - nodes.releasing)
 
 
-def _now(idle: Amounts, coming: Amounts) -> Amounts:
-    """Return idle room less the part of it that pipelined tasks need beyond what is being freed."""
-    left: Amounts = np.minimum(idle, idle - coming)
+def _now(idle: Amounts, beyond_releasing: Amounts) -> Amounts:
+    """Return idle room without the part that pipelined tasks need beyond what releasing tasks free."""
+    left: Amounts = np.minimum(idle, idle - beyond_releasing)
     return left
 
 
@@ -48,12 +48,12 @@ def times(nodes: Nodes, task: Task, available: Amounts) -> Rows:
     needed, held = nodes.needed(task), nodes.held(task)
     needs_any = needed > 0
     more = (available[:, needs_any] - needed[needs_any]) // held[needs_any]
-    times: Rows = np.maximum(more.min(axis=1, initial=MANY) + 1, 0)
-    return times
+    fitting: Rows = np.maximum(more.min(axis=1, initial=MANY) + 1, 0)
+    return fitting
 
 
 def least(needed: Amounts) -> Amounts:
-    """Return the least room that suffices in each dimension; any room, also less than none, where none is needed."""
+    """Return the least room that suffices in each dimension; where none is needed, `LEAST`: room can be negative."""
     return np.where(needed > 0, needed, LEAST)
 
 

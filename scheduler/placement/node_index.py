@@ -3,8 +3,8 @@
 The index lives as long as the nodes' objects are unchanged (`Nodes.kept`).
 
 An expression is matched with all nodes at once, as arrays, and a toleration is looked up by its key. The cost of a
-pod's node affinity follows from the number of its expressions and values; a pod's tolerations are read once, whatever
-the number of nodes.
+pod's node affinity depends on the number of its expressions and values; a pod's tolerations are read once for all
+nodes.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ class NodeIndex:
 def rows_holding(known: Mapping[str, list[int]], item: SelectorRequirement) -> Iterable[list[int]]:
     """Return those entries of `known` whose value meets a requirement.
 
-    The cost follows from the number of values known or given, not from their product.
+    The cost grows with the number of values in `known` and in the requirement, not with the product of both.
     """
     match item.operator:
         case "In":
             return [known[value] for value in dict.fromkeys(item.values or ()) if value in known]
         case "NotIn":
-            given = frozenset(item.values or ())
-            return [rows for value, rows in known.items() if value not in given]
+            excluded = frozenset(item.values or ())
+            return [rows for value, rows in known.items() if value not in excluded]
     return [rows for value, rows in known.items() if requirement_holds(item, {item.key: value})]
 
 
@@ -144,5 +144,5 @@ class Tolerations:
 
 
 def mask_of(nodes: Nodes, holds: Callable[[NodeInfo], bool]) -> Mask:
-    """Return the nodes for which a condition of one node holds."""
+    """Return the nodes for which `holds` returns True."""
     return np.fromiter((holds(node) for node in nodes.rows), np.bool_, len(nodes.rows))

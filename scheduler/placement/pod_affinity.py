@@ -42,14 +42,14 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(slots=True)
 class _EffectsOnTask:
-    """Effects of the terms of pods on nodes on one task, by topology and by the number of the pods' class.
+    """Effects of running pods' terms on one task, by topology and by the number of the pods' class.
 
-    `unwanted` are the classes whose anti-affinity excludes the task; `liked` is the weight with which a class prefers
-    it.
+    `excluding` are the classes whose anti-affinity excludes the task; `preferring` has the weight of each class that
+    prefers or avoids it.
     """
 
-    unwanted: dict[str, dict[int, float]] = field(default_factory=dict)
-    liked: dict[str, dict[int, float]] = field(default_factory=dict)
+    excluding: dict[str, dict[int, float]] = field(default_factory=dict)
+    preferring: dict[str, dict[int, float]] = field(default_factory=dict)
     evaluated: int = 0
     """How many of the classes with terms have been evaluated."""
 
@@ -58,11 +58,11 @@ class _EffectsOnTask:
 class _EffectsOfClass:
     """Effects of the terms of one class of pods on all classes, by topology."""
 
-    unwanted: dict[str, Mask] = field(default_factory=dict)
-    liked: dict[str, Vector] = field(default_factory=dict)
+    excluded: dict[str, Mask] = field(default_factory=dict)
+    preferred: dict[str, Vector] = field(default_factory=dict)
 
 
-NOTHING = _EffectsOnTask()
+NO_EFFECTS = _EffectsOnTask()
 
 
 class PodAffinities:
@@ -82,37 +82,37 @@ class PodAffinities:
         self._other_pods: dict[Hashable, dict[str, ClassCounts]] = {}
 
     def concerns(self, task: Task) -> bool:
-        """Whether the task has such terms, or a pod on a node has a preference that applies to it."""
-        return _has_terms(task) or bool(self._effects_on(task).liked)
+        """Whether the task has inter-pod terms, or a pod on a node has a preference that applies to the task."""
+        return _has_terms(task) or bool(self._effects_on(task).preferring)
 
     def mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Return the nodes that no required term excludes, of the task or of pods there; None if there is none."""
-        wanted = self.affinity_mask(task, future=future)
-        apart = self.anti_affinity_mask(task, future=future)
-        if wanted is None or apart is None:
-            return wanted if apart is None else apart
-        return wanted & apart
+        """Return the nodes that no required term of the task or of pods there excludes; None if there is no term."""
+        affinity = self.affinity_mask(task, future=future)
+        anti_affinity = self.anti_affinity_mask(task, future=future)
+        if affinity is None or anti_affinity is None:
+            return affinity if anti_affinity is None else anti_affinity
+        return affinity & anti_affinity
 
     def affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
         """Return the nodes whose topology domain holds a pod that the task requires."""
         if not _required(task, "pod_affinity"):
             return None
-        return self._kept(("together", task.shape, future), lambda: self._together(task, future=future))
+        return self._cached(("affinity", task.shape, future), lambda: self._affinity(task, future=future))
 
     def anti_affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
-        """Return the nodes on which neither the task's anti-affinity nor that of a pod excludes the other."""
+        """Return the nodes that neither the task's anti-affinity nor a running pod's anti-affinity excludes."""
         if not self._nodes.minding and not _has_terms(task):
             return None
         if self._nodes.minding and _has_terms(task) and self._pods.is_full(task):
             self._pods.spend(TOO_MUCH, AFFINITY)
-        return self._kept(("apart", class_of(task), future), lambda: self._apart(task, future=future))
+        return self._cached(("anti-affinity", class_of(task), future), lambda: self._anti_affinity(task, future=future))
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
         """Return how much the task and the pods on each node prefer each other, 0 to 100."""
-        total = self._worth(self._preferred_by_task(task), None)
+        total = self._add_weights(self._preferred_by_task(task), None)
         if preferring := self._preferring_task(task):
             with self._for_others(OTHERS):
-                total = self._worth(preferring, total)
+                total = self._add_weights(preferring, total)
         if total is None or not feasible.any():
             return None
         low, high = total[feasible].min(), total[feasible].max()
@@ -121,7 +121,7 @@ class PodAffinities:
         scaled: Vector = 100.0 * (np.clip(total, low, high) - low) / (high - low)
         return scaled
 
-    def _worth(self, found: dict[str, ClassCounts], total: Vector | None) -> Vector | None:
+    def _add_weights(self, found: dict[str, ClassCounts], total: Vector | None) -> Vector | None:
         """Return `total` plus the weights of these pods in each node's domains."""
         for key, counts in found.items():
             self._pods.spend(30, AFFINITY)
@@ -131,15 +131,15 @@ class PodAffinities:
 
     # ---------------------------------------------------------------------------------------------------------- masks
 
-    def _kept(self, key: Hashable, compute: Callable[[], Mask | None]) -> Mask | None:
-        """Return a mask; it is computed again only after something on the nodes has changed."""
+    def _cached(self, key: Hashable, compute: Callable[[], Mask | None]) -> Mask | None:
+        """Return a mask that is computed again only after something on the nodes has changed."""
         known, now = self._masks.get(key), len(self._nodes.touched)
         if known is None or known[0] != now:
             self._pods.spend(30, AFFINITY)
             known = self._masks[key] = (now, compute())
         return known[1]
 
-    def _together(self, task: Task, *, future: bool) -> Mask:
+    def _affinity(self, task: Task, *, future: bool) -> Mask:
         terms = _required(task, "pod_affinity")
         self._pods.spend(len(terms), AFFINITY)
         counts = self._pods.counts(
@@ -156,7 +156,7 @@ class PodAffinities:
             mask &= per_domain(domain, present) > 0
         return mask
 
-    def _apart(self, task: Task, *, future: bool) -> Mask | None:
+    def _anti_affinity(self, task: Task, *, future: bool) -> Mask | None:
         mask = self._without(self._excluded_by_task(task), None, future=future)
         if excluding := self._excluding_task(task):
             with self._for_others(OTHERS):
@@ -188,11 +188,11 @@ class PodAffinities:
             return {}
         weights = {id(term): weight for term, weight in preferences}
 
-        def worth(terms: list[PodAffinityTerm], task: Task) -> Vector:
+        def weigh(terms: list[PodAffinityTerm], task: Task) -> Vector:
             total: Vector = np.sum([weights[id(term)] * self._classes(term, task) for term in terms], axis=0)
             return total
 
-        return self._by_topology(task, "liked", [term for term, _ in preferences], worth)
+        return self._by_topology(task, "preferred", [term for term, _ in preferences], weigh)
 
     def _by_topology(
         self,
@@ -219,11 +219,11 @@ class PodAffinities:
 
     def _excluding_task(self, task: Task) -> dict[str, ClassCounts]:
         """Return the pods whose anti-affinity excludes the task, by topology."""
-        return self._of_holders(task, "unwanted", self._effects_on(task).unwanted)
+        return self._of_holders(task, "excluding", self._effects_on(task).excluding)
 
     def _preferring_task(self, task: Task) -> dict[str, ClassCounts]:
         """Return the pods that prefer the task, by topology, with weights."""
-        return self._of_holders(task, "liking", self._effects_on(task).liked)
+        return self._of_holders(task, "preferring", self._effects_on(task).preferring)
 
     def _of_holders(self, task: Task, what: str, found: dict[str, dict[int, float]]) -> dict[str, ClassCounts]:
         owner = class_of(task)
@@ -239,9 +239,9 @@ class PodAffinities:
         return weights
 
     def _effects_on(self, task: Task) -> _EffectsOnTask:
-        """Return the effects of the terms of pods on nodes on the task."""
+        """Return how the terms of pods on nodes affect the task."""
         if not self._nodes.minding:
-            return NOTHING
+            return NO_EFFECTS
         number = self._pods.number(task)
         effects = self._on_task.setdefault(number, _EffectsOnTask())
         if effects.evaluated == len(self._pods.holders):
@@ -260,41 +260,41 @@ class PodAffinities:
         """Add the effects of one class on the task, without matching other classes."""
         owner = self._pods.classes[holder]
         for term in _required(owner, "pod_anti_affinity"):
-            known = effects.unwanted.get(term.topology_key)
+            known = effects.excluding.get(term.topology_key)
             if known is not None and holder in known:
                 continue  # one matching term is enough
             self._pods.spend(2 + _values_of(term) // VALUES_A_STEP, AFFINITY)
             if self._matches(term, owner, task):
-                effects.unwanted.setdefault(term.topology_key, {})[holder] = 1.0
+                effects.excluding.setdefault(term.topology_key, {})[holder] = 1.0
         preferences = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
         for term, weight in (*preferences, *_preferences(owner)):
             self._pods.spend(2 + _values_of(term) // VALUES_A_STEP, AFFINITY)
             if self._matches(term, owner, task):
-                liked = effects.liked.setdefault(term.topology_key, {})
-                liked[holder] = liked.get(holder, 0.0) + weight
+                preferring = effects.preferring.setdefault(term.topology_key, {})
+                preferring[holder] = preferring.get(holder, 0.0) + weight
 
     def _add_from_masks(self, effects: _EffectsOnTask, holder: int, number: int) -> None:
         """Add the effects of one class on the class `number`, from the masks over all classes."""
         of_class = self._effects_of(holder)
-        for key, mask in of_class.unwanted.items():
+        for key, mask in of_class.excluded.items():
             if mask[number]:
-                effects.unwanted.setdefault(key, {})[holder] = 1.0
-        for key, worth in of_class.liked.items():
-            if worth[number]:
-                effects.liked.setdefault(key, {})[holder] = float(worth[number])
+                effects.excluding.setdefault(key, {})[holder] = 1.0
+        for key, weights in of_class.preferred.items():
+            if weights[number]:
+                effects.preferring.setdefault(key, {})[holder] = float(weights[number])
 
     def _effects_of(self, holder: int) -> _EffectsOfClass:
         of_class = self._of_class.get(holder)
         if of_class is None:
             of_class, owner = _EffectsOfClass(), self._pods.classes[holder]
             for term in _required(owner, "pod_anti_affinity"):
-                known = of_class.unwanted.get(term.topology_key)
+                known = of_class.excluded.get(term.topology_key)
                 mask = self._classes(term, owner)
-                of_class.unwanted[term.topology_key] = mask if known is None else known | mask
+                of_class.excluded[term.topology_key] = mask if known is None else known | mask
             preferences = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
             for term, weight in (*preferences, *_preferences(owner)):
-                known_worth = of_class.liked.setdefault(term.topology_key, np.zeros(len(self._pods.classes)))
-                known_worth += weight * self._classes(term, owner)
+                weights = of_class.preferred.setdefault(term.topology_key, np.zeros(len(self._pods.classes)))
+                weights += weight * self._classes(term, owner)
             self._of_class[holder] = of_class
         return of_class
 
@@ -303,8 +303,8 @@ class PodAffinities:
     def _classes(self, term: PodAffinityTerm, owner: Task) -> Mask:
         """Return the classes of pods that a term of `owner` selects.
 
-        `matchLabelKeys` and `mismatchLabelKeys` name labels that must, or must not, have the value that the owner has.
-        The API server merges them into the selector at creation; they are evaluated here in any case.
+        `matchLabelKeys` and `mismatchLabelKeys` name labels that must, or must not, have the owner's value. The API
+        server merges them into the selector at creation; they are evaluated here in any case.
         """
         pods, own = self._pods, labels_of(owner)
         pods.spend(1, AFFINITY)
@@ -338,7 +338,7 @@ class PodAffinities:
         return (*(term.namespaces or ()), *self._with_labels(term.namespace_selector))
 
     def _with_labels(self, selector: LabelSelector) -> list[str]:
-        """Return the namespaces with pods on nodes whose labels a selector matches."""
+        """Return the namespaces that have pods on nodes and whose own labels the selector matches."""
         key, names = _encode(selector), self._pods.namespaces
         known = self._namespaces.get(key)
         if known is None or known[0] != len(names):
@@ -381,7 +381,7 @@ def _has_terms(task: Task) -> bool:
 
 
 def _values_of(term: PodAffinityTerm) -> int:
-    """Return how many values one term compares with those of a pod."""
+    """Return how many values have to be compared to match one term with a pod."""
     found = len(term.namespaces or ())
     for selector in (term.label_selector, term.namespace_selector):
         if selector is not None:

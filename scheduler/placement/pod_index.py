@@ -1,8 +1,7 @@
 """Index the pods on nodes by what selectors of other pods can match; for one cycle.
 
 Pods with the same namespace and labels are one class, and a selector is matched with all classes at once, as arrays.
-Its cost follows from the number of classes, not of pods, and is paid once per cycle, however many tasks use the
-selector.
+The cost depends on the number of classes, not of pods, and is paid once per cycle, however many tasks use the selector.
 """
 
 from __future__ import annotations
@@ -21,20 +20,21 @@ from .counts import Counts, Tallies
 from .node_index import VALUES_A_STEP, rows_holding
 
 Spend = Callable[..., None]
-"""Account for a number of steps about to be done, with the field of the pod that causes them (`Work.spend`)."""
+"""Count steps before they are done, with the field of the pod that causes them (`Work.spend`)."""
 Tally = tuple[int, int, int]
 """Pods of a class on a node: present, releasing, pipelined."""
 NONE: Tally = (0, 0, 0)
 CLASSES_A_STEP = 8
-"""How many classes are looked through for one label in one step."""
+"""How many classes are searched for one label in one step."""
 MOST_TERMS = 50_000
-"""Inter-pod terms of pods on nodes that all namespaces share, max-min fairly: each term is matched with the pods of all
-namespaces, at their cost. A pod waits if its terms would exceed the share of its namespace (`is_full`). Pods that were
-placed while fewer namespaces had terms keep theirs.
+"""Maximum number of inter-pod terms of pods on nodes. Namespaces share it max-min fairly, because each term is matched
+with the pods of all namespaces, at their cost. A pod waits if its terms would exceed its namespace's share (`is_full`).
+Pods that were placed while fewer namespaces had terms keep their terms.
 """
 MOST_TERMS_MATCHED = 5 * MOST_TERMS
-"""The same where another scheduler places pods: of a namespace that exceeds its share of these, or `MOST_TERMS` alone,
-no term is matched. Eighty namespaces that each take their share in turn stay below it.
+"""Maximum number of terms that are matched if another scheduler places pods too: no term is matched of a namespace that
+exceeds its share of this number, or `MOST_TERMS` by itself. Eighty namespaces that use up their shares one after the
+other do not reach it.
 """
 
 
@@ -54,11 +54,11 @@ class PodIndex:
         self.classes: list[Task] = []
         self.holders: list[int] = []
         self.changes: list[tuple[int, int, Tally]] = []
-        """Class, row and by how much its tally there changed since the index was built."""
+        """Class, row, and change of the class's tally there, for each change since the index was built."""
         self._numbers: dict[Hashable, int] = {}
         self._namespaces: dict[str, list[int]] = {}
         self._by_label: dict[str, dict[str, list[int]]] = {}
-        """Label → value → classes, for the labels that selectors of this cycle name. Pods may have thousands more."""
+        """Label → value → classes, only for labels that selectors of this cycle name: pods may have thousands more."""
         self._tallies: list[dict[int, Tally]] = []
         self._first: tuple[Rows, Rows, Counts] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((3, 0)))
         self._held: set[int] = set()
@@ -81,7 +81,7 @@ class PodIndex:
         return known[1]
 
     def close(self) -> None:
-        """Forget the counts, which refer back to the index."""
+        """Drop the counts, which refer back to the index."""
         self._counts.clear()
 
     # ------------------------------------------------------------------------------------------------------ selectors
@@ -89,9 +89,9 @@ class PodIndex:
     def in_namespaces(self, names: Iterable[str]) -> Mask:
         """Return the classes of these namespaces."""
         self.refresh()
-        given = dict.fromkeys(names)
-        self.spend(len(given) // VALUES_A_STEP)
-        return self._marked(self._namespaces.get(name, ()) for name in given)
+        distinct = dict.fromkeys(names)
+        self.spend(len(distinct) // VALUES_A_STEP)
+        return self._marked(self._namespaces.get(name, ()) for name in distinct)
 
     @property
     def namespaces(self) -> list[str]:
@@ -119,7 +119,7 @@ class PodIndex:
         return self._marked(known.get(value, ()) for value in values)
 
     def _values_of(self, label: str) -> Mapping[str, list[int]]:
-        """Return the classes by their value of a label, indexed at the cost of the pod that names it first."""
+        """Return the classes by their value of a label; the pod that names the label first pays for the indexing."""
         known = self._by_label.get(label)
         if known is None:
             self.spend(len(self.classes) // CLASSES_A_STEP)
@@ -146,7 +146,7 @@ class PodIndex:
     # ---------------------------------------------------------------------------------------------------------- pods
 
     def refresh(self) -> None:
-        """Count the nodes again that have changed."""
+        """Recount the nodes that have changed."""
         if not self._is_built:
             self._build()
             return
@@ -166,7 +166,7 @@ class PodIndex:
                     self.changes.append((number, row, (b[0] - a[0], b[1] - a[1], b[2] - a[2])))
 
     def is_full(self, task: Task) -> bool:
-        """Whether the terms of the task would exceed the share that its namespace has of `MOST_TERMS`."""
+        """Whether the task's terms would exceed its namespace's share of `MOST_TERMS`."""
         own = 0 if self.number(task) in self._held else terms_of(task)
         if not own:
             return False
@@ -180,7 +180,7 @@ class PodIndex:
         return self._numbers[class_of(task)]
 
     def first(self) -> tuple[Rows, Rows, Counts]:
-        """Return the content when the index was built: classes, rows, and tallies [3 x entries]."""
+        """Return the tallies when the index was built, as parallel arrays: classes, rows, and tallies [3 x entries]."""
         self.refresh()
         return self._first
 
@@ -190,7 +190,7 @@ class PodIndex:
         for task in self._cluster.tasks.values():
             self._enter(task)
         self._tallies = [self._tally(info) for info in self._nodes.rows]
-        entries = [(number, row, tally) for row, of in enumerate(self._tallies) for number, tally in of.items()]
+        entries = [(number, row, tally) for row, known in enumerate(self._tallies) for number, tally in known.items()]
         self._first = (
             np.fromiter((number for number, _, _ in entries), np.int64, len(entries)),
             np.fromiter((row for _, row, _ in entries), np.int64, len(entries)),
@@ -243,7 +243,7 @@ class PodIndex:
 
 
 class ClassCounts(Tallies):
-    """Per node row the sum of the weights of its pods: present, releasing and pipelined."""
+    """Sums of the weights of each node's pods: present, releasing and pipelined."""
 
     def __init__(self, index: PodIndex, weigh: Callable[[], Vector | Mask], rows: int) -> None:
         self._index, self._rows = index, rows
@@ -290,7 +290,7 @@ def terms_of(task: Task) -> int:
 
 
 def fair_share(wanted: Iterable[int], total: float) -> float:
-    """Return the most that each may have of what is wanted if `total` is shared max-min fairly; `inf` if all fits."""
+    """Return the maximum for each demand if `total` is shared max-min fairly; `inf` if all demands fit."""
     amounts = sorted(wanted)
     for position, amount in enumerate(amounts):
         share = total / (len(amounts) - position)

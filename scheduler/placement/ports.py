@@ -1,6 +1,6 @@
-"""Host ports: two pods with the same host port cannot share a node (semantics: kube-scheduler's `nodeports`).
+"""Exclude nodes on which a host port of the task is in use (semantics: kube-scheduler's `nodeports`).
 
-Two pods are compared as sets of ports, so that a comparison costs as much as the pod with fewer ports has.
+Two pods are compared as sets of ports, so that the cost depends on the pod with fewer ports.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOOKUPS = 32
 
 
 class HostPorts:
-    """Which pod uses which host port on which node; for one cycle."""
+    """Find the nodes on which host ports are free; for one cycle."""
 
     def __init__(self, nodes: Nodes, spend: Spend) -> None:
         self._nodes = nodes
@@ -41,7 +41,7 @@ class HostPorts:
         return mask
 
     def taken(self, task: Task, node: NodeInfo) -> str:
-        """Return the first port of the task that is taken on the node; empty if none is."""
+        """Return the first host port of the task that is in use on the node; empty if all are free."""
         first: HostPort | None = None
         for other in node.tasks.values() if task.host_ports else ():
             if not other.status & (COMPLETED | TaskStatus.RELEASING) and _clash(self._spend, task, other):
@@ -52,7 +52,7 @@ class HostPorts:
 
 
 def _clash(spend: Spend, task: Task, other: Task) -> bool:
-    """Whether both pods want a port on addresses that overlap."""
+    """Whether both pods request the same port on overlapping addresses."""
     if not other.host_ports:
         return False
     spend(min(len(task.host_ports), len(other.host_ports)) // LOOKUPS, FIELD)

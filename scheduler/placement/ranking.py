@@ -1,6 +1,6 @@
 """Rank all nodes for one shape.
 
-The result equals placing the tasks one by one, each on the best node, the smallest name among equals.
+The result equals placing the tasks one by one, each on the best node; among equal nodes, the first by name.
 
 A shape costs one pass over all nodes in a cycle; after that, only changed rows are evaluated again. A run of equal
 tasks is placed from one matrix of scores (node x number of tasks of the run already on it).
@@ -41,19 +41,19 @@ class Ranking:
         self._is_feasible, self._static = placement.static(task), placement.static_score(task)
         self._rows = np.flatnonzero(self._is_feasible)
         self.value = np.full(len(nodes.rows), NOWHERE)
-        self._takers: int | None = None
+        self._fitting_nodes: int | None = None
         self._seen = len(nodes.touched)
         self._evaluate_all()
 
     @property
-    def takers(self) -> int:
+    def fitting_nodes(self) -> int:
         """Return how many nodes fit one task of the shape."""
-        if self._takers is None:
-            self._takers = int(np.count_nonzero(self.value > NOWHERE))
-        return self._takers
+        if self._fitting_nodes is None:
+            self._fitting_nodes = int(np.count_nonzero(self.value > NOWHERE))
+        return self._fitting_nodes
 
     def refresh(self) -> None:
-        """Evaluate the rows again that have changed since the last call."""
+        """Evaluate the rows that have changed since the last call."""
         touched = self._nodes.touched
         if self._seen == len(touched):
             return
@@ -71,7 +71,7 @@ class Ranking:
 
     def rows_for(self, count: int) -> list[int]:
         """Return rows for `count` equal tasks, placed one after the other; fewer if there is not enough room."""
-        # A row outside of the best `count` is never used: each of those would have to get a task before it.
+        # Rows outside of the best `count` are never used: each of the best rows gets a task before them.
         rows = np.argsort(-self.value, kind="stable")[:count]
         rows = rows[self.value[rows] > NOWHERE]
         if not len(rows):
@@ -123,6 +123,6 @@ class Ranking:
         if fits.any():
             usage = self._placement.usage_score(self._task, used + self._held, self._nodes.allocatable[rows])
             self.value[rows] = np.where(fits, self._static[rows] + usage, NOWHERE)
-        else:  # on a full cluster, nothing needs a score
+        else:  # on a full cluster, no score is needed
             self.value[rows] = NOWHERE
-        self._takers = None
+        self._fitting_nodes = None

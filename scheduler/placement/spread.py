@@ -1,6 +1,6 @@
 """Spread pods evenly over zones, racks or nodes (semantics: kube-scheduler's `podtopologyspread`).
 
-Releasing pods do not count, pipelined pods do.
+Pipelined pods count, releasing pods do not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FIELD = "spec.topologySpreadConstraints"
 
 
 class Spread:
-    """The topology spread constraints of pending tasks; for one cycle."""
+    """Evaluate the topology spread constraints of pending tasks; for one cycle."""
 
     def __init__(self, nodes: Nodes, pods: PodIndex) -> None:
         self._nodes = nodes
@@ -44,7 +44,7 @@ class Spread:
         allowed = self._allowed_by_each(task)
         return np.logical_and.reduce([mask for _, mask in allowed]) if allowed else None
 
-    def broken(self, task: Task, node: NodeInfo) -> str:
+    def violated(self, task: Task, node: NodeInfo) -> str:
         """Return the topology key of the first hard constraint that the node would violate; empty if there is none."""
         return next((key for key, mask in self._allowed_by_each(task) if not mask[node.row]), "")
 
@@ -70,8 +70,8 @@ class Spread:
         known, now = self._allowed.get(task.shape), len(self._nodes.touched)
         if known is None or known[0] != now:
             hard, index = self._of(task, hard=True), NodeIndex.of(self._nodes)
-            met = sum(index.has_label(constraint.topology_key) for _, constraint in hard)
-            self._pods.spend(149 * met + len(hard), FIELD)
+            satisfiable = sum(index.has_label(constraint.topology_key) for _, constraint in hard)
+            self._pods.spend(149 * satisfiable + len(hard), FIELD)
             # only nodes with the labels of all constraints count
             keys = {constraint.topology_key for _, constraint in hard}
             labelled = np.ones(len(self._nodes.rows), dtype=np.bool_)
@@ -94,8 +94,8 @@ class Spread:
         counts = np.where(inside, self._count(task, number, constraint), 0.0)
         here = per_domain(domains, counts)
         least = self._least(domains[inside], here[inside], constraint)
-        itself = selector_matches(constraint.label_selector, labels_of(task))
-        allowed: Mask = (domains >= 0) & (here + float(itself) - least <= constraint.max_skew)
+        counts_itself = selector_matches(constraint.label_selector, labels_of(task))
+        allowed: Mask = (domains >= 0) & (here + float(counts_itself) - least <= constraint.max_skew)
         return allowed
 
     @staticmethod
@@ -116,13 +116,12 @@ class Spread:
                 mask &= pods.labelled(key, (value,))
             return mask
 
-        return self._pods.counts(("spread", task.shape, number), weigh).staying()
+        return self._pods.counts(("spread", task.shape, number), weigh).remaining()
 
     def _eligible_for(self, task: Task, constraint: TopologySpreadConstraint) -> Mask:
-        """Return the nodes whose domains count, by the constraint's node affinity and taint policies.
+        """Return the nodes that count, by the constraint's node affinity and taint policies.
 
-        The result follows from the pod and the two policies, so that all constraints of a pod share at most four
-        results.
+        The result depends only on the pod and the two policies: all constraints of a pod share at most four results.
         """
         honours_affinity = (constraint.node_affinity_policy or "Honor") == "Honor"
         honours_taints = constraint.node_taints_policy == "Honor"

@@ -1,6 +1,6 @@
 """Find constraints of pods and PodGroups that this scheduler does not support.
 
-A pod with such a constraint waits, with the field as the reason; it is never placed against it.
+A pod with such a constraint waits, with the field as the reason; it is never placed in violation of the constraint.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .volumes import unbound_claim
 
 _GROUP = "scheduling.k8s.io/"
 RESTART_ALL = "RestartAllContainers"
-"""Fields that need features declared by nodes; the scheduler does not read these declarations."""
+"""A restart action that needs a feature which nodes declare; the scheduler does not read these declarations."""
 
 
 def of_task(cluster: Cluster, task: Task) -> str:

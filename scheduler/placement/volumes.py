@@ -2,7 +2,7 @@
 
 Semantics: kube-scheduler's `volumebinding` and `volumezone`, for bound claims.
 
-The scheduler follows bindings and makes none. A claim that is bound only after its pod is placed keeps the pod pending,
+The scheduler reads bindings and creates none. A claim that is bound only after its pod is placed keeps the pod pending,
 with the claim's name as the reason.
 """
 
@@ -58,7 +58,7 @@ def _problem(cluster: Cluster, task: Task, index: int, key: str) -> str:
         return f"claim {key} was not made for this pod"
     if bound not in cluster.volumes:
         problem = (
-            f"bound to volume {bound}, which does not exist" if bound else "not bound; binding volumes on placement"
+            f"bound to volume {bound}, which does not exist" if bound else "not bound; volume binding on placement"
         )
         return f"claim {key} is {problem}"
     return f"access mode {ONE_POD} of claim {key}" if ONE_POD in (claim.spec.access_modes or ()) else ""

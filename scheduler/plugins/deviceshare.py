@@ -1,11 +1,11 @@
 """deviceshare: pods share cards by memory and cores (semantics: Volcano's `plugins/deviceshare`, for NVIDIA).
 
 The plugin decides which cards of a node a pod gets, and writes them as annotations that the device plugin reads. The
-annotations come with the binding, in one write, so that no pod has a node without cards. What pods ask for counts in
+annotations are written together with the binding, so that no pod has a node without cards. Requests for cards count in
 queues like any resource: by card, memory or cores, whichever a queue's deserved amounts name.
 
-Better than Volcano: unhealthy cards are not used, `binpack` and `spread` hold for `gpu-memory` too, `spread` judges a
-card before the pod is on it, and the plugin needs no other plugin to book the cards.
+Better than Volcano: unhealthy cards are not used, `binpack` and `spread` apply to `gpu-memory` too, `spread` scores a
+card before the pod is on it, and no other plugin is needed to account for the cards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..model.card_notation import written
 from ..model.job import Job
 from ..model.nodes import Mask, NodeInfo, Vector
 from ..model.task import Task, TaskStatus
-from ..placement.card_choice import Order, Question
+from ..placement.card_choice import CardRequest, Order
 from ..placement.shared_cards import SharedCards
 from ..policy.hooks import (
     BindAnnotations,
@@ -41,12 +41,12 @@ from ..topology.domains import Domain
 
 SHARING, NUMBER, VGPU = (f"deviceshare.{name}Enable" for name in ("GPUSharing", "GPUNumber", "VGPU"))
 SCHEMES = {"memory": (SHARING, GPU_MEMORY), "number": (NUMBER, GPU_NUMBER), "vgpu": (VGPU, VGPU_NUMBER)}
-"""Scheme → the argument that enables it, and the resource that pods ask for."""
+"""Scheme → the argument that enables it, and the resource that pods request."""
 _MIG = "cards are shared by memory and cores, not as MIG instances"
 
 
 class DeviceShare(Plugin, JobValid, NodeScope, Predicate, NodeRule, PodScore, VictimGroups, BindAnnotations):
-    """Give pods shared cards."""
+    """Assign shared cards to pods."""
 
     name = "deviceshare"
     exclusive: ClassVar = ((SHARING, NUMBER), (SHARING, VGPU), (NUMBER, VGPU))
@@ -74,52 +74,52 @@ class DeviceShare(Plugin, JobValid, NodeScope, Predicate, NodeRule, PodScore, Vi
 
     def open(self, session: Session) -> None:
         self._session = session
-        self._cards = SharedCards(session.nodes, self._ask, self._order, session.work.spend)
-        self._lacks: dict[tuple[Question, Domain | None], tuple[int, str]] = {}
+        self._cards = SharedCards(session.nodes, self._request_of, self._order, session.work.spend)
+        self._shortages: dict[tuple[CardRequest, Domain | None], tuple[int, str]] = {}
         session.on_allocation_change(self._count)
 
     def _count(self, task: Task, sign: int) -> None:
         if task.cards is not None:
             self._cards.count(task, sign)
 
-    def _ask(self, task: Task) -> Question:
+    def _request_of(self, task: Task) -> CardRequest:
         assert task.cards is not None
         rules: tuple[int, ...] = ()
         if self._rules:
             labels = (task.pod.metadata.labels or {}).items()
             rules = tuple(number for number, rule in enumerate(self._rules) if rule <= labels)
-        return Question(task.cards, task.job if task.cards.apart else "", rules)
+        return CardRequest(task.cards, task.job if task.cards.apart else "", rules)
 
     # ------------------------------------------------------------------------------------------------------ the nodes
 
     def node_scope(self, task: Task) -> Hashable:
-        return None if task.cards is None else self._ask(task)
+        return None if task.cards is None else self._request_of(task)
 
     def predicate(self, task: Task, future: bool) -> Mask | None:
-        return None if task.cards is None else self._cards.answer(task, future=future)[0]
+        return None if task.cards is None else self._cards.feasibility(task, future=future)[0]
 
     def node_rule(self, task: Task, node: NodeInfo) -> Exclusion | None:
-        if task.cards is None or self._cards.answer(task, future=True)[0][node.row]:
+        if task.cards is None or self._cards.feasibility(task, future=True)[0][node.row]:
             return None
-        return ("shared-card", self._closest(task))
+        return ("shared-card", self._shortage(task))
 
-    def _closest(self, task: Task) -> str:
-        """Return what the node lacks that comes closest to the task's demand; the same for all nodes of a domain."""
+    def _shortage(self, task: Task) -> str:
+        """Return what the best node lacks for the task; all nodes of a domain report the same."""
         placement, version = self._session.placement, len(self._session.nodes.touched)
-        place = (self._ask(task), placement.domain)
-        if self._lacks.get(place, (-1, ""))[0] != version:
-            lacking = placement.static(task) & ~self._cards.answer(task, future=True)[0]
-            self._lacks[place] = version, self._cards.lacks(place[0], np.flatnonzero(lacking))
-        return self._lacks[place][1]
+        key = (self._request_of(task), placement.domain)
+        if self._shortages.get(key, (-1, ""))[0] != version:
+            lacking = placement.static(task) & ~self._cards.feasibility(task, future=True)[0]
+            self._shortages[key] = version, self._cards.shortage(key[0], np.flatnonzero(lacking))
+        return self._shortages[key][1]
 
     def pod_score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
         if task.cards is None or not self._weight or not self._order:
             return None
-        (now, scores), (_, later) = (self._cards.answer(task, future=future) for future in (False, True))
+        (now, scores), (_, later) = (self._cards.feasibility(task, future=future) for future in (False, True))
         return self._weight * np.where(now, scores, later)
 
     def victim_groups(self, preemptor: Task, node: NodeInfo) -> Iterable[frozenset[str]]:
-        return () if preemptor.cards is None else self._cards.groups(self._ask(preemptor), node)
+        return () if preemptor.cards is None else self._cards.victim_groups(self._request_of(preemptor), node)
 
     def bind_annotations(self, task: Task) -> Mapping[str, str]:
         if task.cards is None or (shares := self._cards.chosen(task)) is None:

@@ -192,7 +192,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
             ):
                 if mask is not None and not mask[node.row]:
                     yield (name, "")
-        if self._spread_on and (key := self._spread.broken(task, node)):
+        if self._spread_on and (key := self._spread.violated(task, node)):
             yield ("spread", key)
-        if self._limits_on and (driver := self._attachments.full(task, node)):
+        if self._limits_on and (driver := self._attachments.exhausted_driver(task, node)):
             yield ("attachments", driver)

@@ -92,7 +92,7 @@ class _Search:
     def assigned(self, groups: Sequence[SubGroup], outer: Domain | None) -> Where | None:
         """Return the domain of each task with `outer` for the whole job; None if every subgroup finds no domain."""
         by_task: dict[str, Domain | None] = {}
-        taken = np.zeros_like(self._nodes.allocatable)
+        reserved = np.zeros_like(self._nodes.allocatable)
         for group in sorted(groups, key=lambda wanted: (-wanted.lacking, wanted.name)):
             own = [self._tasks[task.key] for task in group.tasks if task.key in self._tasks]
             closeness = self._hooks.closeness(self._job, group) if own and group.name else None
@@ -100,10 +100,10 @@ class _Search:
                 continue
             held = self.rows(task for task in group.tasks if task.status & BINDING)
             wanted = Wanted(own, max(min(group.lacking, len(own)), 1), held, group.name)
-            steps = [free - taken for free in self._steps]
+            steps = [free - reserved for free in self._steps]
             domain = next(iter(self._choice.with_victims(closeness, wanted, outer, steps)), NOWHERE)
             if domain is not None and domain is not NOWHERE:
-                self._choice.take(taken, domain, own[: wanted.lacking], self._steps)
+                self._choice.reserve(reserved, domain, own[: wanted.lacking], self._steps)
             by_task.update((task.key, domain) for task in own)
         if by_task.keys() == self._tasks.keys() and all(domain is NOWHERE for domain in by_task.values()):
             return None

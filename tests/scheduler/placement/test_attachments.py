@@ -1,4 +1,4 @@
-"""Attach limits hold on random clusters with random events between cycles."""
+"""Volume attach limits hold on random clusters with random events between cycles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VOLUMES = 4
 
 @st.composite
 def tables(draw: st.DrawFn) -> dict[str, Any]:
-    """Nodes that can attach a few disks, or any number, and jobs of a pod or two that mount one, or the same one."""
+    """Draw nodes with and without an attach limit, and jobs of one or two pods that each mount one of four disks."""
     limits = draw(st.lists(st.one_of(st.none(), st.integers(0, 2)), min_size=1, max_size=3))
     disks = range(VOLUMES)
     return {
@@ -60,7 +60,7 @@ def _claim_of(pod: dict[str, Any]) -> str:
     return claim
 
 
-def attached(world: World, node: str) -> set[str]:
+def mounted_on(world: World, node: str) -> set[str]:
     """Return the claims that pods on a node mount."""
     return {
         _claim_of(pod)
@@ -69,7 +69,7 @@ def attached(world: World, node: str) -> set[str]:
     }
 
 
-def waiting(world: World) -> set[str]:
+def claims_waiting(world: World) -> set[str]:
     """Return the claims of pods without a node."""
     return {
         _claim_of(pod) for (kind, _), pod in world.objects.items() if kind == "Pod" and not pod["spec"].get("nodeName")
@@ -77,8 +77,8 @@ def waiting(world: World) -> set[str]:
 
 
 @given(tables(), st.lists(st.lists(random_clusters.events(), max_size=3), max_size=3))
-def test_no_node_exceeds_its_attachments_and_no_pod_waits_for_a_free_one(
-    table: dict[str, Any], story: list[list[dict[str, Any]]]
+def test_no_node_exceeds_its_attach_limit_and_no_pod_waits_below_it(
+    table: dict[str, Any], rounds: list[list[dict[str, Any]]]
 ) -> None:
     world = World(policy_of(table["policy"]))
     world.load(table)
@@ -86,7 +86,7 @@ def test_no_node_exceeds_its_attachments_and_no_pod_waits_for_a_free_one(
         item["metadata"]["name"]: item["spec"]["drivers"][0]["allocatable"]["count"]
         for item in table["objects"]["CSINode"]
     }
-    for events in ([], *story):
+    for events in ([], *rounds):
         for event in events:
             happen(world, event)
         decisions = world.cycle()
@@ -94,9 +94,10 @@ def test_no_node_exceeds_its_attachments_and_no_pod_waits_for_a_free_one(
         world.cluster.nodes.refresh()
         nodes = world.cluster.nodes
         for name, info in nodes.by_name.items():
-            limit, there = limits[name], attached(world, name)
-            assert limit is None or len(there) <= limit, f"{name} has {sorted(there)} attached"
-            is_open = not info.object.spec.unschedulable and nodes.idle[info.row, nodes.dimensions["cpu"]] >= 1000
-            if is_open and not decisions.pipelined and not world.cluster.nominated:
-                free = waiting(world) if limit is None or len(there) < limit else waiting(world) & there
-                assert not free, f"{sorted(free)} wait, and {name} could take them"
+            limit, mounted = limits[name], mounted_on(world, name)
+            assert limit is None or len(mounted) <= limit, f"{name} has {sorted(mounted)} attached"
+            has_room = not info.object.spec.unschedulable and nodes.idle[info.row, nodes.dimensions["cpu"]] >= 1000
+            if has_room and not decisions.pipelined and not world.cluster.nominated:
+                waiting = claims_waiting(world)
+                fitting = waiting if limit is None or len(mounted) < limit else waiting & mounted
+                assert not fitting, f"pods with {sorted(fitting)} wait although {name} could attach them"

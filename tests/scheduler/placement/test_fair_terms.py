@@ -1,4 +1,4 @@
-"""Namespaces share the inter-pod terms that are matched with all pods: none takes the share of the others."""
+"""Namespaces share the budget of inter-pod terms fairly: none uses up the share of another namespace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_fair_share_uses_up_the_total_unless_it_suffices_for_all(wanted: list[
         assert sum(min(amount, share) for amount in wanted) == pytest.approx(total)
 
 
-def test_a_namespace_with_few_terms_starts_pods_beside_many_with_all(
+def test_a_namespace_with_few_terms_starts_pods_after_others_used_up_the_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pod_index, "MOST_TERMS", 400)
@@ -53,12 +53,12 @@ def test_terms_beyond_the_share_of_their_namespace_are_not_matched(
     world.put("Pod", pod_on_node("few", 1, everywhere))
     decisions = with_jobs(world, good=[])
     assert {bind.job for bind in decisions.binds} == {"t/good"}
-    assert decisions.binds[0].node != "n1", "the term of a namespace that has few is matched"
+    assert decisions.binds[0].node != "n1", "the term of a namespace with few terms is matched"
     assert decisions.steps < 2 * 500 + 500
 
 
-def test_preferences_of_pods_on_nodes_do_not_use_up_what_a_job_may_cost() -> None:
-    def decided(job: int) -> Decisions:
+def test_preferences_of_pods_on_nodes_do_not_use_up_the_step_budget_of_a_job() -> None:
+    def decide_with(job: int) -> Decisions:
         world = world_with({})
         pod = pod_on_node("few", 1, [])
         preferred = [
@@ -70,11 +70,11 @@ def test_preferences_of_pods_on_nodes_do_not_use_up_what_a_job_may_cost() -> Non
         world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "3 x 0.1 cpu", "phase": "Inqueue"}]})
         return decide(world.cluster, world.policy, world.now, budget=Budget(cycle=300_000, job=job))
 
-    steps = decided(1_200_000).steps
+    steps = decide_with(1_200_000).steps
     assert steps > 6_000, "each of 60 topologies is counted for each of three pods"
-    assert [bind.job for bind in decided(steps - 300).binds] == ["t/good"] * 3
+    assert [bind.job for bind in decide_with(steps - 300).binds] == ["t/good"] * 3
     why = TooCostly("allocate", "the affinity terms of pods on nodes")
-    assert list(decided(steps // 2).refusals["t/good"].items) == [why]
+    assert list(decide_with(steps // 2).refusals["t/good"].items) == [why]
 
 
 def terms(number: int) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def pod_on_node(namespace: str, node: int, anti_affinity: list[dict[str, Any]]) 
 
 
 def world_with(terms_on_nodes: dict[str, int]) -> World:
-    """Return a cluster on whose nodes each of these namespaces has one pod with this number of terms."""
+    """Return a cluster with one pod on a node for each namespace; the pod has the given number of terms."""
     world = World(policy_of("plain"))
     nodes = [{"name": f"n{i}", "has": "1 cpu" if i != 1 else "32 cpu"} for i in range(NODES)]
     world.load({"nodes": nodes, "queues": [{"name": "q"}]})
@@ -110,10 +110,10 @@ def world_with(terms_on_nodes: dict[str, int]) -> World:
 
 
 def with_jobs(world: World, **jobs: list[dict[str, Any]]) -> Decisions:
-    """Decide for jobs of one pod, each with these anti-affinity terms."""
+    """Decide for jobs of one pod, each with the given anti-affinity terms."""
     rows = [
-        {"name": name, "queue": "q", "tasks": "1 x 0.1 cpu", "phase": "Inqueue", "pod": {"spec": spec_with(of)}}
-        for name, of in jobs.items()
+        {"name": name, "queue": "q", "tasks": "1 x 0.1 cpu", "phase": "Inqueue", "pod": {"spec": spec_with(own)}}
+        for name, own in jobs.items()
     ]
     world.load({"jobs": rows})
     return decide(world.cluster, world.policy, world.now, budget=Budget(cycle=300_000, job=1_200_000))

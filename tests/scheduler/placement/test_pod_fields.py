@@ -19,17 +19,17 @@ NODES = [
     {"name": "n1", "has": "2 cpu", "labels": {"zone": "a", "rank": "1"}},
     {"name": "n2", "has": "8 cpu", "labels": {"zone": "b", "rank": "2"}},
 ]
-NOT_ABOUT_PLACES = {
-    "nodeName": "the pod has its place already",
-    "schedulerName": "whose pod it is (tests/scheduler/model/test_cluster.py)",
-    "priorityClassName": "the API server makes a number of it, which priority holds",
-    "terminationGracePeriodSeconds": "how long it takes to leave",
-    "activeDeadlineSeconds": "whether the scopes of a ResourceQuota cover it",
+DO_NOT_CHOOSE_NODES = {
+    "nodeName": "set once the pod is bound",
+    "schedulerName": "selects the scheduler (tests/scheduler/model/test_cluster.py)",
+    "priorityClassName": "the API server resolves it into the field priority",
+    "terminationGracePeriodSeconds": "how long the pod may terminate",
+    "activeDeadlineSeconds": "whether the scopes of a ResourceQuota cover the pod",
 }
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: " ".join(filter(None, (row["field"], row.get("name")))))
-def test_a_field_is_honoured_or_keeps_the_pod_waiting_by_name(row: dict[str, Any]) -> None:
+def test_a_field_is_honoured_or_is_the_reason_why_the_pod_waits(row: dict[str, Any]) -> None:
     world = World(policy_of("plain-preempt"))
     new = {
         "name": "new",
@@ -44,20 +44,20 @@ def test_a_field_is_honoured_or_keeps_the_pod_waiting_by_name(row: dict[str, Any
             "nodes": row.get("nodes", NODES),
             "queues": [{"name": "default"}],
             "objects": row.get("objects", {}),
-            "jobs": [*row.get("there", ()), new],
+            "jobs": [*row.get("running", ()), new],
         }
     )
     decisions = world.cycle()
-    where = {bind.task: bind.node for bind in decisions.binds}.get("t/new-0")
+    node = {bind.task: bind.node for bind in decisions.binds}.get("t/new-0")
     refusal = decisions.refusals.get("t/new")
     text = "" if refusal is None else render_refusal(refusal)
-    assert where == row.get("goes"), text
-    assert row.get("waits", "") in text
-    assert bool(text) == ("waits" in row)
+    assert node == row.get("bound_to"), text
+    assert row.get("reason", "") in text
+    assert bool(text) == ("reason" in row)
 
 
 @pytest.mark.parametrize(("struct", "prefix"), [(PodSpec, ""), (Volume, "volumes.")])
 def test_every_field_that_is_read_has_a_row(struct: type[msgspec.Struct], prefix: str) -> None:
     rows = {row["field"].split(" ")[0].removeprefix(prefix).split(".")[0] for row in ROWS}
     fields = {field.encode_name for field in msgspec.structs.fields(struct)} - {"name"}
-    assert fields - rows == ({*NOT_ABOUT_PLACES} if struct is PodSpec else set())
+    assert fields - rows == ({*DO_NOT_CHOOSE_NODES} if struct is PodSpec else set())

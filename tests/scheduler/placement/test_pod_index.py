@@ -1,4 +1,4 @@
-"""Counts by class equal counts pod by pod, and equal questions are counted once."""
+"""Counts by class of pods equal counts pod by pod, and equal terms are counted once."""
 
 from __future__ import annotations
 
@@ -47,29 +47,29 @@ def session_of(jobs: list[dict[str, Any]]) -> Session:
 
 
 @given(st.lists(LABELS, min_size=1, max_size=6), SELECTOR, st.lists(st.integers(0, 5), max_size=6))
-def test_a_selector_counts_the_pods_that_it_matches_one_by_one(
-    labels: list[dict[str, str]], selector: dict[str, Any] | None, moves: list[int]
+def test_the_counts_of_a_selector_equal_those_of_matching_pod_by_pod(
+    labels: list[dict[str, str]], selector: dict[str, Any] | None, evicted: list[int]
 ) -> None:
     session = session_of(
         [
-            {"name": f"j{i}", "tasks": f"2 x 1 cpu running on n{i % 3}", "pod": {"metadata": {"labels": of}}}
-            for i, of in enumerate(labels)
+            {"name": f"j{i}", "tasks": f"2 x 1 cpu running on n{i % 3}", "pod": {"metadata": {"labels": own}}}
+            for i, own in enumerate(labels)
         ]
     )
     matched = msgspec.convert(selector, LabelSelector | None)
-    counts = session.placement.pods.counts("it", lambda: session.placement.pods.selected(matched))
+    counts = session.placement.pods.counts("key", lambda: session.placement.pods.selected(matched))
     tasks = list(session.cluster.tasks.values())
     statement = session.statement()
-    for move in [None, *moves]:
-        if move is not None and tasks[move % len(tasks)].status is TaskStatus.RUNNING:
-            statement.evict(tasks[move % len(tasks)], mock.sentinel.reason)
+    for number in [None, *evicted]:
+        if number is not None and tasks[number % len(tasks)].status is TaskStatus.RUNNING:
+            statement.evict(tasks[number % len(tasks)], mock.sentinel.reason)
         matching = [task for task in tasks if selector_matches(matched, labels_of(task))]
-        there = [sum(task.node == node["name"] for task in matching) for node in NODES]
-        staying = [
+        present = [sum(task.node == node["name"] for task in matching) for node in NODES]
+        remaining = [
             sum(task.node == node["name"] and task.status is TaskStatus.RUNNING for task in matching) for node in NODES
         ]
-        assert counts.present(future=False).tolist() == there
-        assert counts.staying().tolist() == staying
+        assert counts.present(future=False).tolist() == present
+        assert counts.remaining().tolist() == remaining
     session.close()
 
 
@@ -85,7 +85,7 @@ def test_tasks_with_equal_terms_share_one_count_for_each_topology() -> None:
 
 
 def test_each_term_is_counted_once_for_any_number_of_pods() -> None:
-    """Sixty pods of a hundred terms each, all different: each term is matched with all pods at once."""
+    """Sixty pods have a hundred terms each, all different: each term is matched with all pods at once."""
     jobs = [
         {"name": f"j{i}", "tasks": "1 x 1 cpu", "pod": anti_affinity(*(f"k{i}-{n}" for n in range(100)))}
         for i in range(60)
@@ -107,31 +107,32 @@ def test_each_term_is_counted_once_for_any_number_of_pods() -> None:
     st.lists(LABELS, min_size=1, max_size=5),
     st.lists(st.tuples(SELECTOR, LABELS, st.sampled_from(["podAffinity", "podAntiAffinity"])), min_size=1, max_size=3),
 )
-def test_what_pods_say_of_one_class_is_what_they_say_of_it_among_all(
-    labels: list[dict[str, str]], speaking: list[tuple[dict[str, Any] | None, dict[str, str], str]]
+def test_matching_one_class_and_matching_all_classes_give_the_same_effects(
+    labels: list[dict[str, str]], with_terms: list[tuple[dict[str, Any] | None, dict[str, str], str]]
 ) -> None:
-    answers = []
+    results = []
     for few in (0, 1_000):
         holders = [
             {
                 "name": f"h{i}",
                 "tasks": "1 x 1 cpu running on n1",
-                "pod": {"metadata": {"labels": of}, **saying(kind, selector)},
+                "pod": {"metadata": {"labels": own}, **terms_with(kind, selector)},
             }
-            for i, (selector, of, kind) in enumerate(speaking)
+            for i, (selector, own, kind) in enumerate(with_terms)
         ]
         waiting = [
-            {"name": f"w{i}", "tasks": "1 x 1 cpu", "pod": {"metadata": {"labels": of}}} for i, of in enumerate(labels)
+            {"name": f"w{i}", "tasks": "1 x 1 cpu", "pod": {"metadata": {"labels": own}}}
+            for i, own in enumerate(labels)
         ]
         session = session_of([*holders, *waiting])
         affinities = PodAffinities(session.cluster, session.placement.pods, session.work.for_others)
         with mock.patch("scheduler.placement.pod_affinity.FEW", few):
             effects = [affinities._effects_on(session.cluster.tasks[f"t/w{i}-0"]) for i in range(len(labels))]
-        answers.append([(effect.unwanted, effect.liked) for effect in effects])
+        results.append([(effect.excluding, effect.preferring) for effect in effects])
         session.close()
-    assert answers[0] == answers[1]
+    assert results[0] == results[1]
 
 
-def saying(kind: str, selector: dict[str, Any] | None) -> dict[str, Any]:
+def terms_with(kind: str, selector: dict[str, Any] | None) -> dict[str, Any]:
     term = {"topologyKey": "kubernetes.io/hostname", **({} if selector is None else {"labelSelector": selector})}
     return {"spec": {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term, term]}}}}

@@ -1,4 +1,4 @@
-"""No card is shared beyond its memory, cores and parts, whatever comes and goes: random cards, pods and evictions."""
+"""No card is shared beyond its memory, cores and number of parts: random cards, pods and evictions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def policy(rng: random.Random, scheme: str) -> str:
 
 
 def node(rng: random.Random, scheme: str, number: int) -> dict[str, Any]:
-    """A node with one to four cards."""
+    """Return a node with one to four cards."""
     cards, memory = rng.randint(1, 4), rng.choice([4000, 8000])
     if scheme != VGPU:
         has = f"64 cpu, {cards * memory} volcano.sh/gpu-memory, {cards} volcano.sh/gpu-number"
@@ -48,42 +48,42 @@ def node(rng: random.Random, scheme: str, number: int) -> dict[str, Any]:
 
 
 def job(rng: random.Random, scheme: str, name: str, priority: int) -> dict[str, Any]:
-    asks = {
+    requests = {
         SHARING: f"{rng.randint(1, 8) * 1000} volcano.sh/gpu-memory",
         NUMBER: f"{rng.randint(1, 3)} volcano.sh/gpu-number",
         VGPU: f"{rng.randint(1, 3)} volcano.sh/vgpu-number",
     }[scheme]
     if scheme == VGPU and rng.random() < 0.8:
-        asks += f", {rng.randint(1, 8) * 1000} volcano.sh/vgpu-memory"
+        requests += f", {rng.randint(1, 8) * 1000} volcano.sh/vgpu-memory"
     if scheme == VGPU and rng.random() < 0.6:
-        asks += f", {rng.choice([10, 40, 60, 100])} volcano.sh/vgpu-cores"
+        requests += f", {rng.choice([10, 40, 60, 100])} volcano.sh/vgpu-cores"
     count = rng.randint(1, 3)
-    return {"name": name, "priority": priority, "tasks": f"{count} x {asks}", "min": rng.randint(1, count)}
+    return {"name": name, "priority": priority, "tasks": f"{count} x {requests}", "min": rng.randint(1, count)}
 
 
-def assert_within(world: World) -> int:
-    """Every pod on a node has the cards that it asks for, and no card has too much; return the number of parts."""
+def check_cards(world: World) -> int:
+    """Check that pods have the cards that they request and no card is overcommitted; return the number of parts."""
     held: dict[tuple[str, str], list[Part]] = {}
     for (kind, key), pod in world.objects.items():
-        where = pod["spec"].get("nodeName") if kind == "Pod" else None
-        if not where:
+        node = pod["spec"].get("nodeName") if kind == "Pod" else None
+        if not node:
             continue
         parts = parts_of(pod)
         assert len(parts) == cards_requested(pod), key
         assert max(Counter(part.card for part in parts).values()) == 1, f"{key} has one card twice"
         for part in parts:
-            held.setdefault((where, part.card), []).append(part)
-    for (where, name), parts in held.items():
-        card = cards_of(world.objects["Node", where])[name]
-        assert sum(card.memory if part.whole else part.memory for part in parts) <= card.memory, (where, name, parts)
-        assert sum(part.cores for part in parts) <= 100, (where, name, parts)
-        assert len(parts) <= card.parts, (where, name, parts)
-        assert len(parts) == 1 or not any(part.cores == 100 for part in parts), (where, name, parts)
+            held.setdefault((node, part.card), []).append(part)
+    for (node, name), parts in held.items():
+        card = cards_of(world.objects["Node", node])[name]
+        assert sum(card.memory if part.whole else part.memory for part in parts) <= card.memory, (node, name, parts)
+        assert sum(part.cores for part in parts) <= 100, (node, name, parts)
+        assert len(parts) <= card.parts, (node, name, parts)
+        assert len(parts) == 1 or not any(part.cores == 100 for part in parts), (node, name, parts)
     return sum(map(len, held.values()))
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_card_is_shared_beyond_what_it_has(seed: int) -> None:
+def test_no_card_is_shared_beyond_its_capacity(seed: int) -> None:
     rng = random.Random(seed)
     scheme = rng.choice([VGPU, SHARING, NUMBER])
     world = World(load_policy(policy(rng, scheme), "random"))
@@ -94,7 +94,7 @@ def test_no_card_is_shared_beyond_what_it_has(seed: int) -> None:
         world.load({"jobs": jobs})
         world.now += 30
         world.carry_out(world.cycle(), rng.choice(["leave", "return", "return after 1"]))
-        parts += assert_within(world)
+        parts += check_cards(world)
         running = [key for (kind, key), pod in world.objects.items() if kind == "Pod" and pod["spec"].get("nodeName")]
         if running and rng.random() < 0.5:
             world.end(rng.choice(running), again=rng.random() < 0.5)
