@@ -1,7 +1,7 @@
-"""Keep the neighbours that placements require: pod affinity and topology spread.
+"""Protect tasks that placements require as neighbours, by pod affinity or topology spread.
 
-A task is no victim if its eviction would break the pod affinity or the spread of a placement, of the current request or
-of an earlier one.
+A task is not evicted if its eviction would break the pod affinity or the topology spread of a placement that the
+current request or an earlier one has made.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Condition = Callable[[], bool]
 class AffinityGuard:
     """Check the inter-pod constraints of the placements of one request and of earlier requests."""
 
-    def __init__(self, placement: Placement, *placed: Reprieve) -> None:
+    def __init__(self, placement: Placement, *reprieves: Reprieve) -> None:
         self._placement = placement
-        self._placed = placed
+        self._reprieves = reprieves
         self._known: dict[bytes, tuple[list[tuple[Reprieve, set[bytes]]], bool]] = {}
 
     def forget(self) -> None:
-        """Discard what was computed: another task has been placed."""
+        """Discard cached results; call after another task has been placed."""
         self._known.clear()
 
     def conditions(self, task: Task, node: NodeInfo | None, statement: Statement) -> list[Condition]:
@@ -38,20 +38,20 @@ class AffinityGuard:
             node: the node on which it needs room; None if the eviction frees quota only.
             statement: the statement that contains the evictions.
         """
-        placed, minds = self._minding(task)
-        found: list[Condition] = [partial(one.neighbours_stand, shapes, statement) for one, shapes in placed]
-        if node is not None and minds:
+        constrained, is_constrained = self._constrained(task)
+        found: list[Condition] = [partial(one.constraints_hold, shapes, statement) for one, shapes in constrained]
+        if node is not None and is_constrained:
             found.append(partial(self._placement.admits, task, node, future=True))
         return found
 
-    def _minding(self, task: Task) -> tuple[list[tuple[Reprieve, set[bytes]]], bool]:
-        """Return placements with inter-pod constraints, each with its shapes, and whether the task has some.
+    def _constrained(self, task: Task) -> tuple[list[tuple[Reprieve, set[bytes]]], bool]:
+        """Return the placements with inter-pod constraints, with the shapes of these, and whether the task has any.
 
-        The result is kept until another task is placed.
+        The result is cached until another task is placed.
         """
         known = self._known.get(task.shape)
         if known is None:
-            pairs = ((one, one.minding()) for one in self._placed)
-            minds = self._placement.neighbours(task, future=True) is not None
-            known = self._known[task.shape] = ([pair for pair in pairs if pair[1]], minds)
+            pairs = ((one, one.constrained_shapes()) for one in self._reprieves)
+            is_constrained = self._placement.neighbours(task, future=True) is not None
+            known = self._known[task.shape] = ([pair for pair in pairs if pair[1]], is_constrained)
         return known

@@ -1,6 +1,6 @@
-"""Cache what all preemption requests of one cycle share.
+"""Cache results that the preemption requests of one cycle share.
 
-The cache decides nothing. It saves repeated computation for equal preemptors, and records which victims were evicted
+The cache decides nothing. It avoids repeated computation for equal preemptors, and records which victims were evicted
 for which job.
 """
 
@@ -26,7 +26,7 @@ from .node_queue import NodeCostQueue
 from .order import Ages, Order
 from .reprieve import Reprieve, wait_again
 from .request import RECLAIM, PreemptionRequest
-from .units import members_that_stay
+from .units import remaining_members
 from .victim import Victim
 from .victim_room import VictimRoom
 
@@ -38,7 +38,7 @@ Place = tuple[bytes, Domain | None]
 
 @dataclass
 class Shared:
-    """The results that equal preemptors share: the order of their victims, the votes, and node costs."""
+    """Results that equal preemptors share: the order of their victims, the votes, and node costs."""
 
     order: Order
     victim_filter: VictimFilter
@@ -50,7 +50,7 @@ class Shared:
 
     @cached_property
     def rows(self) -> set[int]:
-        """The rows of the nodes that have candidates. Most requests are refused before any node is examined."""
+        """The rows of the nodes that have candidates. Computed late: most requests are refused before."""
         return CycleCache.of(self.session).candidate_rows(self.first)
 
 
@@ -68,7 +68,7 @@ class CycleCache:
         self.domain_costs = DomainCosts(session.nodes)
         self._victims: list[Victim] = []
         self._reprieve = Reprieve(session)
-        self._made = 0
+        self._successes = 0
         self._placed: dict[str, list[Task]] = {}
         self._bound = 0
 
@@ -87,9 +87,9 @@ class CycleCache:
         *,
         smallest_first: bool = False,
     ) -> Shared:
-        """Return what the request shares with requests of the same kind; a new object if the request has no kind.
+        """Return the results that requests of the same kind share; a new object if the request has no kind.
 
-        Requests with `smallest_first`, and requests for another amount, compute other node costs.
+        `smallest_first` and `requested` are part of the kind, because node costs depend on them.
         """
         preemptor_kind = (
             None
@@ -102,7 +102,7 @@ class CycleCache:
             shared = Shared(order, VictimFilter(request, order), self._reprieve, self._session, request)
             if preemptor_kind is not None:
                 self._shared[preemptor_kind] = shared
-        shared.victim_filter.serve(request)
+        shared.victim_filter.switch_to(request)
         return shared
 
     def candidate_rows(self, request: PreemptionRequest) -> set[int]:
@@ -120,7 +120,7 @@ class CycleCache:
         return self._rows_of_others[name]
 
     def victim_room(self, request: PreemptionRequest, preemptor: Task) -> VictimRoom:
-        """Return what the candidates of a request hold; one object for the jobs of a queue."""
+        """Return what the candidates of a request hold. The jobs of a queue share the result."""
         own = request.job.key if request.within_job else ""
         kind = (request.action, request.queue.name, own, preemptor.best_effort)
         if kind not in self._victim_rooms:
@@ -141,28 +141,28 @@ class CycleCache:
         return {by_name[task.node].row for task in job.having(_EVICTABLE) if task.node in by_name}
 
     def forget(self) -> None:
-        """Discard votes and costs: the state may have changed while they were computed."""
+        """Discard cached votes and costs: the state may have changed while they were computed."""
         self._shared.clear()
         self._failed.clear()
         self.domain_costs.clear()
 
     def known(self, kind: Kind | None) -> tuple[UnschedulableReason, ...] | None:
-        """Return why an equal job, or task, found no room in the present state; None if none was tried."""
+        """Return why an equal job or task found no room in the present state; None if no equal one was tried."""
         if kind is None or kind not in self._failed:
             return None
         state, refusals = self._failed[kind]
         return refusals if state == len(self._session.changes) else None
 
     def remember(self, kind: Kind | None, refusals: tuple[UnschedulableReason, ...]) -> None:
-        """Record that no job of this kind finds room in the present state (its own statement left aside)."""
+        """Record that no job of this kind finds room in the present state, without the job's own statement."""
         if kind is not None:
             self._failed[kind] = (len(self._session.changes), refusals)
 
     # --------------------------------------------------------------------------------------------------------- victims
 
-    def made(self, job: Job, placed: Sequence[Task], victims: Sequence[Victim], reprieve: Reprieve) -> None:
+    def record_success(self, job: Job, placed: Sequence[Task], victims: Sequence[Victim], reprieve: Reprieve) -> None:
         """Record a request that succeeded: the tasks that were placed, and the victims evicted for them."""
-        self._made += 1
+        self._successes += 1
         self._placed.setdefault(job.key, []).extend(placed)
         if self._bound != (bound := len(self._session.decisions.binds)):
             self._victims.clear()  # tasks bound since then may depend on these evictions (room, quota, neighbours)
@@ -171,12 +171,12 @@ class CycleCache:
         if self.domain_costs:
             for key in {victim.option.job for victim in victims}:
                 self.domain_costs.forget(self._rows_of(self._session.jobs[key]))
-        self._reprieve.absorb(reprieve)
+        self._reprieve.merge(reprieve)
 
     def reprieve_unneeded(self) -> None:
         """Reprieve victims that a later request made unnecessary; record the ratio of evicted to requested."""
-        if self._made > 1:
-            self._give_back()
+        if self._successes > 1:
+            self._reprieve_across_requests()
         evicted: dict[str, list[Task]] = {}
         for eviction in self._session.decisions.evictions:
             evicted.setdefault(eviction.reason.preemptor, []).append(self._session.cluster.tasks[eviction.task])
@@ -184,31 +184,31 @@ class CycleCache:
             job: evicted_to_requested(tasks, self._placed[job]) for job, tasks in evicted.items()
         }
 
-    def _give_back(self) -> None:
-        # Requests of different queues order their victims differently; priority and age are comparable among all.
+    def _reprieve_across_requests(self) -> None:
+        # Each queue orders its victims differently; priority and age can be compared among all victims.
         before = sorted(self._victims, key=lambda v: (v.option.level[-1], *v.option.rank[1:]))
         statement = self._session.statement()
         needed = self._reprieve.unneeded(before, statement)
         self._victims = self._reprieve.without_spare_members(needed, statement, self._ages.of)
         wait_again(self._session, {victim.option.job for victim in before if victim.option.whole}, statement)
-        kept = {task.uid for victim in self._victims for task in victim.tasks}
-        back = {task.uid for victim in before for task in victim.tasks} - kept
-        if back:
+        evicted = {task.uid for victim in self._victims for task in victim.tasks}
+        reprieved = {task.uid for victim in before for task in victim.tasks} - evicted
+        if reprieved:
             decisions = self._session.decisions
-            left = (eviction for eviction in decisions.evictions if eviction.uid not in back)
-            decisions.evictions = [self._counted(eviction) for eviction in left]
+            left = (eviction for eviction in decisions.evictions if eviction.uid not in reprieved)
+            decisions.evictions = [self._recounted(eviction) for eviction in left]
 
-    def _counted(self, eviction: Evict) -> Evict:
+    def _recounted(self, eviction: Evict) -> Evict:
         """Return the eviction with the present number of members that its gang keeps."""
-        stay = members_that_stay(self._session.jobs[eviction.job]) if eviction.reason.whole_gang else 0
-        if stay == eviction.reason.members_that_stay:
+        remaining = remaining_members(self._session.jobs[eviction.job]) if eviction.reason.whole_gang else 0
+        if remaining == eviction.reason.members_that_stay:
             return eviction
-        reason = msgspec.structs.replace(eviction.reason, members_that_stay=stay)
+        reason = msgspec.structs.replace(eviction.reason, members_that_stay=remaining)
         return msgspec.structs.replace(eviction, reason=reason)
 
 
 def evicted_to_requested(evicted: Iterable[Task], placed: Iterable[Task]) -> float:
-    """Return the ratio of what evicted tasks hold to what placed tasks request, by its largest dimension."""
+    """Return the ratio of what evicted tasks hold to what placed tasks request: the largest over all dimensions."""
     requested = resources.total_of(task.request for task in placed)
     held = resources.total_of(task.request for task in evicted)
     shares = (held.get(name, 0) / amount for name, amount in requested.items() if amount > 0 and name != PODS)
@@ -216,10 +216,10 @@ def evicted_to_requested(evicted: Iterable[Task], placed: Iterable[Task]) -> flo
 
 
 def request_kind(request: PreemptionRequest, task: Task) -> Kind | None:
-    """Return the key of preemptors that the plugins treat alike, shape aside; None if its own tasks may matter."""
+    """Return the key of preemptors that plugins treat alike, shape aside; None if the job's own tasks may matter."""
     if request.job.allocated or request.within_job or request.job.group is None:
         return None
     annotations = request.job.group.metadata.annotations or {}
-    meant_for_us = tuple(sorted(item for item in annotations.items() if names.VOLCANO_PREFIX in item[0]))
+    ours = tuple(sorted(item for item in annotations.items() if names.VOLCANO_PREFIX in item[0]))
     owners = tuple(owner.kind for owner in task.pod.metadata.owner_references or ())
-    return (request.action, request.queue.name, request.job.priority, task.best_effort, meant_for_us, owners)
+    return (request.action, request.queue.name, request.job.priority, task.best_effort, ours, owners)

@@ -1,7 +1,7 @@
-"""Remember what evictions in a domain cost, so that equal gangs do not try the same domains again.
+"""Cache the cost of evictions in a domain, so that equal gangs do not try the same domains again.
 
-A cost holds until an amount on a node of the domain changes, or a job with tasks there loses tasks elsewhere: that may
-change which of its tasks are spare. The search is repeated in the domain that is chosen, which proves its cost.
+A cost is valid until an amount on a node of the domain changes, or a job with tasks there loses tasks elsewhere, which
+may change which of its tasks are spare. The search is repeated in the chosen domain and verifies the cost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DomainCosts:
         return bool(self._costs)
 
     def known(self, kind: tuple[object, ...] | None, domain: Domain | None) -> Cost | None:
-        """Return the cost of victims in a domain, or None if it has to be found."""
+        """Return the cost of victims in a domain; None if it is not known."""
         if kind is None or domain is None or kind not in self._costs:
             return None
         self._forget_touched()
@@ -39,10 +39,10 @@ class DomainCosts:
             self._costs.setdefault(kind, {})[domain] = cost
 
     def forget(self, rows: Iterable[int]) -> None:
-        """Forget the costs of the domains that contain any of these rows."""
-        gone = frozenset(rows)
+        """Drop the costs of the domains that contain any of these rows."""
+        changed = frozenset(rows)
         for costs in self._costs.values():
-            for domain in [domain for domain in costs if not gone.isdisjoint(domain.rows.tolist())]:
+            for domain in [domain for domain in costs if not changed.isdisjoint(domain.rows.tolist())]:
                 del costs[domain]
 
     def clear(self) -> None:

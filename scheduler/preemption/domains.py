@@ -1,9 +1,9 @@
 """Find victims for a job whose pods have to be close to each other, within the domain that costs least.
 
-1. Domains are ranked by how well the candidates are protected that would have to be evicted, then by how many pods lack
+1. Domains are ranked by the protection of the candidates that would have to be evicted, then by how many pods lack
    room. A domain that could not hold the job even if every candidate were evicted is left out.
-2. Each subgroup gets a domain of its own inside of the job's. The room that other subgroups take there counts as used.
-3. In each of the first few, victims are chosen as for any job, by a trial that is undone.
+2. Each subgroup gets a domain inside of the job's domain. The room that other subgroups need there counts as used.
+3. In each of the first few domains, victims are chosen as for any job, by a trial that is rolled back.
 4. The domain whose victims cost least is chosen, and the search is repeated there.
 
 No victim is evicted outside of the domain in which the job then starts.
@@ -30,7 +30,7 @@ Limits = tuple[Closeness | None, list[SubGroup]]
 
 
 def limits_of(request: PreemptionRequest) -> Limits | None:
-    """Return the domain limit of the job and its subgroups; None if evictions may be anywhere."""
+    """Return the domain limit of the job and its subgroups; None if tasks may be evicted on any node."""
     session, job = request.session, request.job
     closeness = session.hooks.closeness(job, None)
     groups = session.own(SubGroups).of(job)
@@ -40,7 +40,7 @@ def limits_of(request: PreemptionRequest) -> Limits | None:
 
 
 def by_subgroup(tasks: Sequence[Task], groups: Sequence[SubGroup]) -> list[Task]:
-    """Return the tasks of one subgroup after those of the other, the subgroups of the first policy first."""
+    """Return the tasks by subgroup, in the order of the policies; then tasks without subgroup, then best-effort."""
     rank = {task.key: group.id for group in groups for task in group.tasks}
     return sorted(
         tasks, key=lambda task: (task.best_effort, rank.get(task.key, REST) == REST, rank.get(task.key, REST))
@@ -53,12 +53,12 @@ def places(
     tasks: Sequence[Task],
     room: VictimRoom,
 ) -> Iterator[Where]:
-    """Yield where to look for victims, the most promising first.
+    """Yield where to search victims, the most promising domain first.
 
     Args:
         request: The request of a job with limits.
         limits: The result of `limits_of`.
-        tasks: The tasks of the job that wait.
+        tasks: The waiting tasks of the job.
         room: What evictions can free.
     """
     session, job = request.session, request.job
@@ -77,7 +77,7 @@ def places(
 
 
 class _Search:
-    """The choice of a domain for each subgroup of one job."""
+    """Choose a domain for each subgroup of one job."""
 
     def __init__(self, request: PreemptionRequest, tasks: Sequence[Task], steps: list[Amounts]) -> None:
         session = request.session
@@ -90,7 +90,7 @@ class _Search:
         return [by_name[task.node].row for task in tasks if task.node in by_name]
 
     def assigned(self, groups: Sequence[SubGroup], outer: Domain | None) -> Where | None:
-        """Return the domain of each task with `outer` for the whole job; None if every subgroup finds no domain."""
+        """Return the domain of each task if `outer` is the job's; None if no waiting task gets a domain."""
         by_task: dict[str, Domain | None] = {}
         reserved = np.zeros_like(self._nodes.allocatable)
         for group in sorted(groups, key=lambda wanted: (-wanted.lacking, wanted.name)):

@@ -1,4 +1,4 @@
-"""Collect the plugins' votes: which candidates the policy permits to evict, and by which tier.
+"""Collect the plugins' votes on candidates: which units the policy permits to evict, and by which tier.
 
 A unit is permitted by the first tier in which all plugins permit it; if a tier vetoes, the next tier decides, as in
 Volcano. The unit hooks (`reclaim_unit`, `preempt_unit`) apply in every tier. The vote of a plugin that limits what a
@@ -38,28 +38,30 @@ class EligibleUnit(msgspec.Struct, frozen=True, eq=False):
 
 
 class VictimFilter:
-    """Collect the votes on the candidates of one request, and the reasons of those that are protected."""
+    """Collect the votes on the candidates of one request, and the reasons that protect candidates."""
 
     def __init__(self, request: PreemptionRequest, order: Order) -> None:
         self._request = request
         self._order = order
         self._session = request.session
         self._tiers = request.hook.by_tier()
-        self._judges = request.unit_hook.entries
+        self._unit_entries = request.unit_hook.entries
         self._tier_of = {entry.plugin: tier for tier, entries in request.unit_hook.by_tier() for entry in entries}
         self._limiting = frozenset(entry.plugin for entry in request.spares.entries)
         self.denials: dict[str, Protection] = {}
+        """Task → what protects it from eviction."""
         self.seen: set[str] = set()
+        """The candidates that were examined, protected or not."""
         self._gang_verdicts: dict[tuple[str, int], EligibleUnit | None] = {}
 
-    def serve(self, request: PreemptionRequest) -> None:
-        """Judge for another request of the same kind from now on."""
+    def switch_to(self, request: PreemptionRequest) -> None:
+        """Collect votes for another request of the same kind from now on."""
         self._request = request
 
     # ----------------------------------------------------------------------------------------------------- candidates
 
     def candidates(self, preemptor: Task, node: NodeInfo) -> list[Task]:
-        """Return the candidates on a node."""
+        """Return the candidates on a node; record what protects the other tasks."""
         request, jobs = self._request, self._session.jobs
         found: list[Task] = []
         self._session.work.spend(15 + 8 * len(node.tasks))
@@ -91,11 +93,11 @@ class VictimFilter:
         """Return the units to which candidates on one node belong. Votes are not considered."""
         within_job = self._request.within_job
         jobs, spares = self._session.jobs, self._request.spares
-        bound = None if within_job else spares
-        units = [unit for task in candidates if (unit := single(jobs[task.job], task, bound)) is not None]
+        limiting = None if within_job else spares
+        units = [unit for task in candidates if (unit := single(jobs[task.job], task, limiting)) is not None]
         if not within_job:
-            whole = dict.fromkeys(task.job for task in candidates)
-            units += [whole_gang(jobs[key]) for key in whole if may_be_evicted_whole(jobs[key], spares)]
+            keys = dict.fromkeys(task.job for task in candidates)
+            units += [whole_gang(jobs[key]) for key in keys if may_be_evicted_whole(jobs[key], spares)]
         return units
 
     def permitted(self, preemptor: Task, node: NodeInfo) -> list[EligibleUnit]:
@@ -113,8 +115,8 @@ class VictimFilter:
                     self.denials.pop(task.key, None)
         return verdicts
 
-    def permits_anyone(self, preemptor: Task, nodes: Iterable[NodeInfo]) -> bool:
-        """Whether any unit on some nodes may be evicted. Reasons are recorded only if none may."""
+    def permits_any(self, preemptor: Task, nodes: Iterable[NodeInfo]) -> bool:
+        """Whether any unit on these nodes may be evicted. Reasons are recorded only if no unit may."""
         before = dict(self.denials)
         if not any(self.permitted(preemptor, node) for node in nodes):
             return False
@@ -126,11 +128,11 @@ class VictimFilter:
 
     def objection(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """Return the protection that applies to a unit in every tier, in the present state."""
-        for judge in self._judges:
-            denial = judge.fn(preemptor, unit)
+        for entry in self._unit_entries:
+            denial = entry.fn(preemptor, unit)
             if denial is not None:
                 return (
-                    denial if isinstance(denial, Vetoed) else Vetoed(judge.plugin, self._tier_of[judge.plugin], denial)
+                    denial if isinstance(denial, Vetoed) else Vetoed(entry.plugin, self._tier_of[entry.plugin], denial)
                 )
         return None
 
@@ -159,7 +161,7 @@ class VictimFilter:
                 first = number
             if of_tier and all(vote for _, vote in of_tier):
                 voted = {plugin for plugin, _ in votes}
-                votes += [(judge.plugin, True) for judge in self._judges if judge.plugin not in voted]
+                votes += [(entry.plugin, True) for entry in self._unit_entries if entry.plugin not in voted]
                 return EligibleUnit(unit, number, first, tuple(votes))
             against = [plugin for plugin, vote in of_tier if not vote]
             last = number if self._limiting.intersection(against) else last
@@ -181,11 +183,11 @@ class VictimFilter:
         if entry.plugin in self._tier_of:
             return True
         if tier_votes is not None:
-            named = tier_votes.named(entry)
-            return None if named is None else unit.tasks[0].uid in named
-        # A gang is one victim: judge each member in the present state, as if the other members still ran.
+            permitted = tier_votes.permitted(entry)
+            return None if permitted is None else unit.tasks[0].uid in permitted
+        # A gang is one victim: each member is judged in the present state, in which the other members still run.
         votes = [entry.fn(preemptor, [task]) for task in unit.tasks]
-        return None if all(vote == Vote.ABSTAIN for _, vote in votes) else all(permitted for permitted, _ in votes)
+        return None if all(vote == Vote.ABSTAIN for _, vote in votes) else all(tasks for tasks, _ in votes)
 
     def _protected_member(self, preemptor: Task, unit: Unit) -> Protection | None:
         for task in unit.tasks:
@@ -202,16 +204,17 @@ class VictimFilter:
 
 
 class _TierVotes:
-    """Votes of plugins that judge task by task on the candidates of one node. Each plugin is called once."""
+    """Votes on the candidates of one node by plugins that vote task by task. Each plugin is called once."""
 
     def __init__(self, preemptor: Task, candidates: Sequence[Task]) -> None:
         self._preemptor = preemptor
         self._candidates = candidates
-        self._named: dict[int, set[str] | None] = {}
+        self._permitted: dict[int, set[str] | None] = {}
 
-    def named(self, entry: Voter) -> set[str] | None:
+    def permitted(self, entry: Voter) -> set[str] | None:
+        """Return the uids of the tasks that the plugin permits to evict; None if it abstains."""
         key = id(entry)
-        if key not in self._named:
-            permitted, vote = entry.fn(self._preemptor, self._candidates)
-            self._named[key] = None if vote == Vote.ABSTAIN else {task.uid for task in permitted}
-        return self._named[key]
+        if key not in self._permitted:
+            tasks, vote = entry.fn(self._preemptor, self._candidates)
+            self._permitted[key] = None if vote == Vote.ABSTAIN else {task.uid for task in tasks}
+        return self._permitted[key]

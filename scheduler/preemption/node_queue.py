@@ -1,8 +1,8 @@
 """Priority queue of nodes by eviction cost.
 
-A node's price is a lower bound of what evictions there cost, without the plugins' votes; only the cheapest node is
-examined in full. There is one heap for each queue of a node's best protected victim: the order among queues changes
-with the state, the order of nodes within a heap does not.
+A node's price is a lower bound of the cost of evictions there, without the plugins' votes; only the cheapest node is
+examined in full. Each queue has a heap with the nodes whose best protected victim is of that queue: the order among
+queues changes with the state, the order of nodes within a heap does not.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Prices(Protocol):
 
 
 class NodeCostQueue:
-    """The prices of all nodes for one shape."""
+    """The prices of all nodes for tasks of one shape."""
 
     def __init__(self, session: Session, task: Task, rows: set[int]) -> None:
-        self._log, self._touched = session.changes, session.nodes.touched
+        self._changes, self._touched = session.changes, session.nodes.touched
         is_feasible = session.placement.static(task)
         self._task = task
         self._rows = {row for row in rows if is_feasible[row]}
@@ -38,13 +38,13 @@ class NodeCostQueue:
         self._seen = len(self._touched)
 
     def refresh(self, prices: Prices, *, again: bool) -> None:
-        """Price the nodes again that have changed; with `again`, also the nodes that were dropped."""
+        """Compute the prices of nodes that have changed; with `again`, also of the nodes that were dropped."""
         changed = self._unseen | (self._rows & set(self._touched[self._seen :]))
         if again:
             changed |= self._dropped
             self._dropped.clear()
         self._unseen = set()
-        self.in_step()
+        self.mark_current()
         rows = sorted(changed)
         for row, price in zip(rows, prices.bounds(self._task, rows), strict=True):
             self._version[row] += 1
@@ -55,14 +55,14 @@ class NodeCostQueue:
         """Drop a node that cannot make room for this request until something changes on it."""
         self._dropped.add(row)
 
-    def in_step(self) -> None:
+    def mark_current(self) -> None:
         """Mark the queue as up to date: changes since the last refresh were rolled back."""
         self._seen = len(self._touched)
 
     def push(self, price: Cost, row: int, *, exact: bool) -> None:
         """Add a node. `exact`: the price was computed with votes, and was higher than its lower bound."""
         heap = self._heaps.setdefault(id(price[1][0][2]) if price else None, [])
-        heapq.heappush(heap, (price, row, self._version[row], len(self._log) if exact else -1))
+        heapq.heappush(heap, (price, row, self._version[row], len(self._changes) if exact else -1))
 
     def pop(self) -> tuple[int, bool] | None:
         """Remove the node with the lowest price; return its row and whether the price is exact, or None if empty."""
@@ -71,13 +71,14 @@ class NodeCostQueue:
             return None
         heap = min(heads, key=lambda heap: heap[0][:2])
         _, row, _, state = heapq.heappop(heap)
-        return row, state == len(self._log)
+        return row, state == len(self._changes)
 
-    def offers_less_than(self, price: Cost) -> bool:
+    def is_any_below(self, price: Cost) -> bool:
+        """Whether any node in the queue has a lower price."""
         return any(heap[0][0] < price for heap in self._heads())
 
     def _heads(self) -> list[list[tuple[Cost, int, int, int]]]:
-        """Return the heaps that are not empty, after removing replaced entries from their tops."""
+        """Return the heaps that are not empty, after outdated entries are removed from their tops."""
         for heap in self._heaps.values():
             while heap and heap[0][2] != self._version[heap[0][1]]:
                 heapq.heappop(heap)

@@ -1,12 +1,12 @@
-"""The order in which victims are evicted, one order for all victims of an action on all nodes.
+"""Order victims: an action evicts from all nodes in one order.
 
 These keys decide, in this order:
 
-1. the tier that permits the eviction, the first tier first;
-2. the distance of the victim's queue, the nearest first;
-3. the place of that queue, the one served last first;
-4. the priority of the job, the lowest first;
-5. fewest broken gangs, then fewest pods;
+1. the tier that permits the eviction: the first tier comes first;
+2. the distance of the victim's queue: the nearest queue comes first;
+3. the serving order of that queue: the queue that is served last comes first;
+4. the priority of the job: the lowest comes first;
+5. the number of broken gangs, then of pods: the fewest come first;
 6. victims whose eviction an earlier scheduler process had announced but not completed, then the youngest.
 
 Sets of victims are compared by their best protected members first.
@@ -24,7 +24,7 @@ from ..model.task import Task
 
 Key = tuple[Any, ...]
 Level = tuple[Any, ...]
-"""The protection of a victim: tier, distance and place of its queue, priority. The smallest is evicted first."""
+"""The protection of a victim: tier, distance and serving order of its queue, priority. The lowest is evicted first."""
 
 
 class Last:
@@ -50,32 +50,32 @@ class Last:
 class Ages:
     """Ages of jobs and tasks in one cycle: smaller is younger; within a job, the task served last is the youngest.
 
-    Tasks whose eviction has already been announced come before all others.
+    Tasks whose eviction has already been announced come first.
     """
 
     def __init__(self, session: Session) -> None:
         self._session, self._task_key = session, session.hooks.task_key
-        self._young: dict[str, Key] = {}
+        self._keys: dict[str, Key] = {}
 
     @cached_property
-    def _job(self) -> dict[str, int]:
-        """Return the number of each job. Most cycles compare no victims."""
+    def _job_ranks(self) -> dict[str, int]:
+        """The rank of each job by age, the youngest first. Computed late: most cycles compare no victims."""
         by_age = sorted(self._session.jobs.values(), key=lambda job: (job.creation, job.key), reverse=True)
         return {job.key: number for number, job in enumerate(by_age)}
 
     def of(self, task: Task) -> Key:
-        young = self._young.get(task.key)
-        if young is None:
-            young = self._young[task.key] = (
+        key = self._keys.get(task.key)
+        if key is None:
+            key = self._keys[task.key] = (
                 not task.is_disruption_target,
-                self._job[task.job],
+                self._job_ranks[task.job],
                 Last(self._task_key(task)),
             )
-        return young
+        return key
 
 
 class QueueOrderReversed:
-    """A queue's place in reverse serving order, read from the state at the time of the comparison."""
+    """Key of a queue in reverse serving order, computed from the state at the time of the comparison."""
 
     __slots__ = ("_key", "_queue", "_session", "_state")
 
@@ -108,13 +108,13 @@ class Order:
         self._session = session
         self._queue = queue
         self.age_key = ages.of
-        self._places: dict[str, tuple[Key, QueueOrderReversed | None]] = {queue.name: ((), None)}
+        self._queue_levels: dict[str, tuple[Key, QueueOrderReversed | None]] = {queue.name: ((), None)}
 
     def level(self, job: Job, priority: int) -> Level:
         """Return how well a task of `job` is protected, without its tier."""
-        place = self._places.get(job.queue)
-        if place is None:
+        queue_level = self._queue_levels.get(job.queue)
+        if queue_level is None:
             victim = self._session.queues[job.queue]
-            near = self._session.hooks.victim_queue_order(victim, self._queue)
-            place = self._places[job.queue] = (near, QueueOrderReversed(self._session, victim))
-        return (*place, priority)
+            distance = self._session.hooks.victim_queue_order(victim, self._queue)
+            queue_level = self._queue_levels[job.queue] = (distance, QueueOrderReversed(self._session, victim))
+        return (*queue_level, priority)

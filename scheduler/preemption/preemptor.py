@@ -1,7 +1,7 @@
-"""Make room for one job: from its first waiting task to the commit.
+"""Make room for one job: place its waiting tasks with evictions, and commit all changes or none.
 
-A statement is committed only if the job can start with it (or, if the job runs already, if each task with evictions is
-placed). Otherwise nothing changes, and the reasons are recorded.
+The statement is committed only if the job can start with it (or, if the job runs already, if each task with evictions
+is placed). Otherwise nothing changes, and the reasons are recorded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .domains import Limits, by_subgroup, limits_of, places
 from .node_queue import Cost
 from .request import RECLAIM, PreemptionRequest, Where
 from .solver import Solver
-from .units import members_that_stay
+from .units import remaining_members
 from .victim_set import TWICE, cost
 
 FAILED_PLACES = 56
@@ -44,10 +44,10 @@ FAILED_PLACES = 56
 
 
 def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
-    """Evict what is needed for the request's job to start, and pipeline its tasks onto the freed room.
+    """Evict the tasks that keep the request's job from starting, and pipeline its tasks onto the freed room.
 
     Returns:
-        True if tasks were evicted and the job can start on the room that they leave.
+        True if tasks were evicted and the job can start in the freed room.
     """
     session, job = request.session, request.job
     tasks = waiting_tasks(session, job)
@@ -67,7 +67,7 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
             _commit(request, solver, cache, refusals)
             return True
         solver.statement.discard()
-        if starts:  # allocate places it without evictions, unless it gives that room to jobs that are served before
+        if starts:  # no evictions are needed: allocate places the job, unless jobs that it serves first use the room
             session.backlog.left_to_allocate(job)
             return False
         cache.remember(kind, refusals)
@@ -82,19 +82,19 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
     """Make room for a job whose pods have to be close to each other, in the domain that costs least."""
     closeness, request.groups = limits
     room, tasks = cache.victim_room(request, waiting[0]), by_subgroup(waiting, request.groups)
-    wheres = places(request, limits, waiting, room)
+    choices = places(request, limits, waiting, room)
     compared = closeness.compared if closeness is not None else 1
     session, job = request.session, request.job
     costs, kind = cache.domain_costs, _kind_of_trials(request, closeness, tasks)
     found: list[tuple[Cost, int, Where]] = []
     refusals: dict[UnschedulableReason, None] = {}
-    are_known = False
-    for number, where in enumerate(wheres):
+    are_from_cache = False
+    for number, where in enumerate(choices):
         if len(found) == compared or number - len(found) == FAILED_PLACES:
             break
         domain = where(tasks[0])
         if (price := costs.known(kind, domain)) is not None:
-            are_known = True
+            are_from_cache = True
             found.append((price, number, where))
             continue
         request.where = where
@@ -111,12 +111,12 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
     if not found:
         if not request.within_job:
             of_no_use = (ProtectedCount(room.candidates, OfNoUse()),) if room.candidates else ()
-            nobody = NoVictims(request.action, waiting[0].key, room.candidates, of_no_use)
-            session.refuse(job, list(refusals)[:1] or [nobody])
+            no_victims = NoVictims(request.action, waiting[0].key, room.candidates, of_no_use)
+            session.refuse(job, list(refusals)[:1] or [no_victims])
         return False
     price, _, request.where = min(found, key=lambda ranked: ranked[:2])
     solver, starts, whys = _search(request, tasks, cache, None)
-    if are_known and not (starts and _cost_of(solver) == price):
+    if are_from_cache and not (starts and _cost_of(solver) == price):
         solver.statement.discard()
         costs.clear()
         return _make_room_close(request, cache, waiting, limits)
@@ -134,9 +134,9 @@ def _cost_of(solver: Solver) -> Cost:
 def _kind_of_trials(
     request: PreemptionRequest, closeness: Closeness | None, tasks: Sequence[Task]
 ) -> tuple[object, ...] | None:
-    """Return the key of jobs whose victims in one domain cost the same; None if that is not certain.
+    """Return the key of jobs whose victims in one domain cost the same; None if the costs may differ.
 
-    What reclaim may evict depends on the amounts of whole queues, and changes with each eviction.
+    They may differ for reclaim: what it may evict depends on the amounts of whole queues, which each eviction changes.
     """
     kind = request_kind(request, tasks[0]) if request.action != RECLAIM and not request.groups else None
     if kind is None or closeness is None:
@@ -155,8 +155,8 @@ def _search(
     requested = resources.total_of(task.request for task in tasks[: request.job.lacking or len(tasks)])
     solver = Solver(request, cache.shared(request, preemptor_kind, requested), requested)
     starts, refusals = _place(request, solver, tasks, cache, preemptor_kind)
-    if not starts and solver.sought and (solver.placed or solver.refused):
-        # The cheapest victims may exhaust what their queue can lose; victims that free the least may not.
+    if not starts and solver.has_sought_victims and (solver.placed or solver.has_protected_victims):
+        # The cheapest victims may exhaust what their queue can lose; the victims that free the least may not.
         solver.statement.discard()
         solver = Solver(
             request,
@@ -166,7 +166,7 @@ def _search(
         )
         starts, _ = _place(request, solver, tasks, cache, None)
     elif starts and len(tasks) > 1 and (wasted := solver.ratio) > TWICE:
-        # The job did not use room that was freed for several tasks: a single task may need fewer victims.
+        # The job did not use all the freed room: choosing victims for each task on its own may need fewer.
         solver.statement.discard()
         solver = Solver(request, cache.shared(request, preemptor_kind, None), None)
         if not _place(request, solver, tasks, cache, None)[0] or solver.ratio >= wasted:
@@ -181,22 +181,22 @@ def _place(
 ) -> tuple[bool, tuple[UnschedulableReason, ...]]:
     """Place tasks while the job starves; return whether it can start, and why tasks were not placed."""
     hooks, job = request.session.hooks, request.job
-    if (whole := _why_gang_not_entitled(request, tasks)) is not None:
-        return False, (whole,)
+    if (not_entitled := _why_gang_not_entitled(request, tasks)) is not None:
+        return False, (not_entitled,)
     refusals: dict[UnschedulableReason, None] = {}
     hopeless: set[tuple[bytes, Domain | None]] = set()
     for position, task in enumerate(tasks):
         if not hooks.job_starving(job) and not _splits_a_subgroup(request, solver):
             break
-        if _is_out_of_reach(request.session, job, solver, len(tasks) - position):
+        if _cannot_start(request.session, job, solver, len(tasks) - position):
             break
         if task.best_effort and request.action == RECLAIM:
             continue  # a task without requests needs no entitlement; backfill places it
-        why, kind_of_place = _why_not_entitled(request, task), (task.shape, request.where(task))
-        if why is None and kind_of_place not in hopeless:
+        why, place = _why_not_entitled(request, task), (task.shape, request.where(task))
+        if why is None and place not in hopeless:
             why = _why_not_placed(request, solver, task, cache, preemptor_kind)
             if why is not None:
-                hopeless.add(kind_of_place)
+                hopeless.add(place)
         if why is not None:
             refusals[why] = None
     solver.finish()
@@ -219,7 +219,7 @@ def _why_not_placed(
     )
     known = cache.known(kind)
     if known is not None:
-        solver.sought = True  # by the equal task
+        solver.has_sought_victims = True  # for the equal task
         return msgspec.structs.replace(known[0], task=task.key) if isinstance(known[0], NoVictims) else known[0]
     if _placed(request, solver, task):
         return None
@@ -229,7 +229,7 @@ def _why_not_placed(
 
 
 def _splits_a_subgroup(request: PreemptionRequest, solver: Solver) -> bool:
-    """Whether a part of a subgroup has been placed that is too small."""
+    """Whether some tasks of a subgroup have been placed, but fewer than it needs."""
     placed = {task.uid for task in solver.placed} if request.groups else ()
     return any(
         group.name and group.lacking and any(task.uid in placed for task in group.tasks) for group in request.groups
@@ -244,7 +244,7 @@ def _placed(request: PreemptionRequest, solver: Solver, task: Task) -> bool:
 def _for_own_tasks(
     session: Session, tasks: Sequence[Task], refusals: Sequence[UnschedulableReason]
 ) -> tuple[UnschedulableReason, ...]:
-    """Return the reasons of an equal job as reasons of the job of `tasks`, which names its own tasks."""
+    """Return the reasons of an equal job as reasons of the job of `tasks`: with the names of its own tasks."""
     own: list[UnschedulableReason] = []
     for why in refusals:
         if (
@@ -259,7 +259,7 @@ def _for_own_tasks(
 
 
 def _can_start(session: Session, job: Job) -> bool:
-    """Whether present and waiting tasks suffice to start the job: no plugin rejects it, in whichever tier."""
+    """Whether present and pipelined tasks suffice to start the job: no plugin of any tier rejects it."""
     return all(vote(job) is not Vote.REJECT for vote in session.hooks.job_pipelined.functions)
 
 
@@ -270,7 +270,7 @@ def _commit(
     _keep_earlier_placements(session, job, solver)
     solver.statement.commit(_complete_reasons(session, solver))
     session.nominations.pin(job)
-    cache.made(job, solver.placed, solver.victims, solver.reprieve)
+    cache.record_success(job, solver.placed, solver.victims, solver.reprieve)
     if waiting_tasks(session, job):
         session.refuse(job, refusals)
     else:
@@ -278,7 +278,7 @@ def _commit(
 
 
 def _keep_earlier_placements(session: Session, job: Job, solver: Solver) -> None:
-    """Keep tasks that were placed earlier in this cycle and that cannot start alone.
+    """Pipeline tasks that were allocated earlier in this cycle and are not bound, because they cannot start alone.
 
     Otherwise another job might take their room in the next cycle, and the evictions would be useless.
     """
@@ -293,20 +293,20 @@ def _keep_earlier_placements(session: Session, job: Job, solver: Solver) -> None
 def waiting_tasks(session: Session, job: Job) -> list[Task]:
     """Return the tasks of a job that wait for room, in the order in which they are served.
 
-    Tasks that request nothing come last: the gang counts them as placed (`Job.undemanding`), so that the others must
-    find room first.
+    Tasks that request nothing come last: the gang counts them as placed (`Job.undemanding`), so that the other tasks
+    must find room first.
     """
     pending = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.gated]
     return sorted(pending, key=lambda task: (task.best_effort, session.hooks.task_key(task)))
 
 
-def _is_out_of_reach(session: Session, job: Job, solver: Solver, left: int) -> bool:
-    """Whether the job cannot start even if all tasks that are left find room."""
+def _cannot_start(session: Session, job: Job, solver: Solver, left: int) -> bool:
+    """Whether the job cannot start even if all `left` remaining tasks find room."""
     return not session.hooks.job_reachable(job, left) and bool(solver.placed or left < len(job.tasks))
 
 
 def _why_not_entitled(request: PreemptionRequest, task: Task) -> UnschedulableReason | None:
-    """Return why a task may not request anything, whatever the candidates are; None if it may."""
+    """Return why no victim may be evicted for a task, whatever the candidates are; None if some may."""
     if task.never_preempts:
         return NeverPreempts(task.key)
     if request.action == RECLAIM:
@@ -315,9 +315,9 @@ def _why_not_entitled(request: PreemptionRequest, task: Task) -> UnschedulableRe
 
 
 def _why_gang_not_entitled(request: PreemptionRequest, tasks: Sequence[Task]) -> UnschedulableReason | None:
-    """Return why a gang may not request all tasks that it lacks, before victims are sought for the first of them.
+    """Return why a gang may not reclaim for all tasks that it lacks, before victims are sought for the first of them.
 
-    None if it may, if it may not even request the first one, or if it could choose among tasks that differ.
+    None if it may, if it may not even reclaim for the first task, or if it could choose among different tasks.
     """
     lacking = min(request.job.lacking, len(tasks))
     if request.action != RECLAIM or lacking < 2 or _why_not_entitled(request, tasks[0]) is not None:
@@ -362,25 +362,25 @@ def _spared(denials: Counter[Protection]) -> tuple[ProtectedCount, ...]:
 
 
 def _complete_reasons(session: Session, solver: Solver) -> dict[str, VictimReason]:
-    """Return the reasons of the evictions, by uid, with the candidates on the same node that are protected, and why."""
+    """Return the reasons of the evictions, by uid, completed with the protected candidates on the same node."""
     evictions = solver.statement.evictions
     gangs = {task.job for task, reason in evictions if reason.whole_gang}
     neighbours: dict[str, tuple[ProtectedCount, ...]] = {}
     reasons: dict[str, VictimReason] = {}
     for task, reason in evictions:
         if task.node not in neighbours:
-            neighbours[task.node] = _spared(_neighbours(session, solver, task.node))
-        whole = task.job in gangs  # tasks above a gang's minimum belong to the gang if the rest was evicted too
+            neighbours[task.node] = _spared(_protected_on(session, solver, task.node))
+        whole = task.job in gangs  # tasks above a gang's minimum belong to the gang if its other tasks were evicted too
         reasons[task.uid] = msgspec.structs.replace(
             reason,
             spared=neighbours[task.node],
             whole_gang=whole,
-            members_that_stay=members_that_stay(session.jobs[task.job]) if whole else 0,
+            members_that_stay=remaining_members(session.jobs[task.job]) if whole else 0,
         )
     return reasons
 
 
-def _neighbours(session: Session, solver: Solver, node: str) -> Counter[Protection]:
+def _protected_on(session: Session, solver: Solver, node: str) -> Counter[Protection]:
     info = session.nodes.by_name.get(node)  # a gang may have members on a deleted node
     on_node: Sequence[Task] = list(info.tasks.values()) if info is not None else ()
     return Counter(

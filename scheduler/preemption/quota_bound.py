@@ -1,14 +1,14 @@
 """Keep evictions in proportion to the job that causes them.
 
-A queue may hold more than its limit: its capability was lowered, or it borrowed and the shares moved. To place one
-more task there, the queue would first have to give up the whole excess. One job does not cause that:
+A queue may hold more than its limit: its capability was lowered, or it borrowed and the shares changed. To place one
+more task there, the whole excess would have to be evicted first. One job does not cause that:
 
-1. If the excess is more than the largest eviction units together, the task waits, and nothing is tried.
+1. If the excess is more than one largest eviction unit for each task that the job lacks, the task waits without a try.
 2. After all of a job's victims are chosen and reprieved, the job waits if they are too many.
 
 The bound: in the dimension of the quota, the evictions from queues that share the limit are at most, summed over the
-placed tasks, the task's request plus the largest eviction unit (a pod, or a gang that is evicted whole). The same holds
-for all victims of a job, in one dimension at least: victims that free cards may hold many cpus.
+placed tasks, the task's request plus the largest eviction unit (a pod, or a gang that is evicted as a whole). The same
+bound applies to all victims of a job, in one dimension at least: victims that free cards may hold many cpus.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ class QuotaBound:
         self._request = request
         self._session = request.session
         self._limits: dict[tuple[str, str], QueueLimit] = {}
-        """Queue, dimension → the limit that a task of the request exceeds, with what was held before any eviction."""
+        """Queue, dimension → the limit that a task exceeds, with the queue's allocation before any eviction."""
         self._amounts: dict[tuple[bytes, str], int] = {}
         """The amount that one task requests, by shape and dimension."""
         self.excess: QueueExcess | OutOfProportion | None = None
-        """Why the request was refused, once it was."""
+        """Why the request was refused; None if it was not."""
 
     @cached_property
     def related(self) -> set[str]:
-        """Return the queues that share a limit with the request's. Most requests evict nothing."""
+        """Queues that share a limit with the request's queue. Computed late: most requests evict nothing."""
         return related_queues(self._session, self._request.queue)
 
     def read_limits(self, task: Task) -> None:
-        """Read which limits a task exceeds. Call before the first eviction for it."""
+        """Record which limits a task exceeds. Call before the first eviction for the task."""
         for why in self._session.hooks.reasons(self._request.job, task):
             if isinstance(why, QueueLimit):
                 self._limits.setdefault((why.queue, why.dimension), why)
 
     def permits(self, units: Iterable[Unit]) -> bool:
-        """Whether evictions among `units` can end the excess of a queue and stay in proportion."""
+        """Whether evictions among `units` can end the excess of a queue and remain in proportion."""
         some = list(units)
         if not some:
-            return True  # nobody may be evicted at all, which the votes explain
+            return True  # no unit may be evicted at all, which the votes explain
         tasks = self._request.job.lacking or len(self._request.job.tasks)
         return self._all_hold(
             limit
@@ -64,7 +64,7 @@ class QuotaBound:
         )
 
     def freed_by(self, unit: Unit) -> float:
-        """Return the part of what the task lacks that the unit frees, summed over the limits."""
+        """Return which part of what the task lacks the unit frees (0 to 1 for each limit), summed over the limits."""
         lacking = (
             (limit.dimension, limit.allocated + limit.requested - limit.amount) for limit in self._limits.values()
         )
@@ -96,7 +96,7 @@ class QuotaBound:
         return units.total() > sum(self._amount([task], dimension) + largest for task in placed)
 
     def _all_hold(self, broken: Iterable[QueueLimit]) -> bool:
-        """Whether no limit is broken; else keep the one with the largest excess as the reason."""
+        """Whether no limit is broken; otherwise record the limit with the largest excess as the reason."""
         limit = max(broken, key=lambda limit: limit.allocated - limit.amount, default=None)
         if limit is None:
             return True
@@ -113,7 +113,7 @@ class QuotaBound:
         return False
 
     def _set_by(self, limit: QueueLimit) -> str:
-        """Return the queue whose spec sets a limit: the queue itself or an ancestor; empty for others' guarantees."""
+        """Return the queue or ancestor whose spec sets a limit; empty if the guarantees of other queues set it."""
         queues = self._session.queues
         if limit.limit != "capability":
             return limit.queue
@@ -123,12 +123,12 @@ class QuotaBound:
         return ""
 
     def _amount(self, tasks: Sequence[Task], dimension: str) -> int:
-        """Return what tasks request of a dimension; of a model of cards, all the cards that they request."""
+        """Return what tasks request of a dimension; if it is a card model, all cards that the tasks request."""
         if len(tasks) > 1:
             return _sum(tasks, dimension)
         key = (tasks[0].shape, dimension)
         known = self._amounts.get(key)
-        if known is None:  # computed for every victim; most have one of a few shapes
+        if known is None:  # needed for every victim; most victims have one of a few shapes
             known = self._amounts[key] = _sum(tasks, dimension)
         return known
 
@@ -141,9 +141,9 @@ def _sum(tasks: Sequence[Task], dimension: str) -> int:
 
 
 def related_queues(session: Session, queue: Queue) -> set[str]:
-    """Return the queues that share a limit with `queue`: itself, and those below a common ancestor but the root.
+    """Return the queues that share a limit with `queue`: itself, and queues with a common ancestor below the root.
 
-    Evicting in any other queue frees no quota for it.
+    Evictions from any other queue free no quota for it.
     """
     own = set(lineage(session, queue.name))
     return {

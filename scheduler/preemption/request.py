@@ -1,6 +1,6 @@
 """Define what an action may evict: the candidates for one job.
 
-Reclaim and preempt differ only in this module; both search victims in the same way. (Semantics: the filters of
+Reclaim and preempt differ only in this module: both search victims in the same way. (Semantics: the filters of
 Volcano's `actions/reclaim` and `actions/preempt`.)
 """
 
@@ -19,7 +19,7 @@ from ..topology.domains import Domain
 from ..topology.subgroups import SubGroup
 
 Where = Callable[[Task], Domain | None]
-"""The domain in which room is made for a task; None for any node."""
+"""Return the domain in which room is made for a task; None for any node."""
 
 
 def _anywhere(_: Task) -> Domain | None:
@@ -47,9 +47,8 @@ class PreemptionRequest:
     within_job: bool = False
     reprieves: bool = False
     where: Where = _anywhere
-    """The domain in which room is made for a task."""
     groups: Sequence[SubGroup] = ()
-    """The job's subgroups. Room is made for the whole of a subgroup, or for none of it."""
+    """The job's subgroups. Room is made for a whole subgroup or for none of its tasks."""
 
     def __post_init__(self) -> None:
         self.queue = self.session.queues[self.job.queue]
@@ -93,12 +92,12 @@ class PreemptionRequest:
         return ProtectedBy.BEST_EFFORT if preemptor.best_effort and not task.best_effort else None
 
     def priority(self, job: Job, task: Task) -> int:
-        """Return the priority that protects a candidate: its job's; within a job, its own."""
+        """Return the priority that protects a candidate: that of its job; within one job, that of the task."""
         return task.priority if self.within_job else job.priority
 
 
 def starving_jobs(session: Session) -> list[Job]:
-    """Return admitted, schedulable jobs with waiting tasks that the plugins call starving."""
+    """Return the admitted, schedulable jobs with waiting tasks for which `job_starving` holds."""
     hooks = session.hooks
     return [
         job

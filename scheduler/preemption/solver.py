@@ -1,10 +1,10 @@
 """Choose nodes for the tasks of one job, and evict the cheapest victims there.
 
-1. A task uses room that is already being freed, if the task fits.
-2. Otherwise the task goes to the node with the cheapest set of victims among all nodes (`scheduler.preemption.order`).
+1. A task is placed in room that is free or is being freed, if it fits there.
+2. Otherwise the task is placed on the node with the cheapest set of victims (`scheduler.preemption.order`).
 3. At the end, victims that no placement needs are reprieved.
 
-All changes are one statement, which the caller commits only if the job can start.
+All changes belong to one statement, which the caller commits only if the job can start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .node_queue import Cost, NodeCostQueue
 from .quota_bound import QuotaBound
 from .reprieve import Reprieve, wait_again
 from .request import RECLAIM, PreemptionRequest
-from .units import Unit, give_up_waiting, is_still_whole
+from .units import Unit, is_unchanged, release_waiting
 from .victim import Victim
 from .victim_set import VictimOption, is_waste
 
@@ -43,16 +43,18 @@ class Solver:
         self._pricing = Pricing(request, shared.victim_filter, shared.order, requested, smallest_first=smallest_first)
         self.statement = request.session.statement()
         self.placed: list[Task] = []
-        self.refused = False
-        """Whether victims would have made room for a task, of which one had to stay."""
-        self.sought = False
-        """Whether victims were sought. Without any, another order of victims changes nothing."""
+        self.has_protected_victims = False
+        """Whether some set of victims would have made room for a task, but one of them was protected."""
+        self.has_sought_victims = False
+        """Whether victims were sought. If not, another order of victims changes nothing."""
         self.victims: list[Victim] = []
         self._gangs: set[str] = set()
         """Jobs that were evicted as a whole, even if members are reprieved later."""
         self._served: set[Place] = set()
         self._freed_for: dict[str, int] = {}
+        """Node → number of placed tasks when the first victim there was evicted."""
         self._freed_twice: set[str] = set()
+        """Nodes on which room was freed for several tasks."""
         self.reprieve = Reprieve(request.session)
         self._affinity_guard = AffinityGuard(request.session.placement, self.reprieve, shared.pinned)
         self._quota_bound = QuotaBound(request)
@@ -64,7 +66,7 @@ class Solver:
         savepoint, before = self.statement.savepoint(), len(self.victims)
         node = self._best(task) if self._allocatable(task) else self._best_within_quota(task)
         if node is not None:
-            self._settle(task, node, before)
+            self._record_placement(task, node, before)
             return True
         self._rollback(savepoint, before)
         return self._make_room(task)
@@ -75,7 +77,7 @@ class Solver:
     def _best_within_quota(self, task: Task) -> NodeInfo | None:
         """Free quota for the task and return its node; None if there is no room, or too little quota.
 
-        The node is chosen before the evictions: it has room without their victims, none of which has to leave for room.
+        The node is chosen before the evictions: it has room already, so that no victim is needed for room.
         """
         self._quota_bound.read_limits(task)
         node = self._best_without_victims(task)
@@ -83,10 +85,10 @@ class Solver:
             node = self._best(task)
         if node is None or not self._free_quota(task):
             return None
-        return node if self._admits(task, node) else self._best(task)
+        return node if self._fits(task, node) else self._best(task)
 
     def _best_without_victims(self, task: Task) -> NodeInfo | None:
-        """Return the best node that has room if no victim so far leaves: such victims may be needed for quota alone."""
+        """Return the best node that has room if no victim so far is evicted: victims may be needed for quota alone."""
         if not self.victims:
             return None
         savepoint = self.statement.savepoint()
@@ -100,7 +102,8 @@ class Solver:
     def _allocatable(self, task: Task) -> bool:
         return self._session.hooks.allocatable(self._request.queue, task)
 
-    def _settle(self, task: Task, node: NodeInfo, before: int) -> None:
+    def _record_placement(self, task: Task, node: NodeInfo, before: int) -> None:
+        """Pipeline the task, and reprieve the victims from number `before` on that the task does not need."""
         self.statement.pipeline(task, node)
         self.placed.append(task)
         self._affinity_guard.forget()
@@ -113,22 +116,22 @@ class Solver:
                 self._freed_twice.add(member.node)
 
     def finish(self) -> None:
-        """Reprieve victims that are not needed, and members of gangs that are not needed."""
-        self._give_back_units()
+        """Reprieve victims that are not needed, then members of gangs that are not needed."""
+        self._reprieve_units()
         self.victims[:] = self.reprieve.without_spare_members(self.victims, self.statement, self._shared.order.age_key)
         wait_again(self._session, self._gangs, self.statement)
 
-    def _give_back_units(self) -> None:
-        """Reprieve units. Where only room matters, check only nodes on which several tasks freed room."""
-        if self.reprieve.is_only_about_room:
+    def _reprieve_units(self) -> None:
+        """Reprieve units. Where only room matters, check only nodes on which room was freed for several tasks."""
+        if self.reprieve.needs_room_only:
             doubtful = [v for v in self.victims if any(task.node in self._freed_twice for task in v.tasks)]
         else:
             doubtful = self.victims
         if not doubtful:
             return
         certain = [victim for victim in self.victims if victim not in doubtful]
-        given_back = set(map(id, doubtful)) - set(map(id, self._needed(doubtful, certain)))
-        self.victims[:] = [victim for victim in self.victims if id(victim) not in given_back]
+        reprieved = set(map(id, doubtful)) - set(map(id, self._needed(doubtful, certain)))
+        self.victims[:] = [victim for victim in self.victims if id(victim) not in reprieved]
 
     def _needed(self, victims: list[Victim], others: Sequence[Victim] = ()) -> list[Victim]:
         ranked = sorted(victims, key=lambda victim: victim.option.rank)
@@ -140,7 +143,7 @@ class Solver:
 
     @property
     def excess(self) -> QueueExcess | OutOfProportion | None:
-        """Return why room was not made: the evictions would not be in proportion."""
+        """Return why room was not made if the evictions would not be in proportion; None otherwise."""
         return self._quota_bound.excess
 
     def is_in_proportion(self) -> bool:
@@ -149,14 +152,14 @@ class Solver:
 
     @property
     def ratio(self) -> float:
-        """Return the ratio of what victims hold to what placed tasks request, by its largest dimension."""
+        """Return the ratio of what victims hold to what placed tasks request (`evicted_to_requested`)."""
         return evicted_to_requested((task for victim in self.victims for task in victim.tasks), self.placed)
 
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def _make_room(self, task: Task) -> bool:
-        self._seek()
-        if self._place(task) not in self._served and not self.victims and not self._is_any_unit_permitted(task):
+        self._find_candidate_rows()
+        if self._place_key(task) not in self._served and not self.victims and not self._is_any_unit_permitted(task):
             return False
         node_queue = self._node_queue(task)
         while (found := node_queue.pop()) is not None:
@@ -165,30 +168,30 @@ class Solver:
             node = self._nodes.rows[row]
             price, done = self._evict_for(task, node, None if exact else node_queue)
             if done:
-                self._settle(task, node, before)
+                self._record_placement(task, node, before)
                 return True
             self._rollback(savepoint, before)
-            node_queue.in_step()
+            node_queue.mark_current()
             if price is None:
                 node_queue.drop(row)
             else:
                 node_queue.push(price, row, exact=True)
         return False
 
-    def _seek(self) -> None:
+    def _find_candidate_rows(self) -> None:
         """Find the nodes with candidates before the first eviction: a node whose only candidate is evicted counts."""
-        self.sought = True
+        self.has_sought_victims = True
         _ = self._shared.rows
 
     def _is_any_unit_permitted(self, task: Task) -> bool:
-        """Whether any unit on any node may be evicted now; if none may, no node needs a price."""
+        """Whether any unit on any node may be evicted now; if no unit may, no node needs a price."""
         is_feasible = self._session.placement.static(task)
         rows = (row for row in sorted(self._shared.rows) if is_feasible[row])
-        return self.victim_filter.permits_anyone(task, (self._nodes.rows[row] for row in rows))
+        return self.victim_filter.permits_any(task, (self._nodes.rows[row] for row in rows))
 
     def _node_queue(self, task: Task) -> NodeCostQueue:
         """Return the nodes with their prices in the present state."""
-        node_queues, place = self._shared.node_queues, self._place(task)
+        node_queues, place = self._shared.node_queues, self._place_key(task)
         node_queue = node_queues.get(place)
         if node_queue is None:
             node_queue = node_queues[place] = NodeCostQueue(self._session, task, self._shared.rows)
@@ -196,15 +199,15 @@ class Solver:
         self._served.add(place)
         return node_queue
 
-    def _place(self, task: Task) -> Place:
+    def _place_key(self, task: Task) -> Place:
         return task.shape, self._session.placement.domain
 
     # --------------------------------------------------------------------------------------------------------- victims
 
     def _evict_for(self, task: Task, node: NodeInfo, node_queue: NodeCostQueue | None) -> tuple[Cost | None, bool]:
-        """Evict the cheapest permitted units that let the task onto the node.
+        """Evict the cheapest permitted units that make room for the task on the node.
 
-        Nothing is done if `node_queue` offers another node for less. If the task cannot be placed, the caller rolls
+        Nothing is evicted if `node_queue` has a node with a lower price. If the task cannot be placed, the caller rolls
         back.
 
         Returns:
@@ -215,12 +218,12 @@ class Solver:
         if best is None:
             return self._evict_among(task, node, node_queue, None)
         price, number = best
-        if node_queue is not None and node_queue.offers_less_than(price):
+        if node_queue is not None and node_queue.is_any_below(price):
             return price, False
         return self._evict_among(task, node, None, groups[number])
 
     def _prices(self, task: Task, node: NodeInfo, groups: Sequence[frozenset[str]]) -> Iterator[tuple[Cost, int]]:
-        """Yield the price and the number of each group of candidates whose eviction lets the task onto the node."""
+        """Yield the price and the number of each group of candidates whose eviction makes room for the task."""
         for number, group in enumerate(groups):
             savepoint, before = self.statement.savepoint(), len(self.victims)
             _, done = self._evict_among(task, node, None, group)
@@ -233,51 +236,51 @@ class Solver:
     ) -> tuple[Cost | None, bool]:
         """Do the same as `_evict_for` with the units of one group; None stands for all units."""
         ((lacking, columns),) = self._pricing.lacking(task, [node.row])
-        banned: set[tuple[str, ...]] = set()
+        protected: set[tuple[str, ...]] = set()
         denied: dict[str, Protection] = {}
         while True:
             savepoint, before = self.statement.savepoint(), len(self.victims)
-            offers = {
+            verdicts = {
                 self._pricing.option(task, verdict.unit, node, columns, verdict.first): verdict
                 for verdict in self.victim_filter.permitted(task, node)
-                if _name(verdict.unit) not in banned and (group is None or _touches(verdict.unit, group))
+                if _key(verdict.unit) not in protected and (group is None or _touches(verdict.unit, group))
             }
             self.victim_filter.denials.update(denied)
-            chosen = self._pricing.cover(lacking, list(offers))
+            chosen = self._pricing.cover(lacking, list(verdicts))
             if chosen is None:
                 return None, False
-            if node_queue is not None and node_queue.offers_less_than(price := self._pricing.cost(chosen)):
+            if node_queue is not None and node_queue.is_any_below(price := self._pricing.cost(chosen)):
                 return price, False
-            refused = next((option for option in chosen if not self._evict(task, offers[option], option, node)), None)
+            refused = next((option for option in chosen if not self._evict(task, verdicts[option], option, node)), None)
             if refused is None:
                 break
-            self.refused = True
-            unit = offers[refused].unit
-            banned.add(_name(unit))
+            self.has_protected_victims = True
+            unit = verdicts[refused].unit
+            protected.add(_key(unit))
             known = self.victim_filter.denials
             denied.update((member.key, known[member.key]) for member in unit.tasks if member.key in known)
             self._rollback(savepoint, before)
-        for option in sorted((option for option in offers if option not in chosen), key=lambda option: option.rank):
-            if self._admits(task, node):
+        for option in sorted((option for option in verdicts if option not in chosen), key=lambda option: option.rank):
+            if self._fits(task, node):
                 break
-            self._evict(task, offers[option], option, node)
-        if not self._admits(task, node) or not (self._allocatable(task) or self._free_quota(task)):
+            self._evict(task, verdicts[option], option, node)
+        if not self._fits(task, node) or not (self._allocatable(task) or self._free_quota(task)):
             return None, False
         victims = self.victims[before:]
         if node_queue is not None and len(victims) > len(chosen):  # the node costs more than its lower bound
             return self._pricing.cost([victim.option for victim in victims]), False
         return (), True
 
-    def _admits(self, task: Task, node: NodeInfo) -> bool:
+    def _fits(self, task: Task, node: NodeInfo) -> bool:
         return self._session.placement.fits(task, node, future=True)
 
     def _evict(self, task: Task, verdict: EligibleUnit, option: VictimOption, node: NodeInfo | None = None) -> bool:
-        """Evict a unit unless something protects it now, after the evictions before it."""
+        """Evict a unit unless it is protected in the state after the previous evictions."""
         unit, before = verdict.unit, self.statement.savepoint()
-        if not is_still_whole(unit, self._request.spares):
+        if not is_unchanged(unit, self._request.spares):
             return False
         if unit.whole:
-            give_up_waiting(unit.job, self.statement)
+            release_waiting(unit.job, self.statement)
         if (denial := self.victim_filter.objection(task, unit.tasks)) is not None:
             self.statement.rollback(before)
             self.victim_filter.denials.update((member.key, denial) for member in unit.tasks)
@@ -312,13 +315,13 @@ class Solver:
         self, savepoint: int, unit: Unit, reason: VictimReason, task: Task, node: NodeInfo | None
     ) -> bool:
         """Whether the eviction of the unit breaks an inter-pod constraint of the preemptor or an earlier placement."""
-        fallen = [stands for stands in self._affinity_guard.conditions(task, node, self.statement) if not stands()]
-        if not fallen:
+        broken = [holds for holds in self._affinity_guard.conditions(task, node, self.statement) if not holds()]
+        if not broken:
             return False
         self.statement.rollback(savepoint)
-        stood = any(stands() for stands in fallen)
+        any_held_before = any(holds() for holds in broken)
         self._evict_members(unit, reason)
-        return stood
+        return any_held_before
 
     def _free_quota(self, task: Task) -> bool:
         """Evict, cheapest first, from queues that share a limit with the preemptor's, until the task fits the limits.
@@ -326,30 +329,30 @@ class Solver:
         Returns:
             True if the queue may hold the task now.
         """
-        self._seek()
+        self._find_candidate_rows()
         related = self._quota_bound.related
-        offers: dict[tuple[str, ...], tuple[VictimOption, EligibleUnit]] = {}
+        by_unit: dict[tuple[str, ...], tuple[VictimOption, EligibleUnit]] = {}
         for node in self._nodes.rows if related else ():
             for verdict in self.victim_filter.permitted(task, node):
                 if verdict.unit.job.queue in related:
                     option = self._pricing.option(task, verdict.unit, None, [], verdict.first)
-                    offers[_name(verdict.unit)] = (option, verdict)
-        verdicts = (*(verdict for _, verdict in offers.values()), *(victim.verdict for victim in self.victims))
+                    by_unit[_key(verdict.unit)] = (option, verdict)
+        verdicts = (*(verdict for _, verdict in by_unit.values()), *(victim.verdict for victim in self.victims))
         if not self._quota_bound.permits(verdict.unit for verdict in verdicts):
             return False
         self.reprieve.by_quota = True
-        cheapest = sorted(offers.values(), key=_thrifty_rank)
+        cheapest = sorted(by_unit.values(), key=_rank_without_waste)
         return self._evict_until_allocatable(task, cheapest) or self._evict_until_allocatable(
-            task, sorted(cheapest, key=lambda offer: -self._quota_bound.freed_by(offer[1].unit))
+            task, sorted(cheapest, key=lambda candidate: -self._quota_bound.freed_by(candidate[1].unit))
         )
 
-    def _evict_until_allocatable(self, task: Task, offers: Iterable[tuple[VictimOption, EligibleUnit]]) -> bool:
+    def _evict_until_allocatable(self, task: Task, candidates: Iterable[tuple[VictimOption, EligibleUnit]]) -> bool:
         """Evict in order until the task fits the limits. If it never does, nothing changes.
 
-        A small victim may protect a large one: its gang keeps its minimum then.
+        Evicting a small victim may protect a large one of the same gang, which then keeps only its minimum.
         """
         savepoint, before = self.statement.savepoint(), len(self.victims)
-        for option, verdict in offers:
+        for option, verdict in candidates:
             if self._allocatable(task):
                 break
             self._evict(task, verdict, option)
@@ -359,8 +362,8 @@ class Solver:
         return False
 
 
-def _thrifty_rank(offer: tuple[VictimOption, EligibleUnit]) -> tuple[Any, ...]:
-    option = offer[0]
+def _rank_without_waste(candidate: tuple[VictimOption, EligibleUnit]) -> tuple[Any, ...]:
+    option = candidate[0]
     return (option.near, is_waste([option]), option.rank)
 
 
@@ -368,5 +371,5 @@ def _touches(unit: Unit, group: frozenset[str]) -> bool:
     return any(task.key in group for task in unit.tasks)
 
 
-def _name(unit: Unit) -> tuple[str, ...]:
+def _key(unit: Unit) -> tuple[str, ...]:
     return (unit.job.key, "" if unit.whole else unit.tasks[0].key)

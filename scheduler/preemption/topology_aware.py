@@ -21,7 +21,7 @@ from .victim_set import Amounts, VictimOption, VictimSet
 
 
 def reprieved_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption] | None:
-    """Return the options to evict so that `lacking` is freed, in order; None if all together do not suffice.
+    """Return the options to evict so that `lacking` is freed, in order; None if all options do not suffice.
 
     A gang that is reprieved as a whole may still lose tasks above its minimum.
     """
@@ -32,8 +32,8 @@ def reprieved_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[V
     if not chosen.covers():
         return None
     for option in reversed(ranked):
-        spare = [other for other in ranked if other.job == option.job and not other.whole] if option.whole else []
-        chosen.spare(option, spare)
+        singles = [other for other in ranked if other.job == option.job and not other.whole] if option.whole else []
+        chosen.reprieve(option, singles)
     return sorted(chosen.options, key=_protection)
 
 
@@ -52,5 +52,5 @@ def node_cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
 
 
 def _protection(option: VictimOption) -> tuple[Any, ...]:
-    """Return the protection of an option (smaller goes first): level, single tasks before gangs, the youngest."""
+    """Return the sort key of an option; smaller is evicted first: by level, single tasks before gangs, then by age."""
     return (option.level, option.gangs, option.age_key)

@@ -1,8 +1,8 @@
 """Group running tasks into eviction units.
 
 Tasks above a gang's minimum (and its role's minimum) are evicted one by one; the remaining tasks only together, on all
-nodes. A plugin says how many tasks a job can lose (the hooks `reclaim_spare` and `preempt_spare`); under a policy
-without such a plugin every task is evicted on its own. A gang that sets its disruption mode follows that mode under any
+nodes. Plugins limit how many tasks a job can lose (the hooks `reclaim_spare` and `preempt_spare`); under a policy
+without such a plugin every task is evicted on its own. A gang with a disruption mode follows that mode under any
 policy: pod by pod, or as a whole, including tasks above its minimum.
 
 The one rule: an eviction leaves no gang below its minimum with running tasks.
@@ -24,7 +24,7 @@ from ..policy.tiers import Spares
 class Unit(msgspec.Struct, frozen=True, eq=False):
     """Victims that are evicted together.
 
-    `breaks`: the gang stops running by the eviction. For `limits` see `VictimOption`.
+    `breaks`: the eviction makes the gang stop. For `limits` see `VictimOption`.
     """
 
     job: Job
@@ -40,7 +40,7 @@ def single(job: Job, task: Task, spares: Spares | None) -> Unit | None:
     Args:
         job: the job of the task.
         task: the candidate.
-        spares: the hook that limits such evictions; None within a job, which no limit protects from itself.
+        spares: the hook that limits such evictions; None within a job, because a job may evict its own tasks freely.
     """
     if job.disruption is DisruptionMode.GROUP:
         return None
@@ -58,30 +58,30 @@ def may_be_evicted_whole(job: Job, spares: Spares) -> bool:
 
 
 def may_keep_members(job: Job) -> bool:
-    """Whether members that are not needed may be reprieved when the gang is evicted as a whole."""
+    """Whether members may be reprieved when the gang is evicted as a whole and their eviction is not needed."""
     return job.disruption is not DisruptionMode.GROUP
 
 
-def runs_on(job: Job) -> bool:
-    """Whether what the job holds satisfies its minimum and those of its roles."""
+def has_minimum(job: Job) -> bool:
+    """Whether the job's ready tasks satisfy its minimum and the minimums of its roles."""
     held = Counter(task.role for task in job.having(READY))
     return job.ready >= job.min_available and all(held[role] >= least for role, least in job.binding_roles.items())
 
 
-def members_that_stay(job: Job) -> int:
-    """Return how many tasks a gang that is evicted as a whole keeps, because nobody needs their room."""
+def remaining_members(job: Job) -> int:
+    """Return how many tasks a gang that is evicted as a whole keeps, because their room is not needed."""
     return job.count(HOLDING)
 
 
-def is_still_whole(unit: Unit, spares: Spares) -> bool:
-    """Whether the unit is unchanged since it was made: all tasks still run, and a spare task is still spare."""
+def is_unchanged(unit: Unit, spares: Spares) -> bool:
+    """Whether the unit is as it was when it was created: all tasks still hold room, and a spare task is still spare."""
     if not all(task.status & HOLDING for task in unit.tasks):
         return False
     return not unit.limits or single(unit.job, unit.tasks[0], spares) is not None
 
 
-def give_up_waiting(job: Job, statement: Statement) -> None:
-    """Release the room for which tasks of the job wait: the job is evicted as a whole and cannot start without it."""
+def release_waiting(job: Job, statement: Statement) -> None:
+    """Release the room for which tasks of the job wait: a job that is evicted as a whole cannot start them."""
     for task in job.having(TaskStatus.PIPELINED):
         statement.release(task)
 

@@ -17,9 +17,9 @@ from .victim_set import VictimOption
 class Victim:
     """A unit that has been evicted, with the option that was chosen.
 
-    `preemptor` is the task that the unit was evicted for; `judge` returns what stands against evicting some tasks, as
-    one unit, for that task. `position` is the length of the cycle's change log right after the eviction: of two
-    victims, the one with the smaller position was evicted first.
+    `preemptor` is the task for which the unit was evicted; `judge` returns what protects some tasks, as one unit, from
+    eviction for that task. `position` is the length of the cycle's change log right after the eviction: of two victims,
+    the one with the smaller position was evicted first.
     """
 
     verdict: EligibleUnit
@@ -36,9 +36,9 @@ class Victim:
         """Return what protects these tasks as one unit. The preemptor must be pending."""
         return self.judge(self.preemptor, tasks)
 
-    def less(self, back: frozenset[str]) -> Victim:
-        """Return the victim without the tasks of these keys, which are reprieved."""
+    def without(self, reprieved: frozenset[str]) -> Victim:
+        """Return the victim without the tasks of these keys."""
         unit = self.verdict.unit
-        left = tuple(task for task in unit.tasks if task.key not in back)
+        left = tuple(task for task in unit.tasks if task.key not in reprieved)
         verdict = msgspec.structs.replace(self.verdict, unit=msgspec.structs.replace(unit, tasks=left))
         return replace(self, verdict=verdict)

@@ -1,6 +1,6 @@
-"""Compute what nodes have free if candidates are evicted: the least protected candidates first.
+"""Compute the free room of all nodes if candidates are evicted, the least protected candidates first.
 
-The amounts are upper bounds, for whole domains at once. Plugins have no vote here: the search in a domain asks them.
+The amounts are upper bounds: plugins have no vote here. They vote later, when victims are searched within a domain.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ..model.task import HOLDING, Task
 from .request import RECLAIM, PreemptionRequest
 
 MOST_STEPS = 8
-"""Maximum number of priorities that are told apart."""
+"""Maximum number of steps into which priorities are grouped."""
 
 
 class VictimRoom:
     """What the candidates of equal requests hold on each node, by the priority that protects them.
 
     Args:
-        request: The first request; its rules hold for all of them.
-        preemptor: One of its tasks.
-        rows: The nodes with candidates.
+        request: The first request; its rules apply to all of them.
+        preemptor: One of the first request's tasks.
+        rows: The rows of the nodes with candidates.
     """
 
     def __init__(self, request: PreemptionRequest, preemptor: Task, rows: Iterable[int]) -> None:
@@ -55,7 +55,7 @@ class VictimRoom:
         return found
 
     def _refresh(self) -> None:
-        """Count the candidates again on the nodes that have changed."""
+        """Recount the candidates on the nodes that have changed."""
         touched = self._nodes.touched
         self._stale.update(self._rows.intersection(touched[self._seen :]))
         self._seen = len(touched)
@@ -69,7 +69,7 @@ class VictimRoom:
             session.work.spend(1 + len(tasks))
             for task in tasks:
                 job = session.jobs.get(task.job)
-                if job is None or not task.status & HOLDING or not self._concerns(job):
+                if job is None or not task.status & HOLDING or not self._is_candidate(job):
                     continue
                 if request.protection(self._preemptor, task) is None:
                     priority = request.priority(job, task)
@@ -78,8 +78,8 @@ class VictimRoom:
                     self._held[priority][row] += self._nodes.held(task)
                     self._counts[row] += 1
 
-    def _concerns(self, job: Job) -> bool:
-        """Whether tasks of a job are candidates of any of the requests; each request leaves its own job out."""
+    def _is_candidate(self, job: Job) -> bool:
+        """Whether tasks of the job are candidates of some request; a request's own job is one for other requests."""
         request = self._request
         if request.within_job:
             return request.concerns(job)

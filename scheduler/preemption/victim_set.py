@@ -1,9 +1,10 @@
 """Find the cheapest set of victims that makes enough room on one node.
 
-The nearest level decides first. Within a level, a set that frees more than twice the request is a waste, and is chosen
-only if every set is one. Then the cost decides.
+1. Victims of the first permitting tier and the nearest queue are preferred (`VictimOption.near`).
+2. Among these, a set that frees more than twice the request is a waste, and is chosen only if every set is a waste.
+3. Then the cost decides.
 
-Pure arithmetic on options that are all permitted; this module knows no votes, queues or cluster.
+This module is pure arithmetic: all options are permitted, and it knows no votes, queues or cluster.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ Ratios = tuple[float, ...]
 class VictimOption(msgspec.Struct, frozen=True, eq=False):
     """One unit as an option: what it frees in each lacking dimension, and what it costs.
 
-    `limits` says how many options with the same key may be chosen together (spare tasks of a job, or of one of its
-    roles). `whole`: the option contains every other option of `job`.
+    `limits`: how many options with the same key may be chosen together (spare tasks of a job, or of one of its roles).
+    `whole`: the option contains every other option of `job`.
     """
 
     freed: Amounts
@@ -45,7 +46,7 @@ class VictimOption(msgspec.Struct, frozen=True, eq=False):
     whole: bool = False
     limits: tuple[tuple[Any, int], ...] = ()
     takes: Ratios = ()
-    """Ratios of what its tasks hold, on all nodes, to what is requested, by requested dimension."""
+    """Ratios of what the unit's tasks hold, on all nodes, to what is requested, by requested dimension."""
 
     @property
     def rank(self) -> tuple[Any, ...]:
@@ -59,7 +60,7 @@ class VictimOption(msgspec.Struct, frozen=True, eq=False):
 
 
 def ratio(chosen: Sequence[VictimOption]) -> float:
-    """Return the ratio of freed to requested, by its largest dimension."""
+    """Return the ratio of freed to requested, in the dimension where it is largest."""
     if len(chosen) == 1:  # the usual case
         return max(chosen[0].takes, default=0.0)
     return max(map(sum, zip(*(option.takes for option in chosen), strict=True)), default=0.0)
@@ -87,10 +88,10 @@ def cost(chosen: Sequence[VictimOption]) -> tuple[Any, ...]:
 
 
 def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption] | None:
-    """Return the cheapest set of `options` that frees `lacking`, in order; None if all together do not suffice.
+    """Return the cheapest set of `options` that frees `lacking`, sorted by rank; None if all options do not suffice.
 
-    Every option of the set is needed. The result is exact where a level has few options; otherwise a cheaper set may
-    exist.
+    Every option of the set is needed. The result is exact if no level has more than `EXACT` options; otherwise a
+    cheaper set may exist.
     """
     ranked = sorted(options, key=lambda o: o.rank)
     if _first_suffices(lacking, ranked) and (len(ranked) == 1 or not is_waste(ranked[:1])):
@@ -99,12 +100,12 @@ def cheapest_cover(lacking: Amounts, options: Sequence[VictimOption]) -> list[Vi
         nearest = ranked if ranked and near == ranked[-1].near else [one for one in ranked if one.near <= near]
         found = _cheapest(lacking, nearest)
         if found is not None:
-            return (_thriftiest(lacking, nearest) or found) if is_waste(found) else found
+            return (_cheapest_without_waste(lacking, nearest) or found) if is_waste(found) else found
     return None
 
 
-def _thriftiest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOption] | None:
-    """Return the cheapest set that is no waste; None if there is none. Exact for few options."""
+def _cheapest_without_waste(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[VictimOption] | None:
+    """Return the cheapest set that is no waste; None if none was found. The result is exact for few options."""
     small = [option for option in ranked if not is_waste([option])]
     found = _cheapest(lacking, small)
     if found is None or not is_waste(found):
@@ -114,11 +115,11 @@ def _thriftiest(lacking: Amounts, ranked: Sequence[VictimOption]) -> list[Victim
         return found if found is not None and not is_waste(found) else None
     sets = (np.arange(1, 1 << len(small))[:, None] >> np.arange(len(small))) & 1
     half = MOST // 2  # keeps the sum of all below the maximum of an int64
-    enough = (sets @ np.array([o.freed for o in small]).clip(max=half) >= np.minimum(lacking, half)).all(axis=1)
-    little = (sets @ np.array([o.takes for o in small]) <= TWICE + ROUNDING).all(axis=1)
-    permitted = ([small[i] for i in np.flatnonzero(row)] for row in sets[enough & little])
+    suffices = (sets @ np.array([o.freed for o in small]).clip(max=half) >= np.minimum(lacking, half)).all(axis=1)
+    is_no_waste = (sets @ np.array([o.takes for o in small]) <= TWICE + ROUNDING).all(axis=1)
+    covers = ([small[i] for i in np.flatnonzero(row)] for row in sets[suffices & is_no_waste])
     needed = [
-        chosen for chosen in permitted if len(_needed(lacking, chosen)) == len(chosen) and _go_together(lacking, chosen)
+        chosen for chosen in covers if len(_needed(lacking, chosen)) == len(chosen) and _compatible(lacking, chosen)
     ]
     return min(needed, key=cost, default=None)
 
@@ -145,12 +146,13 @@ def _first_suffices(lacking: Amounts, ranked: Sequence[VictimOption]) -> bool:
 
 
 class VictimSet:
-    """A set of options with its sums, which tells whether they free enough."""
+    """A set of options with the sums of what they free."""
 
     def __init__(self, lacking: Amounts, options: Iterable[VictimOption] = ()) -> None:
         self._lacking = lacking
         self._freed = [0] * len(lacking)
-        self._taken: defaultdict[Any, int] = defaultdict(int)
+        self._chosen: defaultdict[Any, int] = defaultdict(int)
+        """Number of chosen options: by job and `whole`, and by key of a limit."""
         self.options: list[VictimOption] = []
         for option in options:
             self._count(option, 1)
@@ -162,15 +164,15 @@ class VictimSet:
             self.options.remove(option)
         for i, amount in enumerate(option.freed):
             self._freed[i] += sign * amount
-        self._taken[option.job, option.whole] += sign
+        self._chosen[option.job, option.whole] += sign
         for key, _ in option.limits:
-            self._taken[key] += sign
+            self._chosen[key] += sign
 
     def add(self, option: VictimOption) -> None:
         """Add an option if its limits allow it; a whole gang replaces its single tasks."""
-        if self._taken[option.job, True] or any(self._taken[key] >= limit for key, limit in option.limits):
+        if self._chosen[option.job, True] or any(self._chosen[key] >= limit for key, limit in option.limits):
             return
-        if option.whole and self._taken[option.job, False]:
+        if option.whole and self._chosen[option.job, False]:
             for other in [o for o in self.options if o.job == option.job]:
                 self._count(other, -1)
         self._count(option, 1)
@@ -179,8 +181,8 @@ class VictimSet:
         """Whether the set frees enough."""
         return _suffice(self._freed, self._lacking)
 
-    def spare(self, option: VictimOption, instead: Sequence[VictimOption] = ()) -> None:
-        """Remove an option if the remaining ones, or `instead` of it, suffice."""
+    def reprieve(self, option: VictimOption, instead: Sequence[VictimOption] = ()) -> None:
+        """Remove an option if the remaining options suffice, together with `instead` if given."""
         if option not in self.options:
             return
         if instead:
@@ -213,13 +215,13 @@ def _accumulate(
 
 
 def _needed(lacking: Amounts, options: Sequence[VictimOption]) -> list[VictimOption]:
-    """Return the options that are necessary; the best protected ones are dropped first."""
+    """Return the options that are needed; the best protected options are dropped first."""
     ranked = sorted(options, key=lambda o: o.rank)
     if _all_are_needed(lacking, ranked):
         return ranked
     chosen = VictimSet(lacking, ranked)
     for option in reversed(ranked):
-        chosen.spare(option)
+        chosen.reprieve(option)
     return chosen.options
 
 
@@ -255,7 +257,7 @@ def _within_level(options: Sequence[VictimOption]) -> tuple[Any, ...]:
 
 
 def _suffices(lacking: Amounts, base: Sequence[VictimOption], lower: Sequence[VictimOption]) -> bool:
-    if not _go_together(lacking, base):
+    if not _compatible(lacking, base):
         return False
     chosen = VictimSet(lacking, base)
     for option in lower:
@@ -263,8 +265,8 @@ def _suffices(lacking: Amounts, base: Sequence[VictimOption], lower: Sequence[Vi
     return chosen.covers()
 
 
-def _go_together(lacking: Amounts, options: Sequence[VictimOption]) -> bool:
-    """Whether the limits allow these options together."""
+def _compatible(lacking: Amounts, options: Sequence[VictimOption]) -> bool:
+    """Whether the limits permit these options together."""
     chosen = VictimSet(lacking)
     for option in options:
         chosen.add(option)

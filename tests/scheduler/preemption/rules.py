@@ -1,5 +1,6 @@
-"""What must hold of every eviction, judged by the state it was decided on and by nothing of the scheduler's own
-reasoning.
+"""Rules for every eviction, checked on the state on which the cycle decided.
+
+The checks do not use the scheduler's own computations.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from scheduler.policy.model import Policy
 
 def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     """Check all rules on the state, which the cycle restored."""
-    starts_whom_it_evicts_for(cluster, decisions)
-    leaves_no_gang_in_part(cluster, policy, decisions)
-    spares_the_protected(cluster, decisions)
-    preempts_strictly_lower(cluster, decisions)
-    reclaims_above_deserved(cluster, decisions)
-    keeps_guarantees(cluster, decisions)
-    evicts_no_one_in_vain(cluster, policy, decisions)
-    spares_members_that_nobody_needs(cluster, policy, decisions)
-    evicts_in_proportion(cluster, decisions)
+    preemptors_start(cluster, decisions)
+    gangs_keep_their_minimum(cluster, policy, decisions)
+    protected_tasks_are_not_evicted(cluster, decisions)
+    preempted_tasks_have_lower_priority(cluster, decisions)
+    reclaimed_queues_exceed_their_share(cluster, decisions)
+    guarantees_are_kept(cluster, decisions)
+    every_eviction_is_needed(cluster, policy, decisions)
+    every_member_of_an_evicted_gang_is_needed(cluster, policy, decisions)
+    evictions_are_in_proportion(cluster, decisions)
 
 
 def units(cluster: Cluster, decisions: Decisions) -> Iterator[list[tuple[Evict, Task]]]:
-    """The victims as they were taken: single tasks, and gangs as a whole, with those spare ones that went before."""
+    """Yield the eviction units: single tasks, and whole gangs with their spare tasks that were evicted before."""
     whole = {evict.job for evict in decisions.evictions if evict.reason.whole_gang}
     gangs: dict[tuple[str, str], list[tuple[Evict, Task]]] = {}
     for evict in decisions.evictions:
@@ -38,31 +39,31 @@ def units(cluster: Cluster, decisions: Decisions) -> Iterator[list[tuple[Evict, 
     yield from gangs.values()
 
 
-def starts_whom_it_evicts_for(cluster: Cluster, decisions: Decisions) -> None:
+def preemptors_start(cluster: Cluster, decisions: Decisions) -> None:
     placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
     for evict in decisions.evictions:
         job = cluster.jobs[evict.reason.preemptor]
         assert evict.reason.preemptor_task in placed, (
-            f"{evict.task} goes for {evict.reason.preemptor_task}, which waits on"
+            f"{evict.task} is evicted for {evict.reason.preemptor_task}, which is not placed"
         )
         ready = job.count(HOLDING | TaskStatus.SUCCEEDED) + sum(key in placed for key in job.tasks)
         ready -= sum(other.task in job.tasks for other in decisions.evictions)
-        assert ready >= job.min_available, f"{evict.task} goes for {job.key}, which has {ready} of {job.min_available}"
+        assert ready >= job.min_available, f"{evict.task} for {job.key}, which has {ready} of {job.min_available} tasks"
 
 
-def leaves_no_gang_in_part(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    gone = {evict.task for evict in decisions.evictions}
+def gangs_keep_their_minimum(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    evicted = {evict.task for evict in decisions.evictions}
     bound = Counter(bind.job for bind in decisions.binds)
     for evict in decisions.evictions:
         if not _gang_protects(policy, evict.reason.action):
             continue
         job = cluster.jobs[evict.job]
         if evict.reason.preemptor == job.key:
-            continue  # within a job as many come as go
-        left = [task for task in job.having(HOLDING | TaskStatus.SUCCEEDED) if task.key not in gone]
+            continue  # within a job, each evicted task is replaced by another one
+        left = [task for task in job.having(HOLDING | TaskStatus.SUCCEEDED) if task.key not in evicted]
         holding = [task for task in left if task.status & HOLDING]
         count = len(left) + bound[job.key]
-        assert not holding or count >= job.min_available, f"{job.key} keeps {count} of {job.min_available}"
+        assert not holding or count >= job.min_available, f"{job.key} keeps {count} of {job.min_available} tasks"
 
 
 def _gang_protects(policy: Policy, action: str) -> bool:
@@ -70,16 +71,16 @@ def _gang_protects(policy: Policy, action: str) -> bool:
     return gang is not None and gang.enabled("enableReclaimable" if action == "reclaim" else "enablePreemptable")
 
 
-def spares_the_protected(cluster: Cluster, decisions: Decisions) -> None:
+def protected_tasks_are_not_evicted(cluster: Cluster, decisions: Decisions) -> None:
     for evict in decisions.evictions:
         task = cluster.tasks[evict.task]
-        may_go = TaskStatus.RUNNING if evict.reason.action == "reclaim" else TaskStatus.RUNNING | TaskStatus.BOUND
-        assert task.status & may_go, f"{task} is evicted"
+        evictable = TaskStatus.RUNNING if evict.reason.action == "reclaim" else TaskStatus.RUNNING | TaskStatus.BOUND
+        assert task.status & evictable, f"{task} is evicted"
         assert task.preemptable, f"{task.key} is not preemptable"
-        assert "system" not in task.pod.spec.priority_class_name, f"{task.key} is of the system"
+        assert "system" not in task.pod.spec.priority_class_name, f"{task.key} has a system priority class"
 
 
-def preempts_strictly_lower(cluster: Cluster, decisions: Decisions) -> None:
+def preempted_tasks_have_lower_priority(cluster: Cluster, decisions: Decisions) -> None:
     for evict in decisions.evictions:
         if evict.reason.action != "preempt":
             continue
@@ -93,7 +94,7 @@ def preempts_strictly_lower(cluster: Cluster, decisions: Decisions) -> None:
 
 
 def allocated(cluster: Cluster) -> dict[str, Resource]:
-    """Return what each queue holds, with its descendants."""
+    """Return what each queue holds, its descendants included."""
     held: dict[str, Resource] = defaultdict(dict)
     for job in cluster.jobs.values():
         for name in lineage(cluster, job.queue):
@@ -109,27 +110,28 @@ def lineage(cluster: Cluster, queue: str) -> list[str]:
     return line
 
 
-def claim_by_claim(
-    cluster: Cluster, decisions: Decisions, given_up: Container[str] = ()
+def units_in_order(
+    cluster: Cluster, decisions: Decisions, released: Container[str] = ()
 ) -> Iterator[tuple[list[tuple[Evict, Task]], dict[str, Resource]]]:
-    """The victims as they were taken, each with what the queues held before: what a queue got earlier in this cycle
-    counts, unless it was `given_up` again.
+    """Yield the eviction units in order, each with the amounts that the queues held before.
+
+    Placements that were made earlier in this cycle count, unless their tasks were `released` again.
     """
     held = allocated(cluster)
     preemptors = {evict.reason.preemptor for evict in decisions.evictions}
-    made: dict[str, list[Task]] = defaultdict(list)
+    placed_for: dict[str, list[Task]] = defaultdict(list)
     for key, node in {**{bind.task: bind.node for bind in decisions.binds}, **decisions.pipelined}.items():
         task = cluster.tasks[key]
         if task.job in preemptors and task.nominated != node:
-            made[task.job].append(task)
-        elif key not in given_up:
-            _hold(cluster, held, task)
+            placed_for[task.job].append(task)
+        elif key not in released:
+            _add_to_queues(cluster, held, task)
     preemptor = ""
     for unit in units(cluster, decisions):
         evict, first = unit[0]
         if evict.reason.preemptor != preemptor:
-            for task in made.pop(preemptor, ()):
-                _hold(cluster, held, task)
+            for task in placed_for.pop(preemptor, ()):
+                _add_to_queues(cluster, held, task)
             preemptor = evict.reason.preemptor
         yield unit, held
         request = resources.total_of(task.request for _, task in unit)
@@ -137,8 +139,8 @@ def claim_by_claim(
             resources.take_from(held[name], request)
 
 
-def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
-    for unit, held in claim_by_claim(cluster, decisions):
+def reclaimed_queues_exceed_their_share(cluster: Cluster, decisions: Decisions) -> None:
+    for unit, held in units_in_order(cluster, decisions):
         evict, first = unit[0]
         if evict.reason.action != "reclaim":
             continue
@@ -147,20 +149,20 @@ def reclaims_above_deserved(cluster: Cluster, decisions: Decisions) -> None:
         queue = cluster.queues[job.queue]
         assert job.queue != cluster.jobs[evict.reason.preemptor].queue, f"{evict.task} is reclaimed from its own queue"
         assert queue.reclaimable, f"{evict.task} is of queue {queue.name}, which is not reclaimable"
-        due = decisions.queues[queue.name].deserved  # as the queue plugin cut it: it has tests of its own
-        relevant = [name for name in request if name in due and name != PODS and request[name] > 0]
-        above = any(held[queue.name].get(name, 0) > due[name] for name in relevant)
-        assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, due {due}"
+        deserved = decisions.queues[queue.name].deserved  # computed by the queue plugin, which has tests of its own
+        relevant = [name for name in request if name in deserved and name != PODS and request[name] > 0]
+        above = any(held[queue.name].get(name, 0) > deserved[name] for name in relevant)
+        assert above or not relevant, f"{evict.task}: queue {queue.name} holds {held[queue.name]}, deserves {deserved}"
 
 
-def _hold(cluster: Cluster, held: dict[str, Resource], task: Task) -> None:
+def _add_to_queues(cluster: Cluster, held: dict[str, Resource], task: Task) -> None:
     for name in lineage(cluster, cluster.jobs[task.job].queue):
         resources.add_to(held[name], task.request)
 
 
-def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
-    given_up = {nominate.task for nominate in decisions.nominations if not nominate.node}
-    for unit, held in claim_by_claim(cluster, decisions, given_up):
+def guarantees_are_kept(cluster: Cluster, decisions: Decisions) -> None:
+    released = {nominate.task for nominate in decisions.nominations if not nominate.node}
+    for unit, held in units_in_order(cluster, decisions, released):
         reclaimed = [task for evict, task in unit if evict.reason.action == "reclaim"]
         request = resources.total_of(task.request for task in reclaimed)
         for name in lineage(cluster, cluster.jobs[reclaimed[0].job].queue) if reclaimed else ():
@@ -171,57 +173,59 @@ def keeps_guarantees(cluster: Cluster, decisions: Decisions) -> None:
                 )
 
 
-def evicts_no_one_in_vain(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+def every_eviction_is_needed(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     """Check that restoring any unit would overfill a node or queue, or join pods that exclude each other."""
     room = _room(cluster, decisions)
     for unit in units(cluster, decisions):
-        back: dict[str, Resource] = defaultdict(dict)
+        restored: dict[str, Resource] = defaultdict(dict)
         for _, task in unit:
-            resources.add_to(back[task.node], task.request)
-        crowded = any(room[node].get(n, 0) - v < 0 for node, held in back.items() for n, v in held.items() if v > 0)
-        needed = crowded or _stands_in_the_way(cluster, decisions, unit)
+            resources.add_to(restored[task.node], task.request)
+        overfull = any(room[node].get(n, 0) < v for node, held in restored.items() for n, v in held.items() if v > 0)
+        needed = overfull or _excludes_a_placed_pod(cluster, decisions, unit)
         assert needed or _exceeds_a_limit(cluster, policy, decisions, unit), (
-            f"{[t.key for _, t in unit]} need not have gone"
+            f"{[t.key for _, t in unit]} need not have been evicted"
         )
 
 
-def spares_members_that_nobody_needs(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """Of a gang that goes, no member could stay alone with those that stay: its room is needed, or its queue's quota,
-    or the others would be protected without it. Only flat queues are judged.
+def every_member_of_an_evicted_gang_is_needed(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    """Check that no single member of an evicted gang could have kept running beside the remaining members.
+
+    Its room or its queue's quota is needed, or without it the other members would be protected. Only flat queues are
+    checked.
     """
-    room, gone = _room(cluster, decisions), {evict.task for evict in decisions.evictions}
-    for unit, held in claim_by_claim(cluster, decisions):
+    room, evicted = _room(cluster, decisions), {evict.task for evict in decisions.evictions}
+    for unit, held in units_in_order(cluster, decisions):
         evict, first = unit[0]
         job = cluster.jobs[first.job]
         queue = cluster.queues[job.queue]
-        left = sum(task.key not in gone for task in job.having(HOLDING | TaskStatus.SUCCEEDED))
-        alone = len(unit) > 1 and left + 1 >= job.min_available and not job.binding_roles and job.disruption is None
-        if not alone or queue.parent or not _gang_protects(policy, evict.reason.action):
+        left = sum(task.key not in evicted for task in job.having(HOLDING | TaskStatus.SUCCEEDED))
+        suffices = len(unit) > 1 and left + 1 >= job.min_available and not job.binding_roles and job.disruption is None
+        if not suffices or queue.parent or not _gang_protects(policy, evict.reason.action):
             continue
         for position, (_, task) in enumerate(unit):
             rest = resources.total_of(other.request for at, (_, other) in enumerate(unit) if at != position)
-            if evict.reason.action == "reclaim" and not _stays_above(held[queue.name], rest, decisions, queue.name):
+            if evict.reason.action == "reclaim" and not _remains_above(held[queue.name], rest, decisions, queue.name):
                 continue
             member = [unit[position]]
-            crowded = any(room[task.node].get(name, 0) < amount for name, amount in task.request.items() if amount > 0)
+            overfull = any(room[task.node].get(name, 0) < amount for name, amount in task.request.items() if amount > 0)
             assert (
-                crowded
-                or _stands_in_the_way(cluster, decisions, member)
+                overfull
+                or _excludes_a_placed_pod(cluster, decisions, member)
                 or _exceeds_a_limit(cluster, policy, decisions, member)
-            ), f"{task.key} could have stayed with {left} others of {job.key}"
+            ), f"{task.key} could have kept running beside {left} other tasks of {job.key}"
 
 
-def _stays_above(held: Resource, rest: Resource, decisions: Decisions, queue: str) -> bool:
+def _remains_above(held: Resource, rest: Resource, decisions: Decisions, queue: str) -> bool:
     """Whether the queue exceeds its deserved share before and after the eviction of the gang's other members."""
-    due = decisions.queues[queue].deserved
-    names = [name for name in rest if name in due and name != PODS and rest[name] > 0]
-    return bool(names) and all(held.get(name, 0) - rest[name] > due[name] for name in names)
+    deserved = decisions.queues[queue].deserved
+    names = [name for name in rest if name in deserved and name != PODS and rest[name] > 0]
+    return bool(names) and all(held.get(name, 0) - rest[name] > deserved[name] for name in names)
 
 
-def evicts_in_proportion(cluster: Cluster, decisions: Decisions) -> None:
-    """What goes for one job is at most, over its placed tasks, each one's request and the largest unit that goes.
+def evictions_are_in_proportion(cluster: Cluster, decisions: Decisions) -> None:
+    """Check that evictions for a job are at most the sum, over its placed tasks, of request plus largest evicted unit.
 
-    One dimension within the bound is enough: what frees cards may hold many cpus.
+    One dimension within the bound is enough: victims that free cards may hold many cpus.
     """
     placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
     by_preemptor: dict[str, list[Resource]] = defaultdict(list)
@@ -233,11 +237,11 @@ def evicts_in_proportion(cluster: Cluster, decisions: Decisions) -> None:
         names = [name for name, amount in requested.items() if amount > 0 and name != PODS and evicted.get(name, 0) > 0]
         bound = {name: requested[name] + len(tasks) * max(unit.get(name, 0) for unit in freed) for name in names}
         within = [name for name in names if evicted[name] <= bound[name]]
-        assert within or not names, f"for {key} {evicted} go, and {bound} are in proportion"
+        assert within or not names, f"{evicted} are evicted for {key}; at most {bound} would be in proportion"
 
 
 def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
-    """Return the free amounts of each node once all victims have left and all waiting tasks run."""
+    """Return the free amounts of each node after all victims have left and all placed tasks run."""
     room: dict[str, Resource] = {}
     for info in cluster.nodes.rows:
         room[info.name] = dict(info.allocatable)
@@ -247,15 +251,16 @@ def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
     for evict in decisions.evictions:
         task = cluster.tasks[evict.task]
         resources.add_to(room[task.node], task.request)
-    coming: Mapping[str, str] = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
-    for key, node in coming.items():
+    placed: Mapping[str, str] = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
+    for key, node in placed.items():
         resources.take_from(room[node], cluster.tasks[key].request)
     return room
 
 
 def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
-    """Whether with the unit back a queue that it shares with someone placed would be above what it may hold, or above
-    what it may reclaim up to.
+    """Whether restoring the unit would push a queue above its limit, or above the share up to which it may reclaim.
+
+    Only queues count that contain both the unit and a placed task.
     """
     _, first = unit[0]
     if policy.plugin("capacity-card"):
@@ -263,19 +268,19 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
     own = lineage(cluster, cluster.jobs[first.job].queue)
     held = allocated(cluster)
     placed = [*decisions.pipelined, *(bind.task for bind in decisions.binds)]
-    theirs = {name for key in placed for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue)}
-    shared = [name for name in own if name in theirs]
-    gone = Counter(e.task for e in decisions.evictions) - Counter(task.key for _, task in unit)
+    of_placed = {name for key in placed for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue)}
+    shared = [name for name in own if name in of_placed]
+    evicted = Counter(e.task for e in decisions.evictions) - Counter(task.key for _, task in unit)
     for key in placed:
         for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue):
             resources.add_to(held[name], cluster.tasks[key].request)
-    for key in gone:
+    for key in evicted:
         for name in lineage(cluster, cluster.jobs[cluster.tasks[key].job].queue):
             resources.take_from(held[name], cluster.tasks[key].request)
-    claims = (
+    reclaimers = (
         cluster.jobs[evict.reason.preemptor].queue for evict in decisions.evictions if evict.reason.action == "reclaim"
     )
-    reclaiming = {name for queue in set(claims) for name in lineage(cluster, queue)}
+    reclaiming = {name for queue in set(reclaimers) for name in lineage(cluster, queue)}
     for name in shared:
         numbers = decisions.queues[name]
         up_to_deserved = policy.plugin("proportion") or name in reclaiming
@@ -286,21 +291,21 @@ def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, uni
 
 
 def _exceeds_a_quota(cluster: Cluster, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
-    """Return the same for quotas of cards: a pod counts as the model of its node."""
+    """Whether restoring the unit would exceed a card quota; the model of a pod's cards is that of its node."""
     queue = cluster.jobs[unit[0][1].job].queue
-    gone = {evict.task for evict in decisions.evictions} - {task.key for _, task in unit}
-    coming = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
+    evicted = {evict.task for evict in decisions.evictions} - {task.key for _, task in unit}
+    placed = {**decisions.pipelined, **{bind.task: bind.node for bind in decisions.binds}}
     held: Counter[str] = Counter()
     for task in cluster.tasks.values():
-        node = coming.get(task.key) or (task.node if task.status & HOLDING and task.key not in gone else "")
+        node = placed.get(task.key) or (task.node if task.status & HOLDING and task.key not in evicted else "")
         if node and cluster.jobs[task.job].queue == queue:
             model = cluster.nodes.by_name[node].labels["nvidia.com/gpu.product"]
             held[model] += int(task.request.get("nvidia.com/gpu", 0.0))
     return any(held[name] > amount for name, amount in decisions.queues[queue].capability.items())
 
 
-def _stands_in_the_way(cluster: Cluster, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
-    """Whether a pod of the unit and a pod to be placed on its node exclude each other."""
+def _excludes_a_placed_pod(cluster: Cluster, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
+    """Whether a pod of the unit and a pod that is placed on its node exclude each other."""
     for _, task in unit:
         for key, node in decisions.pipelined.items():
             other = cluster.tasks[key]

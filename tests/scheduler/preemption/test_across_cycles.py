@@ -1,5 +1,6 @@
-"""What holds across cycles while victims take their time to go and come back, on random clusters
-(`--hypothesis-profile=nightly` for the long run).
+"""Evictions let their preemptors start and the system settles, on random clusters whose victims are created again.
+
+`--hypothesis-profile=nightly` selects the long run.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from tests.scheduler.preemption.rules import check_evictions
 from tests.support.core.random_tables import random_table
 from tests.support.core.world import World
 
-NEVER_AT_REST = yaml.safe_load((Path(__file__).parent / "never_at_rest.yaml").read_text())
+NEVER_SETTLED = yaml.safe_load((Path(__file__).parent / "never_settled.yaml").read_text())
 CYCLES = 40
-"""With static demand the system is at rest after so many cycles, or never."""
+"""With static demand the system settles within this number of cycles, or never."""
 CUT_CYCLES = 400
-"""Maximum cycles if cycles are cut, each of which does a part of one."""
+"""Maximum number of cycles if cycles are cut, so that each does a part of its work."""
 
 
 @given(rng=st.randoms(use_true_random=False), delay=st.sampled_from((0, 1, 3)))
-def test_freed_room_goes_to_whom_it_was_freed_for_and_all_comes_to_rest(rng: random.Random, delay: int) -> None:
-    story(random_table(rng), delay)
+def test_preemptors_get_the_room_that_was_freed_for_them_and_the_system_settles(rng: random.Random, delay: int) -> None:
+    run_until_settled(random_table(rng), delay)
 
 
 @given(
@@ -40,18 +41,20 @@ def test_freed_room_goes_to_whom_it_was_freed_for_and_all_comes_to_rest(rng: ran
     delay=st.sampled_from((0, 1, 3)),
     steps=st.sampled_from((30, 100, 300, 1000, 3000)),
 )
-def test_the_same_holds_of_cycles_that_are_cut(rng: random.Random, delay: int, steps: int) -> None:
-    story(random_table(rng), delay, Budget(steps))
+def test_the_system_settles_also_if_cycles_are_cut(rng: random.Random, delay: int, steps: int) -> None:
+    run_until_settled(random_table(rng), delay, Budget(steps))
 
 
-@given(table=st.sampled_from(NEVER_AT_REST), delay=st.sampled_from((0, 1, 3)))
-def test_what_never_came_to_rest_once_does(table: dict[str, Any], delay: int) -> None:
-    story(table, delay)
+@given(table=st.sampled_from(NEVER_SETTLED), delay=st.sampled_from((0, 1, 3)))
+def test_clusters_that_once_never_settled_do(table: dict[str, Any], delay: int) -> None:
+    run_until_settled(table, delay)
 
 
-def story(table: dict[str, Any], delay: int, budget: Budget | None = None) -> World:
-    """Cycles until nothing happens any more; victims come back after `delay` cycles. Each cycle is judged, and all
-    of them together. With a `budget` they may be cut, and what is remembered goes from one to the next.
+def run_until_settled(table: dict[str, Any], delay: int, budget: Budget | None = None) -> World:
+    """Run cycles until nothing changes; check each cycle by the rules, and all cycles by the ledger.
+
+    Victims are created again after `delay` cycles. With a `budget` cycles may be cut; the memory is then handed on from
+    each cycle to the next.
     """
     note(str(table))
     world = World(load_policy(table["policy"], "random policy"))
@@ -68,7 +71,7 @@ def story(table: dict[str, Any], delay: int, budget: Budget | None = None) -> Wo
         for bind in decisions.binds:
             note(f"{number}: {bind.task} to {bind.node}")
         check_evictions(world.cluster, world.policy, decisions)
-        ledger.note(number, world.cluster, decisions)
+        ledger.record(number, world.cluster, decisions)
         busy = any((decisions.evictions, decisions.binds, decisions.nominations, world.terminating, decisions.cut))
         if budget is not None:
             apply_input(world.cluster, Decided(0, world.now, decisions, budget))
@@ -76,6 +79,6 @@ def story(table: dict[str, Any], delay: int, budget: Budget | None = None) -> Wo
         world.carry_out(decisions, f"return after {delay}")
         if not busy and number and not backlog_of(world.cluster).due:
             ledger.close()
-            assert not decisions.pipelined, f"{sorted(decisions.pipelined)} wait for room that nobody is freeing"
+            assert not decisions.pipelined, f"{sorted(decisions.pipelined)} wait for room that is not being freed"
             return world
-    raise AssertionError(f"after {cycles} cycles pods still come and go")
+    raise AssertionError(f"after {cycles} cycles pods are still evicted or bound")

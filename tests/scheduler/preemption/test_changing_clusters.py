@@ -1,5 +1,6 @@
-"""What holds while nodes come and go, quotas change and policies differ, and in large clusters
-(`--hypothesis-profile=nightly` for the long run).
+"""Evictions follow the rules while nodes and quotas change, under random policies, and in large clusters.
+
+`--hypothesis-profile=nightly` selects the long run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from scheduler.policy.loader import load_policy
 from scheduler.reasons import render_victim
-from tests.scheduler.preemption.rules import check_evictions, evicts_in_proportion
+from tests.scheduler.preemption.rules import check_evictions, evictions_are_in_proportion
 from tests.support.core.events import happen
 from tests.support.core.random_stories import changing_table, large_table, random_events
 from tests.support.core.random_tables import random_table
@@ -21,7 +22,7 @@ CYCLES = 6
 VICTIMS = ("leave", "stay", "return", "return after 1", "return after 2", "return after 3")
 RANDOM = st.randoms(use_true_random=False)
 SEEDS = st.integers(0, 2**32 - 1)
-"""For stories of so many draws that hypothesis discards every second one as too long; what fails is not shrunk."""
+"""Seeds for examples with so many draws that hypothesis would discard half of them; failures are not shrunk."""
 
 
 def world_of(table: dict[str, object]) -> World:
@@ -32,7 +33,7 @@ def world_of(table: dict[str, object]) -> World:
 
 
 @given(seed=SEEDS, victims=st.sampled_from(VICTIMS))
-def test_under_any_policy_what_is_remembered_changes_no_decision(seed: int, victims: str) -> None:
+def test_memory_of_earlier_cycles_changes_no_decision_under_any_policy(seed: int, victims: str) -> None:
     """`World.cycle` decides each cycle a second time, on a state built afresh."""
     rng = random.Random(seed)
     table = changing_table(rng)
@@ -47,14 +48,14 @@ def test_under_any_policy_what_is_remembered_changes_no_decision(seed: int, vict
 
 
 @given(rng=RANDOM, victims=st.sampled_from(VICTIMS))
-def test_evictions_stay_in_proportion_while_quotas_and_nodes_change(rng: random.Random, victims: str) -> None:
+def test_evictions_are_in_proportion_while_quotas_and_nodes_change(rng: random.Random, victims: str) -> None:
     table = random_table(rng)
     world = world_of(table)
     for number in range(CYCLES):
         decisions = world.cycle()
         for evict in decisions.evictions:
             note(f"{number}: {evict.task}: {render_victim(evict.reason)}")
-        evicts_in_proportion(world.cluster, decisions)
+        evictions_are_in_proportion(world.cluster, decisions)
         world.carry_out(decisions, victims)
         for event in random_events(rng, table):
             note(f"after {number}: {event}")

@@ -1,4 +1,4 @@
-"""A gang whose queue may not reclaim for all of it is refused before victims are sought, and nothing else changes."""
+"""A gang whose queue may not reclaim for all its tasks is refused before victims are sought; nothing else changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ tiers:
 """
 
 
-def lent(*, waiting: list[str]) -> World:
+def cluster_with_a_loan(*, waiting: list[str]) -> World:
     """Return a full cluster: queue a, which deserves 2 of 4 cards, has lent one of them to queue b."""
     world = World(policy_of(POLICY))
     world.load(
@@ -42,15 +42,15 @@ def lent(*, waiting: list[str]) -> World:
     return world
 
 
-def test_no_node_is_priced_for_a_gang_that_is_entitled_to_a_part_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_node_is_priced_for_a_gang_that_is_entitled_only_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pricing, "bounds", lambda *_: pytest.fail("a node was priced"))
-    refusal = lent(waiting=["2 x 1 gpu"]).cycle().refusals["t/gang"]
+    refusal = cluster_with_a_loan(waiting=["2 x 1 gpu"]).cycle().refusals["t/gang"]
     [why] = [why for why in refusal.items if isinstance(why, NotEntitled)]
     assert (why.allocated, why.requested, why.deserved) == (1000, 2000, 2000)
 
 
 def test_victims_are_sought_for_a_gang_that_may_choose_a_smaller_task() -> None:
-    refusal = lent(waiting=["2 x 1 gpu", "1 x 1 cpu"]).cycle().refusals["t/gang"]
+    refusal = cluster_with_a_loan(waiting=["2 x 1 gpu", "1 x 1 cpu"]).cycle().refusals["t/gang"]
     assert any(isinstance(why, NoVictims) for why in refusal.items)
 
 
@@ -64,9 +64,9 @@ def test_the_early_refusal_changes_no_decision(table: dict[str, Any], victims: s
             patch.setattr(preemptor, "_why_gang_not_entitled", lambda *_: None)
             late = decide(world.fresh(), policy, world.now)
         early = decide(world.fresh(), policy, world.now)
-        for made in (early, late):
-            made.refusals.clear()
-            made.memory.waiting.clear()
+        for decisions in (early, late):
+            decisions.refusals.clear()
+            decisions.memory.waiting.clear()
         early.steps = late.steps
         assert early == late
         world.carry_out(world.cycle(), victims)

@@ -1,4 +1,4 @@
-"""The reason that a job gets when an action searches victims for it."""
+"""Reasons and nodes of jobs for which an action searches victims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ tiers:
 """
 
 
-def test_a_job_that_needs_no_victims_is_not_said_to_wait() -> None:
+def test_a_job_that_needs_no_victims_is_bound_without_a_reason() -> None:
     world = World(policy_of(RECLAIM_FIRST))
     world.load(
         {
@@ -34,7 +34,7 @@ def test_a_job_that_needs_no_victims_is_not_said_to_wait() -> None:
     assert decisions.refusals == {}
 
 
-def test_that_its_own_tasks_may_not_go_for_it_is_no_reason_for_which_a_job_waits() -> None:
+def test_protection_of_a_jobs_own_tasks_is_no_reason_for_its_waiting() -> None:
     policy = """
 actions: "preempt"
 tiers:
@@ -47,7 +47,7 @@ tiers:
     assert render_refusal(world.cycle().refusals["t/job"]) == "preempt: no candidates"
 
 
-def test_a_job_that_waits_for_the_reason_of_an_equal_one_is_told_of_its_own_tasks() -> None:
+def test_a_reason_that_equal_jobs_share_names_the_own_tasks_of_each_job() -> None:
     world = World(policy_of("plain-preempt"))
     row = {"queue": "q", "priority": 1}
     running = {**row, "name": "old", "tasks": "2 x 1 cpu running on n1"}
@@ -58,8 +58,8 @@ def test_a_job_that_waits_for_the_reason_of_an_equal_one_is_told_of_its_own_task
     assert named == {"t/one": ["t/one-0"], "t/two": ["t/two-0"]}
 
 
-def test_a_job_that_lacks_only_quota_gets_a_node_that_has_room_already() -> None:
-    """The victim of lower priority frees too little quota; its room is not needed either."""
+def test_a_job_that_lacks_only_quota_is_placed_on_a_node_with_free_room() -> None:
+    """The victim of the lowest priority frees too little quota, and its room is not needed: it is reprieved."""
     policy = """
 actions: "allocate, preempt"
 tiers:
@@ -82,8 +82,8 @@ tiers:
 
 
 @pytest.mark.parametrize("large", [8, 9], ids=["two cpus free", "three cpus free"])
-def test_a_gang_that_lacks_only_quota_takes_no_room_of_its_first_victim(large: int) -> None:
-    """The small victim goes first and frees too little quota; once the large gang goes, the small one stays."""
+def test_a_gang_that_lacks_only_quota_does_not_use_the_room_of_its_first_victim(large: int) -> None:
+    """The small victim is evicted first and frees too little quota; after the large gang it is reprieved."""
     policy = """
 actions: "allocate, preempt"
 tiers:

@@ -1,4 +1,4 @@
-"""What holds of every eviction, on random clusters (`--hypothesis-profile=nightly` for the long run)."""
+"""Every eviction follows the rules, on random clusters (`--hypothesis-profile=nightly` for the long run)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.core.world import World
 FOUND = yaml.safe_load((Path(__file__).parent / "found.yaml").read_text())
 
 CYCLES = 24
-"""With static demand the system is at rest after so many cycles, or never."""
+"""With static demand the system settles within this number of cycles, or never."""
 
 
 def world_of(table: dict[str, Any]) -> World:
@@ -32,31 +32,31 @@ def world_of(table: dict[str, Any]) -> World:
 
 
 @pytest.mark.parametrize("table", FOUND, ids=lambda table: table["name"])
-def test_what_was_found_once_follows_the_rules(table: dict[str, Any]) -> None:
-    decisions = follow(world_of({**table, "policy": POLICIES[table["policy"]]}), table["victims"], print)
+def test_evictions_on_clusters_that_failed_once_follow_the_rules(table: dict[str, Any]) -> None:
+    decisions = run_cycles(world_of({**table, "policy": POLICIES[table["policy"]]}), table["victims"], print)
     assert any(cycle.evictions for cycle in decisions)
 
 
 @given(table=tables(), victims=st.sampled_from(("leave", "return", "stay")))
 def test_every_eviction_follows_the_rules(table: dict[str, Any], victims: str) -> None:
-    follow(world_of(table), victims, note)
+    run_cycles(world_of(table), victims, note)
 
 
-def follow(world: World, victims: str, say: Callable[[str], None]) -> list[Decisions]:
-    """Run three cycles, each judged by the rules."""
-    made = []
+def run_cycles(world: World, victims: str, log: Callable[[str], None]) -> list[Decisions]:
+    """Run three cycles and check each by the rules."""
+    found = []
     for number in range(3):
         decisions = world.cycle()
         for evict in decisions.evictions:
-            say(f"{number}: {evict.task}: {render_victim(evict.reason)}")
+            log(f"{number}: {evict.task}: {render_victim(evict.reason)}")
         check_evictions(world.cluster, world.policy, decisions)
         world.carry_out(decisions, victims)
-        made.append(decisions)
-    return made
+        found.append(decisions)
+    return found
 
 
 @given(table=tables())
-def test_with_static_demand_the_system_comes_to_rest(table: dict[str, Any]) -> None:
+def test_with_static_demand_the_system_settles(table: dict[str, Any]) -> None:
     world = world_of(table)
     for number in range(CYCLES):
         decisions = decide(world.cluster, world.policy, world.now)
@@ -70,4 +70,4 @@ def test_with_static_demand_the_system_comes_to_rest(table: dict[str, Any]) -> N
         if not decisions.evictions and not decisions.binds and not decisions.pipelined and number:
             return
         world.carry_out(decisions, "return")
-    raise AssertionError(f"after {CYCLES} cycles pods still come and go")
+    raise AssertionError(f"after {CYCLES} cycles pods are still evicted or bound")

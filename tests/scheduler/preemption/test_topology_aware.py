@@ -1,4 +1,4 @@
-"""The topology-aware set of victims, as pure arithmetic; its tables are in tests/scheduler/decide/tables."""
+"""The victim sets of the topology-aware mode, as pure arithmetic; whole cycles are in tests/scheduler/decide/tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def option(name: str, freed: int, priority: int = 0, age_key: int = 0, pods: int
 
 
 @given(lacking=amounts, offered=options())
-def test_it_makes_room_wherever_it_can_be_made_and_needs_all_that_go(
+def test_the_set_makes_room_where_that_is_possible_and_needs_every_victim(
     lacking: tuple[int, int], offered: list[VictimOption]
 ) -> None:
     chosen = reprieved_cover(lacking, offered)
@@ -27,7 +27,7 @@ def test_it_makes_room_wherever_it_can_be_made_and_needs_all_that_go(
 
 
 @given(lacking=amounts, offered=options())
-def test_nobody_better_protected_goes_than_must(lacking: tuple[int, int], offered: list[VictimOption]) -> None:
+def test_the_protection_of_victims_is_minimal(lacking: tuple[int, int], offered: list[VictimOption]) -> None:
     chosen, cheapest = reprieved_cover(lacking, offered), cheapest_cover(lacking, offered)
 
     if chosen and cheapest:
@@ -41,7 +41,7 @@ def test_the_oldest_is_reprieved_first() -> None:
     assert cheapest_cover((2,), [large, small, smaller]) == [large]
 
 
-def test_a_gang_loses_only_the_spare_tasks_that_are_needed_if_these_suffice() -> None:
+def test_a_gang_loses_only_as_many_spare_tasks_as_needed_if_they_suffice() -> None:
     limits = (("gang", 2),)
     spare = [option("gang", 1, age_key=age, limits=limits) for age in range(3)]
     whole = option("gang", 3, age_key=0, pods=3, whole=True)
@@ -54,13 +54,13 @@ def test_a_gang_loses_only_the_spare_tasks_that_are_needed_if_these_suffice() ->
     assert reprieved_cover((3,), [whole, other, *spare]) == [*spare[:2], other]
 
 
-def test_a_gang_of_low_priority_goes_so_that_a_pod_of_higher_priority_stays() -> None:
+def test_a_gang_of_low_priority_is_evicted_before_a_pod_of_higher_priority() -> None:
     gang, pod = option("gang", 2, priority=1, pods=2, whole=True), option("pod", 2, priority=2)
 
     assert reprieved_cover((2,), [gang, pod]) == [gang]
 
 
-def test_nodes_are_compared_by_the_best_protected_then_gangs_pods_priorities_and_age() -> None:
+def test_nodes_are_compared_by_top_protection_then_gangs_pods_priorities_and_age() -> None:
     ranked = [
         [],
         [option("a", 1, 1), option("b", 1, 1), option("c", 1, 1)],

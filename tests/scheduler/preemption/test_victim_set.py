@@ -1,4 +1,4 @@
-"""The cheapest set of victims equals that of an exhaustive search."""
+"""The cheapest set of victims equals the result of an exhaustive search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def suffices(lacking: tuple[int, int], chosen: list[VictimOption] | tuple[Victim
 
 
 @given(lacking=amounts, offered=options())
-def test_the_set_is_the_cheapest_of_all(lacking: tuple[int, int], offered: list[VictimOption]) -> None:
+def test_the_chosen_set_is_the_cheapest(lacking: tuple[int, int], offered: list[VictimOption]) -> None:
     chosen = cheapest_cover(lacking, offered)
     sets = [s for n in range(len(offered) + 1) for s in itertools.combinations(offered, n) if suffices(lacking, s)]
 
@@ -40,14 +40,14 @@ def test_the_set_is_the_cheapest_of_all(lacking: tuple[int, int], offered: list[
 
 
 @given(lacking=amounts, offered=options())
-def test_no_member_of_the_set_is_unneeded(lacking: tuple[int, int], offered: list[VictimOption]) -> None:
+def test_every_member_of_the_set_is_needed(lacking: tuple[int, int], offered: list[VictimOption]) -> None:
     chosen = cheapest_cover(lacking, offered) or []
 
     for option in chosen:
         assert not suffices(lacking, [other for other in chosen if other is not option])
 
 
-def test_a_whole_gang_takes_the_place_of_its_spare_tasks() -> None:
+def test_a_whole_gang_replaces_its_spare_tasks() -> None:
     spare = VictimOption((1,), (0,), 0, 1, (0,), "gang", limits=(("gang", 1),))
     other = VictimOption((1,), (0,), 0, 1, (1,), "gang", limits=(("gang", 1),))
     whole = VictimOption((3,), (0,), 1, 3, (2,), "gang", whole=True)
@@ -56,7 +56,7 @@ def test_a_whole_gang_takes_the_place_of_its_spare_tasks() -> None:
     assert cheapest_cover((2,), [whole, other, spare]) == [whole]
 
 
-def test_the_order_of_the_offer_does_not_matter() -> None:
+def test_the_order_of_the_options_does_not_matter() -> None:
     offered = [VictimOption((i % 3,), (i % 2,), 0, 1, (i,), f"job{i}") for i in range(8)]
 
     assert cheapest_cover((4,), offered) == cheapest_cover((4,), offered[::-1])

@@ -1,4 +1,4 @@
-"""The votes of plugins, and how a victim's reason reports them."""
+"""How the votes of plugins decide on victims, and how a victim's reason reports the votes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEW = {"name": "new", "queue": "a", "priority": 5, "tasks": "1 x 1 cpu"}
 
 @pytest.fixture
 def _undecided(registrable: Registrable) -> None:
-    """A plugin that implements a hook and always abstains."""
+    """Register a plugin that implements `preemptable` and always abstains."""
     registrable("undecided")
 
     class Undecided(Plugin, Preemptable):
@@ -37,7 +37,7 @@ def _undecided(registrable: Registrable) -> None:
 
 @pytest.mark.parametrize("minimum", [0, 2], ids=["spare tasks", "a whole gang"])
 @pytest.mark.usefixtures("_undecided")
-def test_a_plugin_that_abstains_leaves_the_question_to_the_others(minimum: int) -> None:
+def test_a_plugin_that_abstains_leaves_the_decision_to_the_other_plugins(minimum: int) -> None:
     tiers = (("undecided",), ("priority", "undecided"), ("gang",), ("predicates",))
     world = World(Policy(("preempt",), tuple(tuple(PluginOption(name) for name in tier) for tier in tiers)))
     low = {"name": "low", "queue": "a", "priority": 1, "min": minimum, "tasks": "2 x 2 cpu running on n1"}
@@ -49,7 +49,7 @@ def test_a_plugin_that_abstains_leaves_the_question_to_the_others(minimum: int) 
 
 
 @pytest.mark.usefixtures("_undecided")
-def test_a_plugin_that_abstains_on_everyone_permits_no_one() -> None:
+def test_no_candidate_is_permitted_if_all_plugins_abstain() -> None:
     gang = PluginOption("gang", switches={"enablePreemptable": False})
     world = World(Policy(("preempt",), ((gang, PluginOption("undecided")), (PluginOption("predicates"),))))
     low = {"name": "low", "queue": "a", "min": 0, "tasks": "2 x 2 cpu running on n1"}
@@ -68,7 +68,7 @@ WHOLE = {"name": "old", "queue": "b", "tasks": "4 x 1 cpu running on n1"}
 @pytest.mark.parametrize(
     ("old", "tier", "gang"), [(SPARE, 0, True), (WHOLE, 1, False)], ids=["a spare task", "a whole gang"]
 )
-def test_a_victim_tells_who_voted_and_which_tier_decided(old: dict[str, Any], tier: int, gang: bool) -> None:
+def test_a_reason_names_the_votes_and_the_deciding_tier(old: dict[str, Any], tier: int, gang: bool) -> None:
     world = World(policy_of("capacity"))
     world.load({**FULL, "jobs": [old, {**NEW, "phase": "Inqueue"}]})
 
@@ -78,7 +78,7 @@ def test_a_victim_tells_who_voted_and_which_tier_decided(old: dict[str, Any], ti
     assert reason.votes == (("gang", gang), ("conformance", True), ("capacity", True))
 
 
-def test_a_spare_task_is_told_that_its_whole_gang_went_where_the_rest_had_to_go_too() -> None:
+def test_the_reason_of_a_spare_task_names_its_whole_gang_if_all_of_it_is_evicted() -> None:
     world = World(policy_of("capacity"))
     new = {"name": "new", "queue": "a", "tasks": ["1 x 1 cpu", "1 x 3 cpu"], "phase": "Inqueue", "asks": "none"}
     world.load({**FULL, "jobs": [{**SPARE, "min": 3}, new]})
