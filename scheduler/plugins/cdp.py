@@ -1,10 +1,10 @@
-"""cdp: a pod that was placed a short while ago is no victim (semantics: Volcano's `plugins/cdp`).
+"""cdp: protect pods from eviction for a cooldown after their start (semantics: Volcano's `plugins/cdp`).
 
 A pod carries its cooldown as the label or annotation `volcano.sh/cooldown-time`; the label counts if it has both.
 
-The protection holds in whatever tier the plugin stands, for bound pods too, and a gang with a protected member stays as
-a whole. The cooldown begins when the pod was bound or started, whichever is later. (In Volcano a lower tier may
-overrule it, and it begins with the binding, so that an image pull uses it up.)
+The protection applies in every tier and to bound pods too; a gang with a protected member is not evicted as a whole.
+The cooldown begins when the pod was bound or started, whichever is later. (In Volcano a lower tier may overrule the
+protection, and the cooldown begins with the binding, so that an image pull uses it up.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..reasons import CoolingDown, Protection
 
 
 class Cdp(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit):
-    """Protect pods that were placed a short while ago."""
+    """Protect pods during their cooldown."""
 
     name = "cdp"
 
@@ -30,7 +30,7 @@ class Cdp(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit
         self._ends: dict[str, float] = {}
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
-        """Return the protection of the member whose cooldown ends last; None if no cooldown holds."""
+        """Return the protection of the member whose cooldown ends last; None if all cooldowns have ended."""
         now = self._session.now
         end, pod = max((self._end_of(task), task.key) for task in unit)
         if end <= now:
@@ -41,17 +41,17 @@ class Cdp(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit
     preempt_unit = reclaim_unit
 
     def _end_of(self, task: Task) -> float:
-        """Return when a pod's cooldown ends, in seconds since the epoch; 0 for a pod without one."""
+        """Return when a pod's cooldown ends, in seconds since the epoch; 0 for a pod without a cooldown."""
         end = self._ends.get(task.uid)
         if end is None:
             meta = task.pod.metadata
-            given = (meta.labels or {}).get(names.COOLDOWN, (meta.annotations or {}).get(names.COOLDOWN, ""))
-            span = (duration(given) or 0.0) if given else 0.0
-            end = self._ends[task.uid] = _placed(task) + span if span > 0 else 0.0
+            text = (meta.labels or {}).get(names.COOLDOWN, (meta.annotations or {}).get(names.COOLDOWN, ""))
+            cooldown = (duration(text) or 0.0) if text else 0.0
+            end = self._ends[task.uid] = _start_of(task) + cooldown if cooldown > 0 else 0.0
         return end
 
 
-def _placed(task: Task) -> float:
+def _start_of(task: Task) -> float:
     """Return when a pod was bound or started, whichever is later, in seconds since the epoch."""
     if not task.status & (TaskStatus.RUNNING | TaskStatus.BOUND | TaskStatus.BINDING):
         return 0.0

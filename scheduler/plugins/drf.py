@@ -1,6 +1,6 @@
 """drf: serve jobs with the smaller dominant share of the cluster first (semantics: Volcano's `plugins/drf`).
 
-A job's share is its largest fraction of any dimension of the cluster; tasks that wait for room being freed count.
+A job's dominant share is its largest fraction of any of the cluster's resources; pipelined tasks count as held.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ class Drf(Plugin, JobOrder, Preemptable, VetoReason):
     def job_order(self, job: Job) -> float:
         share = self._shares.get(job.key)
         if share is None:
-            share = self._shares[job.key] = self._share(_claimed(job))
+            share = self._shares[job.key] = self._share(_held(job))
         return share
 
-    def _share(self, claimed: Mapping[str, int]) -> float:
-        return max((resources.share(claimed.get(name, 0), amount) for name, amount in self._total), default=0.0)
+    def _share(self, held: Mapping[str, int]) -> float:
+        return max((resources.share(held.get(name, 0), amount) for name, amount in self._total), default=0.0)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Return candidates whose job would still hold at least the share that the preemptor's job would reach."""
+        """Return the candidates whose jobs would still have at least the share that the preemptor's job would reach."""
         jobs = self._session.cluster.jobs
-        mine = self._share(resources.plus(_claimed(jobs[preemptor.job]), preemptor.request))
+        mine = self._share(resources.plus(_held(jobs[preemptor.job]), preemptor.request))
         left: dict[str, Resource] = {}
         permitted = []
         for task in candidates:
             if task.job not in jobs:
                 continue
             if task.job not in left:
-                left[task.job] = _claimed(jobs[task.job])
+                left[task.job] = _held(jobs[task.job])
             resources.take_from(left[task.job], task.request)
             theirs = self._share(left[task.job])
             if mine < theirs or abs(mine - theirs) <= DELTA:
@@ -71,10 +71,10 @@ class Drf(Plugin, JobOrder, Preemptable, VetoReason):
 
     def veto_reason(self, preemptor: Task, unit: Sequence[Task]) -> SmallerShare:
         jobs, name = self._session.cluster.jobs, unit[0].job
-        mine = self._share(resources.plus(_claimed(jobs[preemptor.job]), preemptor.request))
-        return SmallerShare(name, round(self._share(_claimed(jobs[name])) * 1000), round(mine * 1000))
+        mine = self._share(resources.plus(_held(jobs[preemptor.job]), preemptor.request))
+        return SmallerShare(name, round(self._share(_held(jobs[name])) * 1000), round(mine * 1000))
 
 
-def _claimed(job: Job) -> Resource:
-    waiting = job.by_status.get(TaskStatus.PIPELINED, {}).values()
-    return resources.plus(job.allocated, *(task.request for task in waiting))
+def _held(job: Job) -> Resource:
+    pipelined = job.by_status.get(TaskStatus.PIPELINED, {}).values()
+    return resources.plus(job.allocated, *(task.request for task in pipelined))

@@ -1,4 +1,4 @@
-"""gang: a job runs with at least `minMember` tasks (and the minima of its roles), or not at all.
+"""gang: run a job with at least `minMember` tasks (and the minima of its roles), or not at all.
 
 Semantics: Volcano's `plugins/gang` and `api/job_info.go`.
 
@@ -34,7 +34,7 @@ from ..topology.subgroups import REST, SubGroups, id_of
 TAKING_PART = HOLDING | TaskStatus.SUCCEEDED | TaskStatus.PIPELINED | TaskStatus.PENDING
 PIPELINED = READY | TaskStatus.PIPELINED
 _PLACED_BEFORE = HOLDING & ~TaskStatus.ALLOCATED
-"""Statuses of tasks that had their room before the cycle. No allocation of the cycle may move its job forward."""
+"""Statuses of tasks that held room before the cycle, so that a cycle's own allocations do not move a job forward."""
 
 
 class Gang(
@@ -61,12 +61,12 @@ class Gang(
         self._groups = session.own(SubGroups)
 
     def job_order(self, job: Job) -> int:
-        """Serve gangs first that lost tasks, then the other jobs that are not ready, then the ready ones.
+        """Return 0 for gangs that have lost tasks, 1 for other jobs that are not ready, 2 for ready jobs.
 
-        A job for whose minimum room is being freed, and of which other tasks wait, counts as ready: what it may still
-        get are tasks above its minimum, and another job's minimum comes before them.
-        The tasks that a broken gang still has hold their room to no effect. Volcano serves a broken gang as any job
-        that is not ready, so that by `drf` a new job comes before it (volcano#5805).
+        A job counts as ready if room is being freed for its minimum and more of its tasks wait: these tasks are above
+        its minimum, and the minimum of another job comes before them.
+        A broken gang comes first because its remaining tasks hold room without doing work. Volcano serves a broken gang
+        like any job that is not ready, so that by `drf` a new job comes before it (volcano#5805).
         """
         if _is_ready(job) or (job.waiting and _lacks_spare_tasks_only(job)):
             return 2
@@ -86,13 +86,13 @@ class Gang(
     def job_starving(self, job: Job) -> bool:
         """Whether the gang lacks tasks that need room.
 
-        Pending tasks that request nothing count towards the minimum, as in `job_ready`. A job that waits for nothing
-        else starves: its tasks may lack a pod slot.
+        Pending tasks that request nothing count towards the minimum, as in `job_ready`. A job whose waiting tasks all
+        request nothing starves: they may lack a pod slot.
         """
         if job.ready + job.waiting >= job.min_available:
             return not self._groups.hold(job, PIPELINED)
-        waits_for_no_other = job.undemanding == len(job.by_status.get(TaskStatus.PENDING, ())) - job.gated
-        return waits_for_no_other or self.job_pipelined(job) is not Vote.PERMIT
+        lacks_only_undemanding = job.undemanding == len(job.by_status.get(TaskStatus.PENDING, ())) - job.gated
+        return lacks_only_undemanding or self.job_pipelined(job) is not Vote.PERMIT
 
     def job_valid(self, job: Job) -> UnschedulableReason | None:
         if job.binding_roles:
@@ -114,17 +114,17 @@ class Gang(
             have = sum(one.role == task.role for one in job.having(READY))
             limits.append(((job.key, task.role), max(have - of_role, 0)))
         policies = job.group.spec.sub_group_policy if job.group is not None else None
-        if policies and (place := id_of(policies, task)) != REST:
-            have = sum(id_of(policies, one) == place for one in job.having(READY))
-            least = max(policies[place[0]].sub_group_size or 1, 1)
-            limits.append(((job.key, place), max(have - least, 0)))
+        if policies and (group := id_of(policies, task)) != REST:
+            have = sum(id_of(policies, one) == group for one in job.having(READY))
+            least = max(policies[group[0]].sub_group_size or 1, 1)
+            limits.append(((job.key, group), max(have - least, 0)))
         return tuple(limits)
 
     preempt_spare = reclaim_spare
 
 
 def _lacks_spare_tasks_only(job: Job) -> bool:
-    """Whether the minimum is there or waits for room being freed, and more tasks have no room yet."""
+    """Whether the minimum is placed or pipelined, and further tasks have no room yet."""
     enough = job.ready + job.waiting + job.undemanding >= job.min_available
     return enough and job.count(TaskStatus.PENDING) - job.gated > job.undemanding
 
@@ -133,12 +133,12 @@ def _roles_hold(job: Job, statuses: Statuses) -> bool:
     if not job.binding_roles:
         return True
     have = Counter(
-        task.role for task in job.having(statuses | TaskStatus.PENDING) if task.status & statuses or _free(task)
+        task.role for task in job.having(statuses | TaskStatus.PENDING) if task.status & statuses or _undemanding(task)
     )
     return all(have[role] >= minimum for role, minimum in job.binding_roles.items())
 
 
-def _free(task: Task) -> bool:
+def _undemanding(task: Task) -> bool:
     return task.best_effort and not task.gated
 
 

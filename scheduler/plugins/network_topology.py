@@ -1,11 +1,10 @@
-"""network-topology-aware: place gangs whose pods stay close together (semantics: Volcano's plugin of that name).
+"""network-topology-aware: place the pods of a gang on nodes that are close to each other.
 
-HyperNodes say which nodes are close: a HyperNode of a lower tier is closer. A PodGroup's `networkTopology` limits the
-tier of the HyperNode that holds all its pods (hard), or asks for the lowest that has room (soft). `subGroupPolicy`
-creates subgroups with limits of their own. `scheduler.actions.domain_allocation` places such jobs.
-
-This plugin resolves what a job asks and scores domains. Where the plugin, or its switch `enabledHyperNodeGradient`, is
-off, a job that asks for a topology waits, and its reason names the plugin.
+Semantics: Volcano's plugin of that name. HyperNodes define which nodes are close: the lower the tier, the closer. A
+PodGroup's `networkTopology` limits the tier of the HyperNode that holds all its pods (hard), or prefers the lowest tier
+with room (soft). `subGroupPolicy` creates subgroups with their own limits. `scheduler.actions.domain_allocation` places
+such jobs; this plugin resolves their constraints and scores domains. Without the plugin, or with its switch
+`enabledHyperNodeGradient` off, a job with such a constraint waits, and its reason names the plugin.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
     # ----------------------------------------------------------------------------------------------------- the scores
 
     def domain_order(self, request: Resource, domains: DomainSet) -> Vector:
-        """Return how full each domain would be, 0 to 100: the weighted mean over the requested resources."""
+        """Return how full each domain would be, as a weighted mean over the requested resources: 0 to 100 x weight."""
         total, weights = np.zeros(len(domains)), 0.0
         for name, weight in self._weights.items():
             requested, column = request.get(name, 0), self._nodes.dimensions.get(name)
@@ -94,9 +93,9 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
         return total * (100.0 * self.argument("weight") / weights) if weights else total
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
-        """Score nodes for a pod without a topology: how full their HyperNodes are, lower tiers first.
+        """Score nodes for a pod without a topology by how full their HyperNodes are; lower tiers count most.
 
-        The score is that of the beginning of the cycle.
+        The score is computed from the state at the beginning of the cycle.
         """
         weight = self.argument("weight")
         topology = topology_now(self._cluster) if self.argument(f"{_NORMAL}enable") and weight else None

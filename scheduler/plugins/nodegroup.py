@@ -1,12 +1,12 @@
-"""nodegroup: queues use, or avoid, named groups of nodes (semantics: Volcano's `plugins/nodegroup`).
+"""nodegroup: let queues use, or avoid, named groups of nodes (semantics: Volcano's `plugins/nodegroup`).
 
 A node's label names its group. A queue's `spec.affinity` names groups that it requires, prefers or avoids; an
 annotation limits what the queue may hold in a group.
 
-An anti-affinity only excludes. A queue without affinity lists may use every group that its anti-affinity does not
-exclude; with them, only the groups that they name. (In Volcano a preferred anti-affinity permits a group, even one that
-is also excluded, and a queue with an anti-affinity alone fits nowhere.) A limit can be met by preemption in the queue
-itself; the other rules hold whatever is evicted.
+A queue with affinity lists may use only the groups in these lists; a queue without them may use every group that its
+anti-affinity does not exclude. (In Volcano a preferred anti-affinity permits a group, even one that is also excluded,
+and a queue with an anti-affinity alone fits nowhere.) Preemption within the queue can free room below a limit; no
+eviction changes the result of the other rules.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from ..policy.schema import BOOL, Argument
 from ..reasons import QueueBroken, UnschedulableReason
 
 REQUIRED, PREFERRED, AVOIDED = 100.0, 50.0, -1.0
-"""Scores of a node whose group the queue requires, prefers and prefers to avoid."""
+"""Scores of a node whose group the queue requires, prefers, and avoids by preference."""
 MOST_GROUPS = 256
 """Maximum number of groups that a queue's affinity, or its limits, may name."""
 _limits_of = msgspec.json.Decoder(dict[str, Quantities]).decode
 
 
 class GroupRules:
-    """The groups that one queue may use, by its own affinity or the nearest ancestor's.
+    """The groups that one queue may use, by its own affinity or that of the nearest ancestor with one.
 
     Attributes:
-        problem: Why the queue's settings make no sense; empty if they do.
-        limits: Group → the most that the queue may hold there.
+        problem: What is invalid in the queue's settings; empty if they are valid.
+        limits: Group → maximum amounts that the queue may hold there.
     """
 
     def __init__(self, queue: Queue, affinity: QueueAffinity | None) -> None:
         affinity = affinity or QueueAffinity()
-        towards, away = affinity.node_group_affinity or GroupTerms(), affinity.node_group_anti_affinity or GroupTerms()
-        self.required, self.preferred = towards.required or [], list(dict.fromkeys(towards.preferred or ()))
-        self.excluded, self.avoided = set(away.required or ()), set(away.preferred or ())
+        use, avoid = affinity.node_group_affinity or GroupTerms(), affinity.node_group_anti_affinity or GroupTerms()
+        self.required, self.preferred = use.required or [], list(dict.fromkeys(use.preferred or ()))
+        self.excluded, self.avoided = set(avoid.required or ()), set(avoid.preferred or ())
         self.has_affinity = bool(self.required or self.preferred or self.excluded or self.avoided)
         self.limits: dict[str, Resource] = {}
         self.problem = self._contradiction() or self._read_limits(queue)
@@ -67,11 +67,10 @@ class GroupRules:
         if text is None:
             return ""
         try:
-            given = _limits_of(text)
-            self.limits = {group: resources.parse(amounts) for group, amounts in given.items()}
+            self.limits = {group: resources.parse(amounts) for group, amounts in _limits_of(text).items()}
         except (msgspec.DecodeError, ValueError) as error:
-            wanted = 'write for example {"group": {"cpu": "50"}}'
-            return f"annotation {names.NODE_GROUP_LIMITS}: {error}; {wanted}"
+            remedy = 'write for example {"group": {"cpu": "50"}}'
+            return f"annotation {names.NODE_GROUP_LIMITS}: {error}; {remedy}"
         too_many = len(self.limits) > MOST_GROUPS
         return f"annotation {names.NODE_GROUP_LIMITS} names more than {MOST_GROUPS} groups" if too_many else ""
 
@@ -82,7 +81,7 @@ class GroupRules:
         return not (self.required or self.preferred) or group in self.required or group in self.preferred
 
     def score(self, group: str, *, ordered: bool) -> float:
-        """Return how much the queue likes a group."""
+        """Return the queue's preference for a group; if `ordered`, preferred groups score by their position."""
         if group in self.avoided:
             return AVOIDED
         score = REQUIRED if group in self.required else 0.0
@@ -93,7 +92,7 @@ class GroupRules:
 
 
 class Groups:
-    """The group of each node, as numbers: `codes[row]` is an index into `names`; the first name is empty."""
+    """The group of each node: `codes[row]` is an index into `names`. The first name is empty: no group."""
 
     def __init__(self, nodes: Nodes) -> None:
         labels = [node.labels.get(names.NODE_GROUP, "") for node in nodes.rows]
@@ -111,7 +110,7 @@ class Groups:
 
 
 class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Score):
-    """Keep the pods of queues on their groups of nodes."""
+    """Restrict the pods of a queue to its groups of nodes."""
 
     name = "nodegroup"
     switches: ClassVar = frozenset({"enableHierarchy"})
@@ -134,7 +133,7 @@ class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Scor
         self._rules: dict[str, GroupRules] = {}
         self._held: dict[str, dict[str, Resource]] | None = None
         self._counted: dict[str, tuple[str, str]] = {}
-        """Uid of a task that counts → its queue and group."""
+        """Uid of a counted task → its queue and group."""
         session.on_allocation_change(self._count)
 
     # ----------------------------------------------------------------------------------------------------- the groups
@@ -146,14 +145,14 @@ class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Scor
         return rules
 
     def _affinity_of(self, queue: Queue) -> QueueAffinity | None:
-        """Return the affinity of a queue; with the hierarchy, else that of its nearest ancestor with one."""
-        queues, passed, one = self._session.queues, set[str](), queue
-        while self._inherits and one.object.spec.affinity is None and one.name not in passed and one.name != ROOT:
-            passed.add(one.name)
-            above = queues.get(one.parent or ROOT)
-            if above is None:
+        """Return the affinity of a queue; with `enableHierarchy`, a queue without one inherits its ancestor's."""
+        queues, visited, one = self._session.queues, set[str](), queue
+        while self._inherits and one.object.spec.affinity is None and one.name not in visited and one.name != ROOT:
+            visited.add(one.name)
+            parent = queues.get(one.parent or ROOT)
+            if parent is None:
                 break
-            one = above
+            one = parent
         return one.object.spec.affinity
 
     def _of(self, task: Task) -> tuple[str, GroupRules | None]:
@@ -197,12 +196,12 @@ class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Scor
             return None
         if not self._permits(rules, group):
             return ("other-group", group) if group else ("no-group", "")
-        if (over := self._exceeded(queue, rules, group, task)) is None:
+        if (name := self._exceeded(queue, rules, group, task)) is None:
             return None
-        held, limit = self._held_in(queue, group).get(over, 0), rules.limits[group][over]
-        of = f"{resources.render_amount(over, held)} of {resources.render_amount(over, limit)} {over}"
-        requested = resources.render_amount(over, task.request[over])
-        return ("group-limit", f"queue {queue} holds {of} in group {group}, the pod asks {requested}")
+        held, limit = self._held_in(queue, group).get(name, 0), rules.limits[group][name]
+        amounts = f"{resources.render_amount(name, held)} of {resources.render_amount(name, limit)} {name}"
+        requested = resources.render_amount(name, task.request[name])
+        return ("group-limit", f"queue {queue} holds {amounts} in group {group}, the pod asks {requested}")
 
     # ----------------------------------------------------------------------------------------------------- the limits
 
@@ -214,7 +213,7 @@ class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Scor
         return np.array(within, dtype=np.bool_)[self._groups.codes]
 
     def _exceeded(self, queue: str, rules: GroupRules, group: str, task: Task) -> str | None:
-        """Return the resource in which the queue would exceed its limit in a group with the task; None if in none."""
+        """Return the first resource in which the task would push the queue above its limit in a group, or None."""
         limit = rules.limits.get(group)
         if not limit:
             return None
@@ -229,7 +228,7 @@ class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Scor
         )
 
     def _held_in(self, queue: str, group: str) -> Resource:
-        if self._held is None:  # most policies have no limits: nothing is counted then
+        if self._held is None:  # counted late: most policies have no limits
             self._held = {}
             self._add(task for job in self._session.cluster.jobs.values() for task in job.having(HOLDING))
         return self._held.get(queue, {}).get(group, {})
@@ -249,5 +248,6 @@ class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Scor
             return
         if sign > 0:
             self._add((task,))
-        elif (place := self._counted.pop(task.uid, None)) is not None:
-            resources.take_from(self._held[place[0]][place[1]], task.request)
+        elif (counted := self._counted.pop(task.uid, None)) is not None:
+            queue, group = counted
+            resources.take_from(self._held[queue][group], task.request)

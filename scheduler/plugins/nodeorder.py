@@ -3,8 +3,8 @@
 Semantics: Volcano's `plugins/nodeorder`. Scores here are exact where kube-scheduler truncates to integers, and are
 normalised over all nodes on which the pod may run, full or not.
 
-A score that does not change within a cycle is computed once for all nodes; a score that follows from usage is a
-function of arrays, so that a run of equal tasks is scored at once.
+A score that does not change within a cycle is computed once for all nodes; a score that depends on usage is a function
+of arrays, so that a run of equal tasks is scored at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SCORES = {
 """The default weight of each score, and what it prefers."""
 MIB = 1024.0 * 1024.0
 IMAGE_MIN, IMAGE_MAX = 23 * MIB, 1000 * MIB
-"""Bounds of the size of a pod's images: a sum below the first counts as none; the second is for each container."""
+"""Bounds of the image score, in bytes: images below the minimum score 0; the maximum is multiplied by containers."""
 
 
 class NodeOrder(Plugin, Score, UsageScore, PodScore):
@@ -67,7 +67,7 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
         self._affinities = session.placement.affinities
         self._spread = Spread(session.nodes, session.placement.pods)
 
-    # --------------------------------------------------------------------------------------------------- what is used
+    # ---------------------------------------------------------------------------------------------------------- usage
 
     def usage_score(self, _task: Task, used: Amounts, allocatable: Amounts) -> Vector:
         columns = [self._nodes.dimensions[name] for name in (CPU, MEMORY) if name in self._nodes.dimensions]
@@ -84,7 +84,7 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
             total += weight * 100.0 * (1.0 - np.abs(fractions[0] - fractions[1]) / 2.0)
         return total
 
-    # -------------------------------------------------------------------------------------- what the nodes' objects say
+    # ---------------------------------------------------------------------------------------------- the nodes' objects
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
         weights = self._weights
@@ -99,7 +99,7 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
                 total = _added(total, values, weights[name])
         return total
 
-    # ------------------------------------------------------------------------------------------- what runs on the nodes
+    # ------------------------------------------------------------------------------------------- the pods on the nodes
 
     def pod_score(self, task: Task, feasible: Mask) -> Vector | None:
         total: Vector | None = None
@@ -126,11 +126,11 @@ def _fractions(used: Amounts, allocatable: Amounts, columns: list[int]) -> list[
 
 
 def _fraction(used: Amounts, allocatable: Amounts) -> Vector:
-    some = allocatable > 0
-    if some.all():  # the usual case, and half the cost
+    has_capacity = allocatable > 0
+    if has_capacity.all():  # the usual case, at half the cost
         part: Vector = used / allocatable
     else:
-        part = np.divide(used, allocatable, out=np.ones(used.shape), where=some)
+        part = np.divide(used, allocatable, out=np.ones(used.shape), where=has_capacity)
     return np.minimum(part, 1.0, out=part)
 
 
@@ -147,24 +147,24 @@ def _node_affinity(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) -> Ve
 
 
 def _taint_toleration(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) -> Vector | None:
-    counts = nodes.kept.get("prefer-no-schedule")
-    if counts is None:
-        counts = nodes.kept["prefer-no-schedule"] = [
+    by_node = nodes.kept.get("prefer-no-schedule")
+    if by_node is None:
+        by_node = nodes.kept["prefer-no-schedule"] = [
             [t for t in node.object.spec.taints or () if t.effect == "PreferNoSchedule"] for node in nodes.rows
         ]
-        if not any(counts):
-            counts = nodes.kept["prefer-no-schedule"] = ()
-    if not counts:
+        if not any(by_node):
+            by_node = nodes.kept["prefer-no-schedule"] = ()
+    if not by_node:
         return None
     spend(len(task.pod.spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)
     tolerations = Tolerations(task.pod.spec.tolerations)
-    disliked = np.array(
+    untolerated = np.array(
         [
             float(sum(not tolerations.cover(taint) for taint in taints)) if allowed else 0.0
-            for taints, allowed in zip(counts, feasible, strict=True)
+            for taints, allowed in zip(by_node, feasible, strict=True)
         ]
     )
-    return 100.0 - _normalised(disliked)
+    return 100.0 - _normalised(untolerated)
 
 
 def _image_locality(nodes: Nodes, task: Task, _feasible: Mask, spend: Spend) -> Vector | None:

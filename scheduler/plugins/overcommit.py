@@ -1,7 +1,7 @@
-"""overcommit: admit no more than the cluster, times a factor, can hold (semantics: Volcano's `plugins/overcommit`).
+"""overcommit: admit jobs up to a multiple of the cluster's capacity (semantics: Volcano's `plugins/overcommit`).
 
-An unused reservation of an admitted job counts against jobs that are served after it, but not against a job of its own
-queue that is served before it: the reserving job would only wait for room that the other job gets first.
+An unused reservation of an admitted job counts against jobs that are served after it, but not against jobs of its own
+queue that are served before it: those get the free room first in any case.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         self._session = session
         nodes = session.nodes
         used = nodes.sum_of(nodes.used[nodes.ready])
-        lent = {name: resources.times(amount, factor) for name, amount in session.total.items()}
-        self._lent = lent
-        self._left = resources.minus(lent, used)
+        limit = {name: resources.times(amount, factor) for name, amount in session.total.items()}
+        self._limit = limit
+        self._left = resources.minus(limit, used)
         by_queue = session.by_queue()
         self._reserved = resources.total_of(by_queue[name].reserved for name in session.queues if name in by_queue)
         self._waiting = WaitingReservations(session, session.sums.waiting)
@@ -71,12 +71,12 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
     def _ahead_of(self, job: Job) -> Resource:
         """Return what counts as reserved against `job`.
 
-        Not counted: what jobs of its queue that are served after it have reserved. Reservations of other namespaces
-        without pods count for at most one share of the cluster each.
+        Reservations of jobs of its queue that are served after it do not count. Reservations without pods count, for
+        each other namespace, for at most one equal share of the limit.
         """
         ahead = resources.minus(self._reserved, self._waiting.behind(job))
         surplus = self._uncovered.surplus
-        return {name: value - surplus(job, _CLUSTER, name, self._lent.get(name, 0)) for name, value in ahead.items()}
+        return {name: value - surplus(job, _CLUSTER, name, self._limit.get(name, 0)) for name, value in ahead.items()}
 
     def _missing(self, job: Job) -> list[str]:
         if job.min_resources is None:

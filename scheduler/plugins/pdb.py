@@ -1,12 +1,11 @@
 """pdb: respect disruption budgets when victims are chosen (semantics: Volcano's `plugins/pdb`).
 
 A namespace's budgets are matched with its own pods only, once for all pods with equal labels. If the budgets of a
-namespace have more parts than `MOST_PARTS`, none of its pods is a victim: preemptors of other namespaces do not pay for
-matching them, and a single budget that allows nothing would protect the pods as well.
+namespace have more parts than `MOST_PARTS`, none of its pods is evicted: preemptors of other namespaces must not pay
+for the matching, and the namespace gains nothing, because one budget that allows nothing has the same effect.
 
-A budget permits as many victims as `status.disruptionsAllowed` says, and pods that this scheduler is evicting count.
-Unlike in Volcano, a pod without labels is no exception: budgets whose selector matches everything cover it, and no
-other budget does.
+A budget permits up to `status.disruptionsAllowed` victims; pods that this scheduler is evicting count against it.
+Unlike in Volcano, pods without labels are no exception: a budget covers them if its selector matches everything.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ..policy.hooks import Preemptable, PreemptUnit, Reclaimable, ReclaimUnit, V
 from ..reasons import Protected, ProtectedBy, Protection
 
 MOST_PARTS = 1_000
-"""The maximum number of labels, expressions and values in all budgets of a namespace; plus one for each budget."""
+"""Maximum number of parts: labels, expressions and values in all budgets of a namespace, and the budgets themselves."""
 
 
 class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
@@ -37,34 +36,34 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
         self._by_namespace: dict[str, list[tuple[str, PodDisruptionBudget]]] = {}
         for key, budget in sorted(session.cluster.budgets.items()):
             self._by_namespace.setdefault(budget.metadata.namespace, []).append((key, budget))
-        self._unread = {name for name, budgets in self._by_namespace.items() if _is_too_much(budgets)}
+        self._unmatched = {name for name, budgets in self._by_namespace.items() if _are_too_many(budgets)}
         self._known: dict[Hashable, list[str]] = {}
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
-        """Return the candidates, in order, that every covering budget still allows."""
+        """Return the candidates that all covering budgets allow to evict one after the other, in the given order."""
         if not self._by_namespace:
             return list(candidates), Vote.PERMIT
-        budgets, taken = self._session.cluster.budgets, dict[str, int]()
-        leaving = {task.uid: task for task, *_, reason in self._session.changes.entries if reason is not None}
-        for task in leaving.values():
+        budgets, disrupted = self._session.cluster.budgets, dict[str, int]()
+        evicted = {task.uid: task for task, *_, reason in self._session.changes.entries if reason is not None}
+        for task in evicted.values():
             if task.status is TaskStatus.RELEASING:  # and was not reprieved
                 for key in self._covering(task):
-                    taken[key] = taken.get(key, 0) + 1
+                    disrupted[key] = disrupted.get(key, 0) + 1
         permitted = []
         for task in candidates:
-            if task.namespace in self._unread:
+            if task.namespace in self._unmatched:
                 continue
             covering = self._covering(task)
-            if all(budgets[key].status.disruptions_allowed > taken.get(key, 0) for key in covering):
+            if all(budgets[key].status.disruptions_allowed > disrupted.get(key, 0) for key in covering):
                 permitted.append(task)
                 for key in covering:
-                    taken[key] = taken.get(key, 0) + 1
+                    disrupted[key] = disrupted.get(key, 0) + 1
         return permitted, Vote.PERMIT
 
     preemptable = reclaimable
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Return the budget that does not allow the eviction of the whole unit; None if all do."""
+        """Return the budget that does not allow to evict the whole unit; None if all budgets allow it."""
         permitted = {task.uid for task in self.reclaimable(preemptor, unit)[0]}
         for task in unit:
             if task.uid not in permitted:
@@ -78,7 +77,7 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
     def _covering(self, task: Task) -> list[str]:
         """Return the keys of the budgets that cover a task."""
         budgets = self._by_namespace.get(task.namespace)
-        if budgets is None or task.namespace in self._unread:
+        if budgets is None or task.namespace in self._unmatched:
             return []
         known = self._known.get(task.identity)
         if known is None:
@@ -89,8 +88,8 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
         return known
 
 
-def _is_too_much(budgets: Sequence[tuple[str, PodDisruptionBudget]]) -> bool:
-    """Whether matching the budgets of one namespace would cost other namespaces too much."""
+def _are_too_many(budgets: Sequence[tuple[str, PodDisruptionBudget]]) -> bool:
+    """Whether the budgets of one namespace have more parts than `MOST_PARTS`."""
     parts = len(budgets)
     for _, budget in budgets:
         if parts > MOST_PARTS:

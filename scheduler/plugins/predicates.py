@@ -1,7 +1,7 @@
 """predicates: check the constraints of a pod's spec that decide where the pod may run.
 
-Every constraint is one function, for one node or for all, that names the rule it applies; the rule that is reported for
-a node is the rule that excluded it. (Semantics: kube-scheduler's filter plugins, as Volcano wraps them.)
+Each constraint is checked by one function, which also names the rule: the rule that is reported for a node is therefore
+the rule that excluded it. (Semantics: kube-scheduler's filter plugins, as Volcano wraps them.)
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
 
         self._node_affinity, self._taints = on("NodeAffinity"), on("TaintToleration")
         self._ports_on, self._affinity_on, self._spread_on = on("NodePorts"), on("PodAffinity"), on("PodTopologySpread")
-        self._reach = [
+        self._volume_rules = [
             outside for name, outside in (("VolumeBinding", outside_affinity), ("VolumeZone", outside_zone)) if on(name)
         ]
         self._limits_on = on("NodeVolumeLimits")
@@ -82,20 +82,20 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         self._cluster, self._nodes = session.cluster, session.nodes
         self._spend = session.work.spend
         self._ports = HostPorts(session.nodes, self._spend)
-        self._read: dict[bytes, Tolerations] = {}
+        self._tolerations_by_shape: dict[bytes, Tolerations] = {}
         self._affinities = session.placement.affinities
         self._spread = Spread(session.nodes, session.placement.pods)
         self._attachments = AttachLimits(session.cluster, self._spend)
 
-    # -------------------------------------------------------------------------------------- what the nodes' objects say
+    # ---------------------------------------------------------------------------------------------- the nodes' objects
 
     def feasible(self, task: Task) -> Mask:
         mask = self._matches(task)
-        return mask & self._reaches_volumes(task) if self._reach and task.pod.spec.volumes else mask
+        return mask & self._reaches_volumes(task) if self._volume_rules and task.pod.spec.volumes else mask
 
     def _matches(self, task: Task) -> Mask:
         spec, required = task.pod.spec, self._required(task)
-        # The steps follow from the pod alone, whether or not an earlier cycle has cached its mask.
+        # The steps depend on the pod alone, whether or not an earlier cycle has cached its mask.
         self._spend(steps_of(required), NODE_AFFINITY)
         self._spend(len(spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)
         self._spend(len(spec.node_selector or ()) // VALUES_A_STEP, "spec.nodeSelector")
@@ -120,13 +120,13 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         return None if node_affinity is None else node_affinity.required
 
     def _tolerations(self, task: Task) -> Tolerations:
-        known = self._read.get(task.shape)
+        known = self._tolerations_by_shape.get(task.shape)
         if known is None:
-            known = self._read[task.shape] = Tolerations(task.pod.spec.tolerations)
+            known = self._tolerations_by_shape[task.shape] = Tolerations(task.pod.spec.tolerations)
         return known
 
     def _objection(self, task: Task, node: NodeInfo) -> Exclusion | None:
-        """Return the first constraint by which the node's object excludes the task."""
+        """Return the first rule by which the node's object excludes the task."""
         objection = self._objection_of_object(task, node)
         if objection is not None or self._required(task) is None:
             return objection
@@ -157,9 +157,9 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
 
     def _out_of_reach(self, volumes: list[PersistentVolume], node: NodeInfo) -> str:
         """Return the name of the first volume that the node cannot reach; empty if it reaches all."""
-        return next((v.metadata.name for v in volumes if any(outside(v, node) for outside in self._reach)), "")
+        return next((v.metadata.name for v in volumes if any(outside(v, node) for outside in self._volume_rules)), "")
 
-    # ------------------------------------------------------------------------------------------- what runs on the nodes
+    # ------------------------------------------------------------------------------------------- the pods on the nodes
 
     def predicate(self, task: Task, future: bool) -> Mask | None:
         masks = []
@@ -178,10 +178,10 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         return self._objection(task, node) or next(self._objections_of_neighbours(task, node), None)
 
     def _objections_of_neighbours(self, task: Task, node: NodeInfo) -> Iterator[Exclusion]:
-        """Iterate over what excludes the node by volumes and by its pods, in the order of the checks."""
+        """Yield the rules by which volumes or the node's pods exclude the node, in the order of the checks."""
         if task.pod.spec.volumes:
             self._spend(2 * len(task.pod.spec.volumes), "spec.volumes")
-        if self._reach and (volume := self._out_of_reach(volumes_of(self._cluster, task), node)):
+        if self._volume_rules and (volume := self._out_of_reach(volumes_of(self._cluster, task), node)):
             yield ("volume", volume)
         if self._ports_on and (port := self._ports.taken(task, node)):
             yield ("port", port)

@@ -1,4 +1,4 @@
-"""priority: serve higher priorities first; they preempt lower ones (semantics: Volcano's `plugins/priority`)."""
+"""priority: serve higher priorities first; they may preempt lower ones (semantics: Volcano's `plugins/priority`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Priority(Plugin, JobOrder, JobOutranks, TaskOrder, JobStarving, Preemptabl
         return job.ready + job.waiting < len(job.tasks)
 
     def preempt_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Return None if the unit has strictly lower priority: of the job between jobs, of the tasks within one job."""
+        """Return None if the unit's priority is strictly lower: its job's, or within one job that of its tasks."""
         jobs = self._session.cluster.jobs
         if unit[0].job == preemptor.job:
             mine, theirs = preemptor.priority, max(task.priority for task in unit)

@@ -1,11 +1,11 @@
-"""resourcequota: a namespace's ResourceQuota stops admission, not the creation of pods.
+"""resourcequota: admit a PodGroup only within the ResourceQuotas of its namespace.
 
 Semantics: Volcano's `plugins/resourcequota`. A PodGroup is admitted only if its `minResources` fits every ResourceQuota
-of its namespace that covers its pods.
+of its namespace that covers its pods. The plugin does not limit the creation of pods.
 
-Each pod counts once. What exists is in the quota's `used`; an admitted PodGroup counts in addition with the part of its
-minimum that its pods do not request yet. (Volcano counts existing pods of the PodGroup twice, forgets earlier
-admissions, ignores scopes, and takes names literally.)
+Each pod counts once. Existing pods are in the quota's `used`; an admitted PodGroup counts in addition with the part of
+its minimum that its pods do not request yet. (Volcano counts existing pods of the PodGroup twice, forgets earlier
+admissions, ignores scopes, and does not map names such as `requests.cpu` to cpu.)
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
             yield from self._exceeded(job)
 
     def _exceeded(self, job: Job) -> Iterator[NamespaceQuota]:
-        """Yield, for each quota of the namespace, the amounts that the job would exceed."""
+        """Yield the amounts that the job would exceed in each quota of the namespace."""
         quotas = self._by_namespace.get(job.namespace)
         if quotas is None or job.min_resources is None:
             return
@@ -74,9 +74,9 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
 
 
 def _amounts(quantities: Quantities | None) -> Resource:
-    """Return the amounts of a quota by the names that requests have: `requests.cpu` is cpu, `count/pods` is pods.
+    """Return the amounts of a quota by the names in requests: `requests.cpu` becomes cpu, `count/pods` becomes pods.
 
-    Of two names for one resource the smaller amount counts.
+    If two names stand for one resource, the smaller amount counts.
     """
     found: dict[str, int] = {}
     for name, value in (quantities or {}).items():
@@ -89,7 +89,7 @@ def _amounts(quantities: Quantities | None) -> Resource:
 
 
 def _missing(job: Job) -> Resource:
-    """Return what a job's minimum asks of a quota beyond its existing pods, which are used already."""
+    """Return the part of a job's minimum that its existing pods do not request: these are in `used` already."""
     requested = {PODS: job.min_available, **_plain(job.min_resources or {})}
     held = resources.total_of(task.request for task in job.having(_EXISTING))
     return resources.exceeded_part(requested, held)
@@ -99,8 +99,8 @@ def _plain(amounts: Mapping[str, int]) -> Resource:
     found: Resource = {}
     for name, amount in amounts.items():
         plain = name.removeprefix(_REQUESTS)
-        thousandths = plain != name and plain == MEMORY  # parsed as every name without a unit of its own
-        found[plain] = max(found.get(plain, 0), amount // 1000 if thousandths else amount)
+        in_millis = plain != name and plain == MEMORY  # `requests.memory` was parsed like a name without its own unit
+        found[plain] = max(found.get(plain, 0), amount // 1000 if in_millis else amount)
     return found
 
 
@@ -108,7 +108,7 @@ def _plain(amounts: Mapping[str, int]) -> Resource:
 
 
 def _covers(quota: ResourceQuota, job: Job) -> bool:
-    """Whether a quota's scopes cover the pods of a job: its first pod, or what its PodGroup says of them."""
+    """Whether a quota's scopes cover the pods of a job, judged by its first pod, or by its PodGroup without pods."""
     spec = quota.spec
     if not spec.scopes and (spec.scope_selector is None or not spec.scope_selector.match_expressions):
         return True
@@ -121,15 +121,15 @@ def _covers(quota: ResourceQuota, job: Job) -> bool:
 
 def _matches(selector: ScopeRequirement, job: Job, pod: Pod | None) -> bool:
     has_deadline = pod is not None and pod.spec.active_deadline_seconds is not None
-    answers: dict[str, Callable[[], bool]] = {
+    scopes: dict[str, Callable[[], bool]] = {
         "Terminating": lambda: has_deadline,
         "NotTerminating": lambda: not has_deadline,
         "BestEffort": lambda: _is_best_effort(job, pod),
         "NotBestEffort": lambda: not _is_best_effort(job, pod),
         "PriorityClass": lambda: _names_class(selector, job, pod),
-        "CrossNamespacePodAffinity": lambda: pod is not None and _looks_across(pod),
+        "CrossNamespacePodAffinity": lambda: pod is not None and _selects_other_namespaces(pod),
     }
-    return answers.get(selector.scope_name, lambda: True)()
+    return scopes.get(selector.scope_name, lambda: True)()
 
 
 def _names_class(selector: ScopeRequirement, job: Job, pod: Pod | None) -> bool:
@@ -149,11 +149,11 @@ def _is_best_effort(job: Job, pod: Pod | None) -> bool:
     if pod is None:
         return not any(_plain(job.min_resources or {}).get(name) for name in (CPU, MEMORY))
     containers = (*pod.spec.containers, *(pod.spec.init_containers or ()))
-    given = [c.resources for c in containers if c.resources is not None]
-    return not any((r.requests or {}).get(name) or (r.limits or {}).get(name) for r in given for name in (CPU, MEMORY))
+    found = [c.resources for c in containers if c.resources is not None]
+    return not any((r.requests or {}).get(name) or (r.limits or {}).get(name) for r in found for name in (CPU, MEMORY))
 
 
-def _looks_across(pod: Pod) -> bool:
+def _selects_other_namespaces(pod: Pod) -> bool:
     affinity = pod.spec.affinity
     parts = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     terms = [term for part in parts if part is not None for term in part.required or ()]

@@ -1,7 +1,7 @@
-"""sla: admit a job that has waited too long, and keep the room it was given (semantics: Volcano's `plugins/sla`).
+"""sla: admit jobs that have waited too long, and reserve room for them (semantics: Volcano's `plugins/sla`).
 
-The deadline is the job's creation plus its waiting time. Before the deadline the plugin only orders jobs; after it the
-plugin permits them.
+A job's deadline is its creation plus its waiting time. Before the deadline the plugin only orders jobs; after the
+deadline it permits to admit and to pipeline the job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WAITING_TIME = "sla-waiting-time"
 
 
 class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
-    """Hurry jobs that have waited too long."""
+    """Admit jobs that have waited too long."""
 
     name = "sla"
     judges_equals_alike = True

@@ -52,7 +52,7 @@ class Admission:
         self._reserved = 0
         """How many reservations were counted."""
         self._last: tuple[object, list[QueueLimit]] = (None, [])
-        """The last question, a job with the state of the queues, and the limits that answer it."""
+        """The last result of `limits`, with its key: the job and the version of the queues' amounts."""
         self._waiting = WaitingReservations(session, session.sums.waiting if counting.in_requests else {}, ranks)
         self._uncovered = Uncovered(
             session, lambda queue: [one.name for one in queue_attributes.by_name[queue].ancestors]
@@ -66,7 +66,7 @@ class Admission:
                     self._waiting.add(job, reserved)
 
     def admit(self, job: Job) -> None:
-        """Record that a job was admitted: what it needs is reserved from now on."""
+        """Record that a job was admitted: reserve its minimum."""
         needed = self._counting.minimum(job)
         if needed is not None:
             self._reserve(self._queue_attributes.by_name[job.queue], self._queue_attributes.ungated(job, dict(needed)))
@@ -76,10 +76,10 @@ class Admission:
         return Vote.REJECT if self.limits(job) else Vote.PERMIT
 
     def limits(self, job: Job) -> Sequence[QueueLimit]:
-        """Return the limits that keep the job out, nearest queue first."""
-        question = job.key, self._queue_attributes.version, self._reserved
-        if self._last[0] != question:  # the vote and the reasons of a refused job ask for the same limits
-            self._last = question, list(self._exceeded(job))
+        """Return the limits that prevent the job's admission, nearest queue first."""
+        key = job.key, self._queue_attributes.version, self._reserved
+        if self._last[0] != key:  # the vote on a refused job and its reasons need the same limits
+            self._last = key, list(self._exceeded(job))
         return self._last[1]
 
     def _exceeded(self, job: Job) -> Iterator[QueueLimit]:

@@ -1,7 +1,7 @@
-"""Reservations of admitted jobs that wait, in serving order and by namespace.
+"""Sum up the reservations of waiting admitted jobs, in serving order and by namespace.
 
-Jobs are ranked once a cycle, when the first result is computed; admission does not change their order. Between cycles
-the ranks are kept, and only the jobs that have changed are ranked anew.
+Jobs are ranked once per cycle, when the first result is computed; admission does not change their order. Between cycles
+the ranks are kept, and only jobs that have changed are ranked again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Ranked:
     """The waiting jobs of a queue, in serving order.
 
     Attributes:
-        keys: The positions of the jobs.
-        reserved: Their reservations.
-        sums: The sums of the last 0, 1, 2 … of these, as far as any was asked for.
+        keys: The sort keys of the jobs.
+        reserved: The reservations of the jobs.
+        sums: The sums of the last 0, 1, 2 … reservations, as far as they have been needed.
     """
 
     keys: list[Any]
@@ -37,16 +37,16 @@ class Ranked:
 
 
 class KeptRanks:
-    """The ranks of a queue's waiting jobs, from one cycle to the next."""
+    """The ranks of a queue's waiting jobs, kept from one cycle to the next."""
 
     def __init__(self) -> None:
         self._reserved: Mapping[str, Resource] = {}
-        """The reservations as the state had them. A job that changes gets another one, even if it is equal."""
+        """The reservations in the state of the last cycle. A job that changes gets a new object, even an equal one."""
         self._key_of: dict[str, tuple[Any, ...]] = {}
         self._keys: list[tuple[Any, ...]] = []
 
     def ranked(self, reserved: Mapping[str, Resource], jobs: Mapping[str, Job], hooks: Hooks) -> Ranked:
-        """Return the ranks of the jobs that have these reservations now."""
+        """Return the ranks of the jobs that have reservations now."""
         before, key_of, keys = self._reserved, self._key_of, self._keys
         changed = [key for key, amount in reserved.items() if before.get(key) is not amount]
         for key in (*changed, *(before.keys() - reserved.keys())):
@@ -64,7 +64,7 @@ class WaitingReservations:
 
     Args:
         session: The session.
-        known: Those that the sums of the state contain (`Sums.waiting`).
+        known: The reservations that the sums of the state contain (`Sums.waiting`), by queue and job.
         ranks: Queue → ranks, if they are kept for later cycles.
     """
 
@@ -80,7 +80,7 @@ class WaitingReservations:
         self._ranked: dict[str, Ranked] = {}
 
     def add(self, job: Job, reserved: Resource) -> None:
-        """Add the reservation of a waiting job. All must be added before the first call of `behind`."""
+        """Add the reservation of a waiting job. Add all reservations before the first call of `behind`."""
         self._more.setdefault(job.queue, []).append((job, reserved))
 
     def behind(self, job: Job) -> Resource:
@@ -112,14 +112,15 @@ class WaitingReservations:
 class Uncovered:
     """Reservations without pods, by namespace.
 
-    Against jobs of other namespaces such reservations count for at most an equal share of the limit, so
-    that no namespace can reserve a queue without creating pods. Against jobs of their own namespace they count in full.
+    Against jobs of other namespaces such reservations count for at most an equal share of the limit, so that no
+    namespace can reserve a queue without creating pods. Against jobs of their own namespace they count in full. A pool
+    is what a limit applies to: a queue or the cluster.
     """
 
     def __init__(self, session: Session, pools_of: Callable[[str], Iterable[str]]) -> None:
         self._session, self._pools_of = session, pools_of
         self._amounts: dict[str, dict[str, Resource]] = {}
-        """For each pool, for each namespace, what is reserved without pods."""
+        """Pool → namespace → amounts that are reserved without pods."""
         self._by_namespace: dict[str, WaitingReservations] = {}
         self._namespaces: dict[str, set[str]] = {}
 
@@ -127,13 +128,13 @@ class Uncovered:
         """Add the part of a reservation that the job's pods do not cover."""
         if not self._session.reservations.is_uncovered(job):
             return
-        bare = resources.exceeded_part(reserved, requested(job, measure))
-        self._by_namespace.setdefault(job.namespace, WaitingReservations(self._session, {})).add(job, bare)
+        uncovered = resources.exceeded_part(reserved, requested(job, measure))
+        self._by_namespace.setdefault(job.namespace, WaitingReservations(self._session, {})).add(job, uncovered)
         for pool in self._pools_of(job.queue):
-            resources.add_to(self._amounts.setdefault(pool, {}).setdefault(job.namespace, {}), bare)
+            resources.add_to(self._amounts.setdefault(pool, {}).setdefault(job.namespace, {}), uncovered)
 
     def surplus(self, job: Job, pool: str, name: str, limit: int) -> int:
-        """Return how much of dimension `name` does not count against `job` in a pool with this limit."""
+        """Return the reserved amount of dimension `name` that does not count against `job` in a pool with `limit`."""
         others = {space: held for space, held in self._amounts.get(pool, {}).items() if space != job.namespace}
         if not others:
             return 0
@@ -144,7 +145,7 @@ class Uncovered:
         return sum(max(amount - share, 0) for amount in ahead)
 
     def _waiting_namespaces(self) -> Mapping[str, set[str]]:
-        """Return for each pool the namespaces with jobs that do not all run or have a reservation."""
+        """Return for each pool the namespaces that have jobs with a reservation or with tasks that do not run yet."""
         if not self._namespaces:
             session, by_queue = self._session, dict[str, set[str]]()
             for key in session.sums.undecided | session.sums.reserving:

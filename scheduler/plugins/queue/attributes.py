@@ -1,7 +1,7 @@
 """Track what queues hold, request and have reserved, throughout a cycle; shared by all queue plugins.
 
-`allocated` of a queue and of all its ancestors follows every change that a statement makes or undoes, so that no rule
-has to sum up changes itself. `pods` is no quota and is in no amount here.
+Every change that a statement makes or undoes is added to `allocated` of the queue and of all its ancestors, so that no
+rule has to sum up changes itself. `pods` is not a quota, and no amount here contains it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Counting(Protocol):
     """Whether a task counts as its request, so that existing sums of requests can be used."""
 
     def measure(self, task: Task) -> Resource:
-        """Return what a task counts in its queue; the same for all unplaced tasks of a shape."""
+        """Return the amounts of a task that count in its queue; the same for all unplaced tasks of a shape."""
 
     def varies(self, task: Task) -> bool:
-        """Whether what a task counts depends on its node."""
+        """Whether the task's amounts depend on its node."""
 
     def minimum(self, job: Job) -> Mapping[str, int] | None:
         """Return what a job needs to start; None if the job does not declare it."""
@@ -60,11 +60,11 @@ class Own(NamedTuple):
 
 
 class QueueAttributes:
-    """The numbers of one queue, in the units of `scheduler.model.resources`.
+    """The amounts of one queue, in the units of `scheduler.model.resources`.
 
-    `limit` is the real capability: the most that the queue may hold, given the guarantees of other queues. `elastic` is
-    what its jobs hold beyond their minima; `request` is all that they hold or request. `problem` is the reason why
-    nothing of the queue is scheduled.
+    `limit` is the real capability: what the queue may hold at most, given the guarantees of other queues. `elastic` is
+    what its jobs hold beyond their minima; `request` is all that they hold or request. `problem` is the reason why no
+    task of the queue is scheduled; empty if there is none.
     """
 
     __slots__ = (
@@ -76,7 +76,7 @@ class QueueAttributes:
     def __init__(self, queue: Queue) -> None:
         self.queue, self.name = queue, queue.name
         self.counted: QueueSums | None = None
-        """The sums of its own jobs that the amounts follow from; None if it has no jobs."""
+        """The sums of its own jobs, from which the amounts are computed; None if it has no jobs."""
         self.own = Own({}, {}, {}, {})
         """The amounts that `counted` adds to the queue and to each of its ancestors."""
         self.reset()
@@ -84,39 +84,36 @@ class QueueAttributes:
         self.guarantee = without_pods(queue.guarantee)
         self.limit: Limits = {}
         self.guaranteed_to_others: Resource = {}
-        """The part of the room that is kept for other queues."""
+        """The guarantees of other queues, which lower the queue's limit."""
         self.parent: QueueAttributes | None = None
         self.children: list[QueueAttributes] = []
         self.ancestors: tuple[QueueAttributes, ...] = (self,)
         """The queue itself, its parent, and so on; the root comes last."""
         self.problem = ""
         self.drains_since: float | None = None
-        """When a queue that is otherwise in its place got its first child: older jobs are scheduled still."""
+        """Creation time of the first child of an otherwise valid queue: only older jobs are still scheduled."""
         self.basis: Resource | None = None
-        """The base of the share, if not the deserved amounts."""
+        """The amounts that `share` is relative to, if not the deserved amounts."""
 
     def reset(self) -> None:
-        """Set all amounts that follow from jobs to nothing."""
+        """Clear all amounts that depend on jobs."""
         self.allocated: Resource = {}
         self.request: Resource = {}
         self.inqueue: Resource = {}
         self.elastic: Resource = {}
         self.is_stale = False
-        """Whether amounts have changed in a cycle, so that the next one has to sum up anew."""
-        self.forget()
+        """Whether amounts have changed in a cycle, so that the next cycle has to sum them up again."""
+        self.drop_cached()
 
-    def forget(self) -> None:
-        """Forget what follows from the amounts."""
+    def drop_cached(self) -> None:
+        """Drop cached values that depend on the amounts."""
         self.share_known: float | None = None
         self.published: QueueNumbers | None = None
         """The numbers in the decisions."""
 
     @property
     def share(self) -> float:
-        """Return the ratio of held to deserved in the dimension where it is largest.
-
-        A queue that deserves nothing is full.
-        """
+        """Return the ratio of held to deserved in the dimension where it is largest; 1 if nothing is deserved."""
         if self.share_known is None:
             basis, held = self.deserved if self.basis is None else self.basis, self.allocated
             parts = [held.get(name, 0) / amount for name, amount in basis.items() if amount > 0]
@@ -124,9 +121,9 @@ class QueueAttributes:
         return self.share_known
 
     def kept_for_others(self, dimension: str, limit: Limit) -> int:
-        """The guarantees of other queues, if they keep `limit` below the queue's own capability; otherwise 0."""
-        kept, own = self.guaranteed_to_others.get(dimension, 0), self.queue.capability.get(dimension)
-        return kept if limit is not UNLIMITED and (own is None or limit < own) else 0
+        """Return the guarantees of other queues if they lower `limit` below the own capability; otherwise 0."""
+        guaranteed, own = self.guaranteed_to_others.get(dimension, 0), self.queue.capability.get(dimension)
+        return guaranteed if limit is not UNLIMITED and (own is None or limit < own) else 0
 
     def add(self, amount: Mapping[str, int], sign: int) -> None:
         """Add an amount to the queue and its ancestors (`sign` 1), or subtract it (-1)."""
@@ -144,16 +141,16 @@ class QueueAttributes:
 class QueueAttributesTable:
     """The attributes of all queues, filled from the jobs' tasks and updated with every change of the session.
 
-    Queues that have parents are linked (`scheduler.plugins.queue.hierarchy`) before `open`. The table serves one cycle
-    after the other while it rests on the same queues and nodes: `open` sums up anew where the jobs of a queue, or of a
-    queue below it, have changed since the last cycle, or the last cycle itself has changed amounts.
+    Queues with parents are linked (`scheduler.plugins.queue.hierarchy`) before `open`. Later cycles reuse the table
+    while queues and nodes are the same: `open` then sums up only queues whose jobs, or those of a queue below, have
+    changed since the last cycle, and queues whose amounts that cycle has changed.
     """
 
     def __init__(self, session: Session, counting: Counting) -> None:
         self._queues, self._total = session.queues, session.total
         self.by_name = {name: QueueAttributes(queue) for name, queue in session.queues.items()}
         self.version = 0
-        """Grows whenever what any queue holds changes."""
+        """Grows whenever the holdings of any queue change."""
         self.reserving: list[Job] = []
         """The jobs whose reservations are not in the sums, and are computed one by one."""
         self._counting = counting
@@ -162,15 +159,15 @@ class QueueAttributesTable:
         return iter(self.by_name.values())
 
     def of_task(self, task: Task) -> QueueAttributes | None:
-        """Return the attributes in which the task counts; None for a pod without a job, or a job without a queue."""
+        """Return the attributes of the task's queue; None for a pod without a job, or a job without a queue."""
         job = self.session.jobs.get(task.job)
         return None if job is None else self.by_name.get(job.queue)
 
     def amount(self, task: Task) -> Resource:
-        """Return what the task counts in its queue."""
+        """Return the amounts of the task that count in its queue."""
         if self._counted and (counted := self._counted.get(task.key)) is not None:
             return counted
-        # A pod may be on a node that it would not get now: it was placed under another policy.
+        # The node is a part of the key: another policy may have placed the pod on a node that does not fit it now.
         key: Hashable = task.shape if self._counting.in_requests else (task.shape, task.node)
         known = self._amounts.get(key)
         if known is None:
@@ -183,18 +180,18 @@ class QueueAttributesTable:
         """Return what the job holds."""
         return without_pods(job.allocated) if self._counting.in_requests else self._sum(job.having(HOLDING))
 
-    def rests_on(self, session: Session) -> bool:
-        """Whether the table was made from the queues and the nodes of this cycle."""
+    def is_valid_for(self, session: Session) -> bool:
+        """Whether the table was built from the same queues and nodes as this cycle has."""
         return self._queues == session.queues and self._total == session.total
 
     def open(self, session: Session) -> None:
-        """Add what jobs hold, request and have reserved, and follow the session's changes from now on."""
+        """Add what jobs hold, request and have reserved, and subscribe to the session's changes."""
         self.session = session
         self._amounts: dict[Hashable, Resource] = {}
         self._counted: dict[str, Resource] = {}
         """The amounts by which placed tasks were counted, for tasks that count by their node."""
         by_queue = self._in_requests() if self._counting.in_requests else self._measured()
-        again: dict[str, QueueAttributes] = {}
+        changed: dict[str, QueueAttributes] = {}
         for name, attributes in self.by_name.items():
             of_queue = by_queue.get(name)
             if of_queue is not None and not of_queue.jobs:
@@ -202,17 +199,17 @@ class QueueAttributesTable:
             if attributes.is_stale or attributes.counted != of_queue:
                 attributes.counted = None if of_queue is None else of_queue.without(())
                 attributes.own = Own({}, {}, {}, {}) if of_queue is None else _own(of_queue)
-                again.update((one.name, one) for one in attributes.ancestors)
-        self._sum_up(again)
-        session.on_allocation_change(self._shift)
+                changed.update((one.name, one) for one in attributes.ancestors)
+        self._sum_up(changed)
+        session.on_allocation_change(self._on_allocation_change)
 
-    def _sum_up(self, again: Mapping[str, QueueAttributes]) -> None:
-        """Sum up the amounts of these queues anew."""
-        for attributes in again.values():
+    def _sum_up(self, changed: Mapping[str, QueueAttributes]) -> None:
+        """Compute the amounts of these queues again."""
+        for attributes in changed.values():
             attributes.reset()
-        for attributes in self.by_name.values() if again else ():
+        for attributes in self.by_name.values() if changed else ():
             for one in attributes.ancestors if attributes.counted is not None else ():
-                if one.name in again:
+                if one.name in changed:
                     sums = (one.inqueue, one.allocated, one.elastic, one.request)
                     for total, amount in zip(sums, attributes.own, strict=True):
                         resources.add_to(total, amount)
@@ -223,7 +220,7 @@ class QueueAttributesTable:
         return self.session.by_queue()
 
     def _measured(self) -> Mapping[str, QueueSums]:
-        """Return the sums of what tasks count otherwise, job by job."""
+        """Return the sums of measured amounts, computed job by job."""
         by_queue: dict[str, QueueSums] = {}
         self.reserving = []
         for job in self.session.jobs.values():
@@ -239,14 +236,14 @@ class QueueAttributesTable:
         return reservation_of(job, self.session, minimum, self.held(job), self.amount) if minimum else {}
 
     def ungated(self, job: Job, amount: Resource) -> Resource:
-        """Return an amount less what the job's gated pods count."""
+        """Return an amount without the part of the job's gated pods."""
         return ungated(job, amount, self.amount)
 
     def _sum(self, tasks: Iterable[Task]) -> Resource:
         return resources.total_of(self.amount(task) for task in tasks)
 
     def _requested_by(self, job: Job) -> Resource:
-        """Return what the job's waiting tasks count; equal shapes are counted at once."""
+        """Return the amounts of the job's waiting tasks; tasks of one shape are counted at once."""
         alike: dict[bytes, list[Task]] = {}
         for task in job.by_status[TaskStatus.PENDING].values():
             alike.setdefault(task.shape, []).append(task)
@@ -256,7 +253,7 @@ class QueueAttributesTable:
             resources.add_to(total, {name: value * len(tasks) for name, value in amount.items()})
         return total
 
-    def _shift(self, task: Task, sign: int) -> None:
+    def _on_allocation_change(self, task: Task, sign: int) -> None:
         attributes = self.of_task(task)
         if attributes is None:
             return
@@ -286,8 +283,8 @@ def reservation_of(
 ) -> Resource:
     """Return what an admitted job has reserved and does not hold yet; nothing where it is not admitted.
 
-    `minimum` is what the job needs to start, `held` what it holds. Gated pods reserve nothing. A reservation that has
-    lapsed is at most what the job's pods request.
+    `minimum` is what the job needs to start, `held` what it holds. Gated pods reserve nothing. A lapsed reservation is
+    reduced to what the job's pods request.
     """
     if not is_reserving(job, session.phase(job)):
         return {}

@@ -1,9 +1,9 @@
-"""capacity: a queue deserves what its spec says, may borrow up to its capability, and returns what it borrowed.
+"""capacity: queues deserve the amounts in their specs, may borrow up to their capability, and return what they borrow.
 
 Semantics: Volcano's capacity plugin, flat and hierarchical, v1.15.
 
-A reclaiming queue must stay within what it deserves, and a queue that loses tasks must hold more than it deserves; both
-also in their ancestors, as far up the tree as the policy says.
+A reclaiming queue must remain within its deserved share, and a queue that loses tasks must exceed its deserved share.
+Both rules also apply to the ancestors, up to the level that the policy sets (`ancestorReclaimLevel`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
 
 
 class Capacity(LendingPlugin, VictimQueueOrder):
-    """Quotas from the queues' specs."""
+    """Queue quotas from the queues' specs."""
 
     name = "capacity"
     switches = frozenset({"enableHierarchy"})
@@ -52,7 +52,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         total = self.session.total
         if self.tree:
             hierarchy.link(self.queue_attributes)
-            hierarchy.hand_down(self.queue_attributes.by_name[ROOT], total)
+            hierarchy.set_tree_limits(self.queue_attributes.by_name[ROOT], total)
             return
         guarantees = resources.total_of(attributes.guarantee for attributes in self.queue_attributes)
         hierarchy.set_flat_limits(self.queue_attributes, total, guarantees)
@@ -83,7 +83,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
     # ----------------------------------------------------------------------------------------- which queues may reclaim
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """Permit what keeps the queue within its capability, and it or a near ancestor within its deserved share."""
+        """Return None if the queue remains within its capability, and it or a near ancestor within what it deserves."""
         broken = next(over_limit(attributes, amount, attributes.limit, self.limit_name), None)
         if broken is not None:
             return broken
@@ -92,7 +92,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         return not_entitled(attributes, amount)
 
     def never_entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """Return no reason where ancestors count: what victims below an ancestor held is room for the queue again."""
+        """Return None where ancestors count: evictions below an ancestor can bring it below its deserved share."""
         return None if any(True for _ in self._near(attributes)) else self.entitled(attributes, amount)
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
@@ -114,50 +114,51 @@ class Capacity(LendingPlugin, VictimQueueOrder):
     # -------------------------------------------------------------------------------------- which queues may lose tasks
 
     def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:
-        """Whether an ancestor of the reclaiming queue is full, and the other queue is not below that ancestor."""
-        inside = set(map(id, giver.ancestors))
-        return any(id(one) not in inside and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
+        """Whether an ancestor of `taker` is full, and `giver` is not below that ancestor."""
+        givers = set(map(id, giver.ancestors))
+        return any(id(one) not in givers and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
 
     def claims(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:
-        """Whether any of `amount` is in a dimension of which one queue may have more, and the other has too much.
+        """Whether `amount` has a dimension in which `taker` may hold more and `giver` exceeds its deserved share.
 
-        A queue with too many cards and too few cpus takes no cards for the sake of its cpus: otherwise the queue that
-        loses them could take them back through a third queue, and so on. The taker's gang counts as a whole. A queue
-        that deserves nothing claims nothing for itself, and what a common ancestor deserves is no claim of either.
+        A queue above its share of cards and below its share of cpus does not reclaim cards because of its cpus:
+        otherwise the losing queue could reclaim them back through a third queue, without end. The taker's gang counts
+        as a whole. A queue that deserves nothing has no claim; the deserved share of a common ancestor is no claim of
+        either queue.
         """
-        both = list(resources.common(amount, gang))
-        if not both:
+        names = list(resources.common(amount, gang))
+        if not names:
             return True
         shared = set(map(id, giver.ancestors)).intersection(map(id, taker.ancestors))
         for one in (giver, *self._near(giver)):
             if id(one) not in shared and not _names_none_of(one, amount):
-                both = [name for name in both if one.allocated.get(name, 0) > one.deserved.get(name, MOST)]
+                names = [name for name in names if one.allocated.get(name, 0) > one.deserved.get(name, MOST)]
         return any(
-            any(name not in one.deserved or held <= one.deserved[name] for name, held in _with(one, gang, both))
+            any(name not in one.deserved or held <= one.deserved[name] for name, held in _with(one, gang, names))
             for one in (taker, *self._near(taker))
             if id(one) not in shared and not _names_none_of(one, gang)
         )
 
     def progresses(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:
-        """Whether the eviction leaves the queues nearer to what they deserve, if the giver could claim anything back.
+        """Whether the eviction brings the queues nearer to their deserved shares, or takes only surplus of `giver`.
 
-        The measure is what the two queues and their near ancestors lack of what they deserve, summed for each resource:
-        it must grow in none and shrink in one. The giver could claim back what it loses of a resource of which it, or
-        a near ancestor, holds no more than it deserves. If there is none, the eviction only takes what it has too much.
+        It takes only surplus if `giver` and its near ancestors exceed their deserved shares in each resource that the
+        victims hold. Otherwise `giver` could reclaim a part, and progress is measured: what the two queues and their
+        near ancestors lack of their deserved shares, summed for each resource, must grow in none and shrink in one.
         """
-        lenders = [one for one in (giver, *self._near(giver)) if one not in taker.ancestors]
+        losing = [one for one in (giver, *self._near(giver)) if one not in taker.ancestors]
         if not any(
             value > 0 and one.allocated.get(name, 0) <= one.deserved.get(name, -1)
-            for one in lenders
+            for one in losing
             for name, value in amount.items()
         ):
             return True
         lost, gained = Counter[str](), Counter[str]()
         for one in {id(one): one for one in (giver, *self._near(giver), taker, *self._near(taker))}.values():
-            gives, takes = one in giver.ancestors, one in taker.ancestors
+            is_losing, is_gaining = one in giver.ancestors, one in taker.ancestors
             for name, deserved in one.deserved.items():
                 held = one.allocated.get(name, 0)
-                after = held - gives * amount.get(name, 0) + takes * gang.get(name, 0)
+                after = held - is_losing * amount.get(name, 0) + is_gaining * gang.get(name, 0)
                 lacks, will_lack = max(deserved - held, 0), max(deserved - after, 0)
                 lost[name] += max(will_lack - lacks, 0)
                 gained[name] += max(lacks - will_lack, 0)
@@ -166,10 +167,10 @@ class Capacity(LendingPlugin, VictimQueueOrder):
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
-        """Return why the queue keeps `amount`; None if it may lose it.
+        """Return why the queue `giver` keeps `amount`; None if it may lose the amount.
 
-        The queue, and its near ancestors that are not the other queue's at the same height, must all hold more than
-        they deserve.
+        `giver` and its near ancestors must all exceed their deserved shares, except for an ancestor that is also that
+        of `taker` at the same height.
         """
         if _names_none_of(giver, amount) and self._both_without(taker, giver, wanted):
             return within_deserved(giver, amount)
@@ -190,12 +191,12 @@ class Capacity(LendingPlugin, VictimQueueOrder):
 
 
 def _with(attributes: QueueAttributes, wanted: Mapping[str, int], names: Iterable[str]) -> Iterable[tuple[str, int]]:
-    """Return what the queue would hold with `wanted` more, in some dimensions."""
+    """Return what the queue would hold with `wanted` more, in the given dimensions."""
     return ((name, attributes.allocated.get(name, 0) + wanted.get(name, 0)) for name in names)
 
 
 def _within(attributes: QueueAttributes, amount: Mapping[str, int]) -> bool:
-    """Whether with `amount` more the queue holds at most what it deserves in some requested dimension."""
+    """Whether the queue would be within its deserved share in some requested dimension with `amount` more."""
     return resources.any_within(resources.plus(attributes.allocated, amount), attributes.deserved, amount)
 
 
@@ -205,8 +206,8 @@ def _names_none_of(attributes: QueueAttributes, amount: Mapping[str, int]) -> bo
 
 
 def _above(attributes: QueueAttributes, amount: Resource) -> bool:
-    """Whether the queue holds more than it deserves in a dimension of `amount`.
+    """Whether the queue exceeds its deserved share in a dimension of `amount`.
 
-    If it deserves none of these dimensions, whatever it holds of them is more than it deserves.
+    A queue that deserves nothing in these dimensions always does.
     """
     return _names_none_of(attributes, amount) or resources.any_above(attributes.allocated, attributes.deserved, amount)

@@ -1,10 +1,10 @@
-"""capacity-card: quotas counted in cards by model; online services reclaim cards from offline work.
+"""capacity-card: limit queues by quotas of card models; online services reclaim cards from offline work.
 
 Semantics: Volcano's open pull request for capacity-card, and the fork with reclaim.
 
-A card quota is a ceiling and the base of a queue's share, never a deserved share. Who reclaims follows from the kind of
-work: an online service reclaims from offline work of strictly lower priority that holds a requested card; no other work
-reclaims, and nothing else is reclaimed.
+A card quota is a limit and the base of a queue's share, never a deserved share. The service type decides who reclaims:
+an online service reclaims from offline work of strictly lower priority that holds a requested card. No other work
+reclaims or is reclaimed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .service_type import OFFLINE, ONLINE, map_of, rank, service_type
 
 
 class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
-    """Quotas counted in cards."""
+    """Queue quotas counted in cards."""
 
     name = "capacity-card"
     in_requests = False
@@ -103,8 +103,8 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
             except CardError as error:
                 quota = {}
                 self._bad_quota[queue.name] = str(error)
-            set_ = {name: amount for name, amount in queue.capability.items() if name in (CPU, MEMORY) and amount > 0}
-            attributes.limit = {CPU: UNLIMITED, MEMORY: UNLIMITED, **set_, **quota}
+            own = {name: amount for name, amount in queue.capability.items() if name in (CPU, MEMORY) and amount > 0}
+            attributes.limit = {CPU: UNLIMITED, MEMORY: UNLIMITED, **own, **quota}
             attributes.deserved = {
                 name: amount for name, amount in attributes.deserved.items() if name in (CPU, MEMORY)
             }
@@ -113,28 +113,28 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
             }
             attributes.basis = {**attributes.deserved, **quota}
 
-    # ------------------------------------------------------------------------------------------------- what is counted
+    # -------------------------------------------------------------------------------------------------------- counting
 
     def measure(self, task: Task) -> Resource:
-        """Return cards by model, cpu and memory.
+        """Return the task's cards by model, its cpu and its memory.
 
-        A task with a node counts as the card of that node, even if other models it named have left the cluster. Before
-        that, a task that accepts several models counts as `A|B`.
+        A placed task counts for the card model of its node, even if other models that it names have left the cluster.
+        An unplaced task that accepts several models counts as `A|B`.
         """
-        plain = {name: task.request[name] for name in (CPU, MEMORY) if name in task.request}
+        cpu_and_memory = {name: task.request[name] for name in (CPU, MEMORY) if name in task.request}
         cards = self._cards.held(task) if task.node else {}
         if not cards and (accepted := self._accepted(task)):
             cards = {EITHER.join(accepted): next(iter(accepted.values()))}
-        return {**({} if cards and self._unlimited else plain), **cards}
+        return {**({} if cards and self._unlimited else cpu_and_memory), **cards}
 
     def varies(self, task: Task) -> bool:
-        """Whether what the task counts depends on its node."""
+        """Whether the task's amounts depend on its node."""
         return len(self._accepted(task)) > 1 or task.shape in self._wrong
 
     def minimum(self, job: Job) -> Mapping[str, int] | None:
         """Return the cards that the job needs to start, and the cpu and memory of its `minResources`.
 
-        The cards are those of as many of its pods as it needs, or the announced ones while it has no pods.
+        The cards are those of its first `minMember` pods; while it has no pods, those in its annotation.
         """
         cards = self._cards_of(job)
         if job.min_resources is None:
@@ -158,7 +158,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
             return {}
 
     def _accepted(self, task: Task) -> Mapping[str, int]:
-        """Return the cards that the task accepts, the preferred first, with counts; none if its request is invalid."""
+        """Return the cards that the task accepts with counts, the preferred first; empty if its request is invalid."""
         known = self._accepted_by_shape.get(task.shape)
         if known is None:
             try:
@@ -170,14 +170,14 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         return known
 
     def _problem(self, task: Task) -> str:
-        """Return what is invalid in the task's request for cards; empty if nothing is."""
+        """Return what is invalid in the task's request for cards; empty if the request is valid."""
         self._accepted(task)
         return self._wrong.get(task.shape, "")
 
     # --------------------------------------------------------------------------------------------------------- limits
 
     def limits(self, attributes: QueueAttributes, task: Task) -> Iterator[QueueLimit]:
-        """Return the quotas that the task would exceed; of several accepted models one with free quota suffices."""
+        """Yield the quotas that the task would exceed; of several accepted models, one with free quota suffices."""
         amount = self.queue_attributes.amount(task)
         either = next((name for name in amount if EITHER in name), None)
         if either is None:
@@ -218,7 +218,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         return service_type(task, self.session.jobs.get(task.job), self._kinds)
 
     def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
-        """Permit reclaim for online services only, within their free quota."""
+        """Return why the task may not reclaim; None for an online service within its queue's free quota."""
         attributes = self.queue_attributes.by_name[queue.name]
         if (closed := self.closed(attributes)) is not None:
             return closed
@@ -234,7 +234,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         giver: QueueAttributes,  # noqa: ARG002
         amount: Resource,
     ) -> Protection | None:
-        """Require that all members are offline work of strictly lower priority and the unit holds a requested card."""
+        """Return None if all members are offline work of lower priority and the unit holds a requested card."""
         jobs = self.session.jobs
         mine = rank(preemptor, jobs.get(preemptor.job))
         for task in unit:

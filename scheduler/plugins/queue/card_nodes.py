@@ -1,7 +1,7 @@
 """Filter nodes for pods with cards: nodes that have a requested card for which quota is left.
 
-A pod that names a card never lands on another card, whatever its node selector says; otherwise it would use the quota
-of the wrong model.
+A pod that names a card is never placed on another card, whatever its node selector permits: it would use the quota of
+the wrong model.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ...model.task import Task
 from .cards import Catalog
 
 Accepted = Callable[[Task], Mapping[str, int]]
-"""The cards that a task accepts, the preferred first, with counts."""
+"""Return the cards that a task accepts with counts, the preferred first."""
 
 
 class CardNodes:
-    """The nodes of one cycle, for pods with cards.
+    """Filter and score the nodes of one cycle for pods with cards.
 
     Args:
         accepted: returns the cards that a task accepts.
-        problem: returns what is invalid in the request; empty if nothing is.
-        left: returns the accepted cards for which the queue has quota left.
+        problem: returns what is invalid in a task's request; empty if the request is valid.
+        left: returns the accepted cards for which the task's queue has quota left.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class CardNodes:
         self._rows: dict[tuple[str, ...], NDArray[np.str_]] = {}
 
     def _by_row(self, names: tuple[str, ...]) -> NDArray[np.str_]:
-        """Return for each node the first of some cards that it has, or an empty string."""
+        """Return for each node the first of the named cards that it has, or an empty string."""
         if names not in self._rows:
             found = [self._catalog.on(node.name, names) or "" for node in self._nodes]
             self._rows[names] = np.array(found, dtype=np.str_)
@@ -63,7 +63,7 @@ class CardNodes:
         return np.isin(self._by_row(names), self._left(task))
 
     def node_rule(self, task: Task, node: NodeInfo) -> tuple[str, str] | None:
-        """Return why the two masks exclude a node."""
+        """Return the rule by which one of the two masks excludes a node, or None."""
         if problem := self._problem(task):
             return "other", problem
         names = tuple(self._accepted(task))
@@ -75,7 +75,7 @@ class CardNodes:
         return ("card-quota", card) if len(names) > 1 and card not in self._left(task) else None
 
     def score(self, task: Task, weight: float) -> Vector | None:
-        """Score nodes for a task that accepts several models: each later model counts half of the one before."""
+        """Score nodes for a task that accepts several models: each model scores half of the model before it."""
         names = tuple(self._accepted(task))
         if len(names) < 2:
             return None

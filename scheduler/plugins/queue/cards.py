@@ -1,9 +1,9 @@
-"""Cards: the models of accelerators, read from node labels, and requests for them by pods, jobs and queues.
+"""Read the card (accelerator) models of nodes from labels, and the requests for cards from pods, jobs and queues.
 
 Semantics: Volcano's capacity-card.
 
-A card has the name in the nodes' labels (`nvidia.com/gpu.product`), also where it is shared or partitioned; a name that
-no node has is an error of the object that names it, never a new card.
+A card model is named by a node label (`nvidia.com/gpu.product`), also where cards are shared or partitioned. A name
+that no node has is an error of the object that uses the name, never a new card.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ...model.task import Task
 EITHER = "|"
 """The separator between the models that a pod accepts, the preferred first.
 
-It is also part of the dimension in which such a pod counts until it has a node.
+Such a pod counts in a dimension with this separator (`A|B`) until it has a node.
 """
 
 MOST = 10**9
-"""The largest count in an annotation; a larger one is an error."""
+"""The largest valid count in an annotation."""
 
 _PRODUCT = re.compile(r"(.+?/\w+)\.product")
 _MIG = "nvidia.com/mig-"
@@ -34,7 +34,7 @@ _REPLICAS = "nvidia.com/gpu.replicas"
 
 
 class CardError(ValueError):
-    """A card that does not exist, or is not requested in the way that its nodes offer it."""
+    """A card that does not exist, or whose resource the pod does not request."""
 
 
 @dataclass(slots=True)
@@ -51,23 +51,23 @@ class Catalog:
     def accepted(self, task: Task) -> dict[str, int]:
         """Return the cards that a task accepts, the preferred first, with counts in millis; empty if it requests none.
 
-        A pod that requests a card's resource without naming a card accepts the only model that exists.
+        A pod that requests a card's resource without naming a card accepts the only model with that resource.
 
         Raises:
-            CardError: there are several models, the named one does not exist, or the containers do not request it.
+            CardError: several models have the resource, a named model does not exist, or no container requests it.
         """
         names = named(task)
         for name in names:
             if name not in self.resource_of:
                 raise CardError(f"no node has the card {name} that annotation {CARD_NAME} names")
         if not names:
-            wanted = sorted(
+            requested = sorted(
                 {name for name, amount in task.request.items() if amount > 0} & set(self.resource_of.values())
             )
-            names = self.models_of(wanted[0]) if wanted else []
+            names = self.models_of(requested[0]) if requested else []
             if len(names) > 1:
                 models = " or ".join(names)
-                raise CardError(f"it asks for {wanted[0]}, which is {models}; say which in annotation {CARD_NAME}")
+                raise CardError(f"it asks for {requested[0]}, which is {models}; say which in annotation {CARD_NAME}")
         counted = {name: task.request.get(self.resource_of[name], 0) for name in names}
         found = {name: count for name, count in counted.items() if count > 0}
         if names and not found:
@@ -76,21 +76,21 @@ class Catalog:
         return found
 
     def held(self, task: Task) -> dict[str, int]:
-        """Return the card that a placed task holds, with its count in millis.
+        """Return the card that a placed task holds, with its count in millis; empty if its node has no such card.
 
-        It is the first card on the node that the task names, or the card whose resource it requests; empty if its node
-        has no such card.
+        It is the first of the task's named cards that the node has; without a name, the card whose resource the task
+        requests.
         """
-        there = self.on_node.get(task.node, {})
-        for name in [name for name in named(task) if name in there] or sorted(there):
+        on_node = self.on_node.get(task.node, {})
+        for name in [name for name in named(task) if name in on_node] or sorted(on_node):
             if (count := task.request.get(self.resource_of[name], 0)) > 0:
                 return {name: count}
         return {}
 
     def on(self, node: str, names: Iterable[str]) -> str | None:
-        """Return the first of some cards that a node has; None if it has none of them."""
-        there = self.on_node.get(node, {})
-        return next((name for name in names if name in there), None)
+        """Return the first of the named cards that a node has; None if it has none of them."""
+        on_node = self.on_node.get(node, {})
+        return next((name for name in names if name in on_node), None)
 
 
 def named(task: Task) -> list[str]:
@@ -112,9 +112,9 @@ def discover(nodes: Iterable[NodeInfo]) -> Catalog:
 
 
 def cards_of(node: NodeInfo) -> Iterable[tuple[str, tuple[str, int]]]:
-    """Return a node's cards with their resource names and amounts.
+    """Yield a node's cards with their resource names and amounts.
 
-    The cards are whole, shared (MPS) or partitioned (MIG) ones of the node's one product.
+    A node has one product; its cards are whole, shared (MPS) or partitioned (MIG).
     """
     labels = node.labels
     keys = (key for key in sorted(labels) if key.endswith(".product") and _MIG not in key and _PRODUCT.fullmatch(key))

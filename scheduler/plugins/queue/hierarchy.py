@@ -1,10 +1,8 @@
-"""The tree of queues: parents, inherited limits, and the distance between queues.
+"""Build the tree of queues: parents, inherited limits, and the distance between queues.
 
-A queue that is nested deeper than `DEEPEST` is treated as misplaced too: every pod counts in all ancestors of its
-queue.
-
-A misplaced queue (its parent is missing, or it is its own ancestor) becomes a child of the root and gets a `problem`;
-other queues are scheduled as usual. (In Volcano one such queue stops all scheduling.)
+A misplaced queue becomes a child of the root and gets a `problem`; other queues are scheduled as usual. (In Volcano one
+such queue stops all scheduling.) A queue is misplaced if its parent is missing, if it is its own ancestor, or if it is
+nested deeper than `DEEPEST`: depth is limited because every pod counts in all ancestors of its queue.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ def link(queue_attributes: QueueAttributesTable) -> None:
         attributes.parent = by_name.get(attributes.queue.parent or ROOT, root)
         if (attributes.queue.parent or ROOT) not in by_name:
             attributes.problem = f"its parent {attributes.queue.parent} does not exist"
-    for name, problem in _problems_of_place(below, root).items():
+    for name, problem in _misplaced(below, root).items():
         by_name[name].problem = problem
     for attributes in below:
         if attributes.problem or attributes.parent is None:
@@ -39,11 +37,11 @@ def link(queue_attributes: QueueAttributesTable) -> None:
         attributes.parent.children.append(attributes)
     for attributes in by_name.values():
         attributes.ancestors = tuple(_upwards(attributes))
-    _warn_of_places(list(by_name.values()))
+    _set_derived_problems(list(by_name.values()))
 
 
-def _warn_of_places(queue_attributes: list[QueueAttributes]) -> None:
-    """Record what is wrong above a queue, and that queues with children admit no new jobs."""
+def _set_derived_problems(queue_attributes: list[QueueAttributes]) -> None:
+    """Record the problem of a queue below a misplaced queue, and of a queue with children, which admits no new jobs."""
     for attributes in queue_attributes:
         broken = next((one for one in reversed(attributes.ancestors[1:]) if one.problem), None)
         if broken is not None and not attributes.problem:
@@ -54,11 +52,10 @@ def _warn_of_places(queue_attributes: list[QueueAttributes]) -> None:
             attributes.drains_since = min(child.queue.creation for child in attributes.children)
 
 
-def _problems_of_place(below: list[QueueAttributes], root: QueueAttributes) -> dict[str, str]:
-    """Return what is wrong with the places of queues, by name: a circle of parents, or too many of them.
+def _misplaced(below: list[QueueAttributes], root: QueueAttributes) -> dict[str, str]:
+    """Return the queues in a cycle of parents and the queues that are nested too deeply, by name, with the problem.
 
-    Each queue is visited once. A queue with a problem counts as a child of the root for the queues below it, since it
-    becomes one.
+    Each queue is visited once. For the queues below it, a queue with a problem counts as a child of the root.
     """
     depths: dict[str, int] = {root.name: 0}
     problems: dict[str, str] = {}
@@ -90,12 +87,12 @@ def _upwards(attributes: QueueAttributes) -> list[QueueAttributes]:
     return path
 
 
-def hand_down(root: QueueAttributes, total: Resource) -> None:
+def set_tree_limits(root: QueueAttributes, total: Resource) -> None:
     """Set the limits from the root down.
 
-    The root may hold the cluster; every child what its parent may hold less the guarantees of its siblings.
+    The root may hold the whole cluster; a child may hold what its parent may hold, less its siblings' guarantees.
     """
-    own = _set(without_pods(root.queue.capability))
+    own = _nonzero(without_pods(root.queue.capability))
     room = resources.smallest(without_pods(total), own, missing_is_unlimited=True)
     root.limit = {**dict.fromkeys(room, UNLIMITED), **own}  # the nodes themselves limit the cluster
     _gather_guarantees(root)
@@ -104,15 +101,15 @@ def hand_down(root: QueueAttributes, total: Resource) -> None:
         parent, room, ceiling = waiting.pop()
         if parent.parent is None and resources.is_empty(parent.deserved):
             parent.deserved = resources.total_of(child.deserved for child in parent.children)
-        kept = resources.total_of(child.guarantee for child in parent.children)
-        free = resources.exceeded_part(room, kept)
+        guaranteed = resources.total_of(child.guarantee for child in parent.children)
+        free = resources.exceeded_part(room, guaranteed)
         for child in parent.children:
             child.deserved = raised_to(child.deserved, child.guarantee)
-            capability = {**ceiling, **_set(without_pods(child.queue.capability))}
+            capability = {**ceiling, **_nonzero(without_pods(child.queue.capability))}
             own_room = resources.plus(free, child.guarantee)
             own_room = resources.smallest(own_room, capability, missing_is_unlimited=True)
             child.limit = {**own_room}
-            child.guaranteed_to_others = resources.exceeded_part(kept, child.guarantee)
+            child.guaranteed_to_others = resources.exceeded_part(guaranteed, child.guarantee)
             waiting.append((child, own_room, capability))
 
 
@@ -129,19 +126,20 @@ def raised_to(deserved: Resource, guarantee: Resource) -> Resource:
 
 
 def set_flat_limits(queue_attributes: Iterable[QueueAttributes], total: Resource, guarantees: Resource) -> None:
-    """Set the limits of queues without parents: a queue's capability, at most the cluster less others' guarantees."""
+    """Set the limits of queues without parents: the capability, at most the cluster less guarantees of other queues."""
     free = resources.exceeded_part(without_pods(total), guarantees)
     for attributes in queue_attributes:
         attributes.guaranteed_to_others = resources.exceeded_part(guarantees, attributes.guarantee)
-        room, capability = resources.plus(free, attributes.guarantee), _set(without_pods(attributes.queue.capability))
+        room = resources.plus(free, attributes.guarantee)
+        capability = _nonzero(without_pods(attributes.queue.capability))
         attributes.limit = {**resources.smallest(room, capability, missing_is_unlimited=True)}
 
 
 def common_ancestors(a: QueueAttributes, b: QueueAttributes) -> int:
-    """Return how many ancestors two queues share, root included: the more, the nearer they are."""
+    """Return how many ancestors two queues share, root included: the more, the nearer the queues are."""
     return sum(1 for x, y in zip(reversed(a.ancestors[1:]), reversed(b.ancestors[1:]), strict=False) if x is y)
 
 
-def _set(capability: Resource) -> Resource:
-    """Drop a cpu or memory of zero, which means that it is not set."""
+def _nonzero(capability: Resource) -> Resource:
+    """Return the capability without zero cpu or zero memory: zero means that it is not set."""
     return {n: v for n, v in capability.items() if v > 0 or n not in (resources.CPU, resources.MEMORY)}

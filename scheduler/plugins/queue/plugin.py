@@ -1,7 +1,7 @@
 """Shared implementation of capacity, proportion and capacity-card: the hooks of a plugin that limits queues.
 
-A queue plugin decides from its live queue attributes alone (`scheduler.plugins.queue.attributes`); every refusal is
-explained with the numbers it was based on.
+A queue plugin decides from its live queue attributes alone (`scheduler.plugins.queue.attributes`); every refusal
+reports the numbers on which it is based.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class QueuePlugin(
 ):
     """Base of the queue plugins.
 
-    A subclass defines limits and deserved shares, who may reclaim, and which units may be victims.
+    A subclass defines limits and deserved shares, which tasks may reclaim, and which units may be evicted.
     """
 
     decides_queues = True
@@ -53,16 +53,16 @@ class QueuePlugin(
     """The name of the limit at admission in reasons."""
     admission_factor = 1.0
     limits_are_fixed = False
-    """Whether the limits of queues follow from queues and nodes alone; those at admission always do."""
+    """Whether the limits of queues depend on queues and nodes alone; the limits at admission always do."""
     _table: QueueAttributesTable | None = None
     queue_attributes: QueueAttributesTable
     _ranks: dict[str, KeptRanks]
-    """Queue → its waiting jobs as they were ranked last."""
+    """Queue → its waiting jobs in the order of the last ranking."""
 
     def open(self, session: Session) -> None:
-        """Fill the attributes of all queues; those of the last cycle are kept where they rest on the same."""
+        """Fill the attributes of all queues; the last cycle's table is reused if queues and nodes are unchanged."""
         self.session = session
-        if self._table is None or not self._table.rests_on(session):
+        if self._table is None or not self._table.is_valid_for(session):
             self._table = self.queue_attributes = QueueAttributesTable(session, self)
             self.arrange()
             self._ranks = {}
@@ -78,21 +78,21 @@ class QueuePlugin(
         )
         self.publish()
 
-    # ------------------------------------------------------------------------------------------- for subclasses to say
+    # -------------------------------------------------------------------------------------------------- for subclasses
 
     def arrange(self) -> None:
-        """Set up what follows from queues and nodes alone (parents, limits), before the attributes are filled."""
+        """Set what depends on queues and nodes alone (parents, limits), before the attributes are filled."""
         raise NotImplementedError
 
     def divide(self) -> None:
-        """Compute what depends on what queues hold and request (proportion's deserved shares)."""
+        """Compute what depends on the queues' holdings and requests (proportion's deserved shares)."""
 
     def measure(self, task: Task) -> Resource:
-        """Return what a task counts in its queue: its request."""
+        """Return the amounts of a task that count in its queue: its request."""
         return without_pods(task.request)
 
     def varies(self, task: Task) -> bool:  # noqa: ARG002
-        """Whether what a task counts depends on its node."""
+        """Whether the task's amounts depend on its node."""
         return False
 
     def minimum(self, job: Job) -> Mapping[str, int] | None:
@@ -106,7 +106,7 @@ class QueuePlugin(
     def denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> Protection | None:
-        """Return why the queue `giver` keeps `unit`, which counts `amount`; None if the unit may be evicted."""
+        """Return why `unit`, which holds `amount`, may not be evicted from the queue `giver` for `taker`; or None."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------------------- hooks
@@ -123,11 +123,11 @@ class QueuePlugin(
         return self.admission.vote(job)
 
     def job_enqueued(self, job: Job) -> None:
-        """Reserve what the job needs from now on."""
+        """Reserve the job's minimum."""
         self.admission.admit(job)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
-        """Whether the queue and its ancestors may hold this task too."""
+        """Whether the queue and its ancestors may hold this task in addition."""
         attributes = self.queue_attributes.by_name[queue.name]
         if self.closed(attributes, self.session.jobs.get(task.job)) is not None:
             return False
@@ -138,19 +138,16 @@ class QueuePlugin(
         return True
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Return the candidates that may be evicted one after the other, in the order given.
-
-        Each decision counts the evictions before it.
-        """
+        """Return the candidates that may be evicted one after the other, in the given order."""
         permitted: list[Task] = []
         try:
             for task in candidates:
                 if self.reclaim_unit(preemptor, (task,)) is None:
                     permitted.append(task)
-                    self._lend(task, -1)
+                    self._add(task, -1)
         finally:
             for task in permitted:
-                self._lend(task, 1)
+                self._add(task, 1)
         return permitted, Vote.PERMIT if self.queue_attributes.of_task(preemptor) else Vote.REJECT
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
@@ -164,7 +161,7 @@ class QueuePlugin(
         return self.denial(preemptor, taker, unit, giver, self.amount(unit))
 
     def reasons(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
-        """Return which rules of the queue block the placement of `task`, or the admission of `job`."""
+        """Return the rules of the queue that block the placement of `task`; without a task, the admission of `job`."""
         attributes = self.queue_attributes.by_name[job.queue]
         if (closed := self.closed(attributes, job)) is not None:
             yield closed
@@ -174,7 +171,7 @@ class QueuePlugin(
             yield from self.limits(attributes, task)
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
-        """Return how much a queue may hold for the job to stay within the limit that refused it."""
+        """Return how much a queue may hold at most so that the job is within the limit that refused it."""
         is_admission = self.session.is_pending(job)
         if not isinstance(why, QueueLimit) or not self.in_requests or not (is_admission or self.limits_are_fixed):
             return ()
@@ -184,14 +181,14 @@ class QueuePlugin(
         return (HoldingsBound(why.queue, why.dimension, why.amount - wanted, needed=is_admission),)
 
     def least_wanted(self, job: Job, dimension: str) -> int:
-        """Return how much of a dimension the job needs at least before a cycle can do anything for it."""
+        """Return the least amount of a dimension with which a cycle can place tasks of the job."""
         hooks = self.session.hooks
-        keeps_part = hooks.job_ready(job) or hooks.job_pipelined(job)  # a part of its tasks has effects already
-        tasks = 1 if keeps_part else max(job.lacking, 1)
+        can_place_single_tasks = hooks.job_ready(job) or hooks.job_pipelined(job)
+        tasks = 1 if can_place_single_tasks else max(job.lacking, 1)
         return tasks * self._least(job).get(dimension, 0)
 
     def may_hold(self, bound: HoldingsBound) -> bool:
-        """Whether the queue holds no more than the bound, what jobs got in this cycle included."""
+        """Whether the queue holds no more than the bound, this cycle's allocations included."""
         attributes = self.queue_attributes.by_name.get(bound.queue)
         if attributes is None or not bound.dimension or bound.needed:
             return True
@@ -200,13 +197,13 @@ class QueuePlugin(
     # -------------------------------------------------------------------------------------------------------- helpers
 
     def _least(self, job: Job) -> Resource:
-        """Return what each of the job's waiting tasks counts at least, of the dimensions that any of them requests."""
+        """Return, for each dimension that a waiting task requests, the least amount among the job's waiting tasks."""
         amounts = [self.queue_attributes.amount(task) for task in job.waiting_shapes.values() if not task.best_effort]
         names = {name for amount in amounts for name, value in amount.items() if value > 0}
         return {name: min(amount.get(name, 0) for amount in amounts) for name in names}
 
     def closed(self, attributes: QueueAttributes, job: Job | None = None) -> QueueClosed | QueueBroken | None:
-        """Return why nothing new of this queue (or nothing of `job`) is scheduled, whatever its numbers."""
+        """Return why no new job of the queue (or no task of `job`) is scheduled, whatever the amounts; None if open."""
         drains = attributes.drains_since
         if attributes.problem and (drains is None or job is None or job.creation >= drains):
             return QueueBroken(attributes.name, attributes.problem)
@@ -221,11 +218,11 @@ class QueuePlugin(
             yield from over_limit(one, amount, limit, self.limit_name)
 
     def ceilings(self, attributes: QueueAttributes) -> Sequence[tuple[QueueAttributes, Mapping[str, Limit]]]:
-        """Return the queues in which a task of this queue counts, nearest first, each with its limits."""
+        """Return the queues whose limits apply to tasks of this queue, nearest first, each with its limits."""
         return [(one, one.limit) for one in attributes.ancestors]
 
     def amount(self, unit: Sequence[Task]) -> Resource:
-        """Return what a unit counts in its queue. Do not change the result: tasks of one shape share it."""
+        """Return the amounts of a unit that count in its queue. Do not change the result: tasks of a shape share it."""
         if len(unit) == 1:  # the usual case among thousands of candidates
             return self.queue_attributes.amount(unit[0])
         total: Resource = {}
@@ -252,7 +249,7 @@ class QueuePlugin(
                 )
             published[attributes.name] = attributes.published
 
-    def _lend(self, task: Task, sign: int) -> None:
+    def _add(self, task: Task, sign: int) -> None:
         attributes = self.queue_attributes.of_task(task)
         assert attributes is not None
         self.queue_attributes.version += 1
@@ -260,7 +257,7 @@ class QueuePlugin(
 
 
 def fits(attributes: QueueAttributes, amount: Mapping[str, int], limits: Mapping[str, Limit]) -> bool:
-    """Whether the queue with `amount` more is within `limits`, in every dimension of the amount."""
+    """Whether the queue would be within `limits` with `amount` more, in every dimension of the amount."""
     held = attributes.allocated
     for dimension, wanted in amount.items():  # called for every task that is placed
         limit = limits.get(dimension, 0)
@@ -272,7 +269,7 @@ def fits(attributes: QueueAttributes, amount: Mapping[str, int], limits: Mapping
 def over_limit(
     attributes: QueueAttributes, amount: Mapping[str, int], limits: Mapping[str, Limit], name: str
 ) -> Iterator[QueueLimit]:
-    """Return the dimensions in which the queue with `amount` more exceeds `limits`; an absent limit is zero."""
+    """Return the dimensions in which the queue would exceed `limits` with `amount` more; an absent limit is zero."""
     held = attributes.allocated
     for dimension, wanted in amount.items():
         limit = limits.get(dimension, 0)

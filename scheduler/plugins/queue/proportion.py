@@ -2,8 +2,8 @@
 
 Semantics: Volcano's proportion plugin, v1.15. A queue never holds more than it deserves.
 
-Deserved shares follow from weights, requests and the size of the cluster alone, by filling all queues at once (max-min
-fairness).
+Deserved shares depend only on weights, requests, limits, guarantees and the size of the cluster; all queues are filled
+at once (max-min fairness).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
 FINE = 2**64
 """The number of parts into which a unit is divided while shares are computed."""
 CRUMB = 2**32
-"""The largest sum of all rounding errors of one share, in these parts."""
+"""Upper bound of the sum of rounding errors of one share, in parts of a unit (`FINE`)."""
 
 
 class Proportion(LendingPlugin, Overused):
-    """Quotas by weight."""
+    """Queue quotas by weight."""
 
     name = "proportion"
     limit_name = "deserved"
@@ -53,13 +53,13 @@ class Proportion(LendingPlugin, Overused):
         fill(busy, without_pods(self.session.total))
         for attributes in table:
             if attributes.deserved != before[attributes.name]:
-                attributes.forget()
+                attributes.drop_cached()
 
     def overused(self, queue: Queue) -> bool:
         return self.is_overused(self.queue_attributes.by_name[queue.name])
 
     def is_overused(self, attributes: QueueAttributes) -> bool:
-        """Whether the queue holds all that it deserves, in every dimension."""
+        """Whether the queue holds at least its deserved share in every dimension."""
         return resources.less_equal(attributes.deserved, attributes.allocated)
 
     def ceilings(self, attributes: QueueAttributes) -> list[tuple[QueueAttributes, Resource]]:
@@ -93,7 +93,7 @@ class Proportion(LendingPlugin, Overused):
         wanted: Mapping[str, int],  # noqa: ARG002
         amount: Resource,
     ) -> QueueWithinDeserved | None:
-        """Return why the queue keeps the unit: it holds no more than it deserves in any dimension of the unit."""
+        """Return why `giver` keeps `amount`: it exceeds its deserved share in no dimension of it; None otherwise."""
         for name, value in amount.items():
             if value > 0 and giver.allocated.get(name, 0) > giver.deserved.get(name, 0):
                 return None
@@ -107,10 +107,10 @@ def _excess(attributes: QueueAttributes, held: Resource, dimension: str) -> int:
 def fill(queue_attributes: list[QueueAttributes], total: Resource) -> None:
     """Compute `deserved` of every queue.
 
-    In each round, the remaining amount is divided by weight among the queues that have not enough yet. Each queue gets
-    at most its limit and its request, and at least its guarantee; the rest remains for the next round. Shares are
+    In each round, the remaining amount is divided by weight among the queues that do not have enough yet. Each queue
+    gets at most its limit and its request, and at least its guarantee; the rest remains for the next round. Shares are
     computed in fractions of `FINE` and rounded down once, at the end: a queue that deserves 3333⅓ may hold 3333.
-    Where the total suffices for all of them, the rounds would end with just that.
+    No rounds are needed if the total suffices for all queues.
     """
     most = {attributes.name: _most(attributes, total) for attributes in queue_attributes}
     shares = {one.name: hierarchy.raised_to(most[one.name], one.guarantee) for one in queue_attributes}

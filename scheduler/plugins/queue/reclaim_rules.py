@@ -1,8 +1,8 @@
-"""Rules of capacity and proportion for taking back what a queue has lent.
+"""Decide which units capacity and proportion reclaim from the queues that borrowed.
 
-A unit is evicted only from a queue that holds more than it deserves before and keeps its guarantee after, and never if
-its queue, with the unit pending again, could reclaim the room from the queue that received it: two queues never play
-ping-pong with a pod.
+A unit is evicted only from a queue that exceeds its deserved share before the eviction and keeps its guarantee after
+it. It is never evicted if its queue, with the unit pending again, could reclaim the room back: two queues never play
+ping-pong with a pod. `taker` is the reclaiming queue, `giver` the queue that loses the unit.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
 
     def open(self, session: Session) -> None:
         self._denials: dict[tuple[Hashable, ...], dict[Hashable, Protection | None]] = {}
-        """Protections by preemptor and amount, then by queue and shapes; valid until the holdings of a queue change."""
+        """Protections by preemptor and amount, then by queue and shapes; valid until any queue's holdings change."""
         self._denials_at = -1
         self._preemptor: Task | None = None
         self._gang: Resource = {}
-        """The amounts that the preemptor's job still needs to start."""
+        """The amounts that the preemptor's job still needs to start (`_gang_of`)."""
         self._gang_basis: tuple[Task | None, int, Resource] = (None, 0, {})
         self._denials_of_preemptor: dict[Hashable, Protection | None] = {}
         super().open(session)
 
     def entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """Return None if the queue may reclaim `amount` more from other queues, else why not."""
+        """Return why the queue may not reclaim `amount` more from other queues; None if it may."""
         raise NotImplementedError
 
     def never_entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """Return why the queue may not reclaim `amount`, whatever other queues lose for it; None if it may."""
+        """Return why the queue may not reclaim `amount`, whatever is evicted for it; None if it may."""
         return self.entitled(attributes, amount)
 
     def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:  # noqa: ARG002
-        """Whether room from the queue `giver` cannot help the queue `taker`."""
+        """Whether room that `giver` frees cannot help `taker`."""
         return False
 
     def claims(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:  # noqa: ARG002
-        """Whether any of `amount` is what the queue `taker` may reclaim from `giver` for a gang that counts `gang`."""
+        """Whether `taker` may reclaim some of `amount` from `giver` for a job that still needs `gang`."""
         return True
 
     def progresses(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:  # noqa: ARG002
-        """Whether the eviction takes no more of what `giver` deserves than it brings `taker`."""
+        """Whether the eviction takes no more of the deserved share of `giver` than it brings to that of `taker`."""
         return True
 
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
     ) -> QueueWithinDeserved | None:
-        """Return why the queue `giver` keeps `amount`: it holds no more than it deserves. None if it holds more."""
+        """Return why `giver` keeps `amount` if it does not exceed its deserved share; None otherwise."""
         raise NotImplementedError
 
     def preemptive(self, queue: Queue, task: Task) -> UnschedulableReason | None:
@@ -79,7 +79,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
     def denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> Protection | None:
-        # Thousands of pods of one shape in one queue share one result, and so do equal gangs.
+        # All pods of one shape in a queue share one result, and so do equal gangs: there may be thousands.
         if self._denials_at != self.queue_attributes.version:
             self._denials.clear()
             self._denials_at, self._preemptor = self.queue_attributes.version, None
@@ -117,9 +117,10 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         return OfNoUse()
 
     def _gang_of(self, preemptor: Task, known: Resource) -> Resource:
-        """Return what the preemptor's job still needs to start: as many such tasks, at most what its pods request.
+        """Return what the preemptor's job still needs to start: the preemptor's amounts for each task that it lacks.
 
-        Each eviction asks for it; `known` is the last answer, which holds as long as nothing of the job moves.
+        The result is at most what the job's waiting pods request. `known` is the last result, valid while the job is
+        unchanged.
         """
         job, before = self.session.jobs[preemptor.job], self._gang_basis
         count, waiting = max(job.lacking, 1), job.pending_request
@@ -134,11 +135,11 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
     def _ping_pong(
         self, wanted: Resource, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
     ) -> PingPong | None:
-        """Whether the queue `giver`, with the unit pending again, could take back what `taker` takes now.
+        """Return the protection if `giver`, with the unit pending again, could reclaim back what `taker` reclaims now.
 
-        The preemptor's gang, which requests `wanted`, counts as placed. The queue `giver` would request its tasks one
-        by one: the first one beside that gang, the others after the gang has left. In a common ancestor that is a
-        difference.
+        The preemptor's gang, which requests `wanted`, counts as placed. The queue `giver` would reclaim for its tasks
+        one by one: for the first task beside that gang, for the other tasks after the gang has been evicted. This
+        matters in a common ancestor.
         """
         job = self.session.jobs[unit[0].job]
         again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
@@ -161,7 +162,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
     def _entitled_without(
         self, taker: QueueAttributes, wanted: Resource, giver: QueueAttributes, again: Mapping[str, int]
     ) -> bool:
-        """Whether the queue `giver` may reclaim `again` after `wanted` has left the queue `taker`."""
+        """Whether `giver` may reclaim `again` after `wanted` has been evicted from `taker`."""
         taker.add(wanted, -1)
         try:
             return self.entitled(giver, again) is None
@@ -170,7 +171,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
 
 
 def within_deserved(attributes: QueueAttributes, amount: Mapping[str, int]) -> QueueWithinDeserved:
-    """Return the protection, with the numbers of the first dimension of `amount` that the queue deserves."""
+    """Return the protection, with the amounts of the first dimension of `amount` that the queue deserves."""
     name = next((n for n in amount if n in attributes.deserved), next(iter(amount), ""))
     return QueueWithinDeserved(
         attributes.name, name, attributes.allocated.get(name, 0), attributes.deserved.get(name, 0)
@@ -178,7 +179,7 @@ def within_deserved(attributes: QueueAttributes, amount: Mapping[str, int]) -> Q
 
 
 def not_entitled(attributes: QueueAttributes, amount: Mapping[str, int], dimension: str = "") -> NotEntitled:
-    """Return why a queue may not reclaim, with the numbers of `dimension`, or of the first requested one."""
+    """Return why a queue may not reclaim, with the amounts of `dimension`, or of the first requested dimension."""
     name = dimension or next((n for n, v in amount.items() if v > 0), "")
     held, deserved = attributes.allocated.get(name, 0), attributes.deserved.get(name, 0)
     return NotEntitled(attributes.name, name, held, amount.get(name, 0), deserved)

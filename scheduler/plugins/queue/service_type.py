@@ -1,8 +1,8 @@
 """Classify pods as online services or offline training.
 
-The `volcano.sh/service.type` annotation decides, of the pod before that of its PodGroup; without it, the kind of the
-pod's owner decides, as far as the policy maps kinds. Otherwise the type is unknown; unknown work neither reclaims nor
-is reclaimed.
+The annotation `volcano.sh/service.type` of the pod decides, then that of its PodGroup. Without the annotation, the kind
+of the pod's owner decides if the policy maps that kind. Otherwise the type is unknown; unknown work neither reclaims
+nor is reclaimed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ...model.task import Task
 ANNOTATION = names.SERVICE_TYPE
 ONLINE, OFFLINE, UNKNOWN = "inference", "training", "unknown"
 BY_OWNER = {"Job": OFFLINE, "ReplicaSet": ONLINE}
-"""The kinds for which `allowServiceTypeByPodOwnerReferences: True` stands.
+"""The kinds that `allowServiceTypeByPodOwnerReferences: true` maps.
 
 A Volcano Job and a batch Job are both of kind Job.
 """
 
 
 def map_of(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the map from the owner's kind to the service type, from either spelling of the policy's argument.
+    """Return the map from the owner's kind to the service type, from either of the two arguments of the policy.
 
     A Deployment's pods are owned by its ReplicaSet, so a map that names Deployment means both.
     """
@@ -51,9 +51,9 @@ def service_type(task: Task, job: Job | None, kinds: Mapping[str, str]) -> str:
 
 
 def rank(task: Task, job: Job | None) -> int:
-    """Return the priority by which work of different kinds is compared.
+    """Return the priority by which services and training are compared.
 
-    It is the priority of the job's class, or of the pod's class if the job names none.
+    It is the priority of the job's class, or that of the pod if the job names no class.
     """
     if job is not None and job.group is not None and job.group.spec.priority_class_name:
         return job.priority

@@ -1,4 +1,4 @@
-"""Sessions over small states written in the tables' notation, and strategies that draw such states."""
+"""Create sessions from small states in the notation of tables, and draw such states."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tasks_in(session: Session, statuses: TaskStatus) -> list[Task]:
 
 CPUS = st.integers(0, 6)
 AMOUNT = st.builds(lambda cpu, gpu: f"{cpu} cpu, {gpu} gpu", CPUS, CPUS)
-ASKED = st.one_of(
+REQUEST = st.one_of(
     st.builds(lambda cpu, gpu: f"{cpu} cpu, {gpu} gpu", st.integers(1, 4), st.integers(1, 4)),
     st.builds(lambda cpu: f"{cpu} cpu", st.integers(1, 4)),
     st.builds(lambda gpu: f"{gpu} gpu", st.integers(1, 4)),
@@ -48,7 +48,7 @@ ASKED = st.one_of(
 
 @st.composite
 def queue_rows(draw: st.DrawFn, *, tree: bool = False) -> list[dict[str, Any]]:
-    """Two to five queues with any of deserved, guarantee, capability, weight; in a tree under any earlier one."""
+    """Draw two to five queues with random amounts and weights; in a tree, with an earlier queue as the parent."""
     rows: list[dict[str, Any]] = []
     for number in range(draw(st.integers(2, 5))):
         row: dict[str, Any] = {"name": f"q{number}", "weight": draw(st.integers(1, 4))}
@@ -63,7 +63,7 @@ def queue_rows(draw: st.DrawFn, *, tree: bool = False) -> list[dict[str, Any]]:
 
 @st.composite
 def tables(draw: st.DrawFn, *, tree: bool = False) -> dict[str, Any]:
-    """A node, queues, and on the leaves jobs of which some run and some wait."""
+    """Draw a node, queues, and running and waiting jobs in the leaf queues."""
     queues = draw(queue_rows(tree=tree))
     leaves = [row["name"] for row in queues if not any(other.get("parent") == row["name"] for other in queues)]
     jobs = []
@@ -75,7 +75,7 @@ def tables(draw: st.DrawFn, *, tree: bool = False) -> dict[str, Any]:
                 "name": f"j{number}",
                 "queue": draw(st.sampled_from(leaves)),
                 "min": draw(st.integers(0, count)),
-                "tasks": f"{count} x {draw(ASKED)}{state}",
+                "tasks": f"{count} x {draw(REQUEST)}{state}",
             }
         )
     return {"nodes": [{"name": "n1", "has": "24 cpu, 24 gpu"}], "queues": queues, "jobs": jobs}
@@ -86,7 +86,7 @@ PAIR = st.builds(lambda cpu, gpu: f"{cpu} cpu, {gpu} gpu", st.integers(1, 2), st
 
 @st.composite
 def rivals(draw: st.DrawFn) -> dict[str, Any]:
-    """Two queues that deserve, run and want some of both dimensions: where ping-pong lives."""
+    """Draw two queues that deserve, hold and request cpus and cards: such queues can play ping-pong."""
     rows = [{"name": name, "deserved": draw(AMOUNT), "weight": draw(st.integers(1, 3))} for name in ("a", "b")]
     jobs = []
     for name in ("a", "b"):

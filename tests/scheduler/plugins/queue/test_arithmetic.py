@@ -1,4 +1,4 @@
-"""Deserved amounts and limits of queues, and accounts that follow every change."""
+"""Deserved amounts and limits of queues, and allocated amounts after every change."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scheduler.framework.session import Session
 from scheduler.model import objects, resources
@@ -38,7 +38,7 @@ def held(attributes: QueueAttributes) -> resources.Resource:
 # ------------------------------------------------------------------------------------------------------------ examples
 
 
-def test_weights_fill_queues_like_vessels() -> None:
+def test_queues_are_filled_by_weight_up_to_their_requests() -> None:
     session = session_of(
         {
             "nodes": [{"name": "n1", "has": "12 cpu"}],
@@ -55,7 +55,7 @@ def test_weights_fill_queues_like_vessels() -> None:
     assert deserved == {"a": 2000, "b": 6666, "c": 3333}
 
 
-def test_a_queue_without_jobs_takes_no_part_in_the_filling() -> None:
+def test_a_queue_without_jobs_deserves_nothing_but_keeps_its_guarantee() -> None:
     session = session_of(
         {
             "nodes": [{"name": "n1", "has": "4 cpu"}],
@@ -68,23 +68,23 @@ def test_a_queue_without_jobs_takes_no_part_in_the_filling() -> None:
     assert queue_attributes(session)["idle"].deserved == {}
 
 
-def test_the_numbers_of_queues_live_on_while_only_statuses_of_queues_change() -> None:
+def test_queue_attributes_are_kept_while_only_statuses_of_queues_change() -> None:
     session = session_of({"nodes": [{"name": "n1", "has": "4 cpu"}], "queues": [{"name": "a"}]}, "capacity")
     cluster, plugin = session.cluster, queues_of(session)
-    first, written = plugin.queue_attributes, cluster.queues["a"].object
+    first, queue = plugin.queue_attributes, cluster.queues["a"].object
 
-    def see(queue: objects.Queue) -> None:
-        cluster.set_queue(queue)
+    def open_session_with(changed: objects.Queue) -> None:
+        cluster.set_queue(changed)
         Session(cluster, session.policy, session.now, PLUGINS).close()
 
-    see(msgspec.structs.replace(written, status=msgspec.structs.replace(written.status, allocated={"cpu": "3"})))
+    open_session_with(replace(queue, status=replace(queue.status, allocated={"cpu": "3"})))
     assert plugin.queue_attributes is first
     assert cluster.queues["a"].object.status.allocated == {"cpu": "3"}
-    see(msgspec.structs.replace(written, spec=msgspec.structs.replace(written.spec, weight=7)))
+    open_session_with(replace(queue, spec=replace(queue.spec, weight=7)))
     assert plugin.queue_attributes is not first
 
 
-def test_real_capability_leaves_the_guarantees_of_others_alone() -> None:
+def test_real_capability_excludes_the_guarantees_of_other_queues() -> None:
     session = session_of(
         {
             "nodes": [{"name": "n1", "has": "10 cpu"}],
@@ -115,7 +115,7 @@ def test_flat_deserved_is_cut_to_the_real_capability_and_raised_to_the_guarantee
     }
 
 
-def test_a_share_is_that_of_the_fullest_dimension_and_of_nothing_deserved_full() -> None:
+def test_the_share_is_that_of_the_fullest_dimension_or_1_if_nothing_is_deserved() -> None:
     session = session_of(
         {
             "nodes": [{"name": "n1", "has": "8 cpu, 8 gpu"}],
@@ -131,7 +131,7 @@ def test_a_share_is_that_of_the_fullest_dimension_and_of_nothing_deserved_full()
     }
 
 
-def test_a_card_queue_shares_by_its_quota_and_deserves_none_of_it() -> None:
+def test_the_share_of_a_card_queue_is_relative_to_its_quota() -> None:
     session = session_of(
         {
             "nodes": [{"name": "n1", "has": "8 cpu, 8 gpu", "labels": {"nvidia.com/gpu.product": "RTX"}}],
@@ -149,14 +149,14 @@ def test_a_card_queue_shares_by_its_quota_and_deserves_none_of_it() -> None:
 
 
 @given(tables())
-def test_weights_never_give_more_than_there_is_or_than_is_asked_for(table: dict[str, Any]) -> None:
+def test_deserved_shares_exceed_neither_the_total_nor_the_requests(table: dict[str, Any]) -> None:
     session = session_of(table, "proportion")
     busy = [attributes for attributes in queue_attributes(session).values() if attributes.request]
     guaranteed = resources.total_of(attributes.guarantee for attributes in queue_attributes(session).values())
     for dimension, total in without_pods(session.total).items():
-        given_ = sum(attributes.deserved.get(dimension, 0) for attributes in busy)
+        deserved = sum(attributes.deserved.get(dimension, 0) for attributes in busy)
         if guaranteed.get(dimension, 0) <= total:
-            assert given_ <= total
+            assert deserved <= total
         for attributes in busy:
             most = min(attributes.request.get(dimension, 0), amount(attributes.limit.get(dimension, 0)))
             floor = attributes.guarantee.get(dimension, 0)
@@ -164,7 +164,7 @@ def test_weights_never_give_more_than_there_is_or_than_is_asked_for(table: dict[
 
 
 @given(tables())
-def test_weights_leave_nothing_over_that_somebody_asks_for(table: dict[str, Any]) -> None:
+def test_deserved_shares_leave_nothing_over_that_a_queue_requests(table: dict[str, Any]) -> None:
     session = session_of(table, "proportion")
     busy = [attributes for attributes in queue_attributes(session).values() if attributes.request]
     for dimension, total in without_pods(session.total).items():
@@ -175,7 +175,7 @@ def test_weights_leave_nothing_over_that_somebody_asks_for(table: dict[str, Any]
 
 
 @given(queue_rows())
-def test_whoever_fills_its_real_capability_leaves_room_for_all_guarantees(rows: list[dict[str, Any]]) -> None:
+def test_a_queue_at_its_real_capability_leaves_room_for_all_guarantees(rows: list[dict[str, Any]]) -> None:
     table = {"nodes": [{"name": "n1", "has": "40 cpu, 40 gpu"}], "queues": rows}
     for plugin in ("capacity", "proportion"):
         session = session_of(table, plugin)
@@ -195,38 +195,38 @@ def test_no_child_may_hold_more_than_its_parent(rows: list[dict[str, Any]]) -> N
             assert above is UNLIMITED or own <= max(above, attributes.guarantee.get("cpu", 0))
 
 
-STEP = st.tuples(st.sampled_from(["allocate", "pipeline", "evict", "back", "keep"]), st.integers(0, 20))
+STEP = st.tuples(st.sampled_from(["allocate", "pipeline", "evict", "rollback", "savepoint"]), st.integers(0, 20))
 
 
 @given(tables(tree=True), st.lists(STEP, max_size=25), st.sampled_from(["capacity", "proportion", "capacity-card"]))
-def test_accounts_follow_every_change_and_every_step_back(
+def test_allocated_amounts_follow_every_change_and_every_rollback(
     table: dict[str, Any], steps: list[tuple[str, int]], plugin: str
 ) -> None:
     session = session_of(table, plugin, tree=plugin == "capacity")
     before = {name: held(attributes) for name, attributes in queue_attributes(session).items()}
     statement, node = session.statement(), session.nodes.rows[0]
     savepoints = [statement.savepoint()]
-    for what, number in steps:
-        kind = TaskStatus.PENDING if what in ("allocate", "pipeline") else HOLDING
-        tasks = tasks_in(session, kind)
-        if what == "back":
+    for step, number in steps:
+        statuses = TaskStatus.PENDING if step in ("allocate", "pipeline") else HOLDING
+        tasks = tasks_in(session, statuses)
+        if step == "rollback":
             statement.rollback(savepoints[number % len(savepoints)])
             savepoints = savepoints[: number % len(savepoints) + 1]
-        elif what == "keep":
+        elif step == "savepoint":
             savepoints.append(statement.savepoint())
         elif tasks:
             task = tasks[number % len(tasks)]
-            if what == "evict":
+            if step == "evict":
                 statement.evict(task, VictimReason("reclaim", "c", "t", "q", "v"))
             else:
-                getattr(statement, what)(task, node)
-        assert_accounts_add_up(session)
+                getattr(statement, step)(task, node)
+        check_allocated(session)
     statement.discard()
     assert {name: held(attributes) for name, attributes in queue_attributes(session).items()} == before
 
 
-def assert_accounts_add_up(session: Session) -> None:
-    """Every account equals the sum over its own tasks and those below, and its share is current."""
+def check_allocated(session: Session) -> None:
+    """Check that a queue holds the sum over its tasks and those of queues below, and that its share is current."""
     plugin = queues_of(session)
     expected: dict[str, resources.Resource] = {name: {} for name in plugin.queue_attributes.by_name}
     for task in tasks_in(session, HOLDING | TaskStatus.PIPELINED):
@@ -241,7 +241,7 @@ def assert_accounts_add_up(session: Session) -> None:
 
 
 @given(tables(tree=True))
-def test_asking_changes_nothing(table: dict[str, Any]) -> None:
+def test_hooks_do_not_change_the_amounts(table: dict[str, Any]) -> None:
     session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": 1})
     plugin = queues_of(session)
     before = {name: held(attributes) for name, attributes in queue_attributes(session).items()}
@@ -257,7 +257,7 @@ def test_asking_changes_nothing(table: dict[str, Any]) -> None:
     assert {name: held(attributes) for name, attributes in queue_attributes(session).items()} == before
 
 
-def test_a_pod_that_takes_either_card_counts_as_the_one_it_got() -> None:
+def test_a_placed_pod_that_accepts_two_models_counts_for_the_model_of_its_node() -> None:
     quota = {"volcano.sh/card.quota": '{"A": 8, "B": 8}'}
     session = session_of(
         {
@@ -279,7 +279,7 @@ def test_a_pod_that_takes_either_card_counts_as_the_one_it_got() -> None:
     assert held(attributes) == {}
 
 
-def test_a_share_that_is_whole_is_whole_however_it_comes_about() -> None:
+def test_a_whole_share_is_not_rounded_down() -> None:
     queues = [{"name": name, "weight": weight} for name, weight in (("a", 1), ("b", 3), ("c", 7), ("d", 3))]
     jobs = [{"name": row["name"], "queue": row["name"], "tasks": "99 x 1 cpu, 6Gi memory"} for row in queues]
     session = session_of(
@@ -297,7 +297,7 @@ def test_a_share_that_is_whole_is_whole_however_it_comes_about() -> None:
 
 
 def filled(total: int, queues: list[tuple[int, int, int]]) -> list[Fraction]:
-    """Return what queues of `(weight, request, guarantee)` deserve in one dimension, by definition and unrounded."""
+    """Return the exact shares that queues of `(weight, request, guarantee)` deserve in one dimension, by definition."""
     shares, remaining, unmet = [Fraction(0)] * len(queues), Fraction(total), list(range(len(queues)))
     while unmet and (weights := sum(queues[number][0] for number in unmet)):
         before, still = list(shares), []
@@ -318,14 +318,14 @@ def filled(total: int, queues: list[tuple[int, int, int]]) -> list[Fraction]:
     st.lists(st.tuples(st.integers(1, 9), st.integers(1, 2**61), st.integers(0, 2**60)), min_size=1, max_size=8),
 )
 def test_shares_by_weight_are_rounded_down_once(total: int, queues: list[tuple[int, int, int]]) -> None:
-    made = []
+    rows = []
     for number, (weight, request, guarantee) in enumerate(queues):
         spec = objects.QueueSpec(weight=weight)
         attributes = QueueAttributes(Queue(objects.Queue(objects.ObjectMeta(name=f"q{number}"), spec)))
         attributes.request, attributes.guarantee = {"memory": request}, {"memory": guarantee}
         attributes.limit = {"memory": UNLIMITED}
-        made.append(attributes)
-    fill(made, {"memory": total})
-    assert [attributes.deserved["memory"] for attributes in made] == [
+        rows.append(attributes)
+    fill(rows, {"memory": total})
+    assert [attributes.deserved["memory"] for attributes in rows] == [
         math.floor(share) for share in filled(total, queues)
     ]

@@ -1,4 +1,4 @@
-"""Cards of nodes, and annotations about cards and kinds of work, also invalid ones."""
+"""Card models of nodes, and valid and invalid annotations of card counts and service types."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def node(allocatable: dict[str, str], **labels: str) -> NodeInfo:
         ),
     ],
 )
-def test_a_nodes_cards_are_told_from_its_labels(info: NodeInfo, cards: dict[str, Any]) -> None:
+def test_the_cards_of_a_node_follow_from_its_labels(info: NodeInfo, cards: dict[str, Any]) -> None:
     assert dict(cards_of(info)) == cards
 
 
 def test_an_annotation_counts_cards_in_millis() -> None:
     assert counts({CARD_QUOTA: '{"A100": 8, " RTX ": 0}'}, CARD_QUOTA) == {"A100": 8000, "RTX": 0}
-    assert counts({CARD_QUOTA: '{"A100": 1000000000}'}, CARD_QUOTA) == {"A100": 1e12}  # as many as are believed
+    assert counts({CARD_QUOTA: '{"A100": 1000000000}'}, CARD_QUOTA) == {"A100": 1e12}  # the maximum
     assert counts({}, CARD_QUOTA) == {}
 
 
@@ -62,19 +62,19 @@ NO_COUNTS += ['{"A": "8"}', '{"A": -1}', '{"A": true}', '{"A": null}', '{"A": Na
 
 
 @pytest.mark.parametrize("text", NO_COUNTS)
-def test_what_counts_no_cards_is_an_error_that_shows_how(text: str) -> None:
+def test_the_error_of_an_invalid_count_shows_a_valid_one(text: str) -> None:
     with pytest.raises(CardError, match=r'must be like \{"NVIDIA-A100": 8\}') as caught:
         counts({CARD_QUOTA: text}, CARD_QUOTA)
     assert len(str(caught.value)) < 200
 
 
 @given(st.text())
-def test_any_annotation_is_counts_or_an_error(text: str) -> None:
+def test_any_annotation_is_either_valid_or_a_card_error(text: str) -> None:
     with contextlib.suppress(CardError):
         assert all(amount >= 0 for amount in counts({CARD_QUOTA: text}, CARD_QUOTA).values())
 
 
-# ------------------------------------------------------------------------------------------------------- kinds of work
+# ------------------------------------------------------------------------------------------------------- service types
 
 FIXED = {"allowServiceTypeByPodOwnerReferences": True}
 MAPPED = {"podOwnerReferenceToServiceType": {"Deployment": "inference", "PyTorchJob": "training", "Strange": "odd"}}
@@ -112,7 +112,7 @@ def job(annotation: str = "", priority_class: str = "", priority: int = 0) -> Jo
         (pod("Job", "batch"), job("training"), FIXED, "unknown"),
     ],
 )
-def test_the_kind_of_work(task: Task, group: Job, arguments: dict[str, Any], type_: str) -> None:
+def test_the_service_type(task: Task, group: Job, arguments: dict[str, Any], type_: str) -> None:
     assert service_type(task, group, map_of(arguments)) == type_
 
 
@@ -125,5 +125,5 @@ def test_the_kind_of_work(task: Task, group: Job, arguments: dict[str, Any], typ
         (pod(priority=5), None, 5),
     ],
 )
-def test_the_priority_by_which_kinds_of_work_are_compared(task: Task, group: Job | None, expected: int) -> None:
+def test_the_priority_by_which_services_and_training_compare(task: Task, group: Job | None, expected: int) -> None:
     assert rank(task, group) == expected

@@ -1,4 +1,4 @@
-"""Queues that are nested too deeply report this; all others are scheduled."""
+"""Jobs of queues that are nested too deeply or in a cycle wait with that reason; all other jobs are scheduled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TREE = (
 
 
 def chain_of(depth: int) -> World:
-    """Return a queue beside a chain of queues, with a job in the queue, in the last allowed one and in the last one."""
+    """Return a flat queue beside a chain of `depth` queues, with a job in the flat queue and one in the last queue."""
     world = World(policy_of(TREE))
     queues = [{"name": "root"}, {"name": "flat"}, {"name": "d1"}]
     queues += [{"name": f"d{number}", "parent": f"d{number - 1}"} for number in range(2, depth + 1)]
@@ -27,7 +27,7 @@ def chain_of(depth: int) -> World:
 
 
 @pytest.mark.parametrize("depth", [DEEPEST, DEEPEST + 1, 330, 5_000])
-def test_a_chain_of_queues_is_scheduled_as_deep_as_the_limit_says(depth: int) -> None:
+def test_a_chain_of_queues_is_scheduled_up_to_the_maximum_depth(depth: int) -> None:
     world = chain_of(depth)
     decisions = decide(world.cluster, world.policy, world.now)
     bound = {bind.job for bind in decisions.binds}
@@ -37,7 +37,7 @@ def test_a_chain_of_queues_is_scheduled_as_deep_as_the_limit_says(depth: int) ->
         assert f"nested deeper than {DEEPEST} queues" in render_refusal(decisions.refusals[f"t/d{depth}"])
 
 
-def test_a_circle_of_thousands_of_queues_is_named_and_costs_nobody_else() -> None:
+def test_a_cycle_of_thousands_of_queues_is_reported_and_affects_no_other_queue() -> None:
     world = chain_of(3_000)
     world.change("Queue", "d1", {"spec": {"parent": "d3000"}})
     decisions = decide(world.cluster, world.policy, world.now)

@@ -1,4 +1,4 @@
-"""Entitlement to reclaim: no ping-pong of two queues, guarantees are kept, and only surplus is reclaimed."""
+"""Queues reclaim only surplus, guarantees are kept, and two queues do not play ping-pong with a pod."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def permitted(session: Session) -> list[tuple[Task, Task]]:
 
 
 def permitted_after(session: Session, preemptor: Task, victim: Task) -> list[tuple[str, str]]:
-    """Return the pairs, by key, in the state in which the preemptor runs in the victim's place and the victim waits."""
+    """Return the permitted pairs, by key, after the preemptor runs on the victim's node and the victim waits."""
     cluster, old = session.cluster, (preemptor.pod, victim.pod)
     for task, node, phase in ((preemptor, victim.node, "Running"), (victim, "", "Pending")):
         pod = copy.deepcopy(task.pod)
@@ -51,7 +51,7 @@ def permitted_after(session: Session, preemptor: Task, victim: Task) -> list[tup
 
 
 @given(rivals(), PLUGIN)
-def test_what_was_taken_is_not_taken_back(table: dict[str, Any], plugin: tuple[str, bool, int]) -> None:
+def test_reclaimed_room_is_not_reclaimed_back(table: dict[str, Any], plugin: tuple[str, bool, int]) -> None:
     name, tree, level = plugin
     session = session_of(table, name, tree=tree, arguments={"ancestorReclaimLevel": level} if tree else None)
     for preemptor, victim in permitted(session)[:2]:
@@ -59,14 +59,14 @@ def test_what_was_taken_is_not_taken_back(table: dict[str, Any], plugin: tuple[s
 
 
 @given(tables(tree=True), st.integers(0, 2))
-def test_what_was_taken_is_not_taken_back_in_trees(table: dict[str, Any], level: int) -> None:
+def test_reclaimed_room_is_not_reclaimed_back_in_trees(table: dict[str, Any], level: int) -> None:
     session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": level})
     for preemptor, victim in permitted(session)[:2]:
         assert (victim.key, preemptor.key) not in permitted_after(session, preemptor, victim)
 
 
 @given(tables(tree=True), st.integers(0, 2))
-def test_who_gives_is_above_its_due_before_and_keeps_its_guarantee_after(table: dict[str, Any], level: int) -> None:
+def test_the_losing_queue_exceeds_its_share_before_and_keeps_its_guarantee(table: dict[str, Any], level: int) -> None:
     session = session_of(table, "capacity", tree=True, arguments={"ancestorReclaimLevel": level})
     plugin = queues_of(session)
     for preemptor, victim in permitted(session):
@@ -81,7 +81,7 @@ def test_who_gives_is_above_its_due_before_and_keeps_its_guarantee_after(table: 
 
 
 @given(tables(tree=True), st.sampled_from(["capacity", "proportion"]))
-def test_victims_together_equal_victims_one_by_one(table: dict[str, Any], name: str) -> None:
+def test_victims_judged_together_equal_victims_judged_one_by_one(table: dict[str, Any], name: str) -> None:
     session = session_of(table, name, tree=name == "capacity")
     plugin = queues_of(session)
     running = tasks_in(session, TaskStatus.RUNNING)
@@ -112,13 +112,13 @@ def world(**over: Any) -> Session:
     return session_of(table, "capacity")
 
 
-def test_a_whole_gang_goes_if_its_queue_is_above_its_due_before() -> None:
+def test_a_whole_gang_may_be_evicted_if_its_queue_exceeds_its_share_before() -> None:
     session = world()
     gang = [task_of(session, f"gang-{n}") for n in range(6)]
     assert queues_of(session).reclaim_unit(task_of(session, "new-0"), gang) is None
 
 
-def test_a_whole_gang_stays_if_its_queue_would_not_keep_its_guarantee() -> None:
+def test_a_whole_gang_is_protected_if_its_queue_would_not_keep_its_guarantee() -> None:
     session = world(
         queues=[{"name": "a", "deserved": "4 cpu"}, {"name": "b", "deserved": "4 cpu", "guarantee": "1 cpu"}]
     )
@@ -128,19 +128,19 @@ def test_a_whole_gang_stays_if_its_queue_would_not_keep_its_guarantee() -> None:
     assert render_denial(denial) == "protected by the guarantee of queue b (1 of 6 cpu allocated is guaranteed)"
 
 
-def test_the_last_victim_may_take_its_queue_below_its_due() -> None:
+def test_the_last_victim_may_bring_its_queue_below_its_share() -> None:
     session = world(queues=[{"name": "a", "deserved": "8 cpu"}, {"name": "b", "deserved": "5 cpu"}])
     victims, _ = queues_of(session).reclaimable(task_of(session, "new-0"), tasks_in(session, TaskStatus.RUNNING))
     assert [task.name for task in victims] == ["gang-0"]
 
 
-def test_a_queue_within_its_due_says_by_how_much() -> None:
+def test_a_queue_within_its_share_is_protected_with_its_amounts() -> None:
     session = world(queues=[{"name": "a", "deserved": "8 cpu"}, {"name": "b", "deserved": "6 cpu"}])
     denial = queues_of(session).reclaim_unit(task_of(session, "new-0"), [task_of(session, "gang-0")])
     assert denial == QueueWithinDeserved("b", "cpu", 6000, 6000)
 
 
-def test_ping_pong_is_named_with_the_queue_that_would_take_it_back() -> None:
+def test_ping_pong_is_reported_with_the_queue_that_would_reclaim_the_room_back() -> None:
     session = world(
         queues=[{"name": "a", "deserved": "1 cpu, 8Gi memory"}, {"name": "b", "deserved": "8 cpu, 4Gi memory"}],
         jobs=[
@@ -153,7 +153,7 @@ def test_ping_pong_is_named_with_the_queue_that_would_take_it_back() -> None:
     assert denial == PingPong("b", "cpu", 4000, 8000)  # what b would hold, and what it deserves
 
 
-def test_a_task_of_a_broken_queue_is_left_alone() -> None:
+def test_a_task_of_a_misplaced_queue_is_protected() -> None:
     session = session_of(
         {
             "nodes": [{"name": "n1", "has": "8 cpu"}],

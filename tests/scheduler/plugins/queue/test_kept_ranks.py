@@ -1,4 +1,4 @@
-"""The order of reservations is kept between cycles, and is not when a job in it changes its position."""
+"""The order of reservations is kept between cycles, and a job that changes is ranked again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICY = """
 actions: "enqueue, allocate"
 tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]}]
 """
-NOWHERE = {"spec": {"nodeSelector": {"zone": "none"}}}
+FITS_NOWHERE = {"spec": {"nodeSelector": {"zone": "none"}}}
 
 
 def full_queue() -> World:
@@ -36,7 +36,7 @@ def full_queue() -> World:
                     "priority": 9,
                     "phase": "Inqueue",
                     "tasks": "2 x 1 gpu",
-                    "pod": NOWHERE,
+                    "pod": FITS_NOWHERE,
                 },
                 {"name": "waits", "queue": "q", "priority": 5, "phase": "Pending", "tasks": "2 x 1 gpu"},
             ],
@@ -45,7 +45,7 @@ def full_queue() -> World:
     return world
 
 
-def test_a_reservation_falls_behind_when_its_priority_class_does() -> None:
+def test_a_reservation_is_ranked_lower_after_its_priority_class_is_lowered() -> None:
     world = full_queue()
     assert not world.cycle().phases
     happen(world, {"change": {"PriorityClass p9": {"value": 0}}})
@@ -53,7 +53,7 @@ def test_a_reservation_falls_behind_when_its_priority_class_does() -> None:
 
 
 class RecordedHooks:
-    """Rank jobs by priority, and record which ones were ranked."""
+    """Rank jobs by priority, and record the ranked jobs."""
 
     def __init__(self) -> None:
         self.ranked: list[str] = []
@@ -64,18 +64,18 @@ class RecordedHooks:
 
 
 @given(rng=st.randoms(use_true_random=False))
-def test_only_jobs_that_changed_are_ranked_again_and_the_order_is_that_of_all(rng: random.Random) -> None:
+def test_only_changed_jobs_are_ranked_again_and_the_order_is_complete(rng: random.Random) -> None:
     ranks, jobs, reserved, hooks = KeptRanks(), dict[str, Job](), dict[str, dict[str, int]](), RecordedHooks()
     for _ in range(12):
         changed = {f"j{rng.randrange(9)}" for _ in range(rng.randrange(4))}
-        gone = {key for key in changed & reserved.keys() if rng.random() < 0.5}
+        removed = {key for key in changed & reserved.keys() if rng.random() < 0.5}
         for key in sorted(changed):
             reserved.pop(key, None)
-            if key not in gone:
+            if key not in removed:
                 jobs[key] = Job(key)
                 jobs[key].priority, reserved[key] = rng.randrange(3), {"cpu": rng.randrange(3)}
         hooks.ranked.clear()
         found = ranks.ranked(reserved, jobs, cast("Hooks", hooks))
-        assert set(hooks.ranked) == changed - gone
+        assert set(hooks.ranked) == changed - removed
         assert found.keys == sorted((-jobs[key].priority, key) for key in reserved)
         assert [id(amount) for amount in found.reserved] == [id(reserved[key]) for _, key in found.keys]
