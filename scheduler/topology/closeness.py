@@ -1,7 +1,7 @@
-"""Resolve the topology constraint of a gang, or of a subgroup of it, against the existing domains.
+"""Resolve the topology constraint of a gang, or of one of its subgroups, against the existing domains.
 
-No request is dropped silently. A tier that no domain has, a label that no node has, and contradictory fields are a
-problem of the job, which waits with that reason.
+No constraint is dropped silently. If no domain has the tier, no node has the label, or fields contradict each other,
+the job waits with that reason.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from .hyper_nodes import topology_now
 ANYWHERE = 1 << 40
 """The tier of the whole cluster."""
 COMPARED = 8
-"""In how many domains victims are sought for one job, unless the policy says otherwise."""
+"""Default number of domains in which victims are sought for one job; the policy can change it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closeness:
-    """How close pods have to be.
+    """How close to each other the pods of a job or subgroup have to be.
 
     Attributes:
-        limit: The highest tier of a domain that may hold all of them.
-        is_hard: Whether they wait where no such domain has room; otherwise they go anywhere.
+        limit: The highest tier of a domain that may hold all these pods.
+        is_hard: Whether the pods wait if no such domain has room; otherwise they are placed on any nodes.
         requested: The limit as the user wrote it, for reasons.
-        compared: In how many domains victims are sought; the domain whose victims cost least is chosen.
+        compared: The number of domains in which victims are sought; the domain whose victims cost least is chosen.
     """
 
     topology: Topology
@@ -56,7 +56,7 @@ class Closeness:
         return [domain for domain in self.topology.around(rows) if domain.tier <= self.limit]
 
     def widest(self) -> list[Domain]:
-        """Return the permitted domains that are no part of another permitted one."""
+        """Return the permitted domains that are not inside of another permitted domain."""
         by_name = self.topology.by_name
         permitted = (domain for domain in by_name.values() if domain.tier <= self.limit)
         return [
@@ -65,13 +65,13 @@ class Closeness:
 
     @property
     def kind(self) -> str:
-        """Return what users call the widest permitted domains."""
+        """Return the users' name for the widest permitted domains, such as `rack`."""
         widest = max((tier for tier in self.topology.tiers if tier <= self.limit), default=None)
         return self.topology.tiers[widest].domains[0].kind if widest is not None else "domain"
 
 
 class UnmetClosenessError(ValueError):
-    """A topology that cannot be resolved; the text says what is wrong and what to do."""
+    """A topology constraint that cannot be resolved; the text names the problem and the remedy."""
 
 
 def closeness_of(cluster: Cluster, requested: NetworkTopology, field: str) -> Closeness:
@@ -124,7 +124,7 @@ def closeness_by_label(cluster: Cluster, key: str) -> Closeness:
 
 
 class ClosenessOfJobs:
-    """The closeness that the jobs of a cycle request, each resolved once. For `compared` see `Closeness`."""
+    """The topology constraints of the jobs of a cycle; each is resolved once. For `compared` see `Closeness`."""
 
     def __init__(self, cluster: Cluster, compared: int = COMPARED) -> None:
         self._cluster, self._compared = cluster, compared

@@ -20,9 +20,9 @@ class Domain:
     """Nodes that are close to each other.
 
     Attributes:
-        tier: A lower tier is closer.
-        rows: The rows of its nodes, ascending.
-        parent: The name of the domain around it; empty for an outermost one.
+        tier: The nodes of a domain of a lower tier are closer to each other.
+        rows: The rows of the domain's nodes, ascending.
+        parent: The name of the domain around this one; empty for an outermost domain.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Domain:
 
     @property
     def kind(self) -> str:
-        """Return what users call the domains of its tier: `rack`, or `tier 1`."""
+        """Return the users' name for domains of this tier: `rack`, or `tier 1`."""
         return self.tier_name or f"tier {self.tier}"
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class Domain:
 
 
 class DomainSet:
-    """Some disjoint domains, for sums over all of them at once."""
+    """Disjoint domains, for sums over all of them at once."""
 
     def __init__(self, domains: Iterable[Domain]) -> None:
         self.domains = list(domains)
@@ -55,7 +55,7 @@ class DomainSet:
         return len(self.domains)
 
     def sums(self, by_row: Any) -> Any:
-        """Return the sums of an array with one entry (or row) a node, for each domain."""
+        """Return for each domain the sum over its nodes of an array with one entry (or row) per node."""
         values = by_row[self._rows]
         return np.add.reduceat(values, self._starts, axis=0) if len(self.domains) else values
 
@@ -64,8 +64,8 @@ class Topology:
     """The domains of a cluster.
 
     Attributes:
-        tiers: Tier → its domains, ascending.
-        faults: HyperNode → what is wrong with it.
+        tiers: Tier → its domains, the lowest tier first.
+        faults: HyperNode → what is wrong with this HyperNode.
         outermost: The domains without a parent.
     """
 
@@ -89,7 +89,7 @@ class Topology:
 
     @property
     def highest(self) -> int:
-        """Return the highest tier; -1 without domains."""
+        """Return the highest tier; -1 if there are no domains."""
         return max(self.tiers, default=-1)
 
     def tier_named(self, name: str) -> int | None:
@@ -100,14 +100,14 @@ class Topology:
     def around(self, rows: Iterable[int]) -> Iterator[Domain]:
         """Yield the domains that contain all of these rows, the smallest first."""
         needed = list(dict.fromkeys(rows))
-        at = self._lowest[needed[0]] if needed else None
-        while at is not None:
-            if all(at.mask[row] for row in needed):
-                yield at
-            at = self.by_name.get(at.parent)
+        domain = self._lowest[needed[0]] if needed else None
+        while domain is not None:
+            if all(domain.mask[row] for row in needed):
+                yield domain
+            domain = self.by_name.get(domain.parent)
 
     def inside(self, domain: Domain | None) -> DomainSet:
-        """Return the domains directly inside of one; the outermost for None."""
+        """Return the domains directly inside of a domain; the outermost domains for None."""
         key = "" if domain is None else f"/{domain.name}"
         known = self._inside.get(key)
         if known is None:
@@ -116,9 +116,9 @@ class Topology:
 
 
 def topology_of_label(nodes: Nodes, key: str) -> Topology:
-    """Return the domains of one label: the nodes with an equal value of it.
+    """Return the domains of one label: the nodes with the same value are one domain.
 
-    All labels that no node has share one entry, because PodGroups may name any number of labels.
+    All labels that no node has share one cache entry, because PodGroups may name any number of labels.
     """
     if not any(node.labels.get(key) for node in nodes.rows):
         key = ""

@@ -1,11 +1,12 @@
 """Build the domains of a cluster from its HyperNodes, and report what is wrong with them.
 
-1. A member counts if it exists. A HyperNode is a member only of a HyperNode of a higher tier, and of one alone.
-2. A node belongs to one HyperNode, and to those above it.
-3. Of two claims the older HyperNode's counts (then the one whose name comes first).
+1. A member counts only if it exists. A HyperNode can be a member of only one HyperNode, which has a higher tier.
+2. A node belongs to one HyperNode, and to the HyperNodes above that one.
+3. If several HyperNodes claim a node, the one of the lowest tier gets it, then the oldest, then the first by name; if
+   several claim a HyperNode, the oldest gets it, then the first by name.
 
 A fault has no effect elsewhere: the member is left out, its HyperNode is reported with the fault, and all other domains
-are as they would be without it.
+are the same as without the faulty member.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from .domains import Domain, Topology
 
 NODE, HYPER_NODE = "Node", "HyperNode"
 LONGEST_PATTERN = 256
-"""Maximum length of a pattern on names of nodes."""
+"""Maximum length of a pattern for node names."""
 MOST_MEMORY = 1 << 16
-"""Maximum bytes that a compiled pattern may use. It bounds the time of a match too: `a{500}{500}` is refused."""
+"""Maximum bytes that a compiled pattern may use. This also bounds the time of a match: `a{500}{500}` is refused."""
 
 
 class PatternError(ValueError):
@@ -36,7 +37,7 @@ class PatternError(ValueError):
 def compiled(text: str) -> Any:
     """Compile a pattern with RE2, the syntax of Volcano's patterns.
 
-    Python's `re` backtracks: `(a+)+$` on one long name would hold a cycle for hours. RE2 needs linear time.
+    Python's `re` backtracks: `(a+)+$` on one long name would block a cycle for hours. RE2 needs linear time.
 
     Raises:
         PatternError: the pattern is invalid or too large.
@@ -53,7 +54,7 @@ def compiled(text: str) -> Any:
 
 
 class PatternMatches:
-    """The nodes whose names match patterns. A name is searched once for each pattern that is in use."""
+    """The nodes whose names match patterns. Each name is searched once for each pattern in use."""
 
     def __init__(self) -> None:
         self._names: frozenset[str] = frozenset()
@@ -62,12 +63,12 @@ class PatternMatches:
         self._found: dict[str, list[str]] = {}
 
     def begin(self, names: Iterable[str]) -> None:
-        """Set the names of all nodes. Matches of patterns that were not requested since the last call are forgotten."""
+        """Set the names of all nodes. Matches of patterns that were not requested since the last call are dropped."""
         current = frozenset(names)
         self._new = sorted(current - self._names)
-        has_lost, self._names = not self._names <= current, current
+        are_names_removed, self._names = not self._names <= current, current
         self._known, self._found = self._found, {}
-        if has_lost:
+        if are_names_removed:
             self._known = {text: [name for name in found if name in current] for text, found in self._known.items()}
 
     def of(self, text: str) -> list[str]:
@@ -81,7 +82,7 @@ class PatternMatches:
 
 
 class _Tree:
-    """HyperNodes with their members, and the first fault of each."""
+    """HyperNodes with their members, and the first fault of each HyperNode."""
 
     def __init__(self, nodes: Nodes, hyper_nodes: Mapping[str, HyperNode]) -> None:
         self._nodes, self._all = nodes, hyper_nodes
@@ -90,66 +91,61 @@ class _Tree:
         self._patterns: PatternMatches = nodes.lasting.setdefault("patterns", PatternMatches())
         self._patterns.begin(nodes.by_name)
         self._labelled: dict[str, dict[str, list[NodeInfo]]] = {}
-        """Key of a label → value → the nodes with it."""
+        """Label key → value → nodes with this label."""
         self.parents: dict[str, str] = {}
         self._direct: dict[str, set[int]] = {}
         for one in self.order:
-            self._take_members(one)
-        self._separate()
+            self._read_members(one)
+        self._assign_nodes()
 
     def _fault(self, name: str, text: str) -> None:
         self.faults.setdefault(name, text)
 
-    def _take_members(self, one: HyperNode) -> None:
+    def _read_members(self, one: HyperNode) -> None:
         name = one.metadata.name
         rows = self._direct[name] = set[int]()
         for number, member in enumerate(one.spec.members or ()):
-            given = member.selector
-            named = [
-                selector
-                for selector in (given.exact_match, given.regex_match, given.label_match)
-                if selector is not None
-            ]
-            if len(named) != 1:
+            selectors = (member.selector.exact_match, member.selector.regex_match, member.selector.label_match)
+            if sum(selector is not None for selector in selectors) != 1:
                 self._fault(name, f"spec.members[{number}].selector: needs one of exactMatch, regexMatch, labelMatch")
             elif member.type == NODE:
                 found = list(self._nodes_of(name, number, member))
                 rows.update(found)
             elif member.type == HYPER_NODE:
-                self._take_child(one, number, member)
+                self._read_child(one, number, member)
             else:
                 self._fault(name, f"spec.members[{number}].type: {member.type or 'empty'}; write Node or HyperNode")
 
     def _nodes_of(self, name: str, number: int, member: HyperNodeMember) -> Iterator[int]:
-        given, place = member.selector, f"spec.members[{number}].selector"
-        if given.exact_match is not None:
-            info = self._nodes.by_name.get(given.exact_match.name)
+        selector, field = member.selector, f"spec.members[{number}].selector"
+        if selector.exact_match is not None:
+            info = self._nodes.by_name.get(selector.exact_match.name)
             if info is None:
-                self._fault(name, f"{place}: there is no node {given.exact_match.name}; correct or remove it")
+                self._fault(name, f"{field}: there is no node {selector.exact_match.name}; correct or remove it")
             else:
                 yield info.row
             return
-        if given.regex_match is not None:
+        if selector.regex_match is not None:
             try:
-                rows = [self._nodes.by_name[name].row for name in self._patterns.of(given.regex_match.pattern)]
+                rows = [self._nodes.by_name[name].row for name in self._patterns.of(selector.regex_match.pattern)]
             except PatternError as error:
-                self._fault(name, f"{place}.regexMatch.pattern: {error}; correct it")
+                self._fault(name, f"{field}.regexMatch.pattern: {error}; correct it")
                 return
-            what = f"pattern {given.regex_match.pattern}"
+            what = f"pattern {selector.regex_match.pattern}"
         else:
-            rows, what = self._rows_with(given.label_match), "label selector"
+            rows, what = self._rows_with(selector.label_match), "label selector"
         if not rows:
-            self._fault(name, f"{place}: the {what} matches no node; correct or remove it")
+            self._fault(name, f"{field}: the {what} matches no node; correct or remove it")
         yield from rows
 
     def _rows_with(self, labels: LabelSelector | None) -> list[int]:
-        """Return the nodes that a selector matches. Few nodes are compared: those with one of its labels."""
+        """Return the nodes that a selector matches. Only nodes with its rarest label are compared."""
         if labels is None or not (labels.match_labels or labels.match_expressions):
             return []
-        among = self._nodes.rows
+        candidates = self._nodes.rows
         for key, value in (labels.match_labels or {}).items():
-            among = min(among, self._with_label(key).get(value, []), key=len)
-        return [node.row for node in among if selector_matches(labels, node.labels)]
+            candidates = min(candidates, self._with_label(key).get(value, []), key=len)
+        return [node.row for node in candidates if selector_matches(labels, node.labels)]
 
     def _with_label(self, key: str) -> dict[str, list[NodeInfo]]:
         found = self._labelled.get(key)
@@ -160,40 +156,40 @@ class _Tree:
                     found.setdefault(value, []).append(node)
         return found
 
-    def _take_child(self, one: HyperNode, number: int, member: HyperNodeMember) -> None:
-        name, place = one.metadata.name, f"spec.members[{number}]"
+    def _read_child(self, one: HyperNode, number: int, member: HyperNodeMember) -> None:
+        name, field = one.metadata.name, f"spec.members[{number}]"
         if member.selector.exact_match is None:
-            self._fault(name, f"{place}.selector: a HyperNode is named by exactMatch alone")
+            self._fault(name, f"{field}.selector: a HyperNode is named by exactMatch alone")
             return
         below = member.selector.exact_match.name
         child = self._all.get(below)
         if child is None:
-            self._fault(name, f"{place}: there is no HyperNode {below}; correct or remove it")
+            self._fault(name, f"{field}: there is no HyperNode {below}; correct or remove it")
         elif below == name or self._is_below(name, below):
-            self._fault(name, f"{place}: cyclic dependency: {name} is below its member {below}; remove one")
+            self._fault(name, f"{field}: cyclic dependency: {name} is below its member {below}; remove one")
         elif child.spec.tier >= one.spec.tier:
             text = f"tier {child.spec.tier} of member {below} is not below its own, {one.spec.tier}"
-            self._fault(name, f"{place}: {text}; correct spec.tier")
+            self._fault(name, f"{field}: {text}; correct spec.tier")
         elif (parent := self.parents.setdefault(below, name)) != name:
-            self._fault(name, f"{place}: HyperNode {below} already has the parent {parent}; remove one")
+            self._fault(name, f"{field}: HyperNode {below} already has the parent {parent}; remove one")
 
     def _is_below(self, name: str, above: str) -> bool:
-        """Whether `above` reaches `name` through its own members, whatever their tiers."""
-        passed, waiting = set[str](), [above]
+        """Whether `name` is a direct or indirect member of `above`, whatever the tiers."""
+        visited, waiting = set[str](), [above]
         while waiting:
-            at = self._all.get(waiting.pop())
-            for member in (at.spec.members or ()) if at is not None else ():
+            one = self._all.get(waiting.pop())
+            for member in (one.spec.members or ()) if one is not None else ():
                 found = member.selector.exact_match.name if member.selector.exact_match is not None else ""
-                if member.type != HYPER_NODE or found in passed:
+                if member.type != HYPER_NODE or found in visited:
                     continue
                 if found == name:
                     return True
-                passed.add(found)
+                visited.add(found)
                 waiting.append(found)
         return False
 
-    def _separate(self) -> None:
-        """Give each node to one HyperNode: the one of the lowest tier, of these the oldest."""
+    def _assign_nodes(self) -> None:
+        """Assign each node to one HyperNode: among those of the lowest tier, the oldest."""
         lowest: dict[int, str] = {}
         for one in sorted(self.order, key=lambda hyper_node: hyper_node.spec.tier):
             name = one.metadata.name
@@ -211,7 +207,7 @@ class _Tree:
             name = parent
 
     def rows(self) -> dict[str, set[int]]:
-        """Return the rows of each HyperNode with those of all below it."""
+        """Return the rows of each HyperNode, the rows of all HyperNodes below it included."""
         found = {name: set(rows) for name, rows in self._direct.items()}
         for one in sorted(self.order, key=lambda hyper_node: hyper_node.spec.tier):
             if (parent := self.parents.get(one.metadata.name)) is not None:
@@ -224,7 +220,7 @@ def _age(one: HyperNode) -> tuple[str, str]:
 
 
 def topology_now(cluster: Cluster) -> Topology:
-    """Return the domains of a cluster as it is now. Call after `Nodes.refresh`."""
+    """Return the domains of the cluster's present HyperNodes. Call after `Nodes.refresh`."""
     nodes = cluster.nodes
     known: tuple[int, Topology] | None = nodes.kept.get("hyper-nodes")
     if known is None or known[0] != cluster.hyper_nodes_version:

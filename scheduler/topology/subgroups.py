@@ -1,7 +1,7 @@
-"""Subgroups: gangs within a gang, which a PodGroup's `subGroupPolicy` makes of its pods.
+"""Divide the pods of a gang into subgroups, which are gangs within the gang, by the PodGroup's `subGroupPolicy`.
 
-A pod belongs to the first policy that matches it. Equal values of the policy's `matchLabelKeys` make one subgroup; a
-policy without keys makes one of all its pods. The other pods are no subgroup.
+A pod belongs to the first policy that matches it. Pods with equal values of the policy's `matchLabelKeys` are one
+subgroup; a policy without keys has one subgroup with all its pods. Pods that no policy matches are in no subgroup.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class SubGroup:
     """Pods of one job that are placed together.
 
     Attributes:
-        size: How many of them it needs to be ready.
-        topology: How close they have to be; None for no constraint of their own.
+        size: How many pods the subgroup needs to be ready.
+        topology: How close the pods have to be; None if the subgroup has no constraint of its own.
     """
 
     id: GroupId
@@ -35,28 +35,28 @@ class SubGroup:
     tasks: list[Task] = field(default_factory=list)
 
     def count(self, statuses: Statuses) -> int:
-        """Return how many of its tasks have one of `statuses`, or need no room at all."""
+        """Return how many of the subgroup's tasks have one of `statuses`, or need no room."""
         return sum(bool(task.status & statuses) or _needs_nothing(task) for task in self.tasks)
 
     @property
     def is_ready(self) -> bool:
-        """Whether enough of it is placed."""
+        """Whether enough tasks of the subgroup are placed."""
         return self.count(READY) >= self.size
 
     @property
     def lacking(self) -> int:
-        """Return how many tasks it has to get beyond those that are placed or wait for room."""
+        """Return how many tasks the subgroup needs beyond those that are placed or pipelined."""
         return max(self.size - self.count(READY | TaskStatus.PIPELINED), 0)
 
 
 class SubGroups:
-    """The subgroups of the jobs of one cycle. The assignment follows from labels, which no cycle changes."""
+    """The subgroups of the jobs of one cycle. The assignment depends on labels, which no cycle changes."""
 
     def __init__(self, _session: object = None) -> None:
         self._known: dict[str, dict[GroupId, SubGroup]] = {}
 
     def of(self, job: Job) -> dict[GroupId, SubGroup]:
-        """Return the subgroups of a job, those of no policy included; none for a job without policies."""
+        """Return the subgroups of a job, with its other pods under `REST`; empty for a job without policies."""
         policies = job.group.spec.sub_group_policy if job.group is not None else None
         if not policies:
             return {}
@@ -65,24 +65,24 @@ class SubGroups:
             known = self._known[job.key] = {}
             for key in sorted(job.tasks):
                 task = job.tasks[key]
-                place = id_of(policies, task)
-                if place not in known:
-                    known[place] = _made(policies, place)
-                known[place].tasks.append(task)
+                id_ = id_of(policies, task)
+                if id_ not in known:
+                    known[id_] = _subgroup(policies, id_)
+                known[id_].tasks.append(task)
         return known
 
     def group_of(self, job: Job, task: Task) -> SubGroup | None:
         """Return the subgroup of a task; None if no policy matches it."""
         found = self.of(job)
-        place = id_of(job.group.spec.sub_group_policy or [], task) if found and job.group is not None else REST
-        return found.get(place) if place != REST else None
+        id_ = id_of(job.group.spec.sub_group_policy or [], task) if found and job.group is not None else REST
+        return found.get(id_) if id_ != REST else None
 
     def hold(self, job: Job, statuses: Statuses) -> bool:
         """Whether each policy has the number of complete subgroups that it requires."""
         return not self.missing(job, statuses)
 
     def missing(self, job: Job, statuses: Statuses) -> list[tuple[str, int, int]]:
-        """Return the policies that lack complete subgroups, with their names, existing and required numbers."""
+        """Return the policies that lack complete subgroups: name, number of complete subgroups, required number."""
         policies = job.group.spec.sub_group_policy if job.group is not None else None
         if not policies:
             return []
@@ -91,7 +91,7 @@ class SubGroups:
         for number, policy in enumerate(policies):
             least = policy.min_sub_groups or 0
             if least:
-                groups = (group for place, group in found.items() if place[0] == number)
+                groups = (group for id_, group in found.items() if id_[0] == number)
                 complete = sum(group.count(statuses) >= group.size for group in groups)
                 if complete < least:
                     lacking.append((policy.name, complete, least))
@@ -99,7 +99,7 @@ class SubGroups:
 
 
 def id_of(policies: Iterable[SubGroupPolicy], task: Task) -> GroupId:
-    """Return the subgroup of a task."""
+    """Return the id of a task's subgroup; `REST` if no policy matches the task."""
     labels = task.pod.metadata.labels or {}
     for number, policy in enumerate(policies):
         values = tuple(labels.get(key, "") for key in policy.match_label_keys or ())
@@ -108,13 +108,13 @@ def id_of(policies: Iterable[SubGroupPolicy], task: Task) -> GroupId:
     return REST
 
 
-def _made(policies: list[SubGroupPolicy], place: GroupId) -> SubGroup:
-    if place == REST:
-        return SubGroup(place, "", 1, None)
-    policy = policies[place[0]]
-    name = "-".join((policy.name or f"policy {place[0] + 1}", *place[1]))
+def _subgroup(policies: list[SubGroupPolicy], id_: GroupId) -> SubGroup:
+    if id_ == REST:
+        return SubGroup(id_, "", 1, None)
+    policy = policies[id_[0]]
+    name = "-".join((policy.name or f"policy {id_[0] + 1}", *id_[1]))
     size = policy.sub_group_size if policy.sub_group_size is not None else 1
-    return SubGroup(place, name, max(size, 1), policy.network_topology)
+    return SubGroup(id_, name, max(size, 1), policy.network_topology)
 
 
 def _needs_nothing(task: Task) -> bool:

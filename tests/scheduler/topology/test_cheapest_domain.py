@@ -1,4 +1,4 @@
-"""Evictions for a hard gang stay in one domain, and that domain is the one in which they cost least."""
+"""Evictions for a hard gang are in one domain only: the domain in which they cost least."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ WITH_GANG = load_policy(EVICTING, "test")
 POLICY = load_policy(EVICTING.replace("{name: gang}", "{name: gang, enablePreemptable: false}"), "test")
 CPUS, RACKS = 4, range(10)
 Pods = list[int]
-"""The priorities of the pods in a rack, of one cpu each."""
+"""The priorities of the pods in a rack; each pod has one cpu."""
 racks = st.lists(st.lists(st.integers(1, 4), max_size=CPUS), min_size=1, max_size=12)
 
 
-def decided(pods_by_rack: dict[int, Pods], size: int) -> Decisions:
-    """The first decisions for a gang of `size` cpus in racks of two nodes, where these pods run."""
+def decide_for_one(pods_by_rack: dict[int, Pods], size: int) -> Decisions:
+    """Return the first decisions for a gang of `size` cpus in racks of two nodes on which these pods run."""
     jobs = [
         {"name": f"r{rack}p{number}", "priority": priority, "tasks": f"1 x 1 cpu running on r{rack}n{number % 2 + 1}"}
         for rack, pods in pods_by_rack.items()
         for number, priority in enumerate(pods)
     ]
-    return decided_for(1, size, pods_by_rack, jobs, POLICY)
+    return decide_for(1, size, pods_by_rack, jobs, POLICY)
 
 
-def decided_for(gangs: int, size: int, racks: Iterable[int], jobs: list[dict[str, Any]], policy: Policy) -> Decisions:
-    """The first decisions for equal gangs of `size` cpus in racks of two nodes, where these jobs run."""
+def decide_for(gangs: int, size: int, racks: Iterable[int], jobs: list[dict[str, Any]], policy: Policy) -> Decisions:
+    """Return the first decisions for equal gangs of `size` cpus in racks of two nodes on which these jobs run."""
     nodes, hyper_nodes = [], []
     for rack in racks:
         nodes.append({"name": f"r{rack}n[1-2]", "has": f"{CPUS // 2} cpu"})
@@ -52,13 +52,13 @@ def decided_for(gangs: int, size: int, racks: Iterable[int], jobs: list[dict[str
 
 
 def cost(priorities: Iterable[int]) -> tuple[int, int]:
-    """The highest priority that is evicted, and how many pods of it; of equal ones the ages decide."""
+    """Return the highest priority that is evicted, and how many pods have it; ages are ignored."""
     return max(Counter(priorities).items())
 
 
 @given(racks, st.integers(1, CPUS))
 def test_the_domain_with_the_cheapest_victims_is_freed(racks: list[Pods], size: int) -> None:
-    found = decided(dict(enumerate(racks)), size)
+    found = decide_for_one(dict(enumerate(racks)), size)
 
     victims = [it.task.removeprefix("t/r").removesuffix("-0").split("p") for it in found.evictions]
     assert len({rack for rack, _ in victims}) <= 1
@@ -72,7 +72,7 @@ def test_the_domain_with_the_cheapest_victims_is_freed(racks: list[Pods], size: 
 
 @st.composite
 def jobs_on_racks(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Jobs of one priority each whose pods are in any racks, with spare pods or without, on all cpus of 12 racks."""
+    """Draw jobs that fill all cpus of the racks; each job has one priority, pods in any racks and maybe spare pods."""
     owners: dict[int, list[str]] = {}
     for rack in RACKS:
         for number in range(CPUS):
@@ -85,18 +85,18 @@ def jobs_on_racks(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @settings(max_examples=settings().max_examples // 4)  # two cycles of five gangs each
 @given(jobs_on_racks(), st.integers(2, 5), st.integers(1, CPUS), st.sampled_from([POLICY, WITH_GANG]))
-def test_costs_remembered_for_equal_gangs_change_no_decision(
+def test_cached_costs_of_equal_gangs_change_no_decision(
     jobs: list[dict[str, Any]], gangs: int, size: int, policy: Policy
 ) -> None:
-    found = decided_for(gangs, size, RACKS, jobs, policy)
+    found = decide_for(gangs, size, RACKS, jobs, policy)
     with mock.patch.object(DomainCosts, "known", return_value=None):
-        assert what_is_done(found) == what_is_done(decided_for(gangs, size, RACKS, jobs, policy))
+        assert what_is_done(found) == what_is_done(decide_for(gangs, size, RACKS, jobs, policy))
 
 
-def test_a_rack_far_down_the_list_is_freed_if_it_costs_least() -> None:
+def test_a_rack_near_the_end_of_the_list_is_freed_if_it_costs_least() -> None:
     racks: dict[int, Pods] = {number: [3] * CPUS for number in range(30)}
     racks[27] = [3, 1, 1, 1]
 
-    found = decided(racks, 3)
+    found = decide_for_one(racks, 3)
 
     assert sorted(eviction.task for eviction in found.evictions) == ["t/r27p1-0", "t/r27p2-0", "t/r27p3-0"]

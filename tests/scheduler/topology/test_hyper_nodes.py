@@ -28,21 +28,21 @@ def hyper_node(name: str) -> Member:
     return ("HyperNode", {"exactMatch": {"name": name}})
 
 
-def topology(*given: tuple[str, int, list[Member]], nodes: int = 4) -> Topology:
-    """The domains of nodes n1, n2 … (n1 has the label zone=a) and HyperNodes, the first given the oldest."""
+def topology(*specs: tuple[str, int, list[Member]], nodes: int = 4) -> Topology:
+    """Return the domains of nodes n1, n2 … (n1 has the label zone=a) and of these HyperNodes, the oldest first."""
     cluster = Cluster()
     for number in range(1, nodes + 1):
         labels = {"zone": "a"} if number == 1 else {}
         cluster.set_node(objects.Node(objects.ObjectMeta(name=f"n{number}", labels=labels)))
-    for age, (name, tier, members) in enumerate(given):
+    for second, (name, tier, members) in enumerate(specs):
         spec = {"tier": tier, "members": [{"type": kind, "selector": selector} for kind, selector in members]}
-        meta = {"name": name, "creationTimestamp": f"2026-01-01T00:00:{age:02}Z"}
+        meta = {"name": name, "creationTimestamp": f"2026-01-01T00:00:{second:02}Z"}
         cluster.set_hyper_node(msgspec.convert({"metadata": meta, "spec": spec}, objects.HyperNode))
     cluster.nodes.refresh()
     return topology_now(cluster)
 
 
-def names(found: Topology, domain: str) -> list[str]:
+def nodes_of(found: Topology, domain: str) -> list[str]:
     return [f"n{row + 1}" for row in found.by_name[domain].rows]
 
 
@@ -52,7 +52,7 @@ def test_members_by_name_pattern_and_label() -> None:
         ("a", 1, [label]), ("b", 1, [node("n2")]), ("c", 1, [pattern("3|n4$")]), ("top", 5, [hyper_node("c")])
     )
 
-    assert {name: names(found, name) for name in found.by_name} == {
+    assert {name: nodes_of(found, name) for name in found.by_name} == {
         "a": ["n1"],
         "b": ["n2"],
         "c": ["n3", "n4"],
@@ -66,7 +66,7 @@ GOOD = ("good", 1, [node("n4")])
 
 
 @pytest.mark.parametrize(
-    ("given", "fault", "left"),
+    ("specs", "fault", "nodes"),
     [
         ([("bad", 1, [node("n1"), node("n9")])], "spec.members[1].selector: there is no node n9", ["n1"]),
         ([("bad", 1, [node("n1"), pattern("x")])], "spec.members[1].selector: the pattern x matches no node", ["n1"]),
@@ -84,39 +84,39 @@ GOOD = ("good", 1, [node("n4")])
         ([("bad", 1, [pattern("n[14]")])], "spec.members: node n4 is in HyperNode good already", ["n1"]),
     ],
 )
-def test_a_fault_is_named_and_holds_only_where_it_is(
-    given: list[tuple[str, int, list[Member]]], fault: str, left: list[str]
+def test_a_fault_is_reported_and_affects_only_its_hyper_node(
+    specs: list[tuple[str, int, list[Member]]], fault: str, nodes: list[str]
 ) -> None:
-    found = topology(GOOD, *given)
+    found = topology(GOOD, *specs)
 
     assert list(found.faults) == ["bad"]
     assert found.faults["bad"].startswith(fault)
-    assert names(found, "bad") == left
-    assert names(found, "good") == ["n4"]
+    assert nodes_of(found, "bad") == nodes
+    assert nodes_of(found, "good") == ["n4"]
 
 
-def test_a_circle_leaves_the_nodes_where_they_are() -> None:
+def test_hyper_nodes_in_a_cycle_keep_their_own_nodes() -> None:
     found = topology(("a", 2, [node("n1"), hyper_node("b")]), ("b", 1, [node("n2"), hyper_node("a")]))
 
     assert "cyclic dependency" in found.faults["a"]
     assert "cyclic dependency" in found.faults["b"]
-    assert names(found, "a") == ["n1"]
-    assert names(found, "b") == ["n2"]
+    assert nodes_of(found, "a") == ["n1"]
+    assert nodes_of(found, "b") == ["n2"]
 
 
-def test_a_node_may_be_named_on_each_level_of_one_line() -> None:
+def test_a_hyper_node_may_also_name_a_node_of_its_child() -> None:
     found = topology(("rack", 1, [node("n1")]), ("spine", 2, [hyper_node("rack"), node("n1"), node("n2")]))
 
     assert not found.faults
-    assert names(found, "spine") == ["n1", "n2"]
+    assert nodes_of(found, "spine") == ["n1", "n2"]
 
 
-def test_a_new_node_is_taken_by_the_pattern_that_waits_for_it() -> None:
+def test_a_new_node_that_matches_a_pattern_removes_the_fault() -> None:
     assert topology(("rack", 1, [pattern("n5")]), nodes=4).faults
     assert not topology(("rack", 1, [pattern("n5")]), nodes=5).faults
 
 
-def test_patterns_and_labels_follow_nodes_that_join_leave_and_change() -> None:
+def test_matches_of_patterns_and_labels_are_updated_with_the_nodes() -> None:
     cluster = Cluster()
 
     def set_node(name: str, rack: str) -> None:
@@ -166,7 +166,7 @@ def test_a_name_is_searched_once_for_each_pattern(monkeypatch: pytest.MonkeyPatc
 
 
 def topology_of_long_names(text: str) -> Topology:
-    """The domains of a HyperNode with this pattern, on nodes with the longest names that may be."""
+    """Return the domains of a HyperNode with this pattern, for nodes whose names have the maximum length."""
     cluster = Cluster()
     for ending in "xyz":
         cluster.set_node(objects.Node(objects.ObjectMeta(name="a" * 252 + ending)))
@@ -179,7 +179,7 @@ def topology_of_long_names(text: str) -> Topology:
 @pytest.mark.parametrize(
     "text", ["(a+)+b", "(a|a)*b", "(a|aa)+b", "a*a*a*a*a*a*a*b", "(.*a){12}b", "(([a-z])+.)+[A-Z]"]
 )
-def test_a_pattern_that_would_backtrack_for_hours_ends(text: str) -> None:
+def test_a_pattern_that_would_backtrack_for_hours_in_re_ends_at_once(text: str) -> None:
     found = topology_of_long_names(text)
 
     assert found.faults["bad"] == (

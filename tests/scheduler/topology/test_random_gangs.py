@@ -1,4 +1,4 @@
-"""No hard gang runs across domains, with random trees, gangs, evictions and restarts."""
+"""No hard gang runs across domains: random trees of domains, gangs, evictions and restarts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.core.world import World
 CYCLES = 6
 
 
-def assert_close(cluster: Cluster) -> None:
+def check_domains(cluster: Cluster) -> None:
     """Check that every hard gang runs in one of the domains that it may use."""
     cluster.nodes.refresh()
     requests = ClosenessOfJobs(cluster)
@@ -29,17 +29,17 @@ def assert_close(cluster: Cluster) -> None:
             assert closeness.around(rows), f"{one.key}: {[(task.key, task.node) for task in one.having(HOLDING)]}"
 
 
-def assert_whole(cluster: Cluster, decisions: Decisions) -> None:
-    """Check that every subgroup with a new node has enough pods with nodes."""
+def check_subgroups(cluster: Cluster, decisions: Decisions) -> None:
+    """Check that every subgroup of which a pod is bound has enough pods with nodes."""
     groups, bound = SubGroups(), {bind.task for bind in decisions.binds}
     for key in {cluster.tasks[task].job for task in bound}:
         for group in groups.of(cluster.jobs[key]).values():
             if group.name and any(task.key in bound for task in group.tasks):
-                starts = sum(task.key in bound for task in group.tasks)
-                assert starts + group.count(READY) >= group.size, f"{key}: {group.name}"
+                number = sum(task.key in bound for task in group.tasks)
+                assert number + group.count(READY) >= group.size, f"{key}: {group.name}"
 
 
-@pytest.mark.parametrize("seed", [*range(40), 2472])  # 2472: candidates come to a rack that had none
+@pytest.mark.parametrize("seed", [*range(40), 2472])  # 2472: a rack without candidates gets candidates
 def test_no_hard_gang_runs_across_domains(seed: int) -> None:
     rng = random.Random(seed)
     world = World(load_policy(rng.choice(POLICIES), "random"))
@@ -52,9 +52,9 @@ def test_no_hard_gang_runs_across_domains(seed: int) -> None:
             world.load({"jobs": [job(rng, it, late=True) for it in range(rng.randint(1, 4))]})
         world.now += 30
         decisions = world.cycle()
-        assert_whole(world.cluster, decisions)
+        check_subgroups(world.cluster, decisions)
         world.carry_out(decisions, rng.choice(["leave", "return", "return after 1"]))
-        assert_close(world.cluster)
+        check_domains(world.cluster)
         running = [key for (kind, key), pod in world.objects.items() if kind == "Pod" and pod["spec"].get("nodeName")]
         if running and rng.random() < 0.3:
             world.end(rng.choice(running), again=rng.random() < 0.5)
