@@ -93,7 +93,7 @@ class SharedCards:
         return text
 
     def victim_groups(self, request: CardRequest, node: NodeInfo) -> Iterator[frozenset[str]]:
-        """Yield sets of tasks that together hold all cards that the request needs; cards with few tasks come first."""
+        """Yield sets of tasks whose eviction frees cards for the largest part of the request; few tasks come first."""
         part, holders = request.demand.largest, dict[str, set[str]]()
         cards = self.of_node(node, request.demand.scheme)
         for task in node.tasks.values():

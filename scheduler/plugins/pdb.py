@@ -40,7 +40,7 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
         self._known: dict[Hashable, list[str]] = {}
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
-        """Return the candidates that all covering budgets allow to evict one after the other, in the given order."""
+        """Return the candidates whose eviction, one after the other in the given order, all covering budgets allow."""
         if not self._by_namespace:
             return list(candidates), Vote.PERMIT
         budgets, disrupted = self._session.cluster.budgets, dict[str, int]()
@@ -63,7 +63,7 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
     preemptable = reclaimable
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Return the budget that does not allow to evict the whole unit; None if all budgets allow it."""
+        """Return the budget that does not allow the eviction of the whole unit; None if all budgets allow it."""
         permitted = {task.uid for task in self.reclaimable(preemptor, unit)[0]}
         for task in unit:
             if task.uid not in permitted:

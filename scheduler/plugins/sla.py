@@ -1,7 +1,7 @@
 """sla: admit jobs that have waited too long, and reserve room for them (semantics: Volcano's `plugins/sla`).
 
 A job's deadline is its creation plus its waiting time. Before the deadline the plugin only orders jobs; after the
-deadline it permits to admit and to pipeline the job.
+deadline it votes for admitting and pipelining the job.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Collect the plugins' votes on candidates: which units the policy permits to evict, and by which tier.
+"""Collect the plugins' votes on candidates: which units may be evicted under the policy, and which tier permits it.
 
 A unit is permitted by the first tier in which all plugins permit it; if a tier vetoes, the next tier decides, as in
 Volcano. The unit hooks (`reclaim_unit`, `preempt_unit`) apply in every tier. The vote of a plugin that limits what a
@@ -212,7 +212,7 @@ class _TierVotes:
         self._permitted: dict[int, set[str] | None] = {}
 
     def permitted(self, entry: Voter) -> set[str] | None:
-        """Return the uids of the tasks that the plugin permits to evict; None if it abstains."""
+        """Return the uids of the tasks whose eviction the plugin permits; None if it abstains."""
         key = id(entry)
         if key not in self._permitted:
             tasks, vote = entry.fn(self._preemptor, self._candidates)

@@ -1,9 +1,9 @@
 """Keep evictions in proportion to the job that causes them.
 
 A queue may hold more than its limit: its capability was lowered, or it borrowed and the shares changed. To place one
-more task there, the whole excess would have to be evicted first. One job does not cause that:
+more task there, the whole excess would have to be evicted first. One job must not cause so many evictions:
 
-1. If the excess is more than one largest eviction unit for each task that the job lacks, the task waits without a try.
+1. If the excess is more than one largest eviction unit for each task that the job lacks, the task waits at once.
 2. After all of a job's victims are chosen and reprieved, the job waits if they are too many.
 
 The bound: in the dimension of the quota, the evictions from queues that share the limit are at most, summed over the

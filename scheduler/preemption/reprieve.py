@@ -109,7 +109,7 @@ class Reprieve:
         """Reprieve members of gangs that were evicted as a whole, if enough members remain for the gang to run on.
 
         The oldest member comes first (`age_key`: smaller is younger). Members are reprieved only if the policy permits
-        to evict the other members without them, at the gang's position in the order of evictions.
+        evicting the other members without them, at the gang's position in the order of evictions.
         """
         gangs: dict[str, list[E]] = {}
         for victim in victims:

@@ -234,7 +234,7 @@ class Solver:
     def _evict_among(
         self, task: Task, node: NodeInfo, node_queue: NodeCostQueue | None, group: frozenset[str] | None
     ) -> tuple[Cost | None, bool]:
-        """Do the same as `_evict_for` with the units of one group; None stands for all units."""
+        """Evict the cheapest permitted units of one group, as `_evict_for` does; None stands for all units."""
         ((lacking, columns),) = self._pricing.lacking(task, [node.row])
         protected: set[tuple[str, ...]] = set()
         denied: dict[str, Protection] = {}

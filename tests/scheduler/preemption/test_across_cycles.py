@@ -46,7 +46,7 @@ def test_the_system_settles_also_if_cycles_are_cut(rng: random.Random, delay: in
 
 
 @given(table=st.sampled_from(NEVER_SETTLED), delay=st.sampled_from((0, 1, 3)))
-def test_clusters_that_once_never_settled_do(table: dict[str, Any], delay: int) -> None:
+def test_clusters_that_once_failed_to_settle_now_settle(table: dict[str, Any], delay: int) -> None:
     run_until_settled(table, delay)
 
 
