@@ -321,11 +321,11 @@ def _sparse(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write a list above the real bound as a sparse file, which occupies no disk space."""
     del monkeypatch
     with path.open("wb") as file:
-        file.truncate(listed.MOST_BYTES + 1)
+        file.truncate(listed.MAX_BYTES + 1)
 
 
 def _unpacks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listed, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(listed, "MAX_BYTES", 1 << 20)
     path.write_bytes(gzip.compress(b'{"kind":"List","items":[' + b" " * (1 << 20)))
 
 
