@@ -314,7 +314,7 @@ OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, q
 def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: str, broken: list[str]) -> None:
     ran = {"old": {"old-task-0": "n1"}}
     rests = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": phase})]
-    story = Story(acts=[placed("old", 1), placed("young", 3)], rests=rests)
+    story = Story(acts=[placed("old", 1), placed("young", 3)], settled=rests)
     assert [breach.job for breach in waited.lost_holds(case, story)] == broken
     assert list(waited.lost_holds(case, play(case))) == []
 
