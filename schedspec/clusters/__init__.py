@@ -1,4 +1,4 @@
-"""Live clusters. `provide` returns the class that the settings name and imports a class only when it is needed."""
+"""Live clusters. `provide` returns the cluster that the settings describe and imports only the class that it needs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def resolve(settings: Settings) -> Settings:
 
 
 def require_programs(settings: Settings, progress: Progress) -> None:
-    """Check that the programs of the cluster are at hand or can be made; download them if there is no Go.
+    """Check that the cluster's programs are present or can be built. Without Go, download the missing ones.
 
     Args:
         settings: Resolved settings.

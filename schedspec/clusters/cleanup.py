@@ -29,10 +29,10 @@ def sweep(registry: Registry | None = None) -> list[ClusterRecord]:
     next sweep tries again.
     """
     registry = registry or Registry()
-    gone = []
+    removed = []
     for record in registry.records():
         if record.abandoned:
             with contextlib.suppress(ClusterError):
                 destroy(record, registry)
-                gone.append(record)
-    return gone
+                removed.append(record)
+    return removed

@@ -1,6 +1,6 @@
 """Client of a Docker engine, through the command line `docker`.
 
-Every call has a deadline. An engine may hang, and on some networks every connection opens and none is answered.
+Every call has a deadline. An engine may hang, and some networks accept every connection and answer none.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Docker:
         """
         if not self.has_image(reference) and not self.offers(reference):
             raise DockerError(
-                f"the image {reference} is not here, and no registry that has it is reached",
+                f"the image {reference} is not in the Docker engine, and no reachable registry has it",
                 f"docker manifest inspect {reference}",
                 "name an image that the engine has (`docker images`), or load it: docker load --input FILE",
             )

@@ -55,7 +55,7 @@ def _programs() -> list[Diagnosis]:
     except ClusterError as error:
         return [Diagnosis(False, error.what, error.do_next)]
     if not missing:
-        return [Diagnosis(True, f"programs of the embedded cluster: all there ({cache_root()})")]
+        return [Diagnosis(True, f"programs of the embedded cluster: all present ({cache_root()})")]
     go = build.go()
     how = (
         f"Go builds them at the first run, 2 to 8 minutes ({go})"
@@ -63,7 +63,7 @@ def _programs() -> list[Diagnosis]:
         else "they have to be downloaded: Go is not installed"
     )
     return [
-        Diagnosis(True, f"programs of the embedded cluster: {', '.join(missing)} not there yet; {how}"),
+        Diagnosis(True, f"programs of the embedded cluster: {', '.join(missing)} not present yet; {how}"),
         Diagnosis(
             go is not None,
             "Go, for programs that cannot be downloaded",
@@ -74,7 +74,7 @@ def _programs() -> list[Diagnosis]:
 
 
 def _discard(_line: str) -> None:
-    """Discard progress: an examination makes nothing."""
+    """Discard a line of progress: `doctor` builds nothing."""
 
 
 def _disk() -> Diagnosis:
@@ -82,7 +82,7 @@ def _disk() -> Diagnosis:
     return Diagnosis(
         free >= _DISK_NEEDED,
         f"{free >> 30} GiB free for the cache in {cache_root()}",
-        "" if free >= _DISK_NEEDED else "free space, or set SCHEDSPEC_CACHE to a folder on another disk",
+        "" if free >= _DISK_NEEDED else "free disk space, or set SCHEDSPEC_CACHE to a folder on another disk",
     )
 
 
@@ -95,14 +95,16 @@ def _memory() -> Diagnosis:
 
 
 def _kind() -> Diagnosis:
-    from .kind.cluster import why_not  # noqa: PLC0415 - asks Docker
+    from .kind.cluster import why_not  # noqa: PLC0415 - connects to Docker
 
     why = why_not(Settings(kind="kind"))
     if why is None:
         return Diagnosis(True, "Kind clusters: a Docker engine answers, a node image is available", needed=False)
     what, _, rest = why.partition("\n")
     do_next = rest.rpartition("do next: ")[2]
-    return Diagnosis(False, f"Kind clusters cannot run, embedded ones need no Docker: {what}", do_next, needed=False)
+    return Diagnosis(
+        False, f"Kind clusters cannot run (embedded clusters need no Docker): {what}", do_next, needed=False
+    )
 
 
 def _left_behind() -> Diagnosis:

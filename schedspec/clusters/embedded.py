@@ -37,10 +37,7 @@ from .registry import ClusterRecord
 _BOOT_SECONDS = 180.0
 _ATTEMPTS = 3
 _RESTARTABLE = "kube-controller-manager"
-"""kube-controller-manager ends if the API server does not answer within 10 s, as on a busy machine.
-
-No flag changes that.
-"""
+"""This program exits if the API server does not answer within 10 s, as on a busy machine. No flag changes that."""
 _DO_NEXT = "run `python -m schedspec doctor` and follow its advice; then run again"
 
 
@@ -53,8 +50,7 @@ class EmbeddedCluster(MadeCluster):
 
         Args:
             settings: Settings of the run.
-            audit_policy: File with a policy of audit. `audit_log` then has the requests to the API server, and the
-                cluster is
+            audit_policy: Audit policy file. `audit_log` then has the requests to the API server, and the cluster is
                 not reused.
         """
         versions = kubernetes_versions()
@@ -66,9 +62,9 @@ class EmbeddedCluster(MadeCluster):
             )
         minor = settings.kubernetes_version or next(iter(versions))
         self._gates = GANG_GATES[minor] if settings.gang_api else NO_GATES
-        equals = fingerprint(kind_config() / "stages", settings.kubernetes_version, self._gates)
+        unique = fingerprint(kind_config() / "stages", settings.kubernetes_version, self._gates)
         self._audit_policy = audit_policy
-        super().__init__(settings, equals if settings.reuse else secrets.token_hex(3))
+        super().__init__(settings, unique if settings.reuse else secrets.token_hex(3))
 
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         if self._lifecycle.up:
@@ -145,23 +141,23 @@ class EmbeddedCluster(MadeCluster):
             command,
             env={"KWOK_WORKDIR": str(record.home)},
             deadline=_BOOT_SECONDS,
-            give_up=lambda: _fallen(files) is not None,
+            give_up=lambda: _ended_program(files) is not None,
         )
-        if done.status == 0 and _comes(_probe(record).ready, files, end - time.monotonic()):
+        if done.status == 0 and _wait_for(_probe(record).ready, files, end - time.monotonic()):
             served()
 
             def healthy() -> bool:
                 if _gave_up_waiting(files):
                     progress(f"{self.name}: the API server was late; restarting {_RESTARTABLE}")
-                    self._start_again(record, files)
+                    self._restart_late_program(record, files)
                 return _healthy(record)
 
-            if _comes(healthy, files, end - time.monotonic()):
+            if _wait_for(healthy, files, end - time.monotonic()):
                 return
-        raise _why(record, files, done)
+        raise _boot_error(record, files, done)
 
-    def _start_again(self, record: ClusterRecord, files: Path) -> None:
-        """Restart the program that gave up waiting for the API server.
+    def _restart_late_program(self, record: ClusterRecord, files: Path) -> None:
+        """Restart the program that stopped waiting for the API server.
 
         kwokctl starts every program without a pid file.
         """
@@ -170,7 +166,7 @@ class EmbeddedCluster(MadeCluster):
         command: list[str | Path] = [self._binaries["kwokctl"].path, "start", "cluster", "--name", record.name]
         done = subprocess_run.run(command, env={"KWOK_WORKDIR": str(record.home)}, deadline=_BOOT_SECONDS)
         if done.status != 0:
-            raise _why(record, files, done)
+            raise _boot_error(record, files, done)
 
 
 def _probe(record: ClusterRecord) -> probe.ApiProbe:
@@ -188,15 +184,15 @@ def _healthy(record: ClusterRecord) -> bool:
     )
 
 
-def _comes(state: Callable[[], bool], files: Path, seconds: float) -> bool:
+def _wait_for(state: Callable[[], bool], files: Path, seconds: float) -> bool:
     """Wait until `state` holds. Return False if a program ends or `seconds` have passed."""
-    return probe.wait(lambda: state() or _fallen(files) is not None, seconds) and _fallen(files) is None
+    return probe.wait(lambda: state() or _ended_program(files) is not None, seconds) and _ended_program(files) is None
 
 
-def _fallen(files: Path) -> str | None:
+def _ended_program(files: Path) -> str | None:
     """Return the first program that ended, except the restartable one, or None."""
-    fallen = (path.stem for path in sorted((files / "pids").glob("*.pid")) if _has_ended(path))
-    return next((name for name in fallen if name != _RESTARTABLE or not _gave_up_waiting(files)), None)
+    ended = (path.stem for path in sorted((files / "pids").glob("*.pid")) if _has_ended(path))
+    return next((name for name in ended if name != _RESTARTABLE or not _gave_up_waiting(files)), None)
 
 
 def _has_ended(pid_file: Path) -> bool:
@@ -212,23 +208,23 @@ def _gave_up_waiting(files: Path) -> bool:
     return "failed to wait for apiserver being healthy" in output and _has_ended(files / "pids" / f"{_RESTARTABLE}.pid")
 
 
-def _why(record: ClusterRecord, files: Path, done: subprocess_run.Finished) -> BootError:
-    fallen = _fallen(files)
-    if fallen is None:
+def _boot_error(record: ClusterRecord, files: Path, done: subprocess_run.Finished) -> BootError:
+    ended = _ended_program(files)
+    if ended is None:
         late = "did not finish in time" if done.status in (None, 0) else f"failed (exit status {done.status})"
         output = _errors(done.output) or done.last_lines
         return BootError(f"the boot of the embedded cluster {late}:\n{output}", record.name, _DO_NEXT)
-    log = files / "logs" / f"{fallen}.log"
+    log = files / "logs" / f"{ended}.log"
     output = log.read_text("utf-8", "replace") if log.is_file() else ""
     taken = re.search(r"listen tcp \S*?:(\d+): bind: address already in use", output)
     if taken:
         return PortTakenError(
-            f"port {taken[1]} was taken by another process before {fallen} could listen on it",
+            f"port {taken[1]} was taken by another process before {ended} could listen on it",
             f"127.0.0.1:{taken[1]}",
-            f"run it again; `ss -ltnp 'sport = :{taken[1]}'` shows who listens there",
+            f"run it again; `ss -ltnp 'sport = :{taken[1]}'` shows the process that listens there",
         )
     last = "\n".join(output.splitlines()[-8:])
-    return BootError(f"{fallen} ended during the boot of the embedded cluster:\n{last}", record.name, _DO_NEXT)
+    return BootError(f"{ended} ended during the boot of the embedded cluster:\n{last}", record.name, _DO_NEXT)
 
 
 def _errors(output: str) -> str:

@@ -1,7 +1,7 @@
 """Use a cluster that the user provides: one context of a kubeconfig, named explicitly.
 
-Programs get a kubeconfig of our own, which holds this context and no other, so that none of them can act on another
-cluster by accident. Only this file is created and removed.
+Programs receive a new kubeconfig with only this context, so that none of them can act on another cluster by accident.
+Only this file is created and removed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ExistingCluster:
         self._home: Path | None = None
         self._version = ""
         self._kwok: Kwok | None = None
-        self._without = "KWOK for nodes of scenarios"
+        self._kwok_fact = "KWOK for nodes of scenarios"
 
     @property
     def kubeconfig(self) -> Path:
@@ -80,7 +80,7 @@ class ExistingCluster:
             self._home = None
 
     def facts(self) -> ClusterFacts:
-        return ClusterFacts(self._version, (f"context {self.context} of {self._source}", self._without))
+        return ClusterFacts(self._version, (f"context {self.context} of {self._source}", self._kwok_fact))
 
     def load_image(self, archive: Path) -> None:
         raise UnsupportedError(
@@ -90,7 +90,7 @@ class ExistingCluster:
         )
 
     def _simulate(self, progress: Progress) -> None:
-        """Start KWOK for the nodes of scenarios. KWOK plays no other node, even with its annotation.
+        """Start KWOK for the nodes of scenarios. KWOK plays no other node, not even one with KWOK's annotation.
 
         Without KWOK the cluster remains usable; `facts` then lists what is missing.
         """
@@ -101,8 +101,8 @@ class ExistingCluster:
         try:
             kwok.start()
         except BinaryError as error:
-            self._without = f"no KWOK nodes: {error.what}"
-            progress(f"{self.context}: {self._without}")
+            self._kwok_fact = f"no KWOK nodes: {error.what}"
+            progress(f"{self.context}: {self._kwok_fact}")
         else:
             self._kwok = kwok
 
@@ -159,9 +159,9 @@ def server_version(kubeconfig: Path, context: str) -> str:
     """Return the version of the API server, for instance `v1.36.3`.
 
     Raises:
-        ClusterError: the server does not answer as an API server.
+        ClusterError: no API server answers.
     """
-    from kubernetes import client, config  # noqa: PLC0415 - heavy, and it knows every way to authenticate
+    from kubernetes import client, config  # noqa: PLC0415 - heavy; supports every way to authenticate
 
     try:
         api = config.new_client_from_config(str(kubeconfig), context=context)  # type: ignore[no-untyped-call]

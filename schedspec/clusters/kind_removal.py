@@ -17,17 +17,17 @@ _REMOVE_ATTEMPTS = 8
 
 
 def delete_cluster(name: str) -> None:
-    """Remove the containers, volumes and network of a cluster. Safe beside another process that does the same.
+    """Remove the containers, volumes and network of a cluster. Safe while another process does the same.
 
     Raises:
         DockerError: the engine could not remove them.
     """
     docker = Docker()
     docker.require()
-    of_cluster = f"io.x-k8s.kind.cluster={name}"
-    interrupted = _end_creation(name, of_cluster)
+    cluster_label = f"io.x-k8s.kind.cluster={name}"
+    interrupted = _end_creation(name, cluster_label)
     for attempt in range(_REMOVE_ATTEMPTS):
-        containers = docker.call("ps", "--all", "--quiet", "--filter", f"label={of_cluster}").split()
+        containers = docker.call("ps", "--all", "--quiet", "--filter", f"label={cluster_label}").split()
         network = docker.succeeds("network", "inspect", name)
         if not (containers or network or interrupted):
             return
@@ -40,18 +40,18 @@ def delete_cluster(name: str) -> None:
             docker.succeeds("network", "rm", name)
     raise DockerError(
         f"the containers and the network of {name} cannot be removed",
-        f"docker ps --all --filter label={of_cluster}",
+        f"docker ps --all --filter label={cluster_label}",
         "remove them by hand, then: python -m schedspec down",
     )
 
 
-def _end_creation(name: str, of_cluster: str) -> bool:
+def _end_creation(name: str, cluster_label: str) -> bool:
     """Kill the processes that create this cluster for a dead owner. Return whether there were any."""
     found = [
         process
         for process in psutil.process_iter(["name", "cmdline"])
         if process.info["name"] in ("kind", "docker")
-        and not {name, of_cluster}.isdisjoint(process.info["cmdline"] or ())
+        and not {name, cluster_label}.isdisjoint(process.info["cmdline"] or ())
     ]
     for process in found:
         with contextlib.suppress(psutil.NoSuchProcess):

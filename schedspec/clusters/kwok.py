@@ -1,14 +1,14 @@
-"""Run KWOK, a process on this machine, beside a cluster with nodes of its own. It plays annotated nodes only.
+"""Run KWOK as a process on this machine, beside a cluster with real nodes. KWOK plays annotated nodes only.
 
     kwok = Kwok(kubeconfig, home, progress=progress)   # home: the cluster's own directory
-    kwok.start()                                       # returns when KWOK watches; raises ClusterError
+    kwok.start()                                       # returns when KWOK answers; raises ClusterError
     ...
     kwok.stop()                                        # the second call does nothing
 
 KWOK plays a node with the annotation `kwok.x-k8s.io/node: fake`; its pods follow kind-config/stages/. KWOK renews the
 node's status every 12 s, because the controller manager of a cluster of kubelets treats the node as dead after 40 s.
-The node should not have the label `kubernetes.io/os`, so that the cluster's DaemonSets do not use it. The process dies
-with this one (Linux). `cleanup.destroy` of the record with the same `home` ends it in any case.
+The node should not have the label `kubernetes.io/os`, so that the cluster's DaemonSets do not use it. On Linux the
+kernel kills KWOK when this process dies. `cleanup.destroy` of the record with the same `home` always ends KWOK.
 """
 
 from __future__ import annotations
@@ -117,17 +117,17 @@ class Kwok:
             )
         url = f"http://127.0.0.1:{port}/healthz"
         try:
-            came = probe.wait(lambda: process.poll() is not None or probe.get(url) is not None, _START_SECONDS)
-            if came and process.poll() is None:
+            in_time = probe.wait(lambda: process.poll() is not None or probe.get(url) is not None, _START_SECONDS)
+            if in_time and process.poll() is None:
                 if self._keep:
                     process.returncode = 0  # Python would warn about a child that outlives this process
                 return
-            raise self._why(port, ended=process.poll() is not None)
+            raise self._boot_error(port, ended=process.poll() is not None)
         except BaseException:
             self.stop()
             raise
 
-    def _why(self, port: int, *, ended: bool) -> BootError:
+    def _boot_error(self, port: int, *, ended: bool) -> BootError:
         output = self.log.read_text("utf-8", "replace")
         if "address already in use" in output:
             return PortTakenError(f"port {port} was taken by another process", f"127.0.0.1:{port}", "run again")

@@ -1,9 +1,9 @@
 """Write the configuration files of kwokctl and KWOK, as pure functions of programs, ports and stages.
 
-KWOK gets no leases of nodes to hold, because it plays a node and its pods only while its cache shows the node's lease
-as its own. A new node with the name of a deleted one inherits that lease, which the garbage collector deletes a moment
-later. Until KWOK creates another, a quarter of a lease later, the node's pods stay Pending, and longer if KWOK lists
-the pods before its cache has the new lease (KWOK v0.8.0: node_lease_controller.go, pod_controller.go).
+KWOK runs without node leases. With them, KWOK plays a node and its pods only while its cache shows that KWOK holds the
+node's lease. A new node with the name of a deleted node inherits the old lease, which the garbage collector deletes a
+moment later. The node's pods then stay Pending until KWOK creates a new lease, after a quarter of the lease's duration;
+longer, if KWOK lists the pods before its cache has that lease (v0.8.0: node_lease_controller.go, pod_controller.go).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Ports(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """Features that are on beyond the defaults of a Kubernetes version."""
+    """Feature gates and API versions that are enabled in addition to a Kubernetes version's defaults."""
 
     features: tuple[str, ...] = ()
     """Feature gates of the API server and of the controller manager."""
@@ -41,10 +41,10 @@ class Gates(NamedTuple):
 
 
 NO_GATES = Gates()
-_OF_GANGS = ("GenericWorkload", "TopologyAwareWorkloadScheduling")
+_GANG_FEATURES = ("GenericWorkload", "TopologyAwareWorkloadScheduling")
 GANG_GATES = {
-    "1.36": Gates((*_OF_GANGS, "GangScheduling", "WorkloadAwarePreemption"), ("scheduling.k8s.io/v1alpha2",)),
-    "1.37": Gates(_OF_GANGS, ("scheduling.k8s.io/v1beta1",)),
+    "1.36": Gates((*_GANG_FEATURES, "GangScheduling", "WorkloadAwarePreemption"), ("scheduling.k8s.io/v1alpha2",)),
+    "1.37": Gates(_GANG_FEATURES, ("scheduling.k8s.io/v1beta1",)),
 }
 """Gates for the PodGroups of scheduling.k8s.io with gang scheduling, topology and preemption, by minor version."""
 
@@ -92,7 +92,7 @@ def kwokctl_config(
         kube_version: Version of Kubernetes.
         ports: Port of each program.
         stages: Folder of *.yaml files.
-        gates: Features beyond the defaults.
+        gates: Feature gates and API versions beyond the defaults.
         audit_policy: File; with it the API server writes an audit log.
     """
     options = {

@@ -29,7 +29,7 @@ class ClusterLifecycle:
 
         Args:
             kind: `embedded` or `kind`.
-            unique: Distinguishes the cluster from every other one; a reusable cluster, from all that are not its equal.
+            unique: Part of the name. Random; for a reusable cluster, a digest of everything that it is made of.
             settings: Settings of the run.
         """
         self._kind = kind
@@ -61,7 +61,7 @@ class ClusterLifecycle:
         return self._record
 
     def adopt(self, healthy: Callable[[ClusterRecord], bool]) -> bool:
-        """Lock the first reusable cluster that nobody uses, or its free name. Return True if the cluster runs."""
+        """Lock the first name of this reusable cluster that no process uses. Return True if that cluster runs."""
         plain = self.name
         for slot in itertools.count(1):
             self.name = plain if slot == 1 else f"{plain}-{slot}"
@@ -90,7 +90,7 @@ class ClusterLifecycle:
             context: Context in the kubeconfig.
             ports: How many ports to reserve.
         """
-        self._record = self._recorded(Path(kubeconfig), context, ports)
+        self._record = self._add_record(Path(kubeconfig), context, ports)
         try:
             self._reaper = reaper.start(self._record)
             yield self._record
@@ -99,10 +99,10 @@ class ClusterLifecycle:
                 self._registry.update(self._record)
                 self._stop_reaper()
         except BaseException:
-            self._leave()  # the name stays locked: the next attempt creates the cluster under the same name
+            self._release()  # the name stays locked: the next attempt creates the cluster under the same name
             raise
 
-    def _recorded(self, kubeconfig: Path, context: str, ports: int) -> ClusterRecord:
+    def _add_record(self, kubeconfig: Path, context: str, ports: int) -> ClusterRecord:
         home = new_home(self.name)
         record = ClusterRecord(
             name=self.name,
@@ -122,13 +122,13 @@ class ClusterLifecycle:
     def end(self) -> None:
         """Remove the cluster, or release one that is kept. The second call does nothing."""
         try:
-            self._leave()
+            self._release()
         finally:
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         record, self._record = self._record, None
         try:
             if record is not None and not record.keep:

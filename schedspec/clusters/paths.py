@@ -1,4 +1,4 @@
-"""Locations on this machine. Only this module chooses paths that no caller passed."""
+"""Folders on this machine: cache, state, homes of clusters. Only this module chooses paths that no caller passed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def part(name: str) -> Path:
     found = distribution.folder(name)
     if not found.is_dir():
         raise SettingsError(
-            f"the folder {name}/ is missing", str(found), "take a complete checkout, or install the package again"
+            f"the folder {name}/ is missing", str(found), "use a complete checkout, or install the package again"
         )
     return found
 
@@ -66,6 +66,6 @@ def _overridable(variable: str, default: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(
-            f"cannot make the folder: {error.strerror}", str(path), f"set {variable} to a writable folder"
+            f"cannot create the folder: {error.strerror}", str(path), f"set {variable} to a writable folder"
         ) from error
     return path

@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-_EVERY = 0.05
+_PAUSE_SECONDS = 0.05
 
 
 class ApiProbe:
@@ -59,5 +59,5 @@ def wait(condition: Callable[[], bool], seconds: float) -> bool:
     while not condition():
         if time.monotonic() > end:
             return False
-        time.sleep(_EVERY)
+        time.sleep(_PAUSE_SECONDS)
     return True

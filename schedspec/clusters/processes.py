@@ -44,10 +44,10 @@ def runs(pid: int) -> bool:
 
 def programs_of(home: Path) -> list[psutil.Process]:
     """Return the running programs that have this directory in their arguments."""
-    sign = f"{home}/"
+    path_prefix = f"{home}/"
     return [
         process
         for process in psutil.process_iter(["name", "cmdline"])
         if Path((process.info["cmdline"] or [""])[0]).name in _PROGRAMS
-        and any(sign in word for word in process.info["cmdline"])
+        and any(path_prefix in word for word in process.info["cmdline"])
     ]

@@ -1,4 +1,4 @@
-"""Find versions that a repository pins and this package cannot use: then separate environments help both.
+"""Find version pins of a repository that conflict with this package's requirements. Separate environments avoid them.
 
 Reads `pyproject.toml`, `requirements*.txt` and the locks of uv and Poetry in a folder; installs and changes nothing.
 """
@@ -75,7 +75,7 @@ def _toml(file: Path) -> dict[str, Any]:
 
 
 def _agree(theirs: SpecifierSet, ours: SpecifierSet) -> bool:
-    """Whether some version satisfies both: one that either names, one just above it, the lowest or a very high one."""
+    """Whether one version satisfies both. Tries the named versions, those just above, 0 and a very high one."""
     named = [specifier.version.removesuffix(".*") for specifier in [*theirs, *ours]]
     candidates = [*named, *(f"{text}.1" for text in named), *(f"{text}.post1" for text in named), "0", "99999"]
     return any(theirs.contains(version) and ours.contains(version) for version in candidates if _is_version(version))

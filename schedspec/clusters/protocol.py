@@ -102,7 +102,7 @@ class Settings:
         if self.kubernetes_version is not None and self.kind != "embedded":
             raise SettingsError(
                 f"a version of Kubernetes ({self.kubernetes_version}) is for an embedded cluster only, and this "
-                f"run is to use {self.kind!r}",
+                f"run uses {self.kind!r}",
                 "--kubernetes-version",
                 "add --cluster embedded; for Kind name a node image (--kind-image)",
             )
@@ -114,7 +114,7 @@ class Settings:
             )
         if self.kind != "existing" and self.kube_context:
             raise SettingsError(
-                f"a context ({self.kube_context}) is only used with an existing cluster, and this run is to use "
+                f"a context ({self.kube_context}) is only used with an existing cluster, and this run uses "
                 f"{self.kind!r}",
                 "--kube-context",
                 "add --cluster existing, or leave --kube-context out",
@@ -160,7 +160,7 @@ class Cluster(Protocol):
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         """Return when the API server answers /readyz, the nodes that belong to the cluster are Ready, and KWOK runs.
 
-        Applies nothing of the harness or the scheduler; CRDs are the caller's task. If `up` fails, nothing remains.
+        Installs nothing of the harness or the scheduler: the caller applies CRDs. If `up` fails, it removes everything.
 
         Args:
             progress: Receives a line for each step.
@@ -173,7 +173,7 @@ class Cluster(Protocol):
     def down(self) -> None:
         """Remove everything that `up` created; the second call does nothing.
 
-        A kept, reused or existing cluster stays.
+        A kept, reused or existing cluster keeps running.
         """
 
     def facts(self) -> ClusterFacts:

@@ -1,4 +1,4 @@
-"""A small process that outlives the owner of a cluster for a moment and removes the cluster of a killed run.
+"""Remove the cluster of a killed run, in a small process that outlives the cluster's owner for a moment.
 
     python -m schedspec.clusters.reaper NAME
 

@@ -1,6 +1,7 @@
-"""Registry of the clusters on this machine: one small file for each, written before its first process, removed last.
+"""Registry of the clusters on this machine: one small file for each cluster.
 
-A record has the owner, which may be dead, and everything that has to be removed. Clean-up needs no other state.
+The file is written before the cluster's first process starts and removed last. It names the owner, which may be dead,
+and everything that has to be removed. Clean-up needs no other state.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Registry:
     def add(self, record: ClusterRecord, *, ports: int = 0) -> ClusterRecord:
         """Write the record, with `ports` ports that no other record has and on which no process listens.
 
-        Ports are chosen and written under a lock, so that two runs at once do not choose the same.
+        Ports are chosen and written under a lock, so that two concurrent runs do not choose the same ports.
         """
         with FileLock(self.root / "records.lock"):
             taken = {port for other in self.records() for port in other.ports}

@@ -35,7 +35,7 @@ class VirtualCluster(Protocol):
         """Let virtual time pass, at most until an object changes if `until_shown`."""
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force and return its sha256. Raises ValueError if the scheduler rejects it."""
+        """Apply a policy and return its sha256. Raises ValueError if the scheduler rejects it."""
 
     def close(self) -> None:
         """Stop the cluster."""

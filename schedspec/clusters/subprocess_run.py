@@ -1,7 +1,6 @@
 """Run a program that may take long, report its progress, and never leave it running.
 
-The program ends with the wait, whatever ends the wait: the program itself, a deadline, Ctrl-C or the death of this
-process.
+No program outlives `run`: it exits by itself, or is killed at its deadline, at Ctrl-C or at the death of this process.
 """
 
 from __future__ import annotations

@@ -59,17 +59,17 @@ def provided(engine: Engine) -> str:
 
 
 def test_a_base_that_the_engine_has_comes_before_all_others(checkout: Path) -> None:
-    archives.place(BUILT).touch()
+    archives.path(BUILT).touch()
     assert provided(Engine(has=(python_base.OFFICIAL, OWN))) == python_base.OFFICIAL
     engine = Engine(has=(OWN,), offers=(python_base.OFFICIAL,))
     assert (provided(engine), engine.calls) == (OWN, [])
 
 
 def test_a_base_that_was_made_here_is_taken_from_the_cache(checkout: Path) -> None:
-    archives.place(BUILT).touch()
+    archives.path(BUILT).touch()
     engine = Engine(offers=(python_base.OFFICIAL,))
     assert provided(engine) == OWN
-    assert engine.calls == [f"import {archives.place(BUILT)} {OWN}"]
+    assert engine.calls == [f"import {archives.path(BUILT)} {OWN}"]
 
 
 def test_a_registry_that_is_reached_saves_making_a_base(checkout: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_registry_that_is_reached_saves_making_a_base(checkout: Path) -> None:
 
 
 def test_without_a_base_the_error_says_how_to_build_one(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = r"(?s)python:3\.11-slim\S* is not reached.*do next: .*python -m hack\.images\.python_base build"
+    expected = r"(?s)python:3\.11-slim\S* is unreachable.*do next: .*python -m hack\.images\.python_base build"
     with pytest.raises(BinaryError, match=expected):
         provided(Engine())
     monkeypatch.setenv("PATH", "/nowhere")
@@ -117,7 +117,7 @@ def test_the_tag_changes_with_whatever_the_image_is_made_from(checkout: Path, fi
 
 def test_the_tag_changes_with_the_base_that_was_built_here(checkout: Path) -> None:
     before = scheduler_image.tag()
-    archives.place(BUILT).touch()
+    archives.path(BUILT).touch()
     assert scheduler_image.tag() != before
 
 

@@ -1,6 +1,6 @@
 """Write images in the format of `docker save`, without an engine. An image has one program and a few files.
 
-Equal input gives equal bytes: an archive contains no time, no user and no order of a directory.
+Equal input gives equal bytes: an archive contains no timestamps and no users, and its entries are sorted.
 """
 
 from __future__ import annotations

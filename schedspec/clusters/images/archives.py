@@ -1,7 +1,7 @@
 """Keep archives of images in the cache.
 
-An archive is complete or absent: `kept` renames a finished file. A file lock lets one process at a time make an
-archive. The two newest archives of each family are kept, because a node image has nearly a gigabyte.
+An archive is complete or absent: `cached` renames a finished file. A file lock lets one process at a time make an
+archive. The two newest archives of each family are kept, because a node image takes nearly a gigabyte.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..protocol import Progress
 _WAIT_TICK = 5.0
 
 
-def place(name: str) -> Path:
+def path(name: str) -> Path:
     """Return the path of an archive in the cache. The file may be missing.
 
     Args:
@@ -30,12 +30,12 @@ def place(name: str) -> Path:
 
 def newest(family: str) -> Path | None:
     """Return the archive of a family that was made or requested last, or None."""
-    return max(place("").glob(f"{family}-*.tar"), key=lambda path: path.stat().st_mtime, default=None)
+    return max(path("").glob(f"{family}-*.tar"), key=lambda file: file.stat().st_mtime, default=None)
 
 
-def kept(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
+def cached(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
     """Return the path of an archive. If the archive is missing, `make(path)` writes it."""
-    archive = place(name)
+    archive = path(name)
     if archive.is_file():
         archive.touch()  # `newest` prefers the archive that was requested last
         return archive
@@ -63,6 +63,6 @@ def kept(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
 def _prune(newest: Path) -> None:
     """Remove all archives of the family except the two newest."""
     family = newest.name.partition("-")[0]
-    archives = sorted(newest.parent.glob(f"{family}-*.tar"), key=lambda path: path.stat().st_mtime)
+    archives = sorted(newest.parent.glob(f"{family}-*.tar"), key=lambda file: file.stat().st_mtime)
     for old in archives[:-2]:
         old.unlink(missing_ok=True)

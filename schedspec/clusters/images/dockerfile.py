@@ -1,6 +1,6 @@
-"""Build an image from one of our Dockerfiles with an engine without a network, and save it as an archive.
+"""Build an image from one of our Dockerfiles without network access, and save it as an archive.
 
-The build context has everything that the build needs. The engine's images of earlier versions are removed afterwards.
+The build context has everything that the build needs. Images of earlier versions are then removed from the engine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def build(docker: Docker, reference: str, recipe: Path, *, context: Path, to: Pa
         tick=lambda s: progress(f"{reference}: building on {base}, {s:.0f} s"),
     )
     docker.call("save", "--output", to, reference, tick=lambda s: progress(f"{reference}: saving, {s:.0f} s"))
-    name, _, now = reference.rpartition(":")
+    name, _, tag = reference.rpartition(":")
     for old in docker.call("images", "--format", "{{.Tag}}", name).split():
-        if old != now:
+        if old != tag:
             docker.succeeds("rmi", f"{name}:{old}", deadline=60)

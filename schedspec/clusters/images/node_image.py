@@ -59,7 +59,7 @@ def require(settings: Settings, docker: Docker) -> NodeImage:
     """
     image = find(settings, docker)
     if image is None:
-        raise _none(settings)
+        raise _missing_error(settings)
     return image
 
 
@@ -72,7 +72,7 @@ def provide(settings: Settings, docker: Docker, progress: Progress) -> NodeImage
     """
     image = require(settings, docker)
     if image.how == "archive":
-        docker.load(archives.place(f"node-{image.reference.removeprefix(OWN)}.tar"), progress)
+        docker.load(archives.path(f"node-{image.reference.removeprefix(OWN)}.tar"), progress)
     elif image.how == "registry":
         docker.pull(image.reference, progress)
     return image
@@ -90,15 +90,15 @@ def _present_or_offered(reference: str, docker: Docker) -> NodeImage | None:
     return NodeImage(reference, "registry") if docker.offers(reference) else None
 
 
-def _none(settings: Settings) -> NodeImageError:
+def _missing_error(settings: Settings) -> NodeImageError:
     if settings.kind_image:
         return NodeImageError(
-            f"the node image {settings.kind_image} is not in the Docker engine, and no registry that has it is reached",
+            f"the node image {settings.kind_image} is not in the Docker engine, and no reachable registry has it",
             "--kind-image",
-            "name one that `docker images` shows, or load it (docker load --input FILE), or leave --kind-image out",
+            "name an image that `docker images` shows, load it (docker load --input FILE), or leave --kind-image out",
         )
     return NodeImageError(
-        f"there is no node image: the registry of {KINDEST.partition('@')[0]} is not reached, and none was built here",
+        f"there is no node image: the registry of {KINDEST.partition('@')[0]} is unreachable, and none was built here",
         "docker images",
         "build one in a checkout of schedspec, about eight minutes once: python -m hack.images.node_image build; "
         "or name one: --kind-image",

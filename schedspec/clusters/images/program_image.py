@@ -1,4 +1,4 @@
-"""Images of single programs for the nodes of a Kind cluster: those that the user names, and those made of a program."""
+"""Images of single programs for a Kind cluster's nodes: images that the user names, and images built from a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import archive_format, archives
 
 
 def require(reference: str) -> None:
-    """Check that an image is in the Docker engine, or in a registry that the engine reaches.
+    """Check that an image is in the Docker engine, or in a registry that the engine can reach.
 
     Raises:
         DockerError: no engine answers, or it cannot provide the image.
@@ -47,4 +47,4 @@ def made(program: Path, version: str, path: str, progress: Progress) -> tuple[st
     name = f"schedspec.local/{program.name}:{version}"
     image = archive_format.Image(name, {path: program}, entrypoint=[path])
     family, digest = program.name.replace("-", ""), sha256(program)[:12]
-    return name, archives.kept(f"{family}-{digest}.tar", lambda to: archive_format.write(to, [image]), progress)
+    return name, archives.cached(f"{family}-{digest}.tar", lambda to: archive_format.write(to, [image]), progress)

@@ -45,7 +45,7 @@ def provide(docker: Docker, progress: Progress) -> str:
         docker.pull(OFFICIAL, progress)
         return OFFICIAL
     raise BinaryError(
-        f"there is no base image: the registry of {OFFICIAL} is not reached, and no base was built here",
+        f"there is no base image: the registry of {OFFICIAL} is unreachable, and no base was built here",
         "docker images",
         f"load {OFFICIAL} into the engine (docker load --input FILE), "
         "or build a base in a checkout of schedspec: python -m hack.images.python_base build",

@@ -34,16 +34,17 @@ def archive(docker: Docker, progress: Progress) -> tuple[str, Path]:
         ClusterError: the image could not be built.
     """
     docker.require()
-    now = tag()
-    return now, archives.kept(f"scheduler-{now}.tar", lambda path: _make(docker, now, path, progress), progress)
+    current = tag()
+    file = f"scheduler-{current}.tar"
+    return current, archives.cached(file, lambda path: _build(docker, current, path, progress), progress)
 
 
-def _make(docker: Docker, now: str, to: Path, progress: Progress) -> None:
+def _build(docker: Docker, tag: str, to: Path, progress: Progress) -> None:
     packages = wheels.provide(docker, "wheels", _lock(), progress)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=".scheduler-") as folder:
         context = Path(folder)
         _fill(context, packages)
-        dockerfile.build(docker, f"{NAME}:{now}", _dockerfile(), context=context, to=to, progress=progress)
+        dockerfile.build(docker, f"{NAME}:{tag}", _dockerfile(), context=context, to=to, progress=progress)
 
 
 def _fill(context: Path, packages: Path) -> None:

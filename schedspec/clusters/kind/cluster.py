@@ -63,7 +63,7 @@ class KindCluster(MadeCluster):
             except BootError as error:
                 if attempt == _ATTEMPTS:
                     raise
-                progress(f"{self.name}: {error.what.splitlines()[0]}; once more (logs: {error.where})")
+                progress(f"{self.name}: {error.what.splitlines()[0]}; trying again (logs: {error.where})")
             else:
                 break
         served()
@@ -139,7 +139,7 @@ class KindCluster(MadeCluster):
             tick=lambda s: progress(f"{record.name}: creating, {s:.0f} s"),
         )
         if done.status != 0:
-            raise _why(record, done, self._export_logs(record))
+            raise _boot_error(record, done, self._export_logs(record))
 
     def _export_logs(self, record: ClusterRecord) -> Path:
         folder = state_root() / "logs" / record.name
@@ -179,18 +179,18 @@ def _fingerprint(file: KindFile, settings: Settings) -> str:
     return digest.hexdigest()[:8]
 
 
-def _why(record: ClusterRecord, done: subprocess_run.Finished, logs: Path) -> BootError:
-    taken = next((line.strip() for line in done.output.splitlines() if any(sign in line for sign in _PORT_TAKEN)), None)
+def _boot_error(record: ClusterRecord, done: subprocess_run.Finished, logs: Path) -> BootError:
+    taken = next((line.strip() for line in done.output.splitlines() if any(text in line for text in _PORT_TAKEN)), None)
     if taken:
         return PortTakenError(
-            f"a port that the Kind cluster wants is taken by another process: {taken}",
+            f"a port that the Kind cluster needs is taken by another process: {taken}",
             str(logs),
-            "end what listens there (`docker ps`, `ss -ltnp`), or change the port in the file of --kind-config",
+            "end the process that listens there (`docker ps`, `ss -ltnp`), or change the port in --kind-config",
         )
     late = done.status is None
     how = f"did not end within {_CREATE_SECONDS:.0f} s" if late else f"failed (exit status {done.status})"
     return BootError(
         f"`kind create cluster` {how} for {record.name}:\n{done.last_lines}",
         str(logs),
-        "look at the nodes' logs there (journal.log, kubelet.log), then run again",
+        "read the nodes' logs there (journal.log, kubelet.log), then run again",
     )

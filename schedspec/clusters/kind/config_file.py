@@ -1,6 +1,6 @@
 """Validate the configuration file of a Kind cluster before a container starts. Errors name file, line and field.
 
-kind itself validates the rest; its message is passed on.
+kind validates everything else; its message is passed on.
 """
 
 from __future__ import annotations
@@ -53,32 +53,32 @@ def read(path: Path) -> KindFile:
     for field, wanted in (("kind", "Cluster"), ("apiVersion", _API)):
         node = fields.get(field, whole)
         if not isinstance(node, ScalarNode) or node.value != wanted:
-            raise _refused(path, node, field, f"is to be {wanted}")
+            raise _invalid(path, node, field, f"must be {wanted}")
     nodes = fields.get("nodes")
     if nodes is None:
         return KindFile(path, ("control-plane",))  # kind's default
     if not isinstance(nodes, SequenceNode) or not nodes.value:
-        raise _refused(path, nodes, "nodes", "is to be a list of nodes")
+        raise _invalid(path, nodes, "nodes", "must be a list of nodes")
     roles = tuple(_role(path, node, f"nodes[{index}]") for index, node in enumerate(nodes.value))
     if "control-plane" not in roles:
-        raise _refused(path, nodes, "nodes", "has no node with role control-plane")
+        raise _invalid(path, nodes, "nodes", "has no node with role control-plane")
     return KindFile(path, roles)
 
 
 def _role(path: Path, node: Node, where: str) -> str:
     if not isinstance(node, MappingNode):
-        raise _refused(path, node, where, "is to be a mapping with a role")
+        raise _invalid(path, node, where, "must be a mapping with a role")
     fields = _fields(node)
     role = fields.get("role")
     if role is not None and (not isinstance(role, ScalarNode) or role.value not in _ROLES):
-        raise _refused(path, role, f"{where}.role", f"is to be one of: {', '.join(_ROLES)}")
+        raise _invalid(path, role, f"{where}.role", f"must be one of: {', '.join(_ROLES)}")
     labels = fields.get("labels")
     if isinstance(labels, MappingNode):
         cards = _fields(labels).get(CARDS_LABEL)
         if cards is not None and not (isinstance(cards, ScalarNode) and re.fullmatch(r"[1-9]\d{0,5}", cards.value)):
-            raise _refused(path, cards, f"{where}.labels[{CARDS_LABEL}]", "is to be a number of cards, 1 or more")
+            raise _invalid(path, cards, f"{where}.labels[{CARDS_LABEL}]", "must be a number of cards, 1 or more")
         if isinstance(cards, ScalarNode) and cards.tag != "tag:yaml.org,2002:str":
-            raise _refused(path, cards, f"{where}.labels[{CARDS_LABEL}]", f'is to be a string: "{cards.value}"')
+            raise _invalid(path, cards, f"{where}.labels[{CARDS_LABEL}]", f'must be a string: "{cards.value}"')
     return role.value if isinstance(role, ScalarNode) else "control-plane"
 
 
@@ -86,7 +86,7 @@ def _fields(node: MappingNode) -> dict[str, Node]:
     return {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
 
 
-def _refused(path: Path, node: Node | None, field: str, rule: str) -> SettingsError:
+def _invalid(path: Path, node: Node | None, field: str, rule: str) -> SettingsError:
     line = node.start_mark.line + 1 if node is not None else 1
     value = f" and is {node.value!r}" if isinstance(node, ScalarNode) else ""
-    return SettingsError(f"{field} {rule}{value}", f"{path}:{line}", "repair the file (kind-config/ has good ones)")
+    return SettingsError(f"{field} {rule}{value}", f"{path}:{line}", "repair the file (kind-config/ has examples)")

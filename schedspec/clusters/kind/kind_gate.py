@@ -2,7 +2,7 @@
 
     python -m schedspec.clusters.kind.kind_gate auto|required|never
 
-Exit status 0: run. 3: do not run. 1: required, and they cannot run.
+Exit status 0: run the features. 3: do not run them. 1: they are required and cannot run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     if when == "never":
         sys.stderr.write("features on Kind: not requested\n")
         return SKIP
-    from .cluster import why_not  # noqa: PLC0415 - asks Docker
+    from .cluster import why_not  # noqa: PLC0415 - connects to Docker
 
     why = why_not(Settings(kind="kind", kind_image=image or None))
     if why is None:

@@ -61,7 +61,7 @@ def require(
     kubernetes: str | None = None,
     version: str = "",
 ) -> None:
-    """Check that every program is at hand or can be made. Without Go, download what is missing.
+    """Check that every program is present or can be built. Without Go, download the missing programs.
 
     Args:
         names: Names from `pinned.program`.
@@ -72,7 +72,7 @@ def require(
         version: Version of a program that is pinned in several; empty for the default.
 
     Raises:
-        SettingsError: the folder is not a folder.
+        SettingsError: `folder` is not a folder.
         BinaryError: programs can be neither found, downloaded nor built; the text names all of them.
     """
     folder = named_folder(folder)
@@ -104,15 +104,15 @@ def require(
 
 
 def named_folder(folder: Path | None) -> Path | None:
-    """Return the folder of the settings, else that of $SCHEDSPEC_BINARIES.
+    """Return `folder`, else the folder that $SCHEDSPEC_BINARIES names, else None.
 
     Raises:
-        SettingsError: the path is not a folder.
+        SettingsError: the named path is not a folder.
     """
     named = folder or (Path(configured) if (configured := os.environ.get("SCHEDSPEC_BINARIES")) else None)
     if named is not None and not named.is_dir():
         raise SettingsError(
-            "the folder of programs is not a folder",
+            "the named folder of programs is not a folder",
             str(named),
             "name a folder that has the programs, or leave the option out",
         )
@@ -128,19 +128,19 @@ class Provider:
         self._start = time.monotonic()
 
     def provide(self, wanted: list[Program]) -> dict[str, Binary]:
-        found = {program.name: self._at_hand(program) for program in wanted}
+        found = {program.name: self._find(program) for program in wanted}
         missing = [program for program in wanted if found[program.name] is None]
         for index, program in enumerate(missing):
             left = len(missing) - index - 1
             with self._cache.adding(lambda s, p=program: self._report(p, "another run is making programs", left, s)):  # type: ignore[misc] # noqa: B023
-                found[program.name] = self._at_hand(program) or self._make(program, left)
+                found[program.name] = self._find(program) or self._make(program, left)
         return {name: binary for name, binary in found.items() if binary is not None}
 
     def missing(self, wanted: list[Program]) -> list[Program]:
         """Return the programs that would have to be downloaded or built."""
-        return [program for program in wanted if self._at_hand(program) is None]
+        return [program for program in wanted if self._find(program) is None]
 
-    def _at_hand(self, program: Program) -> Binary | None:
+    def _find(self, program: Program) -> Binary | None:
         if self._folder is not None:
             path = self._folder / program.name
             if os.access(path, os.X_OK) and path.is_file():

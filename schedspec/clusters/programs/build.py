@@ -55,7 +55,7 @@ def build(program: Program, to: Path, tick: Tick = silent) -> None:
 
 
 def require_buildable(program: Program) -> None:
-    """Check in a second that Go can build a program: that it is new enough, and has or reaches the source.
+    """Check within a second that Go can build a program: Go is new enough, and has the source or can download it.
 
     Raises:
         BinaryError: Go is missing, too old, or cannot download the module.

@@ -1,7 +1,7 @@
 """Cache of programs. An entry is complete or absent.
 
-An entry is a folder that appears by one rename when it is complete. Its program counts only while it has the checksum
-that was recorded then. One process at a time adds entries; the others wait.
+An entry is a folder that one rename makes visible when it is complete, with the checksum of its program. A program with
+another checksum is ignored. One process at a time adds entries; other processes wait.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Cache:
 
     @contextmanager
     def adding(self, waiting: Tick = silent) -> Iterator[None]:
-        """Hold the lock for adding entries. `waiting` is called every five seconds while another process holds it."""
+        """Hold the lock for adding entries. `waiting` is called every five seconds until the lock is free."""
         lock = FileLock(self.root / "adding.lock")
         waited = 0.0
         while True:
@@ -73,8 +73,8 @@ class Cache:
             program: The program.
             make: Writes the program and returns its origin.
         """
-        for left in self.root.glob(f".new-{program.name}-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in self.root.glob(f".new-{program.name}-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         new = Path(tempfile.mkdtemp(prefix=f".new-{program.name}-", dir=self.root))
         try:
             made = new / program.name

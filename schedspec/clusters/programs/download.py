@@ -1,12 +1,12 @@
 """Download an official release, or fail quickly with the reason.
 
-One deadline covers everything: name resolution, connect, TLS, redirects, a slow body. Timeouts of sockets do not limit
-their sum, so a separate process transfers the file and can be killed. Only the checksum in this repository decides
+One deadline covers everything: name resolution, connect, TLS, redirects, a slow body. Socket timeouts do not limit the
+total time, so a separate process transfers the file and can be killed. Only the checksum in this repository decides
 whether the content is right: some networks answer every connection with garbage.
 
 Why not pooch: its timeout limits one read. With `HTTPDownloader(timeout=1)` pooch 1.9.0 took 9.8 s for a body of 30
-bytes that arrived one by one, and would take hours for a larger one. In a process of its own pooch would replace the
-thirty lines of `transfer.py` by itself and requests (6.5 MB).
+bytes that arrived one by one, and would take hours for a larger one. In a separate process, pooch and requests (6.5 MB)
+would replace no more than the thirty lines of `transfer.py`.
 """
 
 from __future__ import annotations
@@ -25,53 +25,53 @@ from .pinned import Release
 
 
 class DownloadError(Exception):
-    """No release is available. `deaf` if no web server answered at all."""
+    """No release is available. `unresponsive` if no web server answered at all."""
 
-    def __init__(self, host: str, why: str, *, deaf: bool = False) -> None:
+    def __init__(self, host: str, why: str, *, unresponsive: bool = False) -> None:
         super().__init__(f"{host}: {why}")
-        self.host, self.deaf = host, deaf
+        self.host, self.unresponsive = host, unresponsive
 
 
 class Downloads:
     """Downloads of one run.
 
-    A host is deaf if it did not begin to answer within `answer_seconds` or did not finish within `total_seconds`. A
-    deaf host is not contacted again, so its deadline is paid once.
+    A host is unresponsive if it did not begin to answer within `answer_seconds` or did not finish within
+    `total_seconds`. An unresponsive host is not contacted again, so that a run waits for it only once.
     """
 
     def __init__(self, *, answer_seconds: float = 6.0, total_seconds: float = 90.0) -> None:
         self.answer_seconds = answer_seconds
         self.total_seconds = total_seconds
-        self._deaf: dict[str, DownloadError] = {}
+        self._unresponsive: dict[str, DownloadError] = {}
 
     def fetch(self, release: Release, to: Path, tick: Tick = silent) -> None:
-        """Put the executable program at `to` after its checksum was verified.
+        """Write the executable program to `to` after verifying the checksum of the download.
 
         Raises:
             DownloadError: the release is not available.
         """
-        beside = to.with_name(to.name + ".download")
+        partial = to.with_name(to.name + ".download")
         try:
-            self._get(release.url, beside, tick)
-            got = sha256(beside)
-            if got != release.sha256:
-                raise DownloadError(_host(release.url), f"the checksum is {got}, not {release.sha256}")
+            self._get(release.url, partial, tick)
+            actual = sha256(partial)
+            if actual != release.sha256:
+                raise DownloadError(_host(release.url), f"the checksum is {actual}, not {release.sha256}")
             if release.member:
-                _extract(beside, release.member, to)
+                _extract(partial, release.member, to)
             else:
-                beside.replace(to)
+                partial.replace(to)
             to.chmod(0o755)
         except DownloadError as error:
-            if error.deaf:
-                self._deaf[error.host] = error
+            if error.unresponsive:
+                self._unresponsive[error.host] = error
             raise
         finally:
-            beside.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
 
     def _get(self, url: str, to: Path, tick: Tick) -> None:
         host = _host(url)
-        if host in self._deaf:
-            raise self._deaf[host]
+        if host in self._unresponsive:
+            raise self._unresponsive[host]
         late = time.monotonic() + self.answer_seconds
         done = subprocess_run.run(
             [sys.executable, "-I", transfer.__file__, url, str(to)],
@@ -81,10 +81,10 @@ class Downloads:
             cwd=to.parent,
         )
         if done.status is None:
-            raise DownloadError(host, f"not done after {done.seconds:.0f} s", deaf=True)
+            raise DownloadError(host, f"not finished after {done.seconds:.0f} s", unresponsive=True)
         if done.status != 0:
             why = done.last_lines.splitlines()[-1] if done.last_lines else "no answer"
-            raise DownloadError(host, why, deaf=done.status != transfer.ANSWERED)
+            raise DownloadError(host, why, unresponsive=done.status != transfer.ANSWERED)
 
 
 def sha256(path: Path) -> str:

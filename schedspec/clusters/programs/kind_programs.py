@@ -1,4 +1,4 @@
-"""The program of the worker image, built from kind-config/worker: no release has it."""
+"""The program of the worker image, built from kind-config/worker; there is no release of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .pinned import Program, target
 
 
 class SourceProgram(Program):
-    """A program whose sources stand beside its go.mod. The sources are part of the key."""
+    """A program whose sources are in the folder of its go.mod. The sources are part of the key."""
 
     __slots__ = ()
 

@@ -23,7 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Use a registry of its own, apart from the clusters of this machine."""
+    """Use an empty registry instead of the registry of this machine."""
     monkeypatch.setenv("SCHEDSPEC_STATE", str(tmp_path / "state"))
     return tmp_path / "state"
 
@@ -39,12 +39,12 @@ def embedded() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Start a TCP server that calls this function for every connection; return its address `127.0.0.1:PORT`."""
+    """Return a function that starts a TCP server with a connection handler and returns its address `127.0.0.1:PORT`."""
     stopping = threading.Event()
     threads: list[threading.Thread] = []
     listeners: list[socket.socket] = []
 
-    def start(treat: Callable[[socket.socket], None]) -> str:
+    def start(handle: Callable[[socket.socket], None]) -> str:
         listener = socket.create_server(("127.0.0.1", 0))
         listener.settimeout(0.1)
         listeners.append(listener)
@@ -58,7 +58,7 @@ def serve() -> Iterator[Serve]:
                 connection.settimeout(2)
                 with connection:
                     try:
-                        treat(connection)
+                        handle(connection)
                     except OSError:
                         continue
 
@@ -77,10 +77,10 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture
 def serve_files(serve: Serve) -> Callable[[dict[str, bytes]], str]:
-    """Start a web server of these files, by path; other paths get a 404."""
+    """Return a function that starts a web server of files by path and returns its address; other paths get a 404."""
 
     def start(files: dict[str, bytes]) -> str:
-        def treat(connection: socket.socket) -> None:
+        def handle(connection: socket.socket) -> None:
             request = b""
             while b"\r\n\r\n" not in request and (piece := connection.recv(4096)):
                 request += piece
@@ -90,6 +90,6 @@ def serve_files(serve: Serve) -> Callable[[dict[str, bytes]], str]:
             head = b"HTTP/1.1 %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (status, len(body))
             connection.sendall(head + body)
 
-        return serve(treat)
+        return serve(handle)
 
     return start

@@ -1,4 +1,4 @@
-"""Downloads are checked by content and end in time, whatever the network does."""
+"""Downloads are verified by checksum and end in time, whatever the network does."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PROGRAM = b"\x7fELF a program"
 HEX = hashlib.sha256(PROGRAM).hexdigest()
 
 
-def _hang(connection: socket.socket) -> None:
+def _hanging(connection: socket.socket) -> None:
     time.sleep(0.2)
     connection.recv(1 << 16)
     time.sleep(1.5)
 
 
-def _drip(connection: socket.socket) -> None:
+def _dripping(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\n")
     for _ in range(40):
         connection.sendall(b"X: y\r\n")
@@ -47,7 +47,7 @@ def _at(address: str, member: str | None = None, sha256: str = HEX) -> Release:
     return Release(f"http://{address}/program", sha256, member)
 
 
-def test_a_release_with_the_checksum_of_the_repository_is_taken(
+def test_a_release_with_the_pinned_checksum_is_accepted(
     tmp_path: Path, serve_files: Callable[[dict[str, bytes]], str]
 ) -> None:
     Downloads().fetch(_at(serve_files({"/program": PROGRAM})), tmp_path / "p")
@@ -56,7 +56,9 @@ def test_a_release_with_the_checksum_of_the_repository_is_taken(
     assert os.listdir(tmp_path) == ["p"]
 
 
-def test_a_program_is_taken_out_of_its_archive(tmp_path: Path, serve_files: Callable[[dict[str, bytes]], str]) -> None:
+def test_a_program_is_extracted_from_its_archive(
+    tmp_path: Path, serve_files: Callable[[dict[str, bytes]], str]
+) -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         entry = tarfile.TarInfo("etcd-v1/etcd")
@@ -74,7 +76,7 @@ def test_a_program_is_taken_out_of_its_archive(tmp_path: Path, serve_files: Call
 @pytest.mark.parametrize(
     "sent", [PROGRAM + b"!", b"", b"<html>Please log in</html>"], ids=["one byte more", "nothing", "a page"]
 )
-def test_what_has_another_checksum_is_refused(
+def test_content_with_another_checksum_is_rejected(
     tmp_path: Path, serve_files: Callable[[dict[str, bytes]], str], sent: bytes
 ) -> None:
     address = serve_files({"/program": sent, "/program.sha256": hashlib.sha256(sent).hexdigest().encode()})
@@ -84,46 +86,46 @@ def test_what_has_another_checksum_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("treat", "seconds", "why"),
+    ("handle", "seconds", "why"),
     [
-        (_hang, 1, r"not done after \d+ s"),
-        (_drip, 1, r"not done after \d+ s"),
+        (_hanging, 1, r"not finished after \d+ s"),
+        (_dripping, 1, r"not finished after \d+ s"),
         (_garbage, 30, "no answer of a web server"),
-        (_cut_short, 30, "only 20 of 64 bytes came|IncompleteRead"),
+        (_cut_short, 30, "only 20 of 64 bytes arrived|IncompleteRead"),
     ],
 )
-def test_a_network_that_answers_anything_ends_in_time(
+def test_a_download_from_a_faulty_network_ends_in_time(
     tmp_path: Path,
     serve: Callable[[Callable[[socket.socket], None]], str],
-    treat: Callable[[socket.socket], None],
+    handle: Callable[[socket.socket], None],
     seconds: float,
     why: str,
 ) -> None:
-    address = serve(treat)
+    address = serve(handle)
     with pytest.raises(DownloadError, match=why) as caught:
         Downloads(answer_seconds=seconds).fetch(_at(address), tmp_path / "p")
     assert str(caught.value).startswith(address)
     assert os.listdir(tmp_path) == []
 
 
-def test_a_host_that_failed_is_not_asked_again(
+def test_a_host_that_failed_is_not_contacted_again(
     tmp_path: Path, serve: Callable[[Callable[[socket.socket], None]], str]
 ) -> None:
     requests: list[int] = []
 
-    def treat(connection: socket.socket) -> None:
+    def handle(connection: socket.socket) -> None:
         requests.append(1)
         _garbage(connection)
 
     downloads = Downloads()
-    release = _at(serve(treat))
+    release = _at(serve(handle))
     for _ in range(3):
         with pytest.raises(DownloadError):
             downloads.fetch(release, tmp_path / "p")
     assert len(requests) == 1
 
 
-def test_a_missing_release_is_said_to_be_missing(
+def test_the_error_for_a_missing_release_has_the_http_status(
     tmp_path: Path, serve_files: Callable[[dict[str, bytes]], str]
 ) -> None:
     with pytest.raises(DownloadError, match="404"):

@@ -71,7 +71,7 @@ def test_cel_in_admission_policies_is_enforced(api: Api) -> None:
 
 
 @pytest.mark.embedded
-def test_cel_in_definitions_of_resources_is_enforced(api: Api) -> None:
+def test_cel_in_custom_resource_definitions_is_enforced(api: Api) -> None:
     rule = {"rule": "self.low <= self.high", "message": "low is above high"}
     numbers = {"low": {"type": "integer"}, "high": {"type": "integer"}}
     spec = {"type": "object", "properties": numbers, "x-kubernetes-validations": [rule]}
@@ -93,14 +93,14 @@ def test_cel_in_definitions_of_resources_is_enforced(api: Api) -> None:
 
 
 @pytest.mark.embedded
-def test_a_cluster_is_gone_after_down(state: Path) -> None:
+def test_down_removes_the_cluster(state: Path) -> None:
     cluster = provide(Settings(kind="embedded"))
     cluster.up(print)
     (record,) = Registry().records()
     assert len(programs_of(record.home)) == 4
     cluster.down()
     cluster.down()
-    _gone(record)
+    _wait_until_removed(record)
 
 
 @pytest.mark.embedded
@@ -115,7 +115,7 @@ def test_a_cluster_is_gone_after_down(state: Path) -> None:
         pytest.param("up", signal.SIGKILL, marks=pytest.mark.nightly),
     ],
 )
-def test_nothing_outlives_a_run_that_is_ended(state: Path, when: str, end: signal.Signals) -> None:
+def test_a_killed_run_leaves_no_cluster_behind(state: Path, when: str, end: signal.Signals) -> None:
     script = """
         import time
         from schedspec.clusters import Settings, provide
@@ -140,10 +140,10 @@ def test_nothing_outlives_a_run_that_is_ended(state: Path, when: str, end: signa
         if when == "booting":
             within(lambda: programs_of(record.home))
         run.send_signal(end)
-    _gone(record)
+    _wait_until_removed(record)
 
 
-def _gone(record: ClusterRecord) -> None:
+def _wait_until_removed(record: ClusterRecord) -> None:
     within(lambda: not programs_of(record.home))
     within(lambda: not record.home.exists())
     within(lambda: not Registry().records())
@@ -172,11 +172,11 @@ def test_a_kept_cluster_outlives_its_run_and_down_removes_it(state: Path) -> Non
     assert record.name in listed.stdout
     assert "kept" in listed.stdout
     subprocess.run([*command, "down"], cwd=ROOT, capture_output=True, check=True)
-    _gone(record)
+    _wait_until_removed(record)
 
 
 @pytest.mark.embedded
-def test_a_reused_cluster_is_found_again_and_used_by_one_at_a_time(state: Path) -> None:
+def test_a_reused_cluster_is_found_again_and_has_one_user_at_a_time(state: Path) -> None:
     settings = Settings(kind="embedded", reuse=True)
     first, second = EmbeddedCluster(settings), EmbeddedCluster(settings)
     try:
@@ -196,11 +196,11 @@ def test_a_reused_cluster_is_found_again_and_used_by_one_at_a_time(state: Path) 
         record = Registry().find(first.name)
         assert record is not None
         subprocess.run([sys.executable, "-m", "schedspec", "down", record.name], cwd=ROOT, check=True)
-    _gone(record)
+    _wait_until_removed(record)
 
 
 @pytest.mark.embedded
-def test_a_port_that_is_taken_after_its_choice_means_other_ports(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_taken_after_its_choice_leads_to_other_ports(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     messages: list[str] = []
     add = Registry.add
     with socket.create_server(("127.0.0.1", 0)) as squatter:
@@ -220,7 +220,7 @@ def test_a_port_that_is_taken_after_its_choice_means_other_ports(state: Path, mo
 
 
 @pytest.mark.embedded
-def test_a_controller_manager_that_gave_up_waiting_is_started_again(state: Path, tmp_path: Path) -> None:
+def test_a_controller_manager_that_stopped_waiting_is_restarted(state: Path, tmp_path: Path) -> None:
     real = binaries.provide(EMBEDDED, folder=None, progress=print)["kube-controller-manager"].path
     folder, has_failed = tmp_path / "programs", tmp_path / "has-failed"
     folder.mkdir()
@@ -243,7 +243,7 @@ def test_a_controller_manager_that_gave_up_waiting_is_started_again(state: Path,
 
 
 @pytest.mark.embedded
-def test_a_program_that_does_not_run_is_an_error_with_its_last_words(state: Path, tmp_path: Path) -> None:
+def test_the_error_for_a_failed_program_quotes_its_output(state: Path, tmp_path: Path) -> None:
     folder = tmp_path / "programs"
     folder.mkdir()
     (folder / "etcd").write_text("#!/bin/sh\necho no such thing >&2\nexit 1\n")

@@ -54,7 +54,7 @@ def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tm
         api.create(api.pods, pod("on-simulated", "simulated"))
         within(lambda: phase(api.get(f"{api.pods}/on-simulated")), lambda seen: seen == "Running")
         api.create(api.pods, pod("on-real", "real"))
-        api.create(api.pods, pod("after-it", "simulated"))  # KWOK has seen what came before
+        api.create(api.pods, pod("after-it", "simulated"))  # KWOK has processed the earlier pods
         within(lambda: phase(api.get(f"{api.pods}/after-it")), lambda seen: seen == "Running")
         assert phase(api.get(f"{api.pods}/on-real")) == "Pending"
         assert condition(api.get("/api/v1/nodes/real"), "Ready") is None
@@ -67,7 +67,7 @@ def test_kwok_plays_the_annotated_nodes_only(bare: EmbeddedCluster, api: Api, tm
         api.delete(f"/api/v1/nodes/{name}")
 
 
-def test_the_status_of_a_simulated_node_is_renewed_and_a_fault_of_it_stays(
+def test_the_status_of_a_simulated_node_is_renewed_and_its_faults_remain(
     bare: EmbeddedCluster, api: Api, tmp_path: Path
 ) -> None:
     kwok = Kwok(bare.kubeconfig, tmp_path, progress=print)
@@ -99,7 +99,7 @@ import time; time.sleep(60)
     within(lambda: not programs_of(tmp_path))
 
 
-def test_kwok_that_reaches_no_cluster_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kwok_without_a_reachable_cluster_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schedspec.clusters.kwok._START_SECONDS", 2.0)
     with pytest.raises(ClusterError, match=r"kwok (ended|did not answer)"):
         Kwok(tmp_path / "absent", tmp_path, progress=print).start()
@@ -116,12 +116,12 @@ def test_an_existing_cluster_is_used_and_left_as_it_was(bare: EmbeddedCluster, a
     assert cluster.facts().server_version == bare.facts().server_version
     assert cluster.facts().boot_seconds == 0
     other = Api(cluster)
-    played, theirs = (node(name, cpu="1", memory="1Gi", pods="10") for name in ("played", "theirs"))
+    played, foreign = (node(name, cpu="1", memory="1Gi", pods="10") for name in ("played", "foreign"))
     played["metadata"]["labels"] = {SCENARIO: "spec-x"}
-    other.create("/api/v1/nodes", theirs)
+    other.create("/api/v1/nodes", foreign)
     other.create("/api/v1/nodes", played)
     within(lambda: condition(other.get("/api/v1/nodes/played"), "Ready"), lambda seen: seen == "True")
-    assert condition(other.get("/api/v1/nodes/theirs"), "Ready") is None  # whoever made it may have a KWOK of its own
+    assert condition(other.get("/api/v1/nodes/foreign"), "Ready") is None  # its owner may run a KWOK of its own
     other.close()
     home = cluster.kubeconfig.parent
     cluster.down()
@@ -130,5 +130,5 @@ def test_an_existing_cluster_is_used_and_left_as_it_was(bare: EmbeddedCluster, a
     assert programs_of(home) == []
     assert bare.kubeconfig.read_text() == before
     assert condition(api.get("/api/v1/nodes/played"), "Ready") == "True"  # down removes nothing of the cluster's
-    for name in ("played", "theirs"):
+    for name in ("played", "foreign"):
         api.delete(f"/api/v1/nodes/{name}")

@@ -1,4 +1,4 @@
-"""Programs are installed complete or not at all, once for all users, from the first source that has them."""
+"""Programs are installed completely or not at all, once for all runs, from the first source that has them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _provider(tmp_path: Path, messages: list[str], folder: Path | None = None) -
 
 
 @needs_go
-def test_go_builds_what_cannot_be_downloaded_once(
+def test_go_builds_a_program_without_a_release_once(
     tmp_path: Path, module: Path, serve_files: Callable[[dict[str, bytes]], str]
 ) -> None:
     address = serve_files({})
@@ -77,7 +77,7 @@ def test_go_builds_what_cannot_be_downloaded_once(
     assert messages == []
 
 
-def test_a_release_is_taken_and_said_to_be_one(
+def test_a_release_is_used_and_named_as_the_origin(
     tmp_path: Path, module: Path, serve_files: Callable[[dict[str, bytes]], str]
 ) -> None:
     address = serve_files({"/tool": b"program"})
@@ -86,7 +86,7 @@ def test_a_release_is_taken_and_said_to_be_one(
     assert (binary.origin, binary.path.read_bytes()) == ("release", b"program")
 
 
-def test_the_folder_of_the_user_wins_and_may_be_incomplete(
+def test_the_users_folder_takes_precedence_and_may_be_incomplete(
     tmp_path: Path, module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "mine"
@@ -102,7 +102,7 @@ def test_the_folder_of_the_user_wins_and_may_be_incomplete(
         named_folder(tmp_path / "absent")
 
 
-def test_without_go_and_without_a_release_the_error_says_what_to_do(
+def test_without_go_and_without_a_release_the_error_has_a_remedy(
     tmp_path: Path, module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "go", lambda: None)
@@ -112,7 +112,7 @@ def test_without_go_and_without_a_release_the_error_says_what_to_do(
 
 
 @needs_go
-def test_a_build_that_fails_shows_what_go_said_and_leaves_nothing(tmp_path: Path, module: Path) -> None:
+def test_the_error_for_a_failed_build_quotes_go_and_nothing_is_cached(tmp_path: Path, module: Path) -> None:
     (module / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
     with pytest.raises(BinaryError, match="undefined: undefined"):
         _provider(tmp_path, []).provide([_tool(module)])
@@ -138,14 +138,14 @@ def test_a_damaged_program_is_made_again(tmp_path: Path, module: Path) -> None:
     assert len(made) == 2
 
 
-def test_what_a_program_is_built_from_is_its_key(module: Path) -> None:
+def test_the_key_of_a_program_changes_with_its_sources(module: Path) -> None:
     before = _tool(module).key
     assert _tool(module).key == before
     (module / "go.sum").write_text("changed\n")
     assert _tool(module).key != before
 
 
-def test_a_killed_builder_leaves_nothing_that_looks_finished(tmp_path: Path, module: Path) -> None:
+def test_a_killed_builder_leaves_no_entry_that_looks_finished(tmp_path: Path, module: Path) -> None:
     script = f"""
         import time
         from pathlib import Path
@@ -212,22 +212,22 @@ def _on(machine: str, monkeypatch: pytest.MonkeyPatch, kubernetes: str | None = 
     return {name: program(name, kubernetes).release for name in DOWNLOADED}
 
 
-def test_no_program_is_downloaded_without_a_checksum_of_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_download_has_a_pinned_checksum_and_no_checksum_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     known, offered = checksums(), {}
     for machine in ("linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "linux/riscv64"):
         for version in kubernetes_versions():
             releases = filter(None, _on(machine, monkeypatch, version).values())
             offered |= {release.url: release.sha256 for release in releases}
-    assert offered == known  # a sum of what no go.mod requires any more is one to be replaced
+    assert offered == known  # a checksum of a version that no go.mod requires has to be replaced
     assert [digest for digest in known.values() if not re.fullmatch("[0-9a-f]{64}", digest)] == []
 
 
 @pytest.mark.parametrize("machine", ["linux/amd64", "linux/arm64"])
-def test_what_a_default_cluster_needs_can_be_downloaded(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_program_of_a_default_cluster_can_be_downloaded(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [name for name, release in _on(machine, monkeypatch).items() if release is None] == []
 
 
-def test_the_pinned_programs_name_one_version_of_kubernetes() -> None:
+def test_the_pinned_programs_have_one_version_of_kubernetes() -> None:
     found = {name: program(name) for name in (*EMBEDDED, "kind", "kubelet")}
     assert {found[name].version for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kubelet")} == {
         required_version(found["kubectl"].module / "go.mod", "k8s.io/kubernetes")
@@ -257,7 +257,7 @@ def test_definitions_are_copied_from_the_source_of_a_module_once(
 
 
 @needs_go
-def test_a_module_whose_download_fails_is_an_error_that_quotes_go(module: Path) -> None:
+def test_the_error_for_a_failed_module_download_quotes_go(module: Path) -> None:
     absent = dataclasses.replace(_tool(module), require="example.test/absent")
     with pytest.raises(BinaryError, match=r"example\.test/absent"):
         build.module_source(absent)

@@ -25,12 +25,12 @@ FILES = {
     ),
     "the lock of uv": ("uv.lock", LOCK % ("pytest", "8.4.2") + LOCK % ("pyyaml", "6.0.3"), ["pytest==8.4.2"]),
     "the lock of Poetry": ("poetry.lock", LOCK % ("pytest-bdd", "9.0.1"), []),
-    "what agrees": (
+    "compatible requirements": (
         "pyproject.toml",
         '[project]\ndependencies = ["pytest>8,<10", "pytest-bdd", "pyyaml!=6.0.3"]\n',
         [],
     ),
-    "what cannot be read": ("pyproject.toml", "[project\n", []),
+    "an invalid file": ("pyproject.toml", "[project\n", []),
 }
 
 

@@ -26,7 +26,7 @@ def run(arguments: list[str]) -> int:
     return int(ended.value.code or 0)
 
 
-def test_list_shows_whose_each_cluster_is(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_shows_the_owner_of_each_cluster(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = _add("mine", tmp_path / "mine", mine=True)
     _add("left", tmp_path / "left")
     _add("kept", tmp_path / "kept", keep=True)
@@ -37,7 +37,7 @@ def test_list_shows_whose_each_cluster_is(state: Path, tmp_path: Path, capsys: p
     assert "  kept  " in lines["kept"]
 
 
-def test_down_leaves_alone_what_somebody_uses_unless_it_is_named(
+def test_down_removes_a_cluster_in_use_only_if_it_is_named(
     state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, mine in (("mine", True), ("left", False)):
@@ -51,13 +51,13 @@ def test_down_leaves_alone_what_somebody_uses_unless_it_is_named(
     assert "no cluster of ours is called mine" in capsys.readouterr().err
 
 
-def test_a_cluster_that_cannot_be_removed_does_not_keep_the_others(
+def test_down_removes_the_other_clusters_when_one_removal_fails(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def deaf(name: str) -> None:
+    def unreachable(name: str) -> None:
         raise ClusterError("the Docker engine does not answer", name, "start Docker")
 
-    monkeypatch.setattr("schedspec.clusters.kind_removal.delete_cluster", deaf)
+    monkeypatch.setattr("schedspec.clusters.kind_removal.delete_cluster", unreachable)
     _add("kind-1", tmp_path / "kind", kind="kind")
     _add("left", tmp_path / "left")
     assert run(["down"]) == 1
@@ -65,7 +65,7 @@ def test_a_cluster_that_cannot_be_removed_does_not_keep_the_others(
     assert [record.name for record in Registry().records()] == ["kind-1"]
 
 
-def test_a_cluster_error_is_told_without_a_traceback(
+def test_a_cluster_error_is_printed_without_a_traceback(
     state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -77,7 +77,7 @@ def test_a_cluster_error_is_told_without_a_traceback(
     assert run(["up", "--binaries", "/no/such/folder"]) == 2
 
 
-def test_a_program_reads_json(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_and_doctor_print_json_on_request(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _add("kept", tmp_path / "kept", keep=True)
     assert run(["list", "-o", "json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
@@ -86,7 +86,7 @@ def test_a_program_reads_json(state: Path, tmp_path: Path, capsys: pytest.Captur
     assert {"good", "needed", "what", "do_next"} == set(json.loads(capsys.readouterr().out)[0])
 
 
-def test_the_doctor_says_what_is_missing_and_what_to_do(
+def test_doctor_names_missing_parts_and_their_remedies(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
@@ -97,7 +97,7 @@ def test_the_doctor_says_what_is_missing_and_what_to_do(
     output = capsys.readouterr().out
     assert "no      Go, for programs that cannot be downloaded\n        do next: install Go" in output
     assert (
-        "no      Kind clusters cannot run, embedded ones need no Docker: no engine\n        do next: install one"
+        "no      Kind clusters cannot run (embedded clusters need no Docker): no engine\n        do next: install one"
         in output
     )
     assert "left behind by killed runs: left\n        do next: python -m schedspec down" in output

@@ -19,14 +19,14 @@ from schedspec.clusters.protocol import BootError, Settings
 from schedspec.clusters.registry import ClusterRecord, Owner, Registry, free_ports
 
 ROOT = Path(__file__).parents[3]
-GONE = Owner(2**22 - 1, 1.0)
+DEAD = Owner(2**22 - 1, 1.0)
 
 
-def _record(name: str, home: Path, owner: Owner = GONE, *, keep: bool = False) -> ClusterRecord:
+def _record(name: str, home: Path, owner: Owner = DEAD, *, keep: bool = False) -> ClusterRecord:
     return ClusterRecord(name, "embedded", owner, keep, home, home / "kubeconfig", "context")
 
 
-def test_a_record_is_found_again_as_it_was(tmp_path: Path) -> None:
+def test_a_stored_record_is_read_back_unchanged(tmp_path: Path) -> None:
     registry = Registry(tmp_path)
     record = registry.add(_record("one", tmp_path / "home", Owner.me()), ports=3)
     assert len(set(record.ports)) == 3
@@ -42,10 +42,10 @@ def test_a_process_with_the_same_id_is_not_the_owner() -> None:
     mine = Owner.me()
     assert mine.alive
     assert not Owner(mine.pid, mine.created - 100).alive
-    assert not GONE.alive
+    assert not DEAD.alive
 
 
-def test_a_zombie_is_no_owner() -> None:
+def test_a_zombie_does_not_count_as_a_living_owner() -> None:
     with subprocess.Popen(["true"]) as child:
         owner = Owner(child.pid, psutil.Process(child.pid).create_time())
         while runs(child.pid):
@@ -54,14 +54,14 @@ def test_a_zombie_is_no_owner() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"name": "x"}', '{"owner": 1}'])
-def test_a_record_of_another_version_is_passed_over(tmp_path: Path, text: str) -> None:
+def test_a_record_of_another_version_is_skipped(tmp_path: Path, text: str) -> None:
     registry = Registry(tmp_path)
     (registry.root / "odd.json").write_text(text)
     assert registry.records() == []
     assert registry.find("odd") is None
 
 
-def test_only_what_is_abandoned_is_swept(tmp_path: Path) -> None:
+def test_sweep_removes_abandoned_clusters_only(tmp_path: Path) -> None:
     registry = Registry(tmp_path / "state")
     homes = {name: tmp_path / name for name in ("left", "kept", "used")}
     for home in homes.values():
@@ -74,7 +74,7 @@ def test_only_what_is_abandoned_is_swept(tmp_path: Path) -> None:
     assert [home.exists() for home in homes.values()] == [False, True, True]
 
 
-def test_what_was_left_running_is_ended_and_nothing_else(tmp_path: Path) -> None:
+def test_sweep_ends_only_the_programs_of_the_abandoned_cluster(tmp_path: Path) -> None:
     program = tmp_path / "bin" / "etcd"
     program.parent.mkdir()
     program.symlink_to(sys.executable)
@@ -84,7 +84,7 @@ def test_what_was_left_running_is_ended_and_nothing_else(tmp_path: Path) -> None
     mine = subprocess.Popen([program, "-c", wait, f"--data-dir={home}/etcd"])
     foreign = [
         subprocess.Popen([program, "-c", wait, f"--data-dir={other}/etcd"]),
-        subprocess.Popen([sys.executable, "-c", wait, f"{home}/logs"]),  # somebody who reads a log
+        subprocess.Popen([sys.executable, "-c", wait, f"{home}/logs"]),  # a process that reads a log
     ]
     try:
         registry = Registry(tmp_path / "state")
@@ -115,7 +115,7 @@ def test_runs_at_the_same_time_get_different_ports(tmp_path: Path) -> None:
         import sys
         from pathlib import Path
         from schedspec.clusters import registry
-        registry._PORTS = range(31000, 31060)  # a narrow choice: they would meet
+        registry._PORTS = range(31000, 31060)  # a narrow range, so that collisions would be likely
         mine = registry.Owner.me()
         for number in range(3):
             name = f"{{sys.argv[1]}}-{{number}}"

@@ -1,4 +1,4 @@
-"""Bad settings are refused early and readably, and an existing cluster is never used by accident."""
+"""Invalid settings are rejected early with a clear error, and an existing cluster is never used by accident."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_settings_that_contradict_each_other_are_refused(wrong: dict[str, str], 
     assert caught.value.do_next
 
 
-def test_an_error_says_what_where_and_what_to_do_next() -> None:
+def test_an_error_names_the_problem_the_place_and_the_next_step() -> None:
     assert str(ClusterError("it broke", "in the cellar", "look there")) == (
         "it broke\n  where: in the cellar\n  do next: look there"
     )
     assert str(ClusterError("it broke")) == "it broke"
 
 
-def test_only_the_named_context_is_taken_over(kubeconfig: Path) -> None:
+def test_only_the_named_context_is_copied(kubeconfig: Path) -> None:
     only = only_context(kubeconfig, "lab")
     assert only["current-context"] == "lab"
     assert [entry["name"] for kind in ("contexts", "clusters", "users") for entry in only[kind]] == ["lab", "lab", "me"]
@@ -74,7 +74,7 @@ def test_only_the_named_context_is_taken_over(kubeconfig: Path) -> None:
         ("torn", "clusters has no entry called 'gone'"),
     ],
 )
-def test_a_context_that_is_not_whole_is_refused(kubeconfig: Path, context: str, what: str) -> None:
+def test_a_missing_or_incomplete_context_is_rejected(kubeconfig: Path, context: str, what: str) -> None:
     with pytest.raises(SettingsError, match=what):
         only_context(kubeconfig, context)
 
@@ -97,7 +97,7 @@ def test_a_kubeconfig_that_cannot_be_read_is_an_error(tmp_path: Path, text: byte
     assert caught.value.where == str(path)
 
 
-def test_the_kubeconfig_is_the_named_one_then_that_of_the_environment(
+def test_the_kubeconfig_is_the_named_file_then_kubeconfig_then_the_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", "/a/file")
@@ -110,7 +110,7 @@ def test_the_kubeconfig_is_the_named_one_then_that_of_the_environment(
     assert source(None) == Path.home() / ".kube/config"
 
 
-def test_a_cluster_that_does_not_answer_is_an_error_and_leaves_nothing(
+def test_a_cluster_that_does_not_answer_is_an_error_and_no_file_remains(
     kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -124,7 +124,7 @@ def test_a_cluster_that_does_not_answer_is_an_error_and_leaves_nothing(
     cluster.down()
 
 
-def test_an_image_cannot_be_loaded_into_a_cluster_that_is_not_ours(kubeconfig: Path) -> None:
+def test_an_image_cannot_be_loaded_into_an_existing_cluster(kubeconfig: Path) -> None:
     cluster = provide(Settings(kind="existing", kube_context="lab", kubeconfig=kubeconfig))
     with pytest.raises(UnsupportedError, match=r"worker\.tar"):
         cluster.load_image(Path("worker.tar"))

@@ -69,7 +69,7 @@ def test_scenarios_pass_fail_and_are_skipped_in_virtual_time(suite: pytest.Pytes
     result.stdout.fnmatch_lines(["*3 requested*"])
     records = record.read_all([suite.path / "out"])
     assert sorted(it.verdict for it in records) == ["failed", "passed", "passed", "skipped"], (
-        "none counts as one of an earlier run"
+        "no record is attributed to an earlier run"
     )
 
 
@@ -85,7 +85,9 @@ def test_each_worker_of_xdist_has_its_own_simulated_cluster(suite: pytest.Pytest
         (["--gang-api", "kubernetes"], "runs our own scheduler only"),
     ],
 )
-def test_what_a_simulated_cluster_cannot_do_is_refused(suite: pytest.Pytester, options: list[str], words: str) -> None:
+def test_unsupported_options_of_a_simulated_cluster_are_rejected(
+    suite: pytest.Pytester, options: list[str], words: str
+) -> None:
     result = run(suite, *options)
     assert result.ret != 0
     assert words in result.stdout.str() + result.stderr.str()

@@ -35,8 +35,8 @@ def _start(api: Api, body: Object) -> str:
     return path
 
 
-def _others_end(api: Api, here: str) -> None:
-    """Return when a pod that was made after all others has run and ended: KWOK has looked at the others since."""
+def _wait_for_later_pod(api: Api, here: str) -> None:
+    """Return when a new pod has run and ended: KWOK has then processed all earlier pods again."""
     path = _start(api, pod(f"meanwhile-{uuid.uuid4().hex[:8]}", here, run_for="300ms"))
     within(lambda: phase(api.get(path)), lambda seen: seen == "Succeeded")
 
@@ -49,7 +49,7 @@ def _container(api: Api, path: str) -> Object:
 
 
 def _since(api: Api, path: str) -> int:
-    """Return the begin of the pod's present state, in milliseconds, by KWOK's clock."""
+    """Return the start of the pod's current state, in milliseconds of KWOK's clock."""
     seen = api.get(path)
     assert seen is not None
     return next(int(each["message"]) for each in seen["status"]["conditions"] if each["type"] == "schedspec.dev/Since")
@@ -66,21 +66,21 @@ def test_a_node_keeps_its_shape_and_gets_no_label(api: Api, here: str) -> None:
 def test_a_node_that_is_made_not_ready_stays_so(api: Api) -> None:
     with a_node(api, "broken-node") as name:
         make_not_ready(api, name)
-        with a_node(api, "made-after-it"):  # so KWOK has seen what came before
+        with a_node(api, "made-after-it"):  # KWOK has then processed the earlier change
             assert condition(api.get(f"/api/v1/nodes/{name}"), "Ready") == "False"
 
 
-def test_a_node_plays_without_a_lease(api: Api) -> None:
-    """That of a node of the same name is deleted by the garbage collector soon after its successor came."""
+def test_a_simulated_node_works_without_a_lease(api: Api) -> None:
+    """The lease of an earlier node of the same name would be deleted by the garbage collector soon afterwards."""
     with a_node(api, "without-lease") as name:
         assert api.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}") is None
         _start(api, pod("on-without-lease", name))
 
 
-def test_a_bound_pod_runs_until_it_is_told_to_finish(api: Api, here: str) -> None:
+def test_a_bound_pod_runs_until_its_annotation_ends_it(api: Api, here: str) -> None:
     api.create(api.pods, pod("endless"))
     path = f"{api.pods}/endless"
-    _others_end(api, here)
+    _wait_for_later_pod(api, here)
     assert phase(api.get(path)) == "Pending"
     api.bind("endless", here)
     within(lambda: phase(api.get(path)), lambda seen: seen == "Running")
@@ -93,7 +93,7 @@ def test_a_bound_pod_runs_until_it_is_told_to_finish(api: Api, here: str) -> Non
     }
     assert seen["status"]["podIP"]
     assert seen["status"]["startTime"]
-    _others_end(api, here)
+    _wait_for_later_pod(api, here)
     assert phase(api.get(path)) == "Running"
     api.patch(path, {"metadata": {"annotations": {"schedspec.dev/run-for": "0s"}}})
     within(lambda: phase(api.get(path)), lambda seen: seen == "Succeeded")
@@ -109,12 +109,12 @@ def test_a_pod_completes_with_its_exit_code(api: Api, here: str, code: str, ends
     assert (status["ready"], condition(api.get(path), "Ready")) == (False, "False")
 
 
-def test_a_change_of_a_pod_does_not_start_its_time_anew(api: Api, here: str) -> None:
+def test_a_change_of_a_pod_does_not_restart_its_clock(api: Api, here: str) -> None:
     path = _start(api, pod("patched", here, run_for="1500ms"))
     began = _since(api, path)
     numbers = itertools.count()
 
-    def touch_and_look() -> str | None:  # every 10 ms: a clock that starts anew would never run out
+    def touch_and_look() -> str | None:  # every 10 ms: a clock that restarts would never expire
         api.patch(path, {"metadata": {"labels": {"touched": str(next(numbers))}}})
         return phase(api.get(path))
 
@@ -132,7 +132,7 @@ def test_a_pod_that_starts_late_is_pending_first(api: Api, here: str) -> None:
     began = _since(api, path)
     api.patch(path, {"metadata": {"annotations": {"schedspec.dev/start-after": "700ms"}}})
     within(lambda: phase(api.get(path)), lambda seen: seen == "Running")
-    assert _since(api, path) - began >= 700 - 1  # both are whole milliseconds, cut off
+    assert _since(api, path) - began >= 700 - 1  # both are truncated to whole milliseconds
 
 
 def test_init_containers_have_completed_when_a_pod_runs(api: Api, here: str) -> None:
@@ -144,7 +144,7 @@ def test_init_containers_have_completed_when_a_pod_runs(api: Api, here: str) -> 
 
 
 @pytest.mark.parametrize(("policy", "code", "restarts"), [("OnFailure", "1", True), ("OnFailure", "0", False)])
-def test_containers_restart_where_the_policy_says_so(
+def test_containers_restart_according_to_the_restart_policy(
     api: Api, here: str, policy: str, code: str, restarts: bool
 ) -> None:
     path = _start(api, pod(f"policy-{code}", here, policy, run_for="200ms", exit_code=code))
@@ -154,19 +154,19 @@ def test_containers_restart_where_the_policy_says_so(
     within(lambda: _container(api, path)["restartCount"], lambda seen: seen == 1)
     assert phase(api.get(path)) == "Running"
     assert _container(api, path)["lastState"]["terminated"]["exitCode"] == 1
-    _others_end(api, here)
+    _wait_for_later_pod(api, here)
     assert _container(api, path)["restartCount"] == 1  # the next restart is backed off
 
 
-def test_a_duration_that_cannot_be_read_is_as_good_as_none(api: Api, here: str) -> None:
+def test_an_invalid_duration_is_ignored(api: Api, here: str) -> None:
     path = _start(api, pod("unreadable", here, start_after="soon", run_for="-1", stop_after="never"))
-    _others_end(api, here)
+    _wait_for_later_pod(api, here)
     assert phase(api.get(path)) == "Running"
     api.delete(path)
     within(lambda: api.get(path) is None)
 
 
-def test_a_deleted_pod_is_gone_unless_it_stops_slowly(api: Api, here: str) -> None:
+def test_a_deleted_pod_ends_at_once_or_after_its_stop_after(api: Api, here: str) -> None:
     quick, slow, slower = (
         _start(api, pod(name, here, **more))
         for name, more in (("quick", {}), ("slow", {"stop_after": "300ms"}), ("slower", {"stop_after": "1h"}))
@@ -197,7 +197,7 @@ def test_a_pod_that_was_never_bound_is_deleted(api: Api) -> None:
     within(lambda: api.get(f"{api.pods}/unbound") is None)
 
 
-def test_a_hundred_successors_of_the_same_name_survive(api: Api, here: str) -> None:
+def test_a_hundred_new_pods_with_the_names_of_deleted_pods_run(api: Api, here: str) -> None:
     names = [f"again-{number}" for number in range(100)]
     for name in names:
         api.create(api.pods, pod(name, here))
@@ -208,7 +208,7 @@ def test_a_hundred_successors_of_the_same_name_survive(api: Api, here: str) -> N
         api.delete(f"{api.pods}/{name}")
         within(lambda n=name: api.get(f"{api.pods}/{n}") is None)
         api.create(api.pods, pod(name, here))
-    _others_end(api, here)
+    _wait_for_later_pod(api, here)
     listed = api.call("GET", api.pods)["items"]
     after = {each["metadata"]["name"]: each for each in listed if each["metadata"]["name"] in names}
     assert len(after) == 100
@@ -221,18 +221,18 @@ def test_the_pod_of_a_volcano_job_does_not_complete_by_itself(api: Api, here: st
     owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "job", "uid": str(uuid.uuid4())}
     body["metadata"]["ownerReferences"] = [owner]
     path = _start(api, body)
-    _others_end(api, here)
+    _wait_for_later_pod(api, here)
     assert phase(api.get(path)) == "Running"
 
 
-def test_a_batch_job_runs_until_its_pods_are_told_to_finish(api: Api, here: str) -> None:
+def test_a_batch_job_runs_until_an_annotation_ends_its_pods(api: Api, here: str) -> None:
     jobs = "/apis/batch/v1/namespaces/default/jobs"
     template = {"spec": {"containers": [{"name": "main", "image": "none"}], "restartPolicy": "Never", "nodeName": here}}
     body = {"metadata": {"name": "batch"}, "spec": {"parallelism": 2, "completions": 2, "template": template}}
     api.create(jobs, body)
     query = f"{api.pods}?labelSelector=job-name%3Dbatch"
     pods = within(lambda: api.call("GET", query)["items"], lambda p: len(p) == 2 and {*map(phase, p)} == {"Running"})
-    _others_end(api, here)
+    _wait_for_later_pod(api, here)
     assert not (api.get(f"{jobs}/batch") or {})["status"].get("succeeded")
     for each in pods:
         done = {"metadata": {"annotations": {"schedspec.dev/run-for": "0s"}}}
@@ -242,8 +242,8 @@ def test_a_batch_job_runs_until_its_pods_are_told_to_finish(api: Api, here: str)
     within(lambda: not api.call("GET", query)["items"])
 
 
-def test_a_tracked_pod_has_ended_when_it_is_deleted(api: Api, here: str) -> None:
-    """Its Job has a failure policy: its controller waits for the end, a deletion is not enough."""
+def test_a_deleted_pod_of_a_job_with_a_failure_policy_ends_first(api: Api, here: str) -> None:
+    """The Job controller counts such a pod only after its containers have ended; a deletion is not enough."""
     jobs = "/apis/batch/v1/namespaces/default/jobs"
     template = {"spec": {"containers": [{"name": "main", "image": "none"}], "restartPolicy": "Never", "nodeName": here}}
     ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
@@ -259,7 +259,7 @@ def test_a_tracked_pod_has_ended_when_it_is_deleted(api: Api, here: str) -> None
     within(lambda: not api.call("GET", query)["items"])
 
 
-def test_a_deployment_becomes_available_and_replaces_what_is_deleted(api: Api, here: str) -> None:
+def test_a_deployment_becomes_available_and_replaces_a_deleted_pod(api: Api, here: str) -> None:
     deployments = "/apis/apps/v1/namespaces/default/deployments"
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "n"}], "nodeName": here}}

@@ -1,4 +1,4 @@
-"""Fixtures for Kind clusters. Tests that boot a real one carry the marker `kind`; the others use fake programs."""
+"""Fixtures for Kind clusters. Tests that boot a real one carry the marker `kind`; other tests use fake programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fakes of docker, kind, kubectl and kwok: scripts that are really run."""
+"""Fakes of docker, kind, kubectl and kwok, as executable scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An archive holds what an engine expects, and the same bytes for the same input."""
+"""An image archive has the format that an engine expects, and is reproducible byte by byte."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_archive_names_its_images_and_holds_their_layers(program: Path, tmp_path: Path) -> None:
+def test_an_archive_names_its_images_and_contains_their_layers(program: Path, tmp_path: Path) -> None:
     under = tmp_path / "under.tar"
     with tarfile.open(under, "w") as tar:
         entry = tarfile.TarInfo("etc/os-release")
@@ -57,7 +57,7 @@ def test_the_same_input_gives_the_same_bytes(program: Path, tmp_path: Path) -> N
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
 
 
-def test_a_kept_archive_is_made_once_and_an_interrupted_one_not_at_all(empty_cache: Path) -> None:
+def test_a_cached_archive_is_made_once_and_an_interrupted_one_is_discarded(empty_cache: Path) -> None:
     made: list[Path] = []
 
     def interrupted(path: Path) -> None:
@@ -69,17 +69,17 @@ def test_a_kept_archive_is_made_once_and_an_interrupted_one_not_at_all(empty_cac
         path.write_bytes(b"whole")
 
     with pytest.raises(KeyboardInterrupt):
-        archives.kept("x-1.tar", interrupted, print)
-    assert not archives.place("x-1.tar").exists()
-    assert archives.kept("x-1.tar", whole, print).read_bytes() == b"whole"
-    assert archives.kept("x-1.tar", whole, print).read_bytes() == b"whole"
+        archives.cached("x-1.tar", interrupted, print)
+    assert not archives.path("x-1.tar").exists()
+    assert archives.cached("x-1.tar", whole, print).read_bytes() == b"whole"
+    assert archives.cached("x-1.tar", whole, print).read_bytes() == b"whole"
     assert len(made) == 1
 
 
-def test_the_two_newest_archives_of_a_family_stay(empty_cache: Path) -> None:
+def test_the_two_newest_archives_of_a_family_are_kept(empty_cache: Path) -> None:
     for name in ("x-1.tar", "y-1.tar", "x-2.tar", "x-3.tar"):
-        archives.kept(name, lambda path: path.write_bytes(b"") and None, print)  # type: ignore[func-returns-value]
-    assert sorted(path.name for path in archives.place("").glob("*.tar")) == ["x-2.tar", "x-3.tar", "y-1.tar"]
+        archives.cached(name, lambda path: path.write_bytes(b"") and None, print)  # type: ignore[func-returns-value]
+    assert sorted(path.name for path in archives.path("").glob("*.tar")) == ["x-2.tar", "x-3.tar", "y-1.tar"]
 
 
 def _read(tar: tarfile.TarFile, name: str) -> bytes:

@@ -26,7 +26,7 @@ def cluster(fakes: Fakes, state: Path, tmp_path: Path, monkeypatch: pytest.Monke
     return KindCluster(Settings(kind="kind", binaries=fakes.folder))
 
 
-def test_up_creates_loads_advertises_and_down_leaves_nothing(cluster: KindCluster, fakes: Fakes) -> None:
+def test_up_creates_loads_and_advertises_and_down_removes_everything(cluster: KindCluster, fakes: Fakes) -> None:
     cluster.up(print)
     assert isinstance(cluster, Cluster)
     assert cluster.kubeconfig.is_file()
@@ -48,15 +48,15 @@ def test_up_creates_loads_advertises_and_down_leaves_nothing(cluster: KindCluste
     assert not Registry().records()
 
 
-def test_a_creation_that_fails_is_tried_once_more(cluster: KindCluster, fakes: Fakes) -> None:
+def test_a_failed_creation_is_retried_once(cluster: KindCluster, fakes: Fakes) -> None:
     fakes.creation_fails(1, BROKEN)
     messages: list[str] = []
     cluster.up(messages.append)
-    assert any("once more (logs: " in line for line in messages)
+    assert any("trying again (logs: " in line for line in messages)
     cluster.down()
 
 
-def test_a_creation_that_fails_twice_exports_logs_and_leaves_nothing(
+def test_a_creation_that_fails_twice_exports_logs_and_is_cleaned_up(
     cluster: KindCluster, fakes: Fakes, state: Path
 ) -> None:
     fakes.creation_fails(1, BROKEN)
@@ -72,7 +72,7 @@ def test_a_creation_that_fails_twice_exports_logs_and_leaves_nothing(
     assert not Registry().records()
 
 
-def test_a_port_that_is_taken_is_told_as_such(cluster: KindCluster, fakes: Fakes) -> None:
+def test_a_taken_port_is_reported_as_the_cause(cluster: KindCluster, fakes: Fakes) -> None:
     fakes.creation_fails(1, TAKEN)
     fakes.creation_fails(2, TAKEN)
     with pytest.raises(PortTakenError) as caught:
@@ -81,7 +81,7 @@ def test_a_port_that_is_taken_is_told_as_such(cluster: KindCluster, fakes: Fakes
     assert "--kind-config" in caught.value.do_next
 
 
-def test_a_reused_cluster_has_the_same_name_and_another_configuration_another(fakes: Fakes, tmp_path: Path) -> None:
+def test_a_reused_cluster_is_named_after_its_configuration(fakes: Fakes, tmp_path: Path) -> None:
     def name(**more: object) -> str:
         return KindCluster(Settings(kind="kind", reuse=True, binaries=fakes.folder, **more)).name  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""A configuration that kind could not use is refused with its file, line and field, before anything starts."""
+"""A configuration that kind could not use is rejected with file, line and field before a container starts."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ HEAD = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
 BAD = {
     "no such file": (None, "x.yaml", "cannot be read: No such file or directory"),
     "not YAML": ("kind: [", "x.yaml:1", "the file is not YAML"),
-    "empty": ("", "x.yaml:1", "kind is to be Cluster"),
-    "another kind": ("kind: Pod\n", "x.yaml:1", "kind is to be Cluster and is 'Pod'"),
+    "empty": ("", "x.yaml:1", "kind must be Cluster"),
+    "another kind": ("kind: Pod\n", "x.yaml:1", "kind must be Cluster and is 'Pod'"),
     "an old version": (
         "kind: Cluster\napiVersion: kind.sigs.k8s.io/v1alpha3\n",
         "x.yaml:2",
-        "apiVersion is to be kind.x-k8s.io/v1alpha4 and is 'kind.sigs.k8s.io/v1alpha3'",
+        "apiVersion must be kind.x-k8s.io/v1alpha4 and is 'kind.sigs.k8s.io/v1alpha3'",
     ),
-    "nodes that are no list": (HEAD + "nodes: 3\n", "x.yaml:3", "nodes is to be a list of nodes and is '3'"),
-    "a node that is a word": (HEAD + "nodes:\n- worker\n", "x.yaml:4", "nodes[0] is to be a mapping"),
+    "nodes that are no list": (HEAD + "nodes: 3\n", "x.yaml:3", "nodes must be a list of nodes and is '3'"),
+    "a node that is a word": (HEAD + "nodes:\n- worker\n", "x.yaml:4", "nodes[0] must be a mapping"),
     "only workers": (HEAD + "nodes:\n- role: worker\n", "x.yaml:4", "no node with role control-plane"),
     "a role that does not exist": (
         HEAD + "nodes:\n- role: control-plane\n- role: wrker\n",
         "x.yaml:5",
-        "nodes[1].role is to be one of: control-plane, worker and is 'wrker'",
+        "nodes[1].role must be one of: control-plane, worker and is 'wrker'",
     ),
     "cards that are no number": (
         HEAD + 'nodes:\n- role: control-plane\n  labels:\n    nvidia.com/gpu.count: "many"\n',
         "x.yaml:6",
-        "nodes[0].labels[nvidia.com/gpu.count] is to be a number of cards, 1 or more and is 'many'",
+        "nodes[0].labels[nvidia.com/gpu.count] must be a number of cards, 1 or more and is 'many'",
     ),
     "cards without quotes": (
         HEAD + "nodes:\n- labels:\n    nvidia.com/gpu.count: 8\n",
         "x.yaml:5",
-        'nodes[0].labels[nvidia.com/gpu.count] is to be a string: "8"',
+        'nodes[0].labels[nvidia.com/gpu.count] must be a string: "8"',
     ),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_configuration_is_refused_with_line_and_field(case: str, tmp_path: Path) -> None:
+def test_an_invalid_configuration_is_rejected_with_line_and_field(case: str, tmp_path: Path) -> None:
     text, where, what = BAD[case]
     path = tmp_path / "x.yaml"
     if text is not None:
@@ -63,11 +63,11 @@ def test_a_bad_configuration_is_refused_with_line_and_field(case: str, tmp_path:
         ("cards", ["control-plane", "worker"]),
     ],
 )
-def test_the_configurations_of_this_project_are_good(name: str, roles: list[str]) -> None:
+def test_the_configurations_of_this_project_are_valid(name: str, roles: list[str]) -> None:
     assert list(read(kind_config() / f"{name}.yaml").roles) == roles
 
 
-def test_a_configuration_without_nodes_is_one_node(tmp_path: Path) -> None:
+def test_a_configuration_without_nodes_means_one_node(tmp_path: Path) -> None:
     path = tmp_path / "plain.yaml"
     path.write_text(HEAD)
     assert read(path).roles == ("control-plane",)

@@ -1,4 +1,4 @@
-"""Real nodes: cards that stay, pods that run and end as told, KWOK's nodes beside them, and nothing left afterwards."""
+"""Kind clusters with real kubelets: advertised cards, the worker image, KWOK nodes beside kubelets, and clean-up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[4]
 
 @pytest.fixture
 def worker(cards: KindCluster) -> str:
-    """The name of the node with cards."""
+    """Return the name of the node with cards."""
     return f"{cards.name}-worker"
 
 
@@ -52,7 +52,7 @@ def exit_code(pod: Object | None) -> Any:
     return statuses[0].get("state", {}).get("terminated", {}).get("exitCode")
 
 
-def test_a_pod_that_wants_cards_runs_where_they_are_and_they_stay(api: Api, worker: str) -> None:
+def test_a_pod_with_cards_runs_and_a_kubelet_restart_keeps_the_cards(api: Api, worker: str) -> None:
     def cards() -> tuple[str, str]:
         status = api.call("GET", f"/api/v1/nodes/{worker}")["status"]
         return status["capacity"].get("nvidia.com/gpu"), status["allocatable"].get("nvidia.com/gpu")
@@ -65,10 +65,10 @@ def test_a_pod_that_wants_cards_runs_where_they_are_and_they_stay(api: Api, work
     before = heartbeat(api, worker)
     subprocess.run(["docker", "exec", worker, "systemctl", "restart", "kubelet"], check=True)
     within(lambda: heartbeat(api, worker), lambda seen: seen > before)
-    assert cards() == ("8", "8"), "a kubelet that reports anew leaves them"
+    assert cards() == ("8", "8"), "the new report of the kubelet keeps the cards"
 
 
-def test_a_pod_finishes_with_its_code_when_it_is_told_to(api: Api, cards: KindCluster, worker: str) -> None:
+def test_a_pod_finishes_on_command_with_its_exit_code(api: Api, cards: KindCluster, worker: str) -> None:
     kubectl = binaries.provide(["kubectl"], folder=None, progress=print)["kubectl"].path
     with bound_pod(api, "told", worker, "--exit", "7") as pod:
         within(lambda: phase(api.get(pod)), lambda seen: seen == "Running")
@@ -79,38 +79,38 @@ def test_a_pod_finishes_with_its_code_when_it_is_told_to(api: Api, cards: KindCl
         assert exit_code(seen) == 7
 
 
-def test_a_pod_leaves_at_once_and_one_that_ignores_termination_stays_for_its_grace(api: Api, worker: str) -> None:
-    with bound_pod(api, "leaves", worker) as leaves, bound_pod(api, "stays", worker, "--ignore-term") as stays:
-        for pod in (leaves, stays):
+def test_a_deleted_pod_ends_at_once_or_after_its_grace_if_it_ignores_sigterm(api: Api, worker: str) -> None:
+    with bound_pod(api, "quick", worker) as quick, bound_pod(api, "stubborn", worker, "--ignore-term") as stubborn:
+        for pod in (quick, stubborn):
             within(lambda pod=pod: phase(api.get(pod)), lambda seen: seen == "Running")  # type: ignore[misc]
-        for pod in (leaves, stays):
+        for pod in (quick, stubborn):
             api.delete(pod, grace=6)
-        within(lambda: api.get(leaves), lambda left: left is None)
-        assert phase(api.get(stays)) == "Running"
-        within(lambda: api.get(stays), lambda left: left is None)
+        within(lambda: api.get(quick), lambda left: left is None)
+        assert phase(api.get(stubborn)) == "Running"
+        within(lambda: api.get(stubborn), lambda left: left is None)
 
 
-def test_simulated_nodes_stand_beside_real_ones(api: Api) -> None:
+def test_simulated_nodes_work_beside_real_nodes(api: Api) -> None:
     try:
         api.create("/api/v1/nodes", node("simulated", cpu="64", memory="256Gi", pods="400"))
         within(lambda: condition(api.get("/api/v1/nodes/simulated"), "Ready"), lambda seen: seen == "True")
         with bound_pod(api, "simulated", "simulated") as pod:
             within(lambda: phase(api.get(pod)), lambda seen: seen == "Running")
         time.sleep(1)
-        there = api.call("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dsimulated")["items"]
-        assert not there, "no DaemonSet puts a pod on it"
+        pods = api.call("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dsimulated")["items"]
+        assert not pods, "no DaemonSet creates a pod on the node"
     finally:
         api.delete("/api/v1/nodes/simulated")
 
 
 def test_names_resolve_in_the_cluster(api: Api) -> None:
-    """CoreDNS of our own node image, and the network between nodes, work: it is ready only when it reaches the API."""
+    """CoreDNS of our own node image is ready only when it reaches the API server through the network of the nodes."""
     path = "/apis/apps/v1/namespaces/kube-system/deployments/coredns"
     within(lambda: api.call("GET", path)["status"].get("readyReplicas"), lambda ready: ready == 2)
 
 
 @pytest.mark.parametrize("when", [pytest.param("creating", marks=pytest.mark.nightly), "up"])
-def test_nothing_outlives_a_run_that_is_killed(when: str, state: Path) -> None:
+def test_a_killed_run_leaves_no_cluster_behind(when: str, state: Path) -> None:
     script = """
         import time
         from schedspec.clusters import Settings, provide

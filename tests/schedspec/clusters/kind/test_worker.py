@@ -51,7 +51,7 @@ def listening(program: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
         (["sleep"], 1),
     ],
 )
-def test_it_ends_with_the_code_it_was_given_and_refuses_what_it_does_not_know(
+def test_the_worker_exits_with_the_given_code_and_rejects_unknown_arguments(
     words: list[str], status: int, program: Path
 ) -> None:
     done = subprocess.run([program, *words], capture_output=True, text=True, timeout=10, check=False)
@@ -59,13 +59,13 @@ def test_it_ends_with_the_code_it_was_given_and_refuses_what_it_does_not_know(
     assert bool(done.stderr) == (status in (1, 2))
 
 
-def test_it_leaves_at_once_when_it_is_terminated(program: Path) -> None:
+def test_the_worker_exits_at_once_on_sigterm(program: Path) -> None:
     with listening(program, "--exit", "7") as process:
         process.send_signal(signal.SIGTERM)
         assert process.wait(5) == 143
 
 
-def test_it_ignores_termination_on_request_and_still_finishes(program: Path) -> None:
+def test_with_ignore_term_the_worker_ignores_sigterm_and_still_finishes(program: Path) -> None:
     with listening(program, "--exit", "7", "--ignore-term") as process:
         process.send_signal(signal.SIGTERM)
         with pytest.raises(subprocess.TimeoutExpired):
