@@ -28,7 +28,7 @@ __all__ = [
 ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, Volcano, Kueue, KubeScheduler, Nobody)}
 """The adapters by the names that `--scheduler` accepts."""
 
-_OF_THE_USER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_MODULE_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def find(text: str) -> Adapter:
@@ -42,7 +42,7 @@ def find(text: str) -> Adapter:
     name, at, version = text.partition("@")
     if at and name == Kueue.name:
         return Kueue(version)
-    if _OF_THE_USER.fullmatch(text):
+    if _MODULE_CLASS.fullmatch(text):
         return _load(text)
     return Command(text)
 

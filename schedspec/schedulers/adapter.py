@@ -1,7 +1,7 @@
 """The interface between the harness and a scheduler under test.
 
-Every difference between schedulers is in their adapters; no code outside of this room names a scheduler. The base class
-describes a scheduler with the API, the policies and the conditions of our own.
+Every difference between schedulers is in their adapters; no code outside of this package names a scheduler. The base
+class describes a scheduler that has the API, the policies and the conditions of our own scheduler.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Scheduler(Protocol):
     """The scheduler of one cluster, from `launch` to `stop`. Not thread-safe."""
 
     def launch(self, policy: str) -> None:
-        """Begin the start without waiting. The scheduler's API may be installed meanwhile."""
+        """Start the scheduler without waiting for it. Its API may be installed meanwhile."""
 
     def start(self, policy: str) -> None:
         """Return when the scheduler schedules by this policy. `launch` may have been called before.
@@ -74,7 +74,7 @@ class Scheduler(Protocol):
     def keep_recording(self, since: float, to: Path) -> bool:
         """Write the decisions from `since` on (wall time) as a recording to the folder `to`.
 
-        Return False without a recording.
+        Return False if there is no recording.
         """
 
     def last_lines(self, count: int) -> Sequence[str]:
@@ -145,10 +145,10 @@ class Adapter:
         self.in_pods = False
         """Whether the scheduler runs in pods of a Kind cluster, not as a process."""
         self.lacks_here: dict[Capability, str] = {}
-        """Return the capabilities that the cluster of this run lacks, and why."""
+        """Capabilities that the cluster of this run lacks, with the reason."""
 
     def run_in_pods(self, images: Sequence[str]) -> None:
-        """Run in pods of a Kind cluster, from these images; without any, from images made of the programs.
+        """Run in pods of a Kind cluster, from these images; if there are none, from images built of the programs.
 
         Raises:
             AdapterError: the scheduler does not run in pods, or not from these images.
@@ -179,7 +179,7 @@ class Adapter:
         raise NotImplementedError
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
-        """Check before the cluster boots that the scheduler's programs are at hand or can be made.
+        """Check before the cluster boots that the scheduler's programs are present or can be built.
 
         Args:
             settings: Settings of the cluster; its kind is known.
@@ -213,7 +213,7 @@ class Adapter:
     def companions(
         self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
     ) -> Sequence[dict[str, Any]]:
-        """Return the objects that the scheduler needs beside those of a scenario.
+        """Return the objects that the scheduler needs in addition to those of a scenario.
 
         They are applied when the scenario opens and after each change of its policy, its queues or its nodes.
 

@@ -62,7 +62,7 @@ class Daemon:
             self._process = psutil.Process(pid)
 
     def stop(self) -> None:
-        """Stop the program, gracefully first. Does nothing on a second call or for another's process."""
+        """Stop the program, gracefully first. Does nothing on a second call or for an adopted process."""
         process, self._process = self._process, None
         if isinstance(process, subprocess.Popen):
             process.terminate()
@@ -83,7 +83,7 @@ class Daemon:
         how = _end_of(self._process)
         if how:
             raise SchedulerDiedError(
-                f"{self.title} {how}; scheduling has stopped\n  log: {self.log}\n{self.last_words()}"
+                f"{self.title} {how}; scheduling has stopped\n  log: {self.log}\n{self.log_tail()}"
             )
 
     def last_lines(self, count: int) -> Sequence[str]:
@@ -96,7 +96,7 @@ class Daemon:
             return self.log.read_text("utf-8", errors="replace")
         return ""
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """Return the last lines of the log for users."""
         return "\n".join(f"  | {self._readable(line)}" for line in self.last_lines(_TAIL)) or "  | (its log is empty)"
 

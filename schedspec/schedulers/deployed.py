@@ -12,12 +12,12 @@ from ..api import timeouts
 from ..api.client import MERGE, Api
 from ..api.errors import RejectedError
 from .pods import Pods
-from .readiness import NotReadyError, patiently
+from .readiness import NotReadyError, retrying
 
 OF_A_RUN: Final = "schedspec.dev/deployed-by-run"
-"""Label of what a run deploys itself (from_images.py)."""
+"""Label of the objects that a run deploys itself (from_images.py)."""
 _CONFIGURED: Final = "schedspec.dev/policy"
-_LOOK_EVERY = 1.0
+_CHECK_EVERY = 1.0
 _TOUCH_EVERY = 2.0
 
 
@@ -69,7 +69,7 @@ class Deployed:
     def __init__(self, api: Api, place: Place, title: str, scale: float) -> None:
         self._api, self._place, self._title, self._scale = api, place, title, max(scale, 1.0)
         self._pods = Pods(api, place.namespace, title)
-        self._looked = 0.0
+        self._checked_at = 0.0
 
     @functools.cached_property
     def _selector(self) -> str:
@@ -81,7 +81,7 @@ class Deployed:
         return str(self._api.call("GET", self._place.config_path)["data"].get(self._place.key, ""))
 
     def configure(self, text: str) -> None:
-        """Write the configuration and restart the pods, which is safer than a watch of the file. Do not wait."""
+        """Write the configuration and restart the pods without waiting: a restart is safer than a watch of the file."""
         body = {"data": {self._place.key: text}}
         self._api.call("PATCH", self._place.config_path, body=body, content_type=MERGE)
         mark = {_CONFIGURED: hashlib.sha256(text.encode()).hexdigest()}
@@ -93,14 +93,14 @@ class Deployed:
 
         Args:
             ready: A further condition.
-            touch: Touch the pods meanwhile: files appear in them that the scheduler waits for.
+            touch: Touch the pods meanwhile, so that the files that the scheduler waits for appear soon.
 
         Raises:
             SchedulerDiedError: a container ended.
             NotReadyError: the pods were not ready in time.
         """
         touched = time.monotonic()
-        for attempt in patiently(timeouts.ROLLED_OUT * self._scale, 0.2):
+        for attempt in retrying(timeouts.ROLLED_OUT * self._scale, 0.2):
             with attempt:
                 if touch and time.monotonic() > touched + _TOUCH_EVERY:
                     touched = time.monotonic()
@@ -114,8 +114,8 @@ class Deployed:
         Raises:
             SchedulerDiedError: a container ended.
         """
-        if time.monotonic() >= self._looked + _LOOK_EVERY:
-            self._looked = time.monotonic()
+        if time.monotonic() >= self._checked_at + _CHECK_EVERY:
+            self._checked_at = time.monotonic()
             self._require_alive()
 
     def last_lines(self, count: int | None = None) -> Sequence[str]:
@@ -126,7 +126,7 @@ class Deployed:
 
     def _require_alive(self) -> None:
         for pod in self._pods.all(self._selector):
-            if "deletionTimestamp" not in pod["metadata"]:  # else a roll-out stops it
+            if "deletionTimestamp" not in pod["metadata"]:  # a roll-out stops the other pods
                 self._pods.require_alive(pod)
 
     def _require_rolled_out(self) -> None:

@@ -17,7 +17,7 @@ from ..api.errors import HarnessError
 from ..clusters import subprocess_run
 from ..clusters.images import scheduler_image
 from ..clusters.paths import part
-from .readiness import NotReadyError, patiently
+from .readiness import NotReadyError, retrying
 
 NAMESPACE = NAME = "schedspec"
 """Name of all objects in deploy/, except the ConfigMap `schedspec-policy`."""
@@ -75,11 +75,11 @@ def apply(kubectl: Path, kubeconfig: Path, overlay: Path) -> None:
 
 
 def remove(api: Api) -> None:
-    """Remove the scheduler from the cluster, if there is one. It would schedule beside the scheduler under test."""
-    there = [api.delete(path, propagation="Foreground") for path in (DEPLOYMENT, CONTROLLERS)]
-    if not any(there):
+    """Remove a deployed scheduler from the cluster. It would schedule beside the scheduler under test."""
+    deleted = [api.delete(path, propagation="Foreground") for path in (DEPLOYMENT, CONTROLLERS)]
+    if not any(deleted):
         return
-    for attempt in patiently(timeouts.REMOVED, 0.1):
+    for attempt in retrying(timeouts.REMOVED, 0.1):
         with attempt:
             left = api.call("GET", PODS, query={"labelSelector": EVERY_POD})["items"]
             if left:

@@ -16,12 +16,12 @@ from ..clusters.images import program_image
 from ..clusters.protocol import SCENARIO
 from .adapter import Site
 from .deployed import OF_A_RUN, Place
-from .readiness import NotReadyError, patiently
+from .readiness import NotReadyError, retrying
 
 _MANAGER: Final = "schedspec"
 _NAMESPACES: Final = "/api/v1/namespaces"
 _REAL_NODES: Final = {"nodeSelectorTerms": [{"matchExpressions": [{"key": SCENARIO, "operator": "DoesNotExist"}]}]}
-"""No node of a scenario: KWOK plays most of them, and no program runs there."""
+"""Excludes the nodes of scenarios: KWOK plays most of them, and no program runs on such a node."""
 _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
@@ -32,7 +32,7 @@ class Part:
     program: str
     deployment: str
     inside: str
-    """Path of the program in an image that we make."""
+    """Path of the program in an image that we build."""
     arguments: Sequence[str]
     volumes: Mapping[str, Object] = field(default_factory=dict)
     """Folder in the container → source of its volume."""
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The images of a scheduler: named by the user, or to be made of its programs."""
+    """The images of a scheduler: named by the user, or built from its programs."""
 
     version: str
     named: Sequence[str] = ()
@@ -92,16 +92,16 @@ class FromImages:
 
 
 def remove(api: Api) -> None:
-    """Remove what a run has deployed: also a killed run. It would schedule beside the scheduler under test."""
+    """Remove what any run has deployed, even a killed one. It would schedule beside the scheduler under test."""
     labelled = {"labelSelector": OF_A_RUN}
     for path in (_BINDINGS, _NAMESPACES):
         for item in api.call("GET", path, query=labelled)["items"]:
             name = item["metadata"]["name"]
-            if path == _NAMESPACES:  # at once: the removal of a namespace takes seconds
+            if path == _NAMESPACES:  # first: the removal of a namespace takes seconds
                 api.delete_all(f"/apis/apps/v1/namespaces/{name}/deployments", propagation="Foreground")
                 api.delete_all(f"{_NAMESPACES}/{name}/pods", grace=0)
             api.delete(f"{path}/{name}")
-    for attempt in patiently(timeouts.REMOVED, 0.2):
+    for attempt in retrying(timeouts.REMOVED, 0.2):
         with attempt:
             left = [item["metadata"]["name"] for item in api.call("GET", _NAMESPACES, query=labelled)["items"]]
             if left:
@@ -135,7 +135,7 @@ def _deployment(place: Place, part: Part, image: str) -> Object:
         "volumes": volumes,
     }
     spec = {
-        "strategy": {"type": "Recreate"},  # two of them would both schedule
+        "strategy": {"type": "Recreate"},  # two pods would both schedule
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": pod},
     }
@@ -143,6 +143,6 @@ def _deployment(place: Place, part: Part, image: str) -> Object:
 
 
 def made(version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Object:
-    """Return an object that `remove` finds."""
+    """Return an object with the label by which `remove` finds it."""
     metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": {OF_A_RUN: "true"}}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}

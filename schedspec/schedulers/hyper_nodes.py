@@ -1,4 +1,4 @@
-"""Describe the network of a scenario as HyperNodes, for schedulers that read Volcano's topology. Pure.
+"""Describe the network of a scenario as HyperNodes, for schedulers that read Volcano's topology. No I/O.
 
 The columns `rack` and `spine` of a table of nodes are labels of the nodes. Each value becomes a HyperNode of that name:
 a rack (tier 1) has its nodes as members, a spine (tier 2) the racks of its nodes, and its nodes that are in no rack.
@@ -22,14 +22,16 @@ def of_nodes(nodes: Sequence[Object]) -> list[Object]:
         HarnessError: a rack and a spine have one name, or a rack is in two spines.
     """
     racks, spines = (_by_label(nodes, label) for label in LEVELS.values())
-    if twice := sorted(racks.keys() & spines.keys()):
-        raise HarnessError(f"{twice[0]!r} is a rack and a spine: give one of them another name")
+    if ambiguous := sorted(racks.keys() & spines.keys()):
+        raise HarnessError(f"{ambiguous[0]!r} is a rack and a spine: rename one of the two")
     spine_of: dict[str, str] = {}
     for spine, inside in spines.items():
         for node in inside:
             rack = _label(node, "rack")
             if rack and spine_of.setdefault(rack, spine) != spine:
-                raise HarnessError(f"rack {rack!r} is in the spines {spine_of[rack]!r} and {spine!r}: a rack has one")
+                raise HarnessError(
+                    f"rack {rack!r} is in the spines {spine_of[rack]!r} and {spine!r}: put the rack into one"
+                )
     found = [_made("rack", rack, [("Node", _name(node)) for node in inside]) for rack, inside in racks.items()]
     for spine, inside in spines.items():
         members = [("HyperNode", rack) for rack in racks if spine_of.get(rack) == spine]

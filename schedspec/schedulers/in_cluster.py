@@ -1,7 +1,7 @@
 """Run the scheduler under test where users run it: two replicas in the cluster, from an image of this checkout.
 
 The scheduler is reached through the API server only. A replica that ends fails the run even if the other takes over: a
-crash is a bug, whether or not anybody notices.
+crash is a bug even if no scenario notices it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from . import deployment
 from .deployment import CONTROLLERS, DEPLOYMENT, EVERY_POD, LEASE, NAMESPACE, PODS, POLICY, SELECTOR
 from .pods import Pods
 from .process import readable
-from .readiness import NotReadyError, patiently, require_in_force
+from .readiness import NotReadyError, require_in_force, retrying
 
-_LOOK_EVERY = 1.0
+_CHECK_EVERY = 1.0
 _TOUCH_EVERY = 2.0
 """Seconds between two changes of the annotation. One change usually suffices and takes effect within 0.6 to 1.3 s."""
 
@@ -64,7 +64,7 @@ class SchedulerInCluster:
         self._deployed = False
         self._pods: tuple[str, ...] = ()
         self._policy = ""
-        self._looked = 0.0
+        self._checked_at = 0.0
 
     def launch(self, policy: str) -> None:
         """Do nothing yet: the nodes must exist first."""
@@ -118,17 +118,17 @@ class SchedulerInCluster:
         Raises:
             SchedulerDiedError: a replica ended.
         """
-        if time.monotonic() < self._looked + _LOOK_EVERY:
+        if time.monotonic() < self._checked_at + _CHECK_EVERY:
             return
-        self._looked = time.monotonic()
-        there = {pod["metadata"]["name"]: pod for pod in self._all.all(EVERY_POD)}
-        for name, pod in there.items():
+        self._checked_at = time.monotonic()
+        pods = {pod["metadata"]["name"]: pod for pod in self._all.all(EVERY_POD)}
+        for name, pod in pods.items():
             if name not in self._pods:
                 self._all.require_alive(pod)  # a replica of the controllers
         for name in self._pods:
-            if name not in there:
-                raise SchedulerDiedError(f"pod {name} of the scheduler under test was deleted by somebody")
-            self._all.require_alive(there[name])
+            if name not in pods:
+                raise SchedulerDiedError(f"pod {name} of the scheduler under test was deleted")
+            self._all.require_alive(pods[name])
 
     def use_policy(self, text: str) -> str:
         """Put a policy into force in every replica and return its sha256. Return at once if it is in force already.
@@ -143,7 +143,7 @@ class SchedulerInCluster:
         if text != self._policy:
             self._api.call("PATCH", POLICY, body={"data": {"policy.yaml": text}}, content_type=MERGE)
             self._policy = text
-        touched = time.monotonic() - _TOUCH_EVERY + 0.02  # the kubelet learns of the ConfigMap first
+        touched = time.monotonic() - _TOUCH_EVERY + 0.02  # the kubelet needs a moment to receive the ConfigMap
         for attempt in self._until(timeouts.POLICY_IN_CLUSTER, pause=0.02):
             with attempt:
                 try:
@@ -185,9 +185,9 @@ class SchedulerInCluster:
             state = "; ".join(f"{pod['metadata']['name']} {_state(pod)}" for pod in pods) or "there are no pods"
             raise NotReadyError(f"{len(ready)} of {wanted} replicas of the scheduler are ready: {state}")
         controllers = self._api.call("GET", CONTROLLERS)
-        up, of = controllers.get("status", {}).get("readyReplicas", 0), controllers["spec"]["replicas"]
-        if up != of:
-            raise NotReadyError(f"{up} of {of} replicas of the controllers are ready")
+        count, wanted = controllers.get("status", {}).get("readyReplicas", 0), controllers["spec"]["replicas"]
+        if count != wanted:
+            raise NotReadyError(f"{count} of {wanted} replicas of the controllers are ready")
         return tuple(sorted(pod["metadata"]["name"] for pod in ready))
 
     def _leader(self) -> str:
@@ -215,7 +215,7 @@ class SchedulerInCluster:
         return response.data
 
     def _until(self, seconds: float, pause: float) -> Any:
-        return patiently(seconds * self._scale, pause)
+        return retrying(seconds * self._scale, pause)
 
 
 def _is_ready(pod: Object) -> bool:

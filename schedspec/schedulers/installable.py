@@ -1,4 +1,4 @@
-"""Adapters of schedulers that others publish: as programs, as images, or installed in the cluster already.
+"""Adapters of schedulers of other projects: as programs, as images, or installed in the cluster already.
 
 1. A scheduler that the user has installed in the cluster is used as it is.
 2. `--scheduler-in-cluster` and `--scheduler-image` run it in pods of a Kind cluster, from images.
@@ -72,9 +72,9 @@ class Installable(Adapter):
             version = deployed.installed(api, self.place)
             if version and (self.in_pods or (folder is not None and not self.runs_beside)):
                 raise AdapterError(
-                    f"{self.name} {version} is installed in this cluster, and another one would run beside it\n"
+                    f"{self.name} {version} is installed in this cluster, and a second one would run beside it\n"
                     f"  where: context {access.context}\n"
-                    "  do next: leave out --scheduler-in-cluster, --scheduler-image and --scheduler-binaries, to use "
+                    "  do next: leave out --scheduler-in-cluster, --scheduler-image and --scheduler-binaries to use "
                     "the installed one, or name another cluster"
                 )
             self.is_installed = bool(version) and folder is None

@@ -11,9 +11,9 @@ They are in a YAML file beside the adapter, as a list:
           seen: {evictions: 2}
       upstream: https://github.com/volcano-sh/volcano/issues/4947
 
-A signature is the failure that was seen: the sentence, what it expects and what the cluster showed, by amounts. A
-scenario with such an entry is expected to fail in that way and in no other. If it passes, the run fails with the
-request to remove the entry.
+A signature describes an observed failure: the sentence, what it expects, and what the cluster showed, as amounts. A
+scenario with such an entry is expected to fail in that way and in no other. If the scenario passes, the run fails and
+requests the removal of the entry.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A part of the text that the cluster showed."""
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
-        """Whether a failure is this one."""
+        """Whether a failure matches this signature."""
         same = self.expected.items() <= expected.items() and self.seen.items() <= seen.items()
         return same and fnmatchcase(sentence, self.sentence)
 
@@ -62,9 +62,9 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     signatures: Annotated[list[Signature], msgspec.Meta(min_length=1)]
     """The failures that were seen; a failure that matches none of them is not known."""
     upstream: str = ""
-    """The issue of the other project, or its document that promises otherwise or says why."""
+    """The issue of the other project, or its document that promises other behaviour or explains this one."""
     sometimes: bool = False
-    """True if it happens in some runs only: a run without it passes."""
+    """True if the difference occurs in some runs only; a run without it passes."""
     versions: list[str] = []
     """Kubernetes versions with the difference (`1.36`); empty for every version.
 
@@ -77,7 +77,7 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         return f"known difference: {self.instead}" + (f" ({self.upstream})" if self.upstream else "")
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
-        """Whether a failure is one that was seen of this difference."""
+        """Whether a failure matches one of the signatures."""
         return any(signature.matches(sentence, expected, seen) for signature in self.signatures)
 
     def is_strict(self, version: str) -> bool:

@@ -1,7 +1,7 @@
 """kube-scheduler with gang scheduling: PodGroups of scheduling.k8s.io, no queues.
 
 The program is built from the same pinned module as the API server, in the cluster's version of Kubernetes. Its policy
-is its configuration file (templates/kube-scheduler/policies/), which is read only at the start.
+is its configuration file (templates/kube-scheduler/policies/), which kube-scheduler reads only when it starts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KubeScheduler(Adapter):
         Capability.POLICY_REFUSAL: "its policy is a configuration file of its own",
         Capability.POLICY_FILES: "its policy is a configuration file of its own",
         Capability.ACTIONS: "its policy is a configuration file of its own",
-        Capability.QUEUES: "it has one queue, which is no object",
+        Capability.QUEUES: "its only queue is not an object of the API",
         Capability.AMOUNTS: "it has no queues",
         Capability.WEIGHTS: "it has no queues",
         Capability.HIERARCHY: "it has no queues",

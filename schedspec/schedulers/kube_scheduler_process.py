@@ -1,4 +1,4 @@
-"""kube-scheduler as a process beside the cluster. Its policy is its configuration file, read only at the start."""
+"""kube-scheduler as a process beside the cluster. Its policy is its configuration file, read when it starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..clusters.kwok_config import GANG_GATES
 from ..clusters.programs import binaries
 from .adapter import Site
 from .daemon import Daemon
-from .readiness import NotReadyError, patiently
+from .readiness import NotReadyError, retrying
 
 _REFUSED = re.compile(r'"command failed" err="(.*)"$|^E\S*.*?\] "(.*)"$', re.MULTILINE)
 
@@ -31,7 +31,7 @@ class KubeSchedulerProcess:
         self._sha256 = ""
 
     def launch(self, policy: str) -> None:
-        """Begin the start."""
+        """Start the process without waiting for it."""
         site = self._site
         program = binaries.provide(
             ("kube-scheduler",), folder=site.scheduler_programs, progress=site.progress, kubernetes=self._minor
@@ -48,16 +48,18 @@ class KubeSchedulerProcess:
         if not self._daemon.launched:
             self.launch(policy)
         try:
-            for attempt in patiently(timeouts.READY * max(self._site.scale, 1.0), 0.02):
+            for attempt in retrying(timeouts.READY * max(self._site.scale, 1.0), 0.02):
                 with attempt:
                     self._daemon.check()
                     if "Handlers synced" not in self._daemon.text():
-                        raise NotReadyError(f"kube-scheduler has not filled its caches\n{self._daemon.last_words()}")
+                        raise NotReadyError(f"kube-scheduler has not filled its caches\n{self._daemon.log_tail()}")
         except SchedulerDiedError as problem:
             refusals = _REFUSED.findall(self._daemon.text())
             if refusals:
-                words = "".join(refusals[-1])
-                raise PolicyRefusedError(f"kube-scheduler refused its configuration:\n  {words}", words) from problem
+                message = "".join(refusals[-1])
+                raise PolicyRefusedError(
+                    f"kube-scheduler refused its configuration:\n  {message}", message
+                ) from problem
             raise
 
     def stop(self) -> None:

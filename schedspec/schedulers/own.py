@@ -1,6 +1,6 @@
 """Run our own scheduler, or another one with the command line of `python -m scheduler` (`--scheduler COMMAND`).
 
-Our own runs as a process beside the cluster, or in pods of a Kind cluster, as deploy/ installs it.
+Our own scheduler runs as a process beside the cluster, or in pods of a Kind cluster as deploy/ installs it.
 """
 
 from __future__ import annotations

@@ -23,11 +23,11 @@ def main(arguments: list[str]) -> None:
         end_with_parent()
         if os.getppid() != parent:  # the parent died before the request
             sys.exit(1)
-    os.execvp(command[0], command)  # noqa: S606 - that is what we are for
+    os.execvp(command[0], command)  # noqa: S606 - the purpose of this script
 
 
 def end_with_parent(number: int = signal.SIGKILL) -> None:
-    """Ask the kernel to send this process a signal as soon as its parent has died."""
+    """Let the kernel send this process a signal as soon as its parent has died."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 

@@ -1,4 +1,4 @@
-"""Read the logs of a scheduler's pods, and notice that a pod has ended, through the API server only."""
+"""Read the logs of a scheduler's pods and detect that a pod has ended, through the API server only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..api.errors import ClusterUnreachableError, SchedulerDiedError
 
 _TOUCHED: Final = "schedspec.dev/files-changed"
 _TAIL: Final = 25
-_HOPELESS: Final = (
+_NEVER_STARTS: Final = (
     *("CrashLoopBackOff", "CreateContainerConfigError", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"),
     *("ErrImageNeverPull", "RunContainerError"),
 )
@@ -58,13 +58,13 @@ class Pods:
         """Check that no container of the pod ended or can never start.
 
         Raises:
-            SchedulerDiedError: A container did. The error has the last lines of the pod's log.
+            SchedulerDiedError: a container did. The error has the last lines of the pod's log.
         """
         name = pod["metadata"]["name"]
         for status in pod.get("status", {}).get("containerStatuses") or ():
             waits = (status.get("state", {}).get("waiting") or {}).get("reason", "")
             ended = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated")
-            if ended or waits in _HOPELESS:
+            if ended or waits in _NEVER_STARTS:
                 how = (
                     f"ended ({ended.get('reason')}, exit code {ended.get('exitCode')})" if ended else f"waits: {waits}"
                 )

@@ -1,6 +1,6 @@
 """The scheduler under test as a process of its own: start, policy, detection of its death, stop.
 
-The process is reached by its command line and its HTTP page only; none of its modules is imported.
+The harness uses only the process's command line and its HTTP pages; it imports none of the scheduler's modules.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .. import distribution
 from ..api import timeouts
 from ..clusters.protocol import SCENARIO
 from .daemon import Daemon
-from .readiness import NotReadyError, patiently, require_in_force
+from .readiness import NotReadyError, require_in_force, retrying
 
 _SEGMENT_BYTES = 8 << 20
-"""A scenario's recording is cut from the last files. Small files are read fast."""
+"""Maximum size of a file: a scenario's recording is cut from the last files, and small files are read fast."""
 
 
 class SchedulerProcess:
@@ -40,7 +40,7 @@ class SchedulerProcess:
         scale: float = 1.0,
         namespace_prefix: str = "",
     ) -> None:
-        """Prepare a scheduler; on a shared cluster, `namespace_prefix` is that of our namespaces."""
+        """Prepare a scheduler. `namespace_prefix` is the prefix of our namespaces on a shared cluster."""
         self._daemon = Daemon("the scheduler under test", folder / "scheduler.log", readable)
         self.policy_file = folder / "policy.yaml"
         self._recording = folder / "recording"
@@ -58,7 +58,7 @@ class SchedulerProcess:
         self._http = urllib3.PoolManager(retries=False)
 
     def launch(self, policy: str) -> None:
-        """Begin the start. The scheduler waits for its CRDs by itself, so they can be installed meanwhile."""
+        """Start the process without waiting. The scheduler waits for its CRDs, which can be installed meanwhile."""
         self.policy_file.parent.mkdir(parents=True, exist_ok=True)
         self._write(policy)
         self._daemon.launch([*self.command, *self._arguments], distribution.environment())
@@ -78,7 +78,7 @@ class SchedulerProcess:
         self.use_policy(policy)
 
     def stop(self) -> None:
-        """Stop the process, gracefully first. Does nothing on a second call or for another's process."""
+        """Stop the process, gracefully first. Does nothing on a second call or for an adopted process."""
         self._daemon.stop()
         self._address = ""
         self._http.clear()
@@ -141,7 +141,7 @@ class SchedulerProcess:
         if not self._address:
             first = self._daemon.text().partition("listening on ")[2].partition("\n")
             if not first[1]:
-                raise NotReadyError(f"the scheduler has not logged its address yet\n{self._daemon.last_words()}")
+                raise NotReadyError(f"the scheduler has not logged its address yet\n{self._daemon.log_tail()}")
             self._address = first[0].strip()
         self._get("/readyz")
 
@@ -151,14 +151,14 @@ class SchedulerProcess:
             response = self._http.request("GET", f"http://{self._address}{path}", timeout=5.0)
         except urllib3.exceptions.HTTPError as problem:
             raise NotReadyError(
-                f"the scheduler does not answer {path}: {problem}\n{self._daemon.last_words()}"
+                f"the scheduler does not answer {path}: {problem}\n{self._daemon.log_tail()}"
             ) from problem
         if response.status != 200:
-            raise NotReadyError(f"{path} says {response.status}: {response.data.decode(errors='replace')[:500]}")
+            raise NotReadyError(f"{path} answers {response.status}: {response.data.decode(errors='replace')[:500]}")
         return response.data
 
     def _until(self, seconds: float, pause: float) -> Retrying:
-        return patiently(seconds * self._scale, pause)
+        return retrying(seconds * self._scale, pause)
 
     def _write(self, text: str) -> None:
         """Write the policy file by one rename, so that the scheduler never reads a part of it."""

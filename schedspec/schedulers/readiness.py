@@ -10,10 +10,10 @@ from ..api.errors import HarnessError, PolicyRefusedError
 
 
 class NotReadyError(HarnessError):
-    """The scheduler is not ready yet: try again."""
+    """The scheduler is not ready yet; `retrying` checks again."""
 
 
-def patiently(seconds: float, pause: float) -> Retrying:
+def retrying(seconds: float, pause: float) -> Retrying:
     """Return attempts, `pause` apart, that repeat on NotReadyError and raise the last one after `seconds`."""
     return Retrying(
         retry=retry_if_exception_type(NotReadyError),

@@ -1,7 +1,7 @@
 """Wrap a scheduler under test on a cluster where objects of scenarios have other real names.
 
-The scheduler gets policies with the real names; its messages, logs and recordings are returned with the scenarios'
-names.
+The scheduler receives policies with the real names. Its messages, logs and recordings are returned with the names in
+the scenarios.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The programs come from the first of these places: a folder that the user names (
 `vc-controller-manager`, and the definitions in `crds/`); a Volcano that is installed in the cluster, whose ConfigMap is
 then the policy; a build from the pinned module `kind-config/tools/volcano`; the official images of the same version,
 where Go cannot build. In pods (`--scheduler-in-cluster`) they run from images: those of `--scheduler-image`, or images
-made of these programs.
+built from these programs.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Volcano(Installable):
         if site.scheduler_programs is None:
             try:
                 return definitions(program(PROGRAMS[0]), DEFINITIONS)
-            except BinaryError:  # the programs came out of images: without Go there is no source
+            except BinaryError:  # the programs were copied from images: without Go there is no source
                 return super().definitions(site)
         own = site.scheduler_programs / "crds"
         return own if own.is_dir() else super().definitions(site)

@@ -1,8 +1,8 @@
 """A Volcano that runs in the cluster. Its ConfigMap holds the policy.
 
-The content of an installation is restored at the end; a Volcano that the run deployed is removed. Volcano schedules on
-every node that its own `--node-selector` allows. On a cluster with other nodes than the scenarios', the selector must
-be `schedspec.dev/world:true`.
+The policy of an installed Volcano is restored at the end; a Volcano that the run deployed is removed. Volcano schedules
+on every node that its own `--node-selector` allows. On a cluster that has other nodes than those of scenarios, the
+selector must be `schedspec.dev/world:true`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DeployedVolcano:
         """Do nothing: Volcano runs already, or its images can be loaded only when the nodes exist."""
 
     def start(self, policy: str) -> None:
-        """Deploy Volcano with this policy; or save the policy in force and replace it by this one."""
+        """Deploy Volcano with this policy; if it is installed, save the policy in force and replace it."""
         if self._images is None:
             self._before = self._deployed.configuration()
             self.use_policy(policy)
@@ -90,7 +90,7 @@ class DeployedVolcano:
         self._deployed.check()
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force by a restart of the scheduler."""
+        """Put a policy into force by restarting the scheduler."""
         wanted = _sha256(text)
         if wanted != self._sha256:
             self._deployed.configure(text)
@@ -100,7 +100,7 @@ class DeployedVolcano:
         return wanted
 
     def _require_ready(self) -> None:
-        """Check the log, which says of a Volcano of the run when its first session ends.
+        """Check that a Volcano which the run deployed has ended its first session, according to its log.
 
         Raises:
             PolicyRefusedError: Volcano rejected the policy.

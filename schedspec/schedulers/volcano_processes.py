@@ -4,9 +4,9 @@ A change of policy restarts the scheduler, and the policy is in force once that 
 Volcano watches its policy file, but continues with the old policy if it cannot read the new one, and reports both only
 in its log.
 
-A scheduler that ended is started again for the next scenario, as its Deployment would: only the scenario in which it
-ended fails. If it ends in its first session, it is started again at once: v1.14.1 panics if a session of a tree of
-queues begins before the queue `root` is in its cache.
+A scheduler that ended is restarted for the next scenario, as its Deployment would do: only the scenario in which it
+ended fails. If it ends in its first session, it is restarted at once: v1.14.1 panics if a session with a tree of queues
+begins before the queue `root` is in its cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..api.client import Api
 from ..api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from .adapter import Site, UnsuitableClusterError
 from .daemon import Daemon
-from .readiness import NotReadyError, patiently
+from .readiness import NotReadyError, retrying
 
 NAMESPACES: Final = ("volcano-system", "volcano-monitoring")
 NODES: Final = "schedspec.dev/world:true"
@@ -36,9 +36,9 @@ SERVED: Final = (
 """Arguments of the scheduler. Without metrics one of Volcano's plugins panics."""
 _RUNS: Final = "Close Session"
 _STARTS: Final = 5
-"""How often a scheduler is started that ends in its first session."""
+"""Maximum number of starts of a scheduler that ends in its first session."""
 _NEWER: Final = {"gangpreempt": "v1.15", "gangreclaim": "v1.15"}
-"""Actions that the pinned version does not have, and since which version Volcano has them."""
+"""Actions that the pinned version lacks, with the version that introduced them."""
 _NO_ACTION: Final = re.compile(r"failed to find Action +(\w+)")
 _INVALID: Final = re.compile(r"Scheduler config .* is invalid: (.*)$", re.MULTILINE | re.DOTALL)
 
@@ -68,7 +68,7 @@ class VolcanoProcesses:
                     raise
         self._launch(self._controllers, "--kube-api-qps", "1000", "--kube-api-burst", "2000")
         self.use_policy(policy)
-        for attempt in patiently(self._timeout, 0.05):
+        for attempt in retrying(self._timeout, 0.05):
             with attempt:
                 self.check()
                 require_open(self._site.api)
@@ -101,7 +101,7 @@ class VolcanoProcesses:
 
         Raises:
             PolicyRefusedError: Volcano rejected the policy.
-            SchedulerDiedError: the scheduler ends whenever it is started.
+            SchedulerDiedError: the scheduler ended in its first session at each start.
         """
         wanted = hashlib.sha256(text.encode()).hexdigest()
         if wanted == self._sha256 and self._scheduler.runs:
@@ -124,12 +124,12 @@ class VolcanoProcesses:
 
         Raises:
             PolicyRefusedError: Volcano rejected the policy.
-            SchedulerDiedError: it ended before.
+            SchedulerDiedError: the scheduler ended before that.
         """
         self._scheduler.stop()
-        decides = ["--listen-address", "127.0.0.1:0", "--scheduler-conf", str(self._file), "--node-selector", NODES]
-        self._launch(self._scheduler, *SERVED, *decides)  # port 0 is any free port
-        for attempt in patiently(self._timeout, 0.05):
+        options = ["--listen-address", "127.0.0.1:0", "--scheduler-conf", str(self._file), "--node-selector", NODES]
+        self._launch(self._scheduler, *SERVED, *options)  # port 0 is any free port
+        for attempt in retrying(self._timeout, 0.05):
             with attempt:
                 self._scheduler.check()
                 require_running(self._scheduler.text())

@@ -1,9 +1,9 @@
 """Adapter for Kueue, with kube-scheduler for the placement of what Kueue admits.
 
 The program comes from the first of these places: a folder that the user names (`--scheduler-binaries`: `kueue` and the
-definitions in `crds/`); a Kueue that is installed in the cluster, which stays as it is; a build from the pinned module
+definitions in `crds/`); an unchanged Kueue that is installed in the cluster; a build from the pinned module
 `kind-config/tools/kueue`. In pods (`--scheduler-in-cluster`) it runs from an image: that of `--scheduler-image`, or one
-made of this program. `--scheduler kueue@v0.19.1` chooses another pinned version.
+built from this program. `--scheduler kueue@v0.19.1` chooses another pinned version.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PROGRAM = "kueue"
 DEFINITIONS = ("config/components/crd/bases/*.yaml",)
 """Paths of the definitions in Kueue's source."""
 _CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
-"""Kinds whose definitions Kueue's manager of certificates expects to name a conversion webhook."""
+"""Kinds whose definitions must name a conversion webhook: Kueue's certificate manager expects that."""
 
 
 class Kueue(Installable):
@@ -99,7 +99,7 @@ class Kueue(Installable):
             binaries.require((PROGRAM,), folder=folder, progress=progress, option=option, version=self._version)
         if not self.is_installed:
             self._source(folder)
-        if minor in kubernetes_versions():  # else `scheduler` says so
+        if minor in kubernetes_versions():  # else `scheduler` raises the error
             binaries.require(("kube-scheduler",), folder=folder, progress=progress, option=option, kubernetes=minor)
 
     def require_usable(self, api: Api, version: str) -> None:
@@ -130,16 +130,16 @@ class Kueue(Installable):
         return quota.of_scenario(queues, nodes, policies.read(policy))
 
     def definitions(self, site: Site) -> Path:
-        """Return a folder with Kueue's definitions and that of the Queue, which keeps a scenario's table.
+        """Return a folder with Kueue's definitions and that of the Queue, which stores a scenario's table.
 
-        Those of an installation stay as they are.
+        The definitions of an installed Kueue are not changed.
 
         Raises:
             AdapterError: the definitions are not available.
         """
         folder = site.folder / "definitions"
         folder.mkdir(parents=True, exist_ok=True)
-        self.sees_all = not self.installed(site)  # an installation is not the run's to restrict
+        self.sees_all = not self.installed(site)  # an installed Kueue runs with its operator's settings
         for source in sorted(self._source(site.scheduler_programs).glob("*.yaml")) if self.sees_all else ():
             found = yaml.safe_load(source.read_text("utf-8"))
             (folder / source.name).write_text(yaml.safe_dump(converted(found)), "utf-8")
@@ -162,7 +162,7 @@ class Kueue(Installable):
 
 
 def converted(definition: dict[str, Any]) -> dict[str, Any]:
-    """Return a definition as Kueue's manager of certificates expects it. No version but the stored one is used."""
+    """Return a definition as Kueue's certificate manager expects it. Only the stored version is used."""
     if definition["spec"]["names"]["plural"] in _CONVERTED:
         client = {"url": f"https://127.0.0.1/convert/{SECRET_NAME}"}
         webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}

@@ -1,6 +1,6 @@
 """Kueue in the cluster: deployed by the run from an image, or installed by the user.
 
-The configuration of an installation is never changed: a policy that needs another one is not available there.
+The configuration of an installed Kueue is never changed: a policy that needs another configuration is not available.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WEBHOOK: Final = {"port": 9443, "certDir": _CERTS}
 _FRAMEWORKS: Final = ("batch/job", "pod", "deployment")
 """Integrations that Kueue needs for the jobs, gangs and services of scenarios."""
 _SHARING: Final = ("fairSharing", "admissionFairSharing")
-"""Parts of Kueue's configuration by which policies differ."""
+"""Parts of Kueue's configuration that differ between policies."""
 
 
 class KueueInPods:
@@ -77,7 +77,7 @@ class KueueInPods:
 
 
 class InstalledKueue:
-    """Kueue as the user has installed it. Nothing of it is changed."""
+    """Kueue as the user has installed it. The run changes nothing."""
 
     def __init__(self, site: Site, version: str) -> None:
         self._deployed = Deployed(site.api, PLACE, "Kueue", site.scale)

@@ -2,11 +2,11 @@
 
 * `configuration`: merged into Kueue's Configuration, for instance `{fairSharing: {…}}`.
 * `featureGates`: for instance `{TopologyAwareScheduling: false}`.
-* `gatesSince`: by the version that introduced them, `{v0.19.2: {PrioritizePreemptorWorkloads: true}}`; an older Kueue
-  would refuse them and runs without.
+* `gatesSince`: feature gates by the version that introduced them, `{v0.19.2: {PrioritizePreemptorWorkloads: true}}`.
+  An older Kueue would reject them and runs without them.
 * `clusterQueue`: merged into the spec of each ClusterQueue, for instance `{preemption: {reclaimWithinCohort: Any}}`.
 * `shares`: how the scenario's queues become quotas (quota.py): `amounts`, `parts`, `weights`, `flavors` or `use`.
-* `tiers`: what the monitors judge by, in the words of our policies.
+* `tiers`: the rules for the monitors, in the format of our policies.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class KueuePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tiers: list[dict[str, Any]] = []
 
     def gates(self, version: str) -> dict[str, bool]:
-        """Return the feature gates that Kueue of this version knows."""
+        """Return the feature gates for this version of Kueue."""
         known = [gates for since, gates in self.gatesSince.items() if _numbers(since) <= _numbers(version)]
         return {name: on for gates in (self.featureGates, *known) for name, on in gates.items()}
 
 
 def _numbers(version: str) -> list[int]:
-    """Return `[0, 19, 2]` for `v0.19.2`; for a name that is no version, more than any version has."""
+    """Return `[0, 19, 2]` for `v0.19.2`; for a name that is no version, a number above all versions."""
     parts = version.removeprefix("v").split("-")[0].split(".")
     return [int(part) for part in parts] if all(part.isdecimal() for part in parts) else [10**9]
 

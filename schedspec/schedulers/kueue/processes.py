@@ -1,7 +1,7 @@
 """Kueue as a process beside the cluster.
 
-Kueue runs without its webhooks: the templates set what the webhooks would. Kueue makes its own certificates and waits
-until the Secret with them is mounted as files; outside of a container, this module copies the Secret.
+Kueue runs without its webhooks: the templates set the fields that the webhooks would set. Kueue creates certificates,
+writes them into a Secret and waits until they are files; outside of a pod, this module copies the Secret to files.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ...api.errors import RejectedError
 from ...clusters.programs import binaries
 from ..adapter import Site
 from ..daemon import Daemon
-from ..readiness import NotReadyError, patiently
+from ..readiness import NotReadyError, retrying
 from .policy import KueuePolicy
 
 NAMESPACE: Final = "kueue-system"
 SECRET_NAME: Final = "kueue-webhook-server-cert"  # noqa: S105 - a name
 _SECRET: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 VERBOSE: Final = "--zap-log-level=2"
-"""Argument of Kueue: its log then says when a controller starts."""
+"""Argument of Kueue: its log then shows when a controller starts."""
 _STARTED: Final = "Starting workers"
 _READY: Final = 4 * timeouts.READY
-"""Seconds until its controllers run: Kueue makes certificates first, and took 40 s on a machine with a load of 20."""
+"""Maximum seconds until its controllers run. Kueue creates certificates first; it took 40 s at a load of 20."""
 _QUOTA: Final = ("workload", "clusterqueue", "localqueue", "cohort", "resourceflavor")
 _LOGGERS: Final = ("job", "v1_pod", *(f"{kind}-reconciler" for kind in _QUOTA))
 """Loggers of the controllers that have to run before Kueue admits anything."""
@@ -47,8 +47,8 @@ class KueueProcess:
 
     def prepare(self) -> None:
         """Create Kueue's namespace and an empty Secret for its certificates."""
-        self._make("/api/v1/namespaces", "Namespace", {"name": NAMESPACE})
-        self._make(_SECRET, "Secret", {"name": SECRET_NAME, "namespace": NAMESPACE})
+        self._create("/api/v1/namespaces", "Namespace", {"name": NAMESPACE})
+        self._create(_SECRET, "Secret", {"name": SECRET_NAME, "namespace": NAMESPACE})
 
     def stop(self) -> None:
         self._daemon.stop()
@@ -80,7 +80,7 @@ class KueueProcess:
         self._file.write_text(configuration, "utf-8")
         command: list[str | Path] = [self._program.path, "--config", self._file, VERBOSE]
         self._daemon.launch(command, {"KUBECONFIG": str(self._site.kubeconfig)})
-        for attempt in patiently(_READY * max(self._site.scale, 1.0), 0.1):
+        for attempt in retrying(_READY * max(self._site.scale, 1.0), 0.1):
             with attempt:
                 self._daemon.check()
                 self._copy_certificates()
@@ -88,14 +88,14 @@ class KueueProcess:
         self._running = configuration
 
     def _copy_certificates(self) -> None:
-        """Write the certificates of the Secret as files, where they differ: in a container a volume would."""
+        """Copy changed certificates from the Secret to files. In a pod, the kubelet does this for a volume."""
         data = self._site.api.call("GET", f"{_SECRET}/{SECRET_NAME}").get("data") or {}
         for name, value in data.items():
             content, file = base64.b64decode(value), self._certs / name
             if not file.exists() or file.read_bytes() != content:
                 file.write_bytes(content)
 
-    def _make(self, path: str, kind: str, metadata: dict[str, str]) -> None:
+    def _create(self, path: str, kind: str, metadata: dict[str, str]) -> None:
         try:
             self._site.api.call("POST", path, body={"apiVersion": "v1", "kind": kind, "metadata": metadata})
         except RejectedError as problem:

@@ -1,7 +1,7 @@
-"""Translate the queues of a scenario into Kueue's objects. Pure.
+"""Translate the queues of a scenario into Kueue's objects. No I/O.
 
 A queue becomes a ClusterQueue with a LocalQueue of the same name in the scenario's namespace; a queue with children
-becomes a Cohort. One Cohort above all of them holds what the nodes have and no queue deserves.
+becomes a Cohort. The top Cohort holds the capacity of the nodes that no queue deserves.
 
 | queue | ClusterQueue |
 | --- | --- |
@@ -11,16 +11,15 @@ becomes a Cohort. One Cohort above all of them holds what the nodes have and no 
 | parent | cohortName; parentName of a Cohort |
 | weight | fairSharing.weight, where the policy shares by `weights`: the nominal quota is then the top Cohort's alone |
 
-Where a policy shares by `flavors`, a queue first uses a flavor of its own, of which it borrows nothing, and then a
-second flavor, whose quota is the top Cohort's alone; the queue's capability limits what it borrows of that. Where it
-shares by `use`, the queues are LocalQueues of one ClusterQueue with all that the nodes have, weighted by the cpus that
-they deserve.
+Where a policy shares by `flavors`, a queue first uses its own quota of the first flavor, without borrowing. It then
+borrows from a second flavor, whose quota belongs to the top Cohort alone, up to the queue's capability.
 
-Where a policy shares by `parts`, the queues split what the nodes have by their weights: a ClusterQueue preempts only
-within its nominal quota.
+Where a policy shares by `use`, the queues are LocalQueues of one ClusterQueue with the capacity of all nodes, weighted
+by the cpus that they deserve. Where it shares by `parts`, the queues split that capacity by their weights: a
+ClusterQueue preempts only within its nominal quota.
 
 A resource that no queue of the scenario names and that is neither cpu nor a device is not limited: each ClusterQueue
-has more of it than any node, and lends nothing of it.
+has a larger quota of it than any node offers, and lends none.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: Kueue
 
 
 def _flavors(nodes: Sequence[Object], names: Iterable[str]) -> list[Object]:
-    """Return the flavors, each of all nodes, with a Topology where nodes are in racks or spines."""
+    """Return the flavors, each for all nodes, with a Topology if nodes are in racks or spines."""
     labels = {label for node in nodes for label in (node.get("metadata") or {}).get("labels") or {}}
     levels = [{"nodeLabel": label} for label in reversed(LEVELS.values()) if label in labels]
     if not levels:
@@ -127,13 +126,15 @@ def _cluster_queue(
 
 
 def _by_use(queues: Sequence[_Queue], total: Amounts, resources: Sequence[str], policy: KueuePolicy) -> list[Object]:
-    quotas = [{"name": name, "nominalQuota": _shown(total.get(name, Decimal(0)))} for name in resources]
+    quotas = [{"name": name, "nominalQuota": _formatted(total.get(name, Decimal(0)))} for name in resources]
     flavors = [{"name": FLAVOR, "resources": quotas}]
     group = {"coveredResources": list(resources), "flavors": flavors}
     spec = {"namespaceSelector": {}, "resourceGroups": [group], **policy.clusterQueue}
-    # The LocalQueue of the queue `default` is there already, and its ClusterQueue is immutable.
+    # The LocalQueue of the queue `default` exists already, and its ClusterQueue is immutable.
     weights = {
-        queue.name: _shown(queue.nominal.get("cpu", Decimal(queue.weight))) for queue in queues if queue.name != DEFAULT
+        queue.name: _formatted(queue.nominal.get("cpu", Decimal(queue.weight)))
+        for queue in queues
+        if queue.name != DEFAULT
     }
     local = [
         _made("LocalQueue", name, {"clusterQueue": TOP, "fairSharing": {"weight": weight}})
@@ -144,21 +145,21 @@ def _by_use(queues: Sequence[_Queue], total: Amounts, resources: Sequence[str], 
 
 def _quota(queue: _Queue, name: str) -> Object:
     nominal = queue.nominal.get(name, Decimal(0))
-    found: Object = {"name": name, "nominalQuota": _shown(nominal)}
+    found: Object = {"name": name, "nominalQuota": _formatted(nominal)}
     if name in queue.capability:
-        found["borrowingLimit"] = _shown(max(queue.capability[name] - nominal, Decimal(0)))
+        found["borrowingLimit"] = _formatted(max(queue.capability[name] - nominal, Decimal(0)))
     if name in queue.guarantee:
-        found["lendingLimit"] = _shown(max(nominal - queue.guarantee[name], Decimal(0)))
+        found["lendingLimit"] = _formatted(max(nominal - queue.guarantee[name], Decimal(0)))
     return found
 
 
 def _borrowed(quota: Object) -> Object:
-    """Return the quota of the second flavor: nothing of the queue's own, and a borrowing limit by its capability."""
+    """Return the quota of the second flavor: no nominal quota, and a borrowing limit by the queue's capability."""
     return {"nominalQuota": "0", **{key: quota[key] for key in ("name", "borrowingLimit") if key in quota}}
 
 
 def _unlimited(name: str) -> Object:
-    return {"name": name, "nominalQuota": _shown(_UNLIMITED), "lendingLimit": "0"}
+    return {"name": name, "nominalQuota": _formatted(_UNLIMITED), "lendingLimit": "0"}
 
 
 def _limit(queue: _Queue, managed: set[str]) -> Amounts:
@@ -178,9 +179,9 @@ def _cohort(
 ) -> Object:
     quotas = []
     for resource in sorted(managed):
-        quota: Object = {"name": resource, "nominalQuota": _shown(own.get(resource, Decimal(0)))}
+        quota: Object = {"name": resource, "nominalQuota": _formatted(own.get(resource, Decimal(0)))}
         if resource in (borrows or {}):
-            quota["borrowingLimit"] = _shown((borrows or {})[resource])
+            quota["borrowingLimit"] = _formatted((borrows or {})[resource])
         quotas.append(quota)
     spec: Object = {"parentName": parent} if parent else {}
     if quotas:
@@ -189,18 +190,18 @@ def _cohort(
     return _made("Cohort", name, spec)
 
 
-def _split(whole: Amounts, parts: Sequence[_Queue]) -> None:
-    """Give each queue its part of the whole as nominal quota, by weight and up to its capability."""
-    sum_of_weights = sum(int(queue.weight) for queue in parts)
-    for queue in parts:
-        split = {name: amount * int(queue.weight) / sum_of_weights for name, amount in whole.items()}
+def _split(total: Amounts, queues: Sequence[_Queue]) -> None:
+    """Set the nominal quota of each queue to its part of the total, by weight and up to its capability."""
+    sum_of_weights = sum(int(queue.weight) for queue in queues)
+    for queue in queues:
+        split = {name: amount * int(queue.weight) / sum_of_weights for name, amount in total.items()}
         queue.nominal = {name: min(amount, queue.capability.get(name, amount)) for name, amount in split.items()}
 
 
-def _rest(whole: Amounts, parts: Sequence[_Queue]) -> Amounts:
-    """Return what the parts leave of the whole; never less than nothing."""
-    taken = {name: sum((queue.nominal.get(name, Decimal(0)) for queue in parts), Decimal(0)) for name in whole}
-    return {name: max(amount - taken[name], Decimal(0)) for name, amount in whole.items()}
+def _rest(total: Amounts, queues: Sequence[_Queue]) -> Amounts:
+    """Return the part of the total that is not in the nominal quotas of the queues; never negative."""
+    taken = {name: sum((queue.nominal.get(name, Decimal(0)) for queue in queues), Decimal(0)) for name in total}
+    return {name: max(amount - taken[name], Decimal(0)) for name, amount in total.items()}
 
 
 def _total(nodes: Sequence[Object]) -> Amounts:
@@ -220,7 +221,7 @@ def _parsed(amounts: Mapping[str, Any] | None) -> Amounts:
     return {name: Decimal(parse_quantity(str(value))) for name, value in (amounts or {}).items()}  # type: ignore[no-untyped-call]
 
 
-def _shown(amount: Decimal) -> str:
+def _formatted(amount: Decimal) -> str:
     """Return a quantity as Kubernetes writes it: whole units, or thousandths."""
     return f"{amount:.0f}" if amount == amount.to_integral_value() else f"{amount * 1000:.0f}m"
 

@@ -29,12 +29,12 @@ class Manager(Protocol):
         """Return when Kueue runs with the configuration of this policy. The first call starts it.
 
         Raises:
-            SchedulerDiedError: it ended; with the last lines of its log.
-            UnsuitableClusterError: the configuration is not the run's to change.
+            SchedulerDiedError: Kueue ended; with the last lines of its log.
+            UnsuitableClusterError: the policy needs another configuration, which the run may not change.
         """
 
     def stop(self) -> None:
-        """Stop what this run has started. The second call does nothing."""
+        """Stop the Kueue that this run has started. The second call does nothing."""
 
     def check(self) -> None:
         """Check that Kueue runs.

@@ -1,4 +1,4 @@
-"""A scheduler lacks scenarios that the API in which gangs are written cannot express."""
+"""The API of gangs limits the capabilities of a scheduler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedspec.schedulers.adapter import KUBERNETES, VOLCANO
 @pytest.mark.parametrize(
     ("api", "lacking"), [(VOLCANO, Capability.DISRUPTION_MODE), (KUBERNETES, Capability.PREFERRED_TOPOLOGY)]
 )
-def test_an_api_of_gangs_cannot_express_everything(api: str, lacking: Capability) -> None:
+def test_each_gang_api_lacks_one_capability(api: str, lacking: Capability) -> None:
     adapter = ADAPTERS["schedspec"]()
     adapter.gang_api = api
     both = {Capability.DISRUPTION_MODE, Capability.PREFERRED_TOPOLOGY}

@@ -1,4 +1,4 @@
-"""Schedulers in the cluster, by recorded answers: Kueue and Volcano in pods of a run, or installed by a user."""
+"""Kueue and Volcano in the cluster, deployed by a run or installed by a user, against a fake API server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FAIR = KueuePolicy(configuration={"fairSharing": {"preemptionStrategies": ["Less
 
 
 class Server:
-    """An API server that runs what is applied to it. `touches`: looks until a Secret is in the pods."""
+    """Fake API server that reports Deployments as ready. Kueue logs its start after `touches` changes of its pod."""
 
     server = "https://server"
 
@@ -46,7 +46,7 @@ class Server:
         self.writes: list[str] = []
         self.served = True
         self.container: dict[str, Any] = {"state": {"running": {}}}
-        self.leaves: dict[str, str] = {}
+        self.pod_metadata: dict[str, str] = {}
         self._touches = touches
 
     def resource(self, api_version: str, kind: str) -> Resource:
@@ -62,10 +62,10 @@ class Server:
 
     def delete(self, path: str, **_: Any) -> bool:
         self.writes.append(f"DELETE {path}")
-        gone = [name for name in self.objects if name == path or path.rpartition("/")[2] in name.split("/")]
-        for name in gone:
+        deleted = [name for name in self.objects if name == path or path.rpartition("/")[2] in name.split("/")]
+        for name in deleted:
             del self.objects[name]
-        return bool(gone)
+        return bool(deleted)
 
     def delete_all(self, path: str, **_: Any) -> None:
         self.delete(path)
@@ -81,7 +81,7 @@ class Server:
                 self._touches -= 1
             return {}
         if path.endswith("/pods"):
-            meta = {"name": "pod-0", **self.leaves}
+            meta = {"name": "pod-0", **self.pod_metadata}
             return {"items": [{"metadata": meta, "status": {"containerStatuses": [self.container]}}]}
         if "labelSelector" in (more.get("query") or {}):
             label = more["query"]["labelSelector"]
@@ -185,7 +185,7 @@ class TestInPods:
         manager.configure(FAIR)
         assert server.writes[len(before) :][:2] == [f"PATCH {kueue.PLACE.config_path}", f"PATCH {kueue.PLACE.path}"]
 
-    def test_the_pod_is_touched_until_its_certificates_are_in_it(
+    def test_the_pod_is_touched_until_it_has_its_certificates(
         self, site: Site, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(deployed, "_TOUCH_EVERY", 0.0)
@@ -198,9 +198,9 @@ class TestInPods:
         with pytest.raises(SchedulerDiedError, match=r"Kueue, pod pod-0, waits: ErrImageNeverPull\n  \| "):
             kueue.KueueInPods(site, images(site, "kueue")).configure(KueuePolicy())
 
-    def test_a_pod_that_a_roll_out_stops_is_not_one_that_died(self, site: Site, server: Server) -> None:
+    def test_a_pod_that_a_roll_out_stops_does_not_count_as_dead(self, site: Site, server: Server) -> None:
         server.container = {"state": {"terminated": {"reason": "Error", "exitCode": 1}}}
-        server.leaves = {"deletionTimestamp": "2026-11-24T17:00:00Z"}
+        server.pod_metadata = {"deletionTimestamp": "2026-11-24T17:00:00Z"}
         kueue.KueueInPods(site, images(site, "kueue")).configure(KueuePolicy())
 
     def test_volcano_runs_from_two_images(self, site: Site, server: Server, loaded: list[str]) -> None:
@@ -216,7 +216,7 @@ class TestInPods:
         assert server.objects[Volcano.place.config_path]["data"] == {"volcano-scheduler.conf": "actions: reclaim\n"}
 
     @pytest.mark.parametrize("of", ["kueue", "volcano"])
-    def test_nothing_is_left_at_the_end(self, of: str, site: Site, server: Server) -> None:
+    def test_stop_removes_everything(self, of: str, site: Site, server: Server) -> None:
         if of == "kueue":
             manager = kueue.KueueInPods(site, images(site, "kueue"))
             manager.configure(KueuePolicy())
@@ -232,7 +232,7 @@ class TestInPods:
         stop()
         assert len(server.writes) == after
 
-    def test_images_that_the_user_names_are_taken_from_the_engine(
+    def test_images_that_the_user_names_are_loaded_from_the_engine(
         self, site: Site, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         docker = tmp_path / "docker"
@@ -255,7 +255,7 @@ class TestInstalled:
         server.install(kueue.PLACE, "registry.k8s.io/kueue/kueue:v0.19.2", yaml.safe_dump(CONFIGURATION))
         return kueue.InstalledKueue(site, "v0.19.2")
 
-    def test_its_policies_are_used_and_nothing_of_it_is_written(
+    def test_an_installation_is_used_and_nothing_is_written(
         self, manager: kueue.InstalledKueue, server: Server
     ) -> None:
         manager.prepare()
@@ -269,14 +269,14 @@ class TestInstalled:
         [(FAIR, "fairSharing"), (KueuePolicy(gatesSince={"v0.19.2": {"New": True}}), "New")],
         ids=["fair sharing", "a feature gate"],
     )
-    def test_a_policy_that_needs_another_configuration_is_lacking(
+    def test_a_policy_that_needs_another_configuration_is_not_available(
         self, manager: kueue.InstalledKueue, server: Server, policy: KueuePolicy, setting: str
     ) -> None:
         with pytest.raises(UnsuitableClusterError, match=f"kueue lacks this policy here .*setting of {setting}"):
             manager.configure(policy)
         assert server.writes == []
 
-    def test_an_installation_with_fair_sharing_lacks_the_policies_without(self, site: Site, server: Server) -> None:
+    def test_an_installation_with_fair_sharing_lacks_policies_without_it(self, site: Site, server: Server) -> None:
         fair = {**CONFIGURATION, "fairSharing": {}, "featureGates": {"New": True}}
         server.install(kueue.PLACE, "kueue:v0.19.2", yaml.safe_dump(fair))
         manager = kueue.InstalledKueue(site, "v0.19.2")
@@ -292,11 +292,11 @@ class TestInstalled:
             ("registry:5000/kueue@sha256:abc", "without a version"),
         ],
     )
-    def test_its_version_is_the_tag_of_its_image(self, image: str, version: str, server: Server) -> None:
+    def test_the_version_of_an_installation_is_its_image_tag(self, image: str, version: str, server: Server) -> None:
         server.install(kueue.PLACE, image, "")
         assert deployed.installed(cast(Api, server), kueue.PLACE) == version
 
-    def test_what_a_killed_run_deployed_is_no_installation_and_is_removed(self, server: Server) -> None:
+    def test_objects_of_a_killed_run_are_not_an_installation_and_are_removed(self, server: Server) -> None:
         server.install(kueue.PLACE, "schedspec.local/kueue:v0.19.2", "", **{deployed.OF_A_RUN: "true"})
         space = "/api/v1/namespaces/kueue-system"
         server.objects[space] = {"metadata": {"name": "kueue-system", "labels": {deployed.OF_A_RUN: "true"}}}
@@ -304,12 +304,12 @@ class TestInstalled:
         from_images.remove(cast(Api, server))
         assert server.objects == {}
 
-    def test_a_cluster_of_nobodys_schedulers_is_left_alone(self, server: Server) -> None:
+    def test_remove_leaves_objects_of_other_owners_alone(self, server: Server) -> None:
         server.objects["/api/v1/namespaces/team"] = {"metadata": {"name": "team"}}
         from_images.remove(cast(Api, server))
         assert server.writes == []
 
-    def test_one_that_is_never_rolled_out_is_named(self, site: Site) -> None:
+    def test_the_error_for_a_missing_deployment_names_it(self, site: Site) -> None:
         with pytest.raises(NotReadyError, match=r"Kueue is not deployed: .*kueue-controller-manager not found"):
             deployed.Deployed(site.api, kueue.PLACE, "Kueue", 0.01)._require_rolled_out()
 
@@ -331,7 +331,7 @@ class TestBeforeBoot:
         server.install(adapter.place, "registry.example/it:v1", yaml.safe_dump(CONFIGURATION))
         assert adapter.is_provided(self.SETTINGS, None)
 
-    def test_the_users_volcano_takes_precedence(self, server: Server) -> None:
+    def test_the_users_volcano_takes_precedence_over_an_installation(self, server: Server) -> None:
         server.install(Volcano.place, "registry.example/it:v1", "")
         assert not Volcano().is_provided(self.SETTINGS, Path("programs"))
 
@@ -340,7 +340,7 @@ class TestBeforeBoot:
         [(Kueue(), False, Path("programs")), (Kueue(), True, None), (Volcano(), True, None)],
         ids=["kueue's program", "kueue in pods", "volcano in pods"],
     )
-    def test_nothing_is_started_beside_an_installation(
+    def test_a_second_scheduler_beside_an_installation_is_rejected(
         self, adapter: installable.Installable, in_pods: bool, folder: Path | None, server: Server
     ) -> None:
         server.install(adapter.place, "registry.example/it:v1", yaml.safe_dump(CONFIGURATION))
@@ -352,28 +352,28 @@ class TestBeforeBoot:
             adapter.is_provided(self.SETTINGS, folder)
         assert server.writes == []
 
-    def test_an_installation_without_the_kinds_of_the_scenarios_is_refused(self, server: Server) -> None:
+    def test_an_installation_that_does_not_manage_the_kinds_is_rejected(self, server: Server) -> None:
         narrow = {**CONFIGURATION, "integrations": {"frameworks": ["batch/job"]}}
         server.install(kueue.PLACE, "kueue:v0.19.2", yaml.safe_dump(narrow))
         with pytest.raises(AdapterError, match=r"v0\.19\.2 does not manage pod, deployment\n.*\n  do next: add"):
             Kueue().is_provided(self.SETTINGS, None)
 
-    def test_an_installation_of_an_old_api_is_refused(self, server: Server) -> None:
+    def test_an_installation_with_an_old_api_is_rejected(self, server: Server) -> None:
         server.install(kueue.PLACE, "kueue:v0.8.0", yaml.safe_dump(CONFIGURATION))
         server.served = False
         with pytest.raises(AdapterError, match=r"v0\.8\.0 does not serve kueue.*/v1beta2\n.*\n  do next:"):
             Kueue().is_provided(self.SETTINGS, None)
 
     @pytest.mark.parametrize("name", ["kueue", "volcano"])
-    def test_an_image_that_is_nowhere_is_refused(
-        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_unavailable_image_is_rejected(self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         docker = tmp_path / "docker"
         docker.write_text('#!/bin/sh\n[ "$1" = version ] && echo 27.0\n')
         docker.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
         adapter: Adapter = Kueue() if name == "kueue" else Volcano()
         adapter.run_in_pods([f"registry.example/{number}:v1" for number in range(len(adapter.programs))])
-        with pytest.raises(DockerError, match=r"registry\.example/0:v1 is not here, .*\n.*\n  do next: "):
+        with pytest.raises(
+            DockerError, match=r"registry\.example/0:v1 is not in the Docker engine, .*\n.*\n  do next: "
+        ):
             adapter.require_programs(Settings(kind="embedded"), None, print)
-        assert adapter.missing_programs(tmp_path) == [], "a folder with definitions alone will do"
+        assert adapter.missing_programs(tmp_path) == [], "a folder with definitions alone is sufficient"

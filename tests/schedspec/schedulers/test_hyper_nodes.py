@@ -24,7 +24,7 @@ def members(nodes: list[dict[str, Any]]) -> dict[str, tuple[int, list[str]]]:
     }
 
 
-def test_a_rack_has_its_nodes_and_a_spine_the_racks_of_its_nodes() -> None:
+def test_a_rack_contains_its_nodes_and_a_spine_the_racks_of_its_nodes() -> None:
     nodes = [node("n2", rack="a", spine="s"), node("n1", rack="a", spine="s"), node("n3", rack="b", spine="s")]
 
     found = members([*nodes, node("n4", spine="s"), node("n5")])
@@ -48,6 +48,6 @@ def test_nodes_without_racks_make_no_hyper_nodes() -> None:
     ],
     ids=["one name", "two spines"],
 )
-def test_a_network_that_is_no_tree_is_refused(nodes: list[dict[str, Any]], problem: str) -> None:
+def test_a_network_that_is_not_a_tree_is_rejected(nodes: list[dict[str, Any]], problem: str) -> None:
     with pytest.raises(HarnessError, match=problem):
         hyper_nodes.of_nodes(nodes)

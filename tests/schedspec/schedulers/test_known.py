@@ -1,4 +1,4 @@
-"""Every known difference names an existing scenario and a place to read more."""
+"""Every known difference names an existing scenario and links to an explanation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENTRIES = [
 @pytest.mark.parametrize(
     ("name", "entry"), ENTRIES, ids=[" ".join([f"{name}: {it.scenario}", *it.versions]) for name, it in ENTRIES]
 )
-def test_a_known_difference_is_of_a_scenario(name: str, entry: known.KnownDifference) -> None:
+def test_a_known_difference_names_an_existing_scenario(name: str, entry: known.KnownDifference) -> None:
     nodes = {node.name: node for node in documents.scenarios_of(documents.read_document(FEATURES / entry.feature))}
     assert entry.scenario in nodes
     rows = [

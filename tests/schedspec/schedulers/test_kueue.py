@@ -1,4 +1,4 @@
-"""Queues become quotas, and recorded answers of Kueue v0.19.2 become facts, without a cluster."""
+"""Queues become quotas, and recorded objects of Kueue v0.19.2 are interpreted, without a cluster."""
 
 from __future__ import annotations
 
@@ -39,149 +39,149 @@ def node(name: str = "n1", **allocatable: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "status": {"allocatable": allocatable or {"cpu": "4", "memory": "16Gi"}}}
 
 
-def made(
+def quotas_of(
     queues: list[dict[str, Any]], nodes: list[dict[str, Any]], how: policy.KueuePolicy = AMOUNTS
 ) -> dict[str, Any]:
     """Return the spec of each object by kind and name."""
     return {f"{it['kind']} {it['metadata']['name']}": it["spec"] for it in quota.of_scenario(queues, nodes, how)}
 
 
-def of(spec: dict[str, Any], resource: str) -> dict[str, str]:
-    """Return what a ClusterQueue or a Cohort says of one resource."""
+def quota_in(spec: dict[str, Any], resource: str) -> dict[str, str]:
+    """Return the quota of one resource in a ClusterQueue or a Cohort."""
     quotas = spec["resourceGroups"][0]["flavors"][0]["resources"]
     return {name: value for it in quotas if it["name"] == resource for name, value in it.items() if name != "name"}
 
 
 class TestTopology:
-    def test_racks_and_spines_are_levels_the_widest_first(self) -> None:
+    def test_the_levels_of_a_topology_begin_with_the_widest(self) -> None:
         inside = {**node(), "metadata": {"name": "n1", "labels": {LEVELS["rack"]: "a", LEVELS["spine"]: "s"}}}
-        found = made([], [inside, node("n2")])
+        found = quotas_of([], [inside, node("n2")])
         levels = [it["nodeLabel"] for it in found[f"Topology {quota.FLAVOR}"]["levels"]]
         assert levels == ["schedspec.dev/spine", "schedspec.dev/rack", "kubernetes.io/hostname"]
         assert found[f"ResourceFlavor {quota.FLAVOR}"]["topologyName"] == quota.FLAVOR
 
     def test_nodes_without_racks_need_no_topology(self) -> None:
-        assert f"Topology {quota.FLAVOR}" not in made([], [node()])
+        assert f"Topology {quota.FLAVOR}" not in quotas_of([], [node()])
 
 
 class TestQuota:
-    def test_deserved_is_the_nominal_quota_and_the_cohort_has_the_rest(self) -> None:
-        found = made([queue("team", deserved={"cpu": "3"})], [node(), node("n2")])
-        assert of(found["ClusterQueue team"], "cpu") == {"nominalQuota": "3"}
-        assert of(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "5"}
+    def test_deserved_becomes_nominal_quota_and_the_cohort_has_the_remainder(self) -> None:
+        found = quotas_of([queue("team", deserved={"cpu": "3"})], [node(), node("n2")])
+        assert quota_in(found["ClusterQueue team"], "cpu") == {"nominalQuota": "3"}
+        assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "5"}
         assert found["ClusterQueue team"]["cohortName"] == quota.TOP
 
-    def test_the_cohort_has_nothing_if_queues_deserve_more_than_there_is(self) -> None:
-        found = made([queue("team", deserved={"cpu": "9"})], [node()])
-        assert of(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "0"}
+    def test_the_top_cohort_has_no_quota_if_queues_deserve_more_than_exists(self) -> None:
+        found = quotas_of([queue("team", deserved={"cpu": "9"})], [node()])
+        assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "0"}
 
-    def test_capability_limits_what_is_borrowed(self) -> None:
-        found = made([queue("team", deserved={"cpu": "2"}, capability={"cpu": "5"})], [node()])
-        assert of(found["ClusterQueue team"], "cpu") == {"nominalQuota": "2", "borrowingLimit": "3"}
+    def test_capability_becomes_the_borrowing_limit(self) -> None:
+        found = quotas_of([queue("team", deserved={"cpu": "2"}, capability={"cpu": "5"})], [node()])
+        assert quota_in(found["ClusterQueue team"], "cpu") == {"nominalQuota": "2", "borrowingLimit": "3"}
 
     def test_a_guarantee_is_not_lent(self) -> None:
-        found = made([queue("team", deserved={"cpu": "2"}, guarantee={"cpu": "1500m"})], [node()])
-        assert of(found["ClusterQueue team"], "cpu") == {"nominalQuota": "2", "lendingLimit": "500m"}
+        found = quotas_of([queue("team", deserved={"cpu": "2"}, guarantee={"cpu": "1500m"})], [node()])
+        assert quota_in(found["ClusterQueue team"], "cpu") == {"nominalQuota": "2", "lendingLimit": "500m"}
 
     def test_a_guarantee_without_deserved_is_nominal_and_not_lent(self) -> None:
-        found = made([queue("team", guarantee={"cpu": "1"})], [node()])
-        assert of(found["ClusterQueue team"], "cpu") == {"nominalQuota": "1", "lendingLimit": "0"}
+        found = quotas_of([queue("team", guarantee={"cpu": "1"})], [node()])
+        assert quota_in(found["ClusterQueue team"], "cpu") == {"nominalQuota": "1", "lendingLimit": "0"}
 
     def test_a_resource_that_no_queue_names_is_not_limited_and_not_lent(self) -> None:
-        memory = of(made([queue("team", deserved={"cpu": "2"})], [node()])["ClusterQueue team"], "memory")
+        memory = quota_in(quotas_of([queue("team", deserved={"cpu": "2"})], [node()])["ClusterQueue team"], "memory")
         assert int(memory["nominalQuota"]) > 16 * 2**30
         assert memory["lendingLimit"] == "0"
 
     def test_a_resource_that_one_queue_names_is_limited_for_all(self) -> None:
-        found = made([queue("a", deserved={"memory": "8Gi"}), queue("b")], [node()])
-        assert of(found["ClusterQueue b"], "memory") == {"nominalQuota": "0"}
+        found = quotas_of([queue("a", deserved={"memory": "8Gi"}), queue("b")], [node()])
+        assert quota_in(found["ClusterQueue b"], "memory") == {"nominalQuota": "0"}
 
     def test_devices_are_limited(self) -> None:
-        found = made([queue("team")], [node(**{"cpu": "4", "nvidia.com/gpu": "8"})])
-        assert of(found["ClusterQueue team"], "nvidia.com/gpu") == {"nominalQuota": "0"}
-        assert of(found[f"Cohort {quota.TOP}"], "nvidia.com/gpu") == {"nominalQuota": "8"}
+        found = quotas_of([queue("team")], [node(**{"cpu": "4", "nvidia.com/gpu": "8"})])
+        assert quota_in(found["ClusterQueue team"], "nvidia.com/gpu") == {"nominalQuota": "0"}
+        assert quota_in(found[f"Cohort {quota.TOP}"], "nvidia.com/gpu") == {"nominalQuota": "8"}
 
     def test_a_queue_with_children_is_a_cohort(self) -> None:
         parent = queue("a", parent="root", deserved={"cpu": "4"}, capability={"cpu": "5"})
-        found = made([parent, queue("a1", parent="a", deserved={"cpu": "3"})], [node()])
+        found = quotas_of([parent, queue("a1", parent="a", deserved={"cpu": "3"})], [node()])
         assert "ClusterQueue a" not in found
         assert found["Cohort a"]["parentName"] == quota.TOP
-        assert of(found["Cohort a"], "cpu") == {"nominalQuota": "1", "borrowingLimit": "1"}
+        assert quota_in(found["Cohort a"], "cpu") == {"nominalQuota": "1", "borrowingLimit": "1"}
         assert found["ClusterQueue a1"]["cohortName"] == "a"
-        assert of(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "0"}
+        assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "0"}
 
     def test_weights_leave_the_quota_to_the_cohort(self) -> None:
         weights = policy.KueuePolicy(shares="weights")
-        found = made([queue("small", weight=1), queue("large", weight=3)], [node()], weights)
-        assert of(found["ClusterQueue large"], "cpu") == {"nominalQuota": "0"}
+        found = quotas_of([queue("small", weight=1), queue("large", weight=3)], [node()], weights)
+        assert quota_in(found["ClusterQueue large"], "cpu") == {"nominalQuota": "0"}
         assert found["ClusterQueue large"]["fairSharing"] == {"weight": "3"}
-        assert of(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "4"}
+        assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "4"}
 
-    def test_parts_split_what_there_is_by_weight(self) -> None:
-        found = made([queue("a", weight=1), queue("b", weight=3)], [node()], policy.KueuePolicy(shares="parts"))
-        assert [of(found[f"ClusterQueue {name}"], "cpu")["nominalQuota"] for name in ("a", "b")] == ["1", "3"]
-        assert of(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "0"}
+    def test_parts_split_the_total_by_weight(self) -> None:
+        found = quotas_of([queue("a", weight=1), queue("b", weight=3)], [node()], policy.KueuePolicy(shares="parts"))
+        assert [quota_in(found[f"ClusterQueue {name}"], "cpu")["nominalQuota"] for name in ("a", "b")] == ["1", "3"]
+        assert quota_in(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "0"}
 
-    def test_a_part_is_never_above_the_capability(self) -> None:
+    def test_a_part_never_exceeds_the_capability(self) -> None:
         queues = [queue("a", capability={"cpu": "1"}), queue("b")]
-        found = made(queues, [node()], policy.KueuePolicy(shares="parts"))
-        assert of(found["ClusterQueue a"], "cpu") == {"nominalQuota": "1", "borrowingLimit": "0"}
-        assert of(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "1"}
+        found = quotas_of(queues, [node()], policy.KueuePolicy(shares="parts"))
+        assert quota_in(found["ClusterQueue a"], "cpu") == {"nominalQuota": "1", "borrowingLimit": "0"}
+        assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "1"}
 
-    def test_a_flavor_of_its_own_is_not_borrowed_and_the_other_is_the_cohorts(self) -> None:
+    def test_the_first_flavor_is_not_borrowed_and_the_second_is_the_cohorts(self) -> None:
         flavors = policy.KueuePolicy(shares="flavors")
-        found = made([queue("team", deserved={"cpu": "1"})], [node()], flavors)
+        found = quotas_of([queue("team", deserved={"cpu": "1"})], [node()], flavors)
         own, idle = found["ClusterQueue team"]["resourceGroups"][0]["flavors"]
         assert {"name": "cpu", "nominalQuota": "1", "borrowingLimit": "0"} in own["resources"]
         assert {"name": "cpu", "nominalQuota": "0"} in idle["resources"]
         assert found[f"Cohort {quota.TOP}"]["resourceGroups"][0]["flavors"][0]["name"] == quota.IDLE
-        assert of(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "3"}
+        assert quota_in(found[f"Cohort {quota.TOP}"], "cpu") == {"nominalQuota": "3"}
         assert {f"ResourceFlavor {quota.FLAVOR}", f"ResourceFlavor {quota.IDLE}"} <= found.keys()
 
-    def test_of_the_second_flavor_a_queue_borrows_up_to_its_capability(self) -> None:
+    def test_a_queue_borrows_the_second_flavor_up_to_its_capability(self) -> None:
         team = queue("team", deserved={"cpu": "1"}, capability={"cpu": "3"})
-        found = made([team], [node()], policy.KueuePolicy(shares="flavors"))
+        found = quotas_of([team], [node()], policy.KueuePolicy(shares="flavors"))
         own, idle = found["ClusterQueue team"]["resourceGroups"][0]["flavors"]
         assert {"name": "cpu", "nominalQuota": "1", "borrowingLimit": "0"} in own["resources"]
         assert {"name": "cpu", "nominalQuota": "0", "borrowingLimit": "2"} in idle["resources"]
 
-    def test_queues_that_share_by_use_are_local_queues_of_one(self) -> None:
+    def test_queues_that_share_by_use_are_local_queues_of_one_cluster_queue(self) -> None:
         use = policy.KueuePolicy(shares="use")
-        found = made([queue("spare", deserved={"cpu": "0"}), queue("team", deserved={"cpu": "2"})], [node()], use)
-        assert of(found[f"ClusterQueue {quota.TOP}"], "cpu") == {"nominalQuota": "4"}
+        found = quotas_of([queue("spare", deserved={"cpu": "0"}), queue("team", deserved={"cpu": "2"})], [node()], use)
+        assert quota_in(found[f"ClusterQueue {quota.TOP}"], "cpu") == {"nominalQuota": "4"}
         assert found["LocalQueue spare"] == {"clusterQueue": quota.TOP, "fairSharing": {"weight": "0"}}
         assert found["LocalQueue team"]["fairSharing"] == {"weight": "2"}
         assert not [name for name in found if name.startswith(("Cohort", "LocalQueue schedspec"))]
 
-    def test_without_queues_the_default_queue_has_all_parts(self) -> None:
-        found = made([], [node()], policy.KueuePolicy(shares="parts"))
-        assert of(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "4"}
+    def test_without_queues_the_default_queue_has_the_whole_quota(self) -> None:
+        found = quotas_of([], [node()], policy.KueuePolicy(shares="parts"))
+        assert quota_in(found["ClusterQueue schedspec-default"], "cpu") == {"nominalQuota": "4"}
 
     def test_each_cluster_queue_has_a_local_queue_of_its_name(self) -> None:
-        found = made([queue("team")], [node()])
+        found = quotas_of([queue("team")], [node()])
         assert found["LocalQueue team"] == {"clusterQueue": "team"}
         assert found["LocalQueue schedspec-default"] == {"clusterQueue": "schedspec-default"}
         assert "LocalQueue default" not in found, "an installed Kueue would admit every Job through it"
 
     def test_the_settings_of_the_policy_are_in_every_cluster_queue(self) -> None:
         never = policy.KueuePolicy(clusterQueue={"preemption": {"withinClusterQueue": "Never"}})
-        found = made([queue("team")], [], never)
+        found = quotas_of([queue("team")], [], never)
         assert found["ClusterQueue team"]["preemption"] == {"withinClusterQueue": "Never"}
 
 
 class TestPolicies:
     @pytest.mark.parametrize("file", sorted(POLICIES.glob("*.yaml")), ids=lambda it: it.stem)
-    def test_every_policy_is_one(self, file: Path) -> None:
+    def test_every_policy_file_is_a_valid_policy(self, file: Path) -> None:
         assert policy.read(file.read_text("utf-8")).clusterQueue["preemption"]
 
-    def test_a_policy_of_another_scheduler_is_refused(self) -> None:
+    def test_a_policy_of_another_scheduler_is_rejected(self) -> None:
         with pytest.raises(PolicyRefusedError, match="unknown field `actions`"):
             policy.read((ROOT / "templates" / "policies" / "capacity.yaml").read_text("utf-8"))
 
     @pytest.mark.parametrize(
         ("version", "known"), [("v0.19.1", False), ("v0.19.2", True), ("v0.20.0-rc.1", True), ("main", True)]
     )
-    def test_a_gate_is_set_from_its_version_on(self, version: str, known: bool) -> None:
+    def test_a_gate_is_set_for_its_version_and_later_ones(self, version: str, known: bool) -> None:
         found = policy.KueuePolicy(featureGates={"Old": False}, gatesSince={"v0.19.2": {"New": True}})
         assert found.gates(version) == {"Old": False, **({"New": True} if known else {})}
 
@@ -198,7 +198,7 @@ LOGGERS = ("job", "v1_pod", *(f"{it}-reconciler" for it in ("workload", "cluster
 
 
 class TestReadiness:
-    def test_every_controller_has_to_run(self) -> None:
+    def test_kueue_is_ready_only_when_every_controller_runs(self) -> None:
         log = "\n".join(LINE.format(it) for it in LOGGERS)
         with pytest.raises(NotReadyError, match="controllers of resourceflavor-reconciler"):
             processes.require_running(log)
@@ -228,11 +228,11 @@ WAITS = {
     "reason": "Pending",
     "message": "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor schedspec",
 }
-LEAVES = {"deletionTimestamp": "2026-11-23T19:45:14Z"}
+DELETED = {"deletionTimestamp": "2026-11-23T19:45:14Z"}
 
 
 class TestAnswers:
-    """What Kueue publishes is read when it arrives."""
+    """Kueue's conditions are interpreted when an object arrives."""
 
     def writer(self, *units: dict[str, Any]) -> HistoryWriter:
         found = HistoryWriter(Kueue.marks)
@@ -243,10 +243,10 @@ class TestAnswers:
 
     @pytest.mark.parametrize(
         ("conditions", "metadata", "evicted"),
-        [((PREEMPTED,), LEAVES, True), ((PREEMPTED,), {}, False), ((WAITS,), LEAVES, False), ((), LEAVES, False)],
+        [((PREEMPTED,), DELETED, True), ((PREEMPTED,), {}, False), ((WAITS,), DELETED, False), ((), DELETED, False)],
         ids=["evicted", "not deleted yet", "not evicted", "deleted by the user"],
     )
-    def test_a_pod_of_a_suspended_job_is_a_victim_if_its_workload_is(
+    def test_a_deleted_pod_of_a_job_is_a_victim_if_its_workload_was_preempted(
         self, conditions: tuple[dict[str, str], ...], metadata: dict[str, str], evicted: bool
     ) -> None:
         found = pod(ownerReferences=[{"uid": "j", "name": "train"}], **metadata)
@@ -254,29 +254,29 @@ class TestAnswers:
         assert (views.eviction(found) is not None) is evicted
 
     def test_a_workload_of_another_job_does_not_count(self) -> None:
-        found = pod(ownerReferences=[{"uid": "other", "name": "other"}], **LEAVES)
+        found = pod(ownerReferences=[{"uid": "other", "name": "other"}], **DELETED)
         self.writer(workload("j", PREEMPTED)).saw(Kind.POD, found)
         assert views.eviction(found) is None
 
-    def test_a_pod_that_kueue_stops_is_a_victim(self) -> None:
+    def test_a_pod_with_a_termination_target_condition_is_a_victim(self) -> None:
         found = pod()
         found["status"]["conditions"] = [{"type": "TerminationTarget", "status": "True", "reason": "WorkloadEvicted"}]
         self.writer().saw(Kind.POD, found)
         assert views.eviction(found) is not None
 
-    def test_the_reason_is_in_the_workload(self) -> None:
+    def test_the_reason_is_read_from_the_workload(self) -> None:
         unit = workload("j", WAITS)
         writer = self.writer(unit)
         assert views.reason(unit) == WAITS["message"]
         assert views.queue_of(writer.history.now(), "train") == "team"
 
-    def test_a_workload_of_no_queue_is_in_the_queue_default(self) -> None:
+    def test_a_workload_without_a_queue_is_in_the_queue_default(self) -> None:
         unit = workload("j", WAITS)
         unit["spec"]["queueName"] = rendered("job", name="train")["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
         assert unit["spec"]["queueName"] == "schedspec-default"
         assert views.queue_of(self.writer(unit).history.now(), "train") == "default"
 
-    def test_a_gate_is_no_reason(self) -> None:
+    def test_a_scheduling_gate_is_not_a_reason(self) -> None:
         found = pod()
         gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "blocked"}
         found["status"]["conditions"] = [gated]
@@ -316,7 +316,7 @@ class TestObjects:
         assert metadata["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "4"
 
     @pytest.mark.parametrize("how", ["required", "preferred"])
-    def test_the_pods_of_a_gang_with_a_topology_have_one_role_whatever_gates_they_have(self, how: str) -> None:
+    def test_the_pods_of_a_gang_with_a_topology_have_one_role_hash(self, how: str) -> None:
         template = rendered("gang", name="train", replicas=4, **{how: "rack"})["spec"]["template"]
         assert template["metadata"]["annotations"]["kueue.x-k8s.io/role-hash"] == "worker"
         assert template["metadata"]["annotations"][f"kueue.x-k8s.io/podset-{how}-topology"] == "schedspec.dev/rack"
@@ -324,27 +324,27 @@ class TestObjects:
         assert "kueue.x-k8s.io/role-hash" not in alone
 
     @pytest.mark.parametrize("name", ["job", "gang", "service", "pod", "kubernetesjob"])
-    def test_no_pod_has_a_priority_that_kube_scheduler_would_preempt_by(self, name: str) -> None:
+    def test_no_pod_has_a_priority_class_for_kube_scheduler(self, name: str) -> None:
         assert "priorityClassName" not in yaml.safe_dump(rendered(name, name="x", priority="high"))
 
 
 class TestVersions:
-    def test_a_version_is_named_after_the_scheduler(self) -> None:
+    def test_a_version_can_be_selected_after_an_at_sign(self) -> None:
         found = schedulers.find("kueue@v0.19.0")
         assert isinstance(found, Kueue)
         assert program("kueue", version="v0.19.0").module.name == "kueue-0.19.0"
 
-    def test_the_default_is_the_newest(self) -> None:
+    def test_the_default_version_is_the_newest(self) -> None:
         assert next(iter(versions("kueue"))) == max(versions("kueue")) == program("kueue").version
 
-    def test_another_version_is_refused_with_those_that_there_are(self) -> None:
+    def test_an_unknown_version_is_rejected_with_the_known_versions(self) -> None:
         with pytest.raises(AdapterError, match=re.escape("v0.1 is not pinned; there are: v0.19.2, v0.19.0, v0.19.1")):
             schedulers.find("kueue@v0.1")
         with pytest.raises(BinaryError, match="not pinned"):
             program("kueue", version="v0.1")
 
 
-def test_every_reason_for_lacking_is_a_sentence_for_users() -> None:
+def test_every_lacking_capability_has_a_reason_for_users() -> None:
     assert all(why and not why.endswith(".") for why in Kueue.lacks.values())
     assert Capability.QUEUES not in Kueue.lacks
 

@@ -1,4 +1,4 @@
-"""Processes that we start die with us, however we die."""
+"""A process that we start dies with us, even if we are killed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from schedspec.schedulers import pdeathsig
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs the Linux kernel's PDEATHSIG")
 
 ROOT = Path(__file__).parents[3]
 PARENT = f"""
@@ -29,10 +29,10 @@ def test_a_child_dies_with_a_parent_that_is_killed() -> None:
         assert parent.stdout is not None
         child = psutil.Process(int(parent.stdout.readline()))
         while child.name() != "sleep":
-            pass  # it is not yet what it shall become
+            pass  # pdeathsig.py has not executed the command yet
         parent.send_signal(signal.SIGKILL)
-    gone, _ = psutil.wait_procs([child], timeout=55)
-    assert gone
+    ended, _ = psutil.wait_procs([child], timeout=55)
+    assert ended
 
 
 def test_a_child_whose_parent_has_died_already_does_not_start() -> None:

@@ -1,4 +1,4 @@
-"""Schedulers as processes: start, policy, refusal, end; their programs are scripts with recorded answers."""
+"""Schedulers as processes: start, change of policy, rejection, end. Scripts replace the programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedspec.clusters import Settings, provide
 from schedspec.clusters.protocol import ClusterFacts
 from schedspec.schedulers import Scheduler, Site, UnsuitableClusterError
 from schedspec.schedulers.kube_scheduler import KubeScheduler
-from schedspec.schedulers.readiness import NotReadyError, patiently
+from schedspec.schedulers.readiness import NotReadyError, retrying
 from schedspec.schedulers.volcano import Volcano
 
 VOLCANO = """\
@@ -54,7 +54,7 @@ class Server:
         if (method, path) == ("POST", "/api/v1/namespaces"):
             name = more["body"]["metadata"]["name"]
             if name in self.made:
-                raise RejectedError("it is there", 409, "AlreadyExists")
+                raise RejectedError("it exists already", 409, "AlreadyExists")
             self.made.append(name)
             return more["body"]
         assert (method, path) == ("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
@@ -114,7 +114,7 @@ def kube(site: Site) -> Iterator[Scheduler]:
     scheduler.stop()
 
 
-def log_of(site: Site, name: str) -> str:
+def arguments_of(site: Site, name: str) -> str:
     assert site.scheduler_programs is not None
     return (site.scheduler_programs / f"{name}.arguments").read_text()
 
@@ -129,21 +129,21 @@ def test_volcano_starts_with_its_controllers_and_the_policy(site: Site, volcano:
     volcano.start("actions: allocate\n")
     volcano.check()
     assert cast(Any, site.api).made == ["volcano-system", "volcano-monitoring"]
-    arguments = log_of(site, "vc-scheduler")
+    arguments = arguments_of(site, "vc-scheduler")
     policy = site.folder / "policy" / "policy.yaml"
     assert f"--scheduler-conf {policy} --node-selector schedspec.dev/world:true" in arguments
-    assert "--scheduler-name schedspec" in log_of(site, "vc-controller-manager")
+    assert "--scheduler-name schedspec" in arguments_of(site, "vc-controller-manager")
     assert policy.read_text() == "actions: allocate\n"
 
 
-def test_the_log_of_volcano_is_not_beside_its_policy(site: Site, volcano: Scheduler) -> None:
+def test_the_log_of_volcano_is_not_in_the_folder_of_its_policy(site: Site, volcano: Scheduler) -> None:
     volcano.start("actions: allocate\n")
     (policy,) = site.folder.rglob("policy.yaml")
     (log,) = site.folder.rglob("scheduler.log")
     assert log.parent != policy.parent
 
 
-def test_a_new_policy_is_a_new_scheduler_of_volcano_and_the_same_controllers(volcano: Scheduler) -> None:
+def test_a_new_policy_restarts_volcanos_scheduler_but_not_its_controllers(volcano: Scheduler) -> None:
     volcano.start("actions: allocate\n")
     before = volcano.handle()
     volcano.use_policy("actions: allocate\n")
@@ -154,21 +154,21 @@ def test_a_new_policy_is_a_new_scheduler_of_volcano_and_the_same_controllers(vol
     assert before["controllers"] == after["controllers"]
 
 
-def test_volcano_refuses_a_policy_in_its_own_words(volcano: Scheduler) -> None:
+def test_the_error_for_a_rejected_policy_quotes_volcano(volcano: Scheduler) -> None:
     volcano.start("actions: allocate\n")
     with pytest.raises(PolicyRefusedError, match="failed to find Action alocate"):
         volcano.use_policy("actions: alocate\n")
 
 
 @pytest.mark.parametrize("which", ["scheduler", "controllers"])
-def test_volcano_has_died_when_either_has(volcano: Scheduler, which: str) -> None:
+def test_volcano_counts_as_dead_when_one_of_its_programs_died(volcano: Scheduler, which: str) -> None:
     volcano.start("actions: allocate\n")
     os.kill(volcano.handle()[which], 9)
     with pytest.raises(SchedulerDiedError, match="was killed by signal 9"):
-        _until_it_is_seen(volcano)
+        _check_until_it_ended(volcano)
 
 
-def test_nothing_of_volcano_stays(volcano: Scheduler) -> None:
+def test_stop_ends_both_programs_of_volcano(volcano: Scheduler) -> None:
     volcano.start("actions: allocate\n")
     handle = volcano.handle()
     volcano.stop()
@@ -176,14 +176,14 @@ def test_nothing_of_volcano_stays(volcano: Scheduler) -> None:
     assert running(handle) == [False, False]
 
 
-OF_GANGS = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
+GANG_FEATURES = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
 
 
 @pytest.mark.parametrize(
     ("kubernetes", "gates"),
     [
-        ("v1.36.3", f"{OF_GANGS},GangScheduling=true,WorkloadAwarePreemption=true"),
-        ("v1.37.1", OF_GANGS),
+        ("v1.36.3", f"{GANG_FEATURES},GangScheduling=true,WorkloadAwarePreemption=true"),
+        ("v1.37.1", GANG_FEATURES),
     ],
 )
 def test_kube_scheduler_starts_with_the_gates_of_its_version(site: Site, kubernetes: str, gates: str) -> None:
@@ -191,13 +191,13 @@ def test_kube_scheduler_starts_with_the_gates_of_its_version(site: Site, kuberne
     try:
         scheduler.start("kind: KubeSchedulerConfiguration\n")
         scheduler.check()
-        assert f"--feature-gates {gates} " in log_of(site, "kube-scheduler")
+        assert f"--feature-gates {gates} " in arguments_of(site, "kube-scheduler")
         assert f"kubeconfig: {site.kubeconfig}" in (site.folder / "policy.yaml").read_text()
     finally:
         scheduler.stop()
 
 
-def test_kube_scheduler_refuses_a_configuration_in_its_own_words(kube: Scheduler) -> None:
+def test_the_error_for_a_rejected_configuration_quotes_kube_scheduler(kube: Scheduler) -> None:
     kube.start("kind: KubeSchedulerConfiguration\n")
     before = kube.handle()
     kube.use_policy("kind: KubeSchedulerConfiguration\n")
@@ -206,24 +206,24 @@ def test_kube_scheduler_refuses_a_configuration_in_its_own_words(kube: Scheduler
         kube.use_policy("kind: nonsense\n")
 
 
-def test_kube_scheduler_has_died_and_leaves_nothing(kube: Scheduler) -> None:
+def test_the_death_of_kube_scheduler_is_detected(kube: Scheduler) -> None:
     kube.start("kind: KubeSchedulerConfiguration\n")
     handle = kube.handle()
     os.kill(handle["pid"], 9)
     with pytest.raises(SchedulerDiedError, match="was killed by signal 9"):
-        _until_it_is_seen(kube)
+        _check_until_it_ended(kube)
     kube.stop()
     assert running(handle) == [False]
 
 
-def test_kube_scheduler_without_gangs_is_no_cluster_for_it(site: Site) -> None:
+def test_a_kubernetes_version_without_gang_scheduling_is_unsuitable(site: Site) -> None:
     with pytest.raises(UnsuitableClusterError, match=r"pinned for Kubernetes 1\.30"):
         KubeScheduler().scheduler(on(site, "v1.30.0"))
 
 
-def _until_it_is_seen(scheduler: Scheduler) -> None:
+def _check_until_it_ended(scheduler: Scheduler) -> None:
     """Wait until a killed process has ended."""
-    for attempt in patiently(10.0, 0.02):
+    for attempt in retrying(10.0, 0.02):
         with attempt:
             scheduler.check()
-            raise NotReadyError("it runs still")
+            raise NotReadyError("the process is still running")

@@ -1,4 +1,4 @@
-"""The scheduler of docs/adapters.md, as a new user would try it: it is small, it runs, and is judged."""
+"""The example scheduler of docs/adapters.md, copied as a new user would copy it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def toy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_is_small(toy: Path) -> None:
+def test_the_example_has_at_most_60_lines(toy: Path) -> None:
     assert sum(bool(line.strip()) for line in (toy / "toy.py").read_text("utf-8").splitlines()) <= 60
 
 
 @pytest.mark.embedded
-def test_it_runs_and_is_judged(toy: Path) -> None:
+def test_the_example_runs_and_gets_verdicts(toy: Path) -> None:
     feature = ROOT / "features/gang/all_or_none.feature"
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT)),

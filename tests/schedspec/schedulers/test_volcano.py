@@ -1,4 +1,4 @@
-"""The adapter reads recorded answers of Volcano: its log, its queues, its Deployment, its `--version`."""
+"""The adapter for Volcano with recorded output: logs, queues, the Deployment and `--version`."""
 
 from __future__ import annotations
 
@@ -95,19 +95,19 @@ def site(tmp_path: Path, server: Server) -> Site:
     )
 
 
-def test_it_runs_when_its_log_says_that_it_schedules() -> None:
+def test_volcano_runs_when_its_log_shows_the_end_of_a_session() -> None:
     volcano_processes.require_running(STARTED)
     with pytest.raises(NotReadyError):
         volcano_processes.require_running(STARTED.rpartition("I1122")[0])
 
 
-def test_a_policy_that_it_refuses_is_found_in_its_log() -> None:
+def test_a_rejected_policy_is_found_in_the_log() -> None:
     with pytest.raises(PolicyRefusedError, match="failed to find Action alocate") as refused:
         volcano_processes.require_running(REFUSED)
     assert refused.value.message == "failed to find Action alocate"
 
 
-def test_a_policy_with_an_action_of_a_newer_version_is_lacking() -> None:
+def test_an_action_of_a_newer_version_makes_the_cluster_unsuitable() -> None:
     log = REFUSED.replace("failed to find Action alocate", "failed to find Action  gangreclaim")
     with pytest.raises(UnsuitableClusterError, match=r"lacks the action gangreclaim \(needs v1\.15 from a folder"):
         volcano_processes.require_running(log)
@@ -121,7 +121,9 @@ def test_a_policy_with_an_action_of_a_newer_version_is_lacking() -> None:
         ({"status": {"state": "Closed"}}, "is Closed"),
     ],
 )
-def test_it_is_not_ready_before_its_queue_is_open(server: Server, queue: dict[str, Any] | None, text: str) -> None:
+def test_volcano_is_not_ready_before_the_queue_default_is_open(
+    server: Server, queue: dict[str, Any] | None, text: str
+) -> None:
     volcano_processes.require_open(cast(Api, server))
     server.queue = queue
     with pytest.raises(NotReadyError, match=text):
@@ -132,11 +134,11 @@ def test_it_is_not_ready_before_its_queue_is_open(server: Server, queue: dict[st
     ("version", "commit", "text"),
     [("v1.15.1", "abc", "v1.15.1"), ("Not provided.", "abc", "abc"), ("Not provided.", "Not provided.", "")],
 )
-def test_its_version_is_read(version: str, commit: str, text: str) -> None:
+def test_the_version_is_read_from_the_output(version: str, commit: str, text: str) -> None:
     assert version_in(VERSION.format(version, commit)) == text
 
 
-def test_one_that_runs_in_the_cluster_is_taken(site: Site) -> None:
+def test_a_volcano_in_the_cluster_is_used(site: Site) -> None:
     adapter = Volcano()
     assert isinstance(adapter.scheduler(site), DeployedVolcano)
     assert adapter.scheduler_name == "volcano"
@@ -144,7 +146,7 @@ def test_one_that_runs_in_the_cluster_is_taken(site: Site) -> None:
     assert adapter.definitions(site) is None
 
 
-def test_its_config_map_is_the_policy_and_is_given_back(site: Site, server: Server) -> None:
+def test_the_policy_is_written_into_the_config_map_and_restored_at_the_end(site: Site, server: Server) -> None:
     scheduler = DeployedVolcano(site)
     scheduler.start("actions: allocate\n")
     assert (server.policy, server.generation) == ("actions: allocate\n", 2)
@@ -157,26 +159,26 @@ def test_its_config_map_is_the_policy_and_is_given_back(site: Site, server: Serv
     assert (server.policy, server.generation) == ("actions: enqueue\n", 4)
 
 
-def test_one_that_restarts_has_died(site: Site, server: Server) -> None:
+def test_a_restarted_container_counts_as_dead(site: Site, server: Server) -> None:
     scheduler = DeployedVolcano(site)
     scheduler.check()
     server.container = {"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2}}}
-    scheduler.check()  # it looks once a second
+    scheduler.check()  # checks at most once a second
     with pytest.raises(SchedulerDiedError, match=r"pod volcano-0, ended \(None, exit code 2\)\n  \| one"):
         DeployedVolcano(site).check()
 
 
-def test_its_log_is_that_of_its_pods(site: Site) -> None:
+def test_the_last_lines_are_those_of_the_pods_log(site: Site) -> None:
     assert DeployedVolcano(site).last_lines(2) == ["two", "three"]
 
 
-def test_a_folder_without_its_programs_is_refused(site: Site, tmp_path: Path) -> None:
+def test_a_folder_without_the_programs_is_rejected(site: Site, tmp_path: Path) -> None:
     site = dataclasses.replace(site, scheduler_programs=tmp_path)
     with pytest.raises(AdapterError, match="has no vc-scheduler, vc-controller-manager"):
         Volcano().scheduler(site)
 
 
-def test_a_folder_with_its_programs_wins(site: Site, tmp_path: Path) -> None:
+def test_a_folder_with_the_programs_takes_precedence(site: Site, tmp_path: Path) -> None:
     for name in volcano.PROGRAMS:
         (tmp_path / name).write_text("#!/bin/sh\necho 'Version: v9'\n")
         (tmp_path / name).chmod(0o755)
@@ -192,7 +194,7 @@ def test_a_folder_with_its_programs_wins(site: Site, tmp_path: Path) -> None:
     assert adapter.definitions(site) == tmp_path / "crds"
 
 
-def test_without_anything_it_says_what_to_do(
+def test_the_error_for_missing_programs_has_remedies(
     site: Site, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.deployed = False
@@ -215,7 +217,7 @@ esac
 """
 
 
-def test_its_programs_come_out_of_its_images_where_go_cannot_build_them(
+def test_the_programs_are_copied_from_images_if_go_cannot_build_them(
     site: Site, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.deployed = False
@@ -230,7 +232,7 @@ def test_its_programs_come_out_of_its_images_where_go_cannot_build_them(
     assert sorted(it.name for it in found.iterdir()) == sorted(volcano.PROGRAMS)
     ours = adapter.definitions(site)
     assert ours is not None
-    assert ours.name == "crds"  # without Go there is no source to take Volcano's from
+    assert ours.name == "crds"  # without Go, Volcano's source is not available
 
 
 DIES_TWICE = """\
@@ -243,8 +245,8 @@ exec sleep 60
 
 
 @pytest.fixture
-def mortal(site: Site, tmp_path: Path) -> Iterator[volcano_processes.VolcanoProcesses]:
-    """Return Volcano with a scheduler that ends in its first session, twice."""
+def restarting(site: Site, tmp_path: Path) -> Iterator[volcano_processes.VolcanoProcesses]:
+    """Yield Volcano with a scheduler whose first two processes end in their first session."""
     program = tmp_path / "vc-scheduler"
     program.write_text(DIES_TWICE)
     program.chmod(0o755)
@@ -253,29 +255,29 @@ def mortal(site: Site, tmp_path: Path) -> Iterator[volcano_processes.VolcanoProc
     found.stop()
 
 
-def test_a_scheduler_that_ends_in_its_first_session_is_started_again(
-    mortal: volcano_processes.VolcanoProcesses, tmp_path: Path
+def test_a_scheduler_that_ends_in_its_first_session_is_restarted(
+    restarting: volcano_processes.VolcanoProcesses, tmp_path: Path
 ) -> None:
-    mortal.use_policy("actions: allocate")
+    restarting.use_policy("actions: allocate")
     assert (tmp_path / "vc-scheduler.starts").read_text() == "once\n" * 3
 
 
-def test_a_scheduler_that_ended_is_started_again_by_the_policy_that_it_had(
-    mortal: volcano_processes.VolcanoProcesses,
+def test_applying_the_same_policy_restarts_a_scheduler_that_ended(
+    restarting: volcano_processes.VolcanoProcesses,
 ) -> None:
-    mortal.use_policy("actions: allocate")
-    first = mortal.handle()["scheduler"]
-    mortal.use_policy("actions: allocate")
-    assert mortal.handle()["scheduler"] == first
+    restarting.use_policy("actions: allocate")
+    first = restarting.handle()["scheduler"]
+    restarting.use_policy("actions: allocate")
+    assert restarting.handle()["scheduler"] == first
     os.kill(first, signal.SIGKILL)
     psutil.Process(first).wait()
-    mortal.use_policy("actions: allocate")
-    assert mortal.handle()["scheduler"] != first
+    restarting.use_policy("actions: allocate")
+    assert restarting.handle()["scheduler"] != first
 
 
-def test_a_scheduler_that_always_ends_is_given_up(
-    mortal: volcano_processes.VolcanoProcesses, monkeypatch: pytest.MonkeyPatch
+def test_a_scheduler_that_always_ends_is_an_error_after_some_starts(
+    restarting: volcano_processes.VolcanoProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(volcano_processes, "_STARTS", 2)
     with pytest.raises(SchedulerDiedError, match="ended with status 2"):
-        mortal.use_policy("actions: allocate")
+        restarting.use_policy("actions: allocate")
