@@ -56,7 +56,7 @@ def key() -> str:
 
 def archive() -> Path:
     """Return the path of the built image in the cache. The file may be missing."""
-    return archives.path(f"node-{version()}-{key()}.tar")
+    return archives.place(f"node-{version()}-{key()}.tar")
 
 
 def reference() -> str:
@@ -70,7 +70,7 @@ def build(docker: Docker, progress: Progress) -> Path:
     Raises:
         ClusterError: a program or the image could not be built.
     """
-    return archives.cached(archive().name, lambda path: _Build(docker, progress).make(path), progress)
+    return archives.kept(archive().name, lambda path: _Build(docker, progress).make(path), progress)
 
 
 def where(docker: Docker) -> str:
@@ -100,7 +100,7 @@ class _Build:
     def make(self, to: Path) -> None:
         provider = Provider(Cache(cache_root()), Downloads(), named_folder(None), self._progress)
         programs = {name: binary.path for name, binary in provider.provide(list(node_programs().values())).items()}
-        root = archives.cached(f"root-{_digest(RECIPE / 'root')}.tar", self._make_root, self._progress)
+        root = archives.kept(f"root-{_digest(RECIPE / 'root')}.tar", self._make_root, self._progress)
         with tempfile.TemporaryDirectory(dir=to.parent, prefix=".node-") as folder, self._container(root) as container:
             work = Path(folder)
             names = control_plane_names(programs["kubeadm"])

@@ -23,7 +23,7 @@ RECIPE = Path(__file__).parent / "python-base"
 def archive() -> Path:
     """Return the path of the built base in the cache. The name changes with the recipe. The file may be missing."""
     key = hashlib.sha256(RECIPE.read_bytes()).hexdigest()[:12]
-    return archives.path(f"python-{found.PYTHON}-{key}.tar")
+    return archives.place(f"python-{found.PYTHON}-{key}.tar")
 
 
 def build(progress: Progress) -> Path:
@@ -41,7 +41,7 @@ def build(progress: Progress) -> Path:
             f"load {found.OFFICIAL} into the engine (docker load --input FILE)",
         )
 
-    return archives.cached(archive().name, make, progress)
+    return archives.kept(archive().name, make, progress)
 
 
 def ensure(docker: Docker, progress: Progress) -> None:

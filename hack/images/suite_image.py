@@ -51,7 +51,7 @@ def archive(docker: Docker, progress: Progress) -> tuple[str, Path]:
     """
     python_base.ensure(docker, progress)
     now = tag()
-    return now, archives.cached(f"suite-{now}.tar", lambda path: _make(docker, now, path, progress), progress)
+    return now, archives.kept(f"suite-{now}.tar", lambda path: _make(docker, now, path, progress), progress)
 
 
 def _make(docker: Docker, now: str, to: Path, progress: Progress) -> None:

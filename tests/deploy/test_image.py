@@ -59,17 +59,17 @@ def provided(engine: Engine) -> str:
 
 
 def test_a_base_that_the_engine_has_comes_before_all_others(checkout: Path) -> None:
-    archives.path(BUILT).touch()
+    archives.place(BUILT).touch()
     assert provided(Engine(has=(python_base.OFFICIAL, OWN))) == python_base.OFFICIAL
     engine = Engine(has=(OWN,), offers=(python_base.OFFICIAL,))
     assert (provided(engine), engine.calls) == (OWN, [])
 
 
 def test_a_base_that_was_made_here_is_taken_from_the_cache(checkout: Path) -> None:
-    archives.path(BUILT).touch()
+    archives.place(BUILT).touch()
     engine = Engine(offers=(python_base.OFFICIAL,))
     assert provided(engine) == OWN
-    assert engine.calls == [f"import {archives.path(BUILT)} {OWN}"]
+    assert engine.calls == [f"import {archives.place(BUILT)} {OWN}"]
 
 
 def test_a_registry_that_is_reached_saves_making_a_base(checkout: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_tag_changes_with_whatever_the_image_is_made_from(checkout: Path, fi
 
 def test_the_tag_changes_with_the_base_that_was_built_here(checkout: Path) -> None:
     before = scheduler_image.tag()
-    archives.path(BUILT).touch()
+    archives.place(BUILT).touch()
     assert scheduler_image.tag() != before
 
 

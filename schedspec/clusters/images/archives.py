@@ -1,6 +1,6 @@
 """Keep archives of images in the cache.
 
-An archive is complete or absent: `cached` renames a finished file. A file lock lets one process at a time make an
+An archive is complete or absent: `kept` renames a finished file. A file lock lets one process at a time make an
 archive. The two newest archives of each family are kept, because a node image takes nearly a gigabyte.
 """
 
@@ -17,7 +17,7 @@ from ..protocol import Progress
 _WAIT_TICK = 5.0
 
 
-def path(name: str) -> Path:
+def place(name: str) -> Path:
     """Return the path of an archive in the cache. The file may be missing.
 
     Args:
@@ -30,12 +30,12 @@ def path(name: str) -> Path:
 
 def newest(family: str) -> Path | None:
     """Return the archive of a family that was made or requested last, or None."""
-    return max(path("").glob(f"{family}-*.tar"), key=lambda file: file.stat().st_mtime, default=None)
+    return max(place("").glob(f"{family}-*.tar"), key=lambda file: file.stat().st_mtime, default=None)
 
 
-def cached(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
+def kept(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
     """Return the path of an archive. If the archive is missing, `make(path)` writes it."""
-    archive = path(name)
+    archive = place(name)
     if archive.is_file():
         archive.touch()  # `newest` prefers the archive that was requested last
         return archive

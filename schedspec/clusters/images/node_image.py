@@ -72,7 +72,7 @@ def provide(settings: Settings, docker: Docker, progress: Progress) -> NodeImage
     """
     image = require(settings, docker)
     if image.how == "archive":
-        docker.load(archives.path(f"node-{image.reference.removeprefix(OWN)}.tar"), progress)
+        docker.load(archives.place(f"node-{image.reference.removeprefix(OWN)}.tar"), progress)
     elif image.how == "registry":
         docker.pull(image.reference, progress)
     return image

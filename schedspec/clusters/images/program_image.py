@@ -47,4 +47,4 @@ def made(program: Path, version: str, path: str, progress: Progress) -> tuple[st
     name = f"schedspec.local/{program.name}:{version}"
     image = archive_format.Image(name, {path: program}, entrypoint=[path])
     family, digest = program.name.replace("-", ""), sha256(program)[:12]
-    return name, archives.cached(f"{family}-{digest}.tar", lambda to: archive_format.write(to, [image]), progress)
+    return name, archives.kept(f"{family}-{digest}.tar", lambda to: archive_format.write(to, [image]), progress)

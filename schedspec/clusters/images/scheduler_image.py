@@ -36,7 +36,7 @@ def archive(docker: Docker, progress: Progress) -> tuple[str, Path]:
     docker.require()
     current = tag()
     file = f"scheduler-{current}.tar"
-    return current, archives.cached(file, lambda path: _build(docker, current, path, progress), progress)
+    return current, archives.kept(file, lambda path: _build(docker, current, path, progress), progress)
 
 
 def _build(docker: Docker, tag: str, to: Path, progress: Progress) -> None:

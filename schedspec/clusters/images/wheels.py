@@ -33,7 +33,7 @@ def provide(docker: Docker, family: str, lock: Path, progress: Progress) -> Path
     architecture = docker.call("version", "--format", "{{.Server.Arch}}").split()[-1]
     machine = _MACHINES.get(architecture, architecture)
     key = hashlib.sha256(f"{machine} {python_base.PYTHON}\0".encode() + lock.read_bytes()).hexdigest()[:12]
-    return archives.cached(f"{family}-{key}.tar", lambda path: _fetch(lock, machine, path, progress), progress)
+    return archives.kept(f"{family}-{key}.tar", lambda path: _fetch(lock, machine, path, progress), progress)
 
 
 def unpack(archive: Path, context: Path) -> None:

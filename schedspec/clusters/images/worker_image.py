@@ -35,7 +35,7 @@ def archive(progress: Progress) -> Path:
             [archive_format.Image(NAME, {"/worker": built["worker"].path}, entrypoint=["/worker"], command=["run"])],
         )
 
-    return archives.cached(f"worker-{program.key}.tar", make, progress)
+    return archives.kept(f"worker-{program.key}.tar", make, progress)
 
 
 if __name__ == "__main__":

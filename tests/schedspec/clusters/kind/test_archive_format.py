@@ -69,17 +69,17 @@ def test_a_cached_archive_is_made_once_and_an_interrupted_one_is_discarded(empty
         path.write_bytes(b"whole")
 
     with pytest.raises(KeyboardInterrupt):
-        archives.cached("x-1.tar", interrupted, print)
-    assert not archives.path("x-1.tar").exists()
-    assert archives.cached("x-1.tar", whole, print).read_bytes() == b"whole"
-    assert archives.cached("x-1.tar", whole, print).read_bytes() == b"whole"
+        archives.kept("x-1.tar", interrupted, print)
+    assert not archives.place("x-1.tar").exists()
+    assert archives.kept("x-1.tar", whole, print).read_bytes() == b"whole"
+    assert archives.kept("x-1.tar", whole, print).read_bytes() == b"whole"
     assert len(made) == 1
 
 
 def test_the_two_newest_archives_of_a_family_are_kept(empty_cache: Path) -> None:
     for name in ("x-1.tar", "y-1.tar", "x-2.tar", "x-3.tar"):
-        archives.cached(name, lambda path: path.write_bytes(b"") and None, print)  # type: ignore[func-returns-value]
-    assert sorted(path.name for path in archives.path("").glob("*.tar")) == ["x-2.tar", "x-3.tar", "y-1.tar"]
+        archives.kept(name, lambda path: path.write_bytes(b"") and None, print)  # type: ignore[func-returns-value]
+    assert sorted(path.name for path in archives.place("").glob("*.tar")) == ["x-2.tar", "x-3.tar", "y-1.tar"]
 
 
 def _read(tar: tarfile.TarFile, name: str) -> bytes:

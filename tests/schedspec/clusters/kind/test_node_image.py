@@ -50,7 +50,7 @@ def test_a_present_image_takes_precedence_over_one_in_a_registry(name: str, fake
     fakes.engine_has(*case.engine)
     fakes.registry_has(*case.registry)
     if case.built:
-        archives.path(BUILT).touch()
+        archives.place(BUILT).touch()
     settings = Settings(kind="kind", kind_image=case.named)
     found = node_image.find(settings, Docker())
     assert (found and (found.reference, found.how)) == case.expected
@@ -63,18 +63,18 @@ def test_a_cached_image_is_loaded_and_a_registry_image_is_pulled(fakes: Fakes, e
     assert node_image.provide(Settings(kind="kind"), Docker(), print).reference == KINDEST
     assert f"pull --quiet {KINDEST}" in fakes.calls("docker")
     (fakes.folder / "images").unlink()
-    archives.path(BUILT).touch()
+    archives.place(BUILT).touch()
     assert node_image.provide(Settings(kind="kind"), Docker(), print).reference == OWN
-    assert f"load --quiet --input {archives.path(BUILT)}" in fakes.calls("docker")
+    assert f"load --quiet --input {archives.place(BUILT)}" in fakes.calls("docker")
 
 
 def test_the_built_image_that_was_requested_last_is_used(fakes: Fakes, empty_cache: Path) -> None:
     for number, name in enumerate(("node-v1.36.3-a.tar", "node-v1.36.3-b.tar")):
-        archives.path(name).touch()
-        os.utime(archives.path(name), (number, number))
+        archives.place(name).touch()
+        os.utime(archives.place(name), (number, number))
     before = node_image.fingerprint()
-    assert archives.newest("node") == archives.path("node-v1.36.3-b.tar")
-    archives.cached("node-v1.36.3-a.tar", lambda path: None, print)
+    assert archives.newest("node") == archives.place("node-v1.36.3-b.tar")
+    archives.kept("node-v1.36.3-a.tar", lambda path: None, print)
     found = node_image.find(Settings(kind="kind"), Docker())
     assert found is not None
     assert found.reference == "schedspec.local/node:v1.36.3-a"
