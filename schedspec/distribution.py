@@ -20,7 +20,7 @@ _ROOT = _PACKAGE if INSTALLED else _PACKAGE.parent
 
 
 def folder(name: str) -> Path:
-    """A part: `templates`, `kind-config`, `scheduler`, `steps`, `deploy`, `features`. It need not be there."""
+    """Return the folder `templates`, `kind-config`, `scheduler`, `steps`, `deploy` or `features`. It may be missing."""
     return _ROOT / name
 
 
@@ -42,7 +42,7 @@ def scheduler_command() -> tuple[str, ...]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a Python process that imports us; in a checkout, from any working directory."""
+    """Return the environment of a Python process that imports schedspec from any working directory."""
     if INSTALLED:
         return dict(os.environ)
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -58,5 +58,5 @@ def version() -> str:
 
 
 def prompt() -> str:
-    """Return the text by which a user calls our command line here."""
+    """Return the command that starts our command line in this installation."""
     return "schedspec" if INSTALLED else "python -m schedspec"

@@ -50,7 +50,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one scenario, or of one row of its examples."""
 
     feature: str
-    """Its file, relative to the root of the run."""
+    """The feature file, relative to the root of the run."""
     scenario: str = ""
     """Empty for a test that is no scenario, and for a file that could not be collected."""
     example: dict[str, str] = {}
@@ -67,7 +67,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """The complete output of pytest about a failure."""
     places: list[Place] = []
-    """The lines that a failure names, the first one first."""
+    """The lines that a failure names, in order."""
     anchor: str = ""
     """The anchor of the scenario in the report's page; empty without a record."""
     expected: str = ""

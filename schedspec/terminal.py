@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TextIO
 
 _PASSING = re.compile(r",? \d+ s\b.*|; \d+ more after it.*")
-"""The part of a line that only the time changes."""
+"""The part of a progress line that changes with time alone."""
 _CLEAR = "\r\x1b[K"
 
 
 class Lines:
     """One writer of progress. Threads may call it: a ticker updates the line that another thread has begun.
 
-    On a terminal (`live`) a line stays open and is written anew by whatever comes next on the same subject; in a log
-    each program, image or cluster has one line for each thing that is done with it.
+    On a terminal (`live`), the next line about the same subject replaces the current line. In a log, each program,
+    image or cluster gets one line for each step.
     """
 
     def __init__(self, stream: TextIO, *, live: bool) -> None:

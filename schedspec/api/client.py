@@ -184,7 +184,7 @@ def run_in_pod(api: Api, namespace: str, pod: str, command: Sequence[str]) -> st
     Raises:
         RejectedError: the command could not be run.
     """
-    from kubernetes import stream  # noqa: PLC0415 - these two take as long to import as all else together
+    from kubernetes import stream  # noqa: PLC0415 - importing these two takes as long as all other imports
     from kubernetes.client import CoreV1Api  # noqa: PLC0415
 
     call: Any = stream.stream  # the function has no type annotations

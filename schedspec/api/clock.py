@@ -1,4 +1,4 @@
-"""The clock of a run: the machine's, or that of a cluster in virtual time.
+"""The clock of a run: the machine's clock, or the clock of a cluster in virtual time.
 
 Code that measures, waits or sleeps for the cluster uses this clock. Only a session that opens a simulated cluster sets
 the clock, and it resets the clock when it closes.
@@ -44,7 +44,7 @@ _current: Clock = REAL
 
 def use(clock: Clock) -> None:
     """Measure by this clock from now on."""
-    global _current  # noqa: PLW0603 - the one owner of this is the session
+    global _current  # noqa: PLW0603 - only the session sets the clock
     _current = clock
 
 

@@ -23,11 +23,11 @@ _DEFINITION = "CustomResourceDefinition"
 
 
 class _UnsettledError(HarnessError):
-    """The cluster has not settled yet: look again."""
+    """The cluster has not settled yet: try again."""
 
 
 NEW = 2.0
-"""Seconds after a kind is established during which the API server delays every creation by as long again.
+"""Seconds after a kind is established during which the API server delays each creation, by the same time.
 
 The delay lets all servers of a cluster learn the kind (apiextensions-apiserver, `customresource_handler.go`).
 """
@@ -55,7 +55,7 @@ def install(api: Api, folder: Path, label: str = "") -> float:
     for obj in objects:
         if not label:
             api.apply(obj, _MANAGER)
-        elif (there := _find(api, obj)) is None or label in (there["metadata"].get("labels") or {}):
+        elif (existing := _find(api, obj)) is None or label in (existing["metadata"].get("labels") or {}):
             api.apply(_for_one_run(obj, label), _MANAGER)
     for definition in (obj for obj in objects if obj["kind"] == _DEFINITION):
         for attempt in _until_done():
@@ -65,7 +65,7 @@ def install(api: Api, folder: Path, label: str = "") -> float:
 
 
 def wait_for_creation(youngest: float) -> None:
-    """Wait until no kind is new any more. This wait is shorter than the delay of the first creation."""
+    """Wait until the API server no longer delays creations. This wait is shorter than that delay."""
     time.sleep(min(NEW, max(0.0, youngest + NEW - time.time())))
 
 
@@ -73,28 +73,28 @@ def remove(api: Api, folder: Path, label: str) -> list[str]:
     """Delete the labelled objects of `folder` and return when they are gone.
 
     Returns:
-        Names of the definitions that stay, because foreign objects use them.
+        Names of the definitions that are kept because foreign objects use them.
 
     Raises:
         HarnessError: an object was not deleted in time.
     """
     kept: list[str] = []
-    going: list[str] = []
+    deleted: list[str] = []
     objects = [(obj, _find(api, obj)) for obj in _read(folder)]
-    ours = [(obj, there) for obj, there in objects if there and label in (there["metadata"].get("labels") or {})]
+    ours = [(obj, found) for obj, found in objects if found and label in (found["metadata"].get("labels") or {})]
     # first the policies, which could refuse deletions
-    for obj, there in sorted(ours, key=lambda pair: pair[0]["kind"] == _DEFINITION):
+    for obj, found in sorted(ours, key=lambda pair: pair[0]["kind"] == _DEFINITION):
         path, name = _path(api, obj), obj["metadata"]["name"]
         users = _instances(api, obj) if obj["kind"] == _DEFINITION else []
         if users:
             kept.append(f"{name} (used by {', '.join(users[:3])})")
-        elif api.delete(path, uid=there["metadata"]["uid"]):
-            going.append(path)
-    for path in going:
+        elif api.delete(path, uid=found["metadata"]["uid"]):
+            deleted.append(path)
+    for path in deleted:
         for attempt in _until_done():
             with attempt:
                 if api.raw("GET", path).status != 404:
-                    raise _UnsettledError(f"{path} was deleted but is still there")
+                    raise _UnsettledError(f"{path} was deleted but still exists")
     return kept
 
 

@@ -53,7 +53,7 @@ class DirtyClusterError(HarnessError):
 
 
 class ForeignObjectError(HarnessError):
-    """An object that is not ours prevents the run. It stays unchanged; the text names it."""
+    """An object that is not ours prevents the run. The run does not change it; the text names it."""
 
 
 class MissingRightsError(HarnessError):
@@ -64,7 +64,7 @@ class ClusterInUseError(HarnessError):
     """Another run uses the cluster; the text names that run and its start."""
 
 
-class Unmet(AssertionError):  # noqa: N818 - it reads as what it is
+class Unmet(AssertionError):  # noqa: N818 - the name states the outcome
     """An expectation was not met. `about` has the objects whose history explains it."""
 
     def __init__(self, expected: str, seen: str, about: Sequence[Ref] = (), waited: str = "") -> None:

@@ -13,9 +13,9 @@ GPU: Final = "nvidia.com/gpu"
 GPU_MEMORY: Final = "volcano.sh/gpu-memory"
 """A part of a shared card, in MiB."""
 GPU_NUMBER: Final = "volcano.sh/gpu-number"
-"""Whole cards, of nodes whose cards are shared by memory."""
+"""Whole cards, on nodes whose cards are shared by memory."""
 VGPU_NUMBER, VGPU_MEMORY, VGPU_CORES = (f"volcano.sh/vgpu-{of}" for of in ("number", "memory", "cores"))
-"""Virtual GPUs; MiB and percent of the cores of each."""
+"""Number of virtual GPUs; for each of them, MiB of memory and percent of the cores."""
 
 
 class Kind(StrEnum):
@@ -101,14 +101,14 @@ WORLD: Final = "schedspec.dev/world"
 KUEUE_DEFAULT: Final = "schedspec-default"
 """Name of Kueue's objects for the queue `default`.
 
-Others have a ClusterQueue `default`. In a namespace with a LocalQueue `default` Kueue would admit every Job as a whole.
+Users often have a ClusterQueue `default`; in a namespace with a LocalQueue `default` Kueue admits every Job as a whole.
 """
 
 QUEUE_COMMAND_NAMESPACE: Final = "kube-system"
 """Namespace of Commands to queues. The scheduler under test accepts them only here, where tenants have no rights."""
 
 LEVELS: Final = {"rack": "schedspec.dev/rack", "spine": "schedspec.dev/spine"}
-"""Levels of a network that scenarios speak of, the closest first, and the node label that names the domain."""
+"""Levels of the network in scenarios, the narrowest first, with the node label that names the domain."""
 
 OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
 """Kinds that create pods and would create them again. The clean-up of a scenario deletes them first."""

@@ -1,7 +1,7 @@
 """Conditions by which a scheduler marks evictions and publishes why something waits.
 
-A bind needs no mark (the pod has a node), nor does an admission (the PodGroup's phase). If an adapter's scheduler uses
-other conditions than the usual ones, they are read when an object arrives and stored in a field of the object.
+Neither a bind (the pod has a node) nor an admission (the PodGroup has a phase) needs a mark. If an adapter's scheduler
+uses other conditions than the usual ones, they are read when an object arrives and stored in a field of the object.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 READ: Final = "schedspec.dev/read"
-"""Field in which an object in a history keeps what its unusual conditions mean."""
+"""Field of an object in a history that stores the meaning of its unusual conditions."""
 
 
 class Mark(NamedTuple):
@@ -60,7 +60,7 @@ class Marks(NamedTuple):
         return ""
 
     def read(self, obj: dict[str, Any], unit: dict[str, Any] | None = None) -> None:
-        """Store on the object what these marks mean, unless they are the usual ones.
+        """Store the meaning of these marks on the object, unless they are the usual ones.
 
         Args:
             obj: The object that arrived.
@@ -72,4 +72,4 @@ class Marks(NamedTuple):
 
 
 USUAL: Final = Marks()
-"""Marks of Kubernetes' scheduler, of Volcano and of ours."""
+"""Marks of kube-scheduler, of Volcano and of our scheduler."""

@@ -1,13 +1,13 @@
 """Rename a run's cluster-wide objects on a cluster that already has objects of the same names.
 
-This module owns the mapping between a scenario's name and the real one. It is applied at the edge, where an object is
+This module owns the mapping between a scenario's name and the real name. The mapping is used where an object is
 applied, observed or named by a policy; every other module sees the scenario's names.
 
-1. `rename` gives an object that collides a suffix, which no other run has.
-2. `path`, `outgoing` and `policy` write the real name into what leaves for the API server or the scheduler.
-3. `plain` and `text` remove the suffix from what arrives: objects, events, reasons, logs, recordings.
+1. `rename` adds a suffix, which no other run has, to the name of an object that collides.
+2. `path`, `outgoing` and `policy` write the real names into requests to the API server and into policies.
+3. `plain` and `text` remove the suffix from everything received: objects, events, reasons, logs, recordings.
 
-The suffix begins with the two characters that sort before all others of a name, so real names have the same order.
+The suffix begins with the two characters that sort before all other characters of a name, so the order is preserved.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ OF_KUEUE: Final = {
 }
 """Kueue's objects that have the name of a scenario's object, and the kind of that object."""
 _OWN: Final = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
-_WIDE: Final = (*_OWN, *OF_KUEUE)
-"""Kinds whose objects a scenario makes outside of its namespace."""
+_CLUSTER_WIDE: Final = (*_OWN, *OF_KUEUE)
+"""Kinds whose objects a scenario creates outside of its namespace."""
 _FIELDS: Final = {
     "queue": Kind.QUEUE,
     "parent": Kind.QUEUE,
@@ -58,7 +58,7 @@ class Names:
         return cls(f"--{token}")
 
     def rename(self, ref: Ref) -> bool:
-        """Give an object of the run the suffix. Return False if its name has to stay."""
+        """Add the suffix to the name of an object of the run. Return False if the name must not change."""
         if not self.suffix or ref.kind not in _OWN or (ref.kind == Kind.QUEUE and ref.name in BUILT_IN_QUEUES):
             return False
         self._renamed.add(ref)
@@ -77,7 +77,7 @@ class Names:
         return name + self.suffix if self.is_renamed(kind, name) else name
 
     def hint(self, refs: Iterable[Ref]) -> str:
-        """Return the command that shows those of the objects that have a suffix; empty if none has."""
+        """Return the command that shows the objects with a suffix; empty if there are none."""
         renamed = [(SERVED[ref.kind], self.real(ref.kind, ref.name)) for ref in sorted(refs) if ref in self._renamed]
         groups = {
             served: f".{served.api_version.partition('/')[0]}" * ("/" in served.api_version) for served, _ in renamed
@@ -87,7 +87,7 @@ class Names:
 
     def path(self, path: str) -> str:
         """Return the path of a request with the real name."""
-        for kind in _WIDE if self._renamed else ():
+        for kind in _CLUSTER_WIDE if self._renamed else ():
             before, _, rest = path.partition(SERVED[kind].path() + "/")
             if not before and rest:
                 name, slash, more = rest.partition("/")
@@ -105,14 +105,14 @@ class Names:
         try:
             roots = list(yaml.compose_all(text, yaml.SafeLoader))
         except yaml.YAMLError:
-            return text  # the scheduler says what is wrong
+            return text  # the scheduler reports the error
         found = sorted((node.start_mark.index, node.end_mark.index) for root in roots for node in _queues_in(root))
         for start, end in reversed(found):
             text = text[:start] + self._listed(text[start:end]) + text[end:]
         return text
 
     def plain(self, data: bytes) -> bytes:
-        """Return what the API server or the scheduler wrote with the scenarios' names."""
+        """Return bytes from the API server or the scheduler with the scenarios' names."""
         return data.replace(self.suffix.encode(), b"") if self.suffix else data
 
     def text(self, text: str) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 WAKE: Final = 0.02
-"""A wait looks again after this time even without a new version (never scaled)."""
+"""A wait checks its condition again after this time even without a new version (never scaled)."""
 
 POLICY: Final = 3.0
-"""A policy file is written → the scheduler reports the policy. It looks every 0.1 s; 0.3 s is usual."""
+"""A policy file is written → the scheduler reports the policy. It checks the file every 0.1 s; 0.3 s is usual."""
 
 POLICY_IN_CLUSTER: Final = 20.0
 """A ConfigMap is changed → every replica in the cluster reports the policy. Less than a second is usual."""
@@ -49,7 +49,7 @@ Each of these takes seconds on a busy machine.
 """
 
 COMPLETES: Final = 30.0
-"""Work is ordered to finish → it has finished. Equal to PHASE."""
+"""Work receives the order to finish → it has finished. Equal to PHASE."""
 
 IN_FLUX: Final = 1.0
 """Maximum wait for a condition that can become true only if a controller acts at once.

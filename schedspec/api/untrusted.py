@@ -1,7 +1,7 @@
 """Read files that another machine wrote: results and records of shards, which a pull request may have changed.
 
-Only a regular file of bounded size is read. Every failure to decode it is one typed error, which names the file and the
-problem and never repeats the content.
+Only a regular file of bounded size is read. Every failure to decode it raises RefusedFileError, which names the file
+and the problem and never repeats the content.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_MEMORY = 1 << 30
 
 
 class RefusedFileError(HarnessError):
-    """A file has another form or content than expected."""
+    """A file does not have the expected form or content."""
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -42,14 +42,14 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def memory_of(content: bytes) -> int:
-    """Return the bytes of memory that JSON content takes at most once it is decoded, from what it consists of."""
+    """Return the maximum memory of decoded JSON content in bytes, estimated from its length and punctuation."""
     return 5 * len(content) + 250 * content.count(b"{") + 110 * content.count(b",") + 40 * content.count(b"[")
 
 
 def decode(path: Path, content: bytes, type_: type[T], what: str, most: int = MOST_MEMORY) -> T:
     """Return the JSON content of a file as `type_`; `what` names the kind of file. Raises RefusedFileError."""
     if memory_of(content) > most:
-        problem = f"takes too much memory beside what was read before ({MOST_MEMORY >> 20} MiB in all)"
+        problem = f"takes too much memory together with the files read before ({MOST_MEMORY >> 20} MiB in all)"
         raise RefusedFileError(f"{path}: {problem}; leave it out, or read fewer files at a time")
     try:
         return msgspec.json.decode(content, type=type_)
@@ -58,4 +58,4 @@ def decode(path: Path, content: bytes, type_: type[T], what: str, most: int = MO
     except (msgspec.MsgspecError, UnicodeError):
         raise RefusedFileError(f"{path}: not {what}: not JSON") from None
     except (ValueError, RecursionError):
-        raise RefusedFileError(f"{path}: not {what}: a number or a nesting beyond all bounds") from None
+        raise RefusedFileError(f"{path}: not {what}: a number is too large or the nesting too deep") from None

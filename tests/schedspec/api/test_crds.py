@@ -1,4 +1,4 @@
-"""Definitions on a cluster of others: what is there stays, what a run has made goes with it, unless others use it."""
+"""Definitions on a shared cluster: existing ones are not changed, those of a run are removed unless others use them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RING = "/apis/example.org/v1/rings/theirs"
 
 
 class Server(MemoryApi):
-    """Definitions are Established at once."""
+    """Fake API server on which definitions are Established at once."""
 
     def _store(self, path: str, obj: dict[str, Any]) -> dict[str, Any]:
         stored = super()._store(path, obj)
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_made_bears_the_label_and_goes_again(folder: Path) -> None:
+def test_new_objects_get_the_label_and_are_removed(folder: Path) -> None:
     api = Server()
     assert abs(install(cast("Api", api), folder, LABEL) - time.time()) < 60
     assert all(LABEL in obj["metadata"]["labels"] for obj in api.objects.values())
@@ -51,10 +51,12 @@ def test_what_is_made_bears_the_label_and_goes_again(folder: Path) -> None:
     assert selector == {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
     assert remove(cast("Api", api), folder, LABEL) == []
     assert api.objects == {}
-    assert api.writes[-2:] == [("DELETE", POLICY), ("DELETE", CRD)], "the policies first: they refuse deletions"
+    assert api.writes[-2:] == [("DELETE", POLICY), ("DELETE", CRD)], (
+        "policies are deleted first, because they could refuse deletions"
+    )
 
 
-def test_what_is_there_stays_as_it_is(folder: Path) -> None:
+def test_existing_objects_are_not_changed(folder: Path) -> None:
     api = Server((CRD, {"spec": {"theirs": 1}}), (POLICY, {"spec": {"theirs": 1}}))
     install(cast("Api", api), folder, LABEL)
     assert remove(cast("Api", api), folder, LABEL) == []
@@ -62,14 +64,14 @@ def test_what_is_there_stays_as_it_is(folder: Path) -> None:
     assert [obj["spec"] for obj in api.objects.values()] == [{"theirs": 1}] * 2
 
 
-def test_what_a_killed_run_has_made_is_made_anew(folder: Path) -> None:
+def test_objects_of_a_killed_run_are_applied_again(folder: Path) -> None:
     api = Server((POLICY, {"metadata": {"labels": {LABEL: "run"}}, "spec": {"old": 1}}))
     install(cast("Api", api), folder, LABEL)
     assert "matchConstraints" in api.objects[POLICY]["spec"]
     assert remove(cast("Api", api), folder, LABEL) == []
 
 
-def test_a_definition_that_others_have_come_to_use_is_kept_and_named(folder: Path) -> None:
+def test_a_definition_that_foreign_objects_use_is_kept_and_named(folder: Path) -> None:
     api = Server()
     install(cast("Api", api), folder, LABEL)
     api.call("POST", "/apis/example.org/v1/rings", body={"metadata": {"name": "theirs"}})
@@ -77,7 +79,7 @@ def test_a_definition_that_others_have_come_to_use_is_kept_and_named(folder: Pat
     assert api.objects.keys() == {CRD, RING}
 
 
-def test_in_a_cluster_of_our_own_everything_is_applied_as_it_is(folder: Path) -> None:
+def test_on_our_own_cluster_everything_is_applied_unchanged(folder: Path) -> None:
     api = Server((CRD, {"spec": {"old": 1}}))
     install(cast("Api", api), folder)
     assert api.objects[CRD]["spec"]["group"] == "example.org"

@@ -1,4 +1,4 @@
-"""Real names on a cluster that has objects of the same names: what leaves has them, and nothing that arrives."""
+"""Renaming on a cluster with objects of the same names: requests have the real names, answers the scenario's names."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ OUTGOING: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize(("body", "real"), OUTGOING.values(), ids=OUTGOING)
-def test_what_leaves_names_the_real_objects(names: Names, body: Any, real: Any) -> None:
+def test_requests_have_the_real_names(names: Names, body: Any, real: Any) -> None:
     before = json.dumps(body)
     assert names.outgoing(body) == real
-    assert json.dumps(body) == before, "the caller's object is its own"
+    assert json.dumps(body) == before, "the caller's object is not changed"
 
 
 @pytest.mark.parametrize(("body", "real"), OUTGOING.values(), ids=OUTGOING)
-def test_what_arrives_has_the_names_of_scenarios(names: Names, body: Any, real: Any) -> None:
+def test_answers_have_the_names_in_the_scenario(names: Names, body: Any, real: Any) -> None:
     assert json.loads(names.plain(json.dumps(real).encode())) == body
 
 
@@ -138,7 +138,7 @@ tiers:
 """
 
 
-def test_a_policy_names_the_real_queues_and_stays_as_written(names: Names) -> None:
+def test_a_policy_gets_the_real_queue_names_and_is_otherwise_unchanged(names: Names) -> None:
     changed = [
         (was, now)
         for was, now in zip(POLICY.splitlines(), names.policy(POLICY).splitlines(), strict=True)
@@ -153,7 +153,7 @@ def test_a_policy_names_the_real_queues_and_stays_as_written(names: Names) -> No
     assert names.policy("tiers: [") == "tiers: ["
 
 
-def test_queues_that_always_exist_and_objects_in_namespaces_keep_their_names(names: Names) -> None:
+def test_built_in_queues_and_namespaced_objects_keep_their_names(names: Names) -> None:
     for ref in (Ref(Kind.QUEUE, "default"), Ref(Kind.QUEUE, "root"), Ref(Kind.POD, "p", "ns")):
         assert not names.rename(ref)
         assert names.real(ref.kind, ref.name) == ref.name
@@ -165,7 +165,7 @@ def test_a_run_with_a_cluster_of_its_own_renames_nothing() -> None:
     assert names.plain(b"research--3f09ac") == b"research--3f09ac"
 
 
-def test_real_names_have_the_order_of_the_plain_ones() -> None:
+def test_renaming_preserves_the_order_of_names() -> None:
     names = Names.of_run("3f09ac")
     plain = ["a", "a-b", "a.b", "a0", "ab", "b"]
     for name in plain:
@@ -180,7 +180,7 @@ def test_a_hint_for_kubectl_has_the_real_names(names: Names) -> None:
     assert names.hint([Ref(Kind.QUEUE, "team")]) == ""
 
 
-def test_a_schema_whose_fields_are_called_like_those_of_objects_leaves_as_it_is(names: Names) -> None:
+def test_a_schema_with_field_names_like_those_of_objects_is_not_changed(names: Names) -> None:
     fields = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"name": {"type": "string"}}}
     schema = {"properties": {**fields, "queue": {"type": "string"}, "op": {"type": "string"}, "path": {"x": 1}}}
     assert names.outgoing(schema) == schema
