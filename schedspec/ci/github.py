@@ -28,17 +28,17 @@ _CELL = 240
 
 
 def annotate(suite: Suite, prefix: str = "") -> Iterator[str]:
-    """Yield one `::error …` command for each line that a failure blames: ten at most, then the number of the others.
+    """Yield one `::error …` command for each line that a failure names: at most ten, then the number of further ones.
 
     `prefix` is the folder of the run, relative to the repository's root.
     """
-    blamed = [(case, place) for case in suite.bad for place in case.places]
-    for case, place in blamed[:ANNOTATIONS]:
+    named = [(case, place) for case in suite.bad for place in case.places]
+    for case, place in named[:ANNOTATIONS]:
         at = {"file": str(PurePosixPath(prefix) / place.path), "line": str(place.line), "title": case.name}
         because = f"\n{case.because}" if case.because and place is case.places[0] else ""
         yield _command("error", (place.text or case.text) + because, at)
-    if len(blamed) > ANNOTATIONS:
-        yield _command("notice", f"{len(blamed) - ANNOTATIONS} more failures are in the step summary", {})
+    if len(named) > ANNOTATIONS:
+        yield _command("notice", f"{len(named) - ANNOTATIONS} more failures are in the step summary", {})
 
 
 def _command(name: str, text: str, properties: Mapping[str, str]) -> str:
@@ -104,14 +104,14 @@ def summary(suite: Suite, title: str = "schedspec", links: Links = Links()) -> s
         counts = (len(of_file.passed), len(of_file.bad) or "", len(of_file.skipped) or "")
         table.append(f"| `{_cell(file)}` | {' | '.join(map(str, counts))} | {of_file.seconds:.1f} |")
     features = _folded(f"{_count(len(suite.results), 'scenario')} by feature", table) if suite.results else []
-    room = SUMMARY_BYTES - len("\n".join([*head, *features]).encode()) - 200
+    free_bytes = SUMMARY_BYTES - len("\n".join([*head, *features]).encode()) - 200
     stories: list[str] = []
-    bad_ones = suite.bad
-    for number, case in enumerate(bad_ones):
+    failures = suite.bad
+    for number, case in enumerate(failures):
         story = _story(case)
-        room -= len(story.encode()) + 1
-        if room < 0:
-            stories.append(f"… and {len(bad_ones) - number} more failures: see the uploaded report\n")
+        free_bytes -= len(story.encode()) + 1
+        if free_bytes < 0:
+            stories.append(f"… and {len(failures) - number} more failures: see the uploaded report\n")
             break
         stories.append(story)
     texts = _folded("What happened in each failed scenario", stories) if stories else []
@@ -119,7 +119,7 @@ def summary(suite: Suite, title: str = "schedspec", links: Links = Links()) -> s
 
 
 def _failures(bad: Sequence[Result], links: Links, report: str) -> list[str]:
-    """Yield the table of failures, cut to one screen, and where the remaining ones are."""
+    """Return the table of failures, cut to one screen, with a reference to the remaining ones."""
     if not bad:
         return [report.strip(), ""] if report else []
     rows = ["| scenario | expected | seen | because |", "| --- | --- | --- | --- |"]

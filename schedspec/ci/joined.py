@@ -1,7 +1,7 @@
 """Join the results of a run, or of all shards of a run, from their `results.json` and the facts of each shard.
 
 The files may come from other machines. They are read with size limits, and an error names the file that exceeds one.
-This module knows neither pytest nor GitHub.
+This module depends neither on pytest nor on GitHub.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .sharding import SHARD_FILE, ShardFacts
 
 
 class ResultsError(HarnessError):
-    """There are no results, or not exactly those of one complete run."""
+    """There are no results, or they are not exactly those of one complete run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Suite:
 
     @property
     def skipped(self) -> list[Result]:
-        """The results of scenarios that were not run, or that failed as known."""
+        """The results of scenarios that were not run, or that failed with a known difference."""
         return [result for result in self.results if result.verdict in ("skipped", "lacks", "known")]
 
     @property
@@ -85,13 +85,13 @@ def require_whole(shards: Iterable[ShardFacts]) -> None:
             f"these are shards of different suites: {several}\n"
             "  do next: run all shards of one commit, with the same durations file and the same selection"
         )
-    here = sorted(shard.shard for shard in found)
+    present = sorted(shard.shard for shard in found)
     wanted = list(range(1, found[0].of + 1))
-    if here != wanted:
-        missing = [str(number) for number in wanted if number not in here]
-        twice = sorted({str(number) for number in here if here.count(number) > 1})
+    if present != wanted:
+        missing = [str(number) for number in wanted if number not in present]
+        duplicates = sorted({str(number) for number in present if present.count(number) > 1})
         what = [f"missing: {', '.join(missing)}"] if missing else []
-        what += [f"present more than once: {', '.join(twice)}"] if twice else []
+        what += [f"present more than once: {', '.join(duplicates)}"] if duplicates else []
         raise ResultsError(f"each of the {found[0].of} shards must be present exactly once; {'; '.join(what)}")
 
 

@@ -3,8 +3,8 @@
 Every scenario is in exactly one shard, on every machine with the same scenarios and the same durations: the split does
 not depend on the machine, its clock or the order in which files are found.
 
-pytest-split does the same, but with its own store of durations and a plugin that pytest loads in every run beside it.
-One greedy pass over the durations that our runs write anyway is enough for us.
+pytest-split does the same, but needs its own store of durations and adds a plugin to every run of pytest. One greedy
+pass over the durations that our runs write anyway is enough.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read_durations(path: Path) -> dict[str, float]:
     """Return seconds by node id, read from the `durations.json` of a run.
 
     Raises:
-        ShardError: The file cannot be read or does not hold durations.
+        ShardError: The file cannot be read or does not contain durations.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, float])
@@ -84,13 +84,13 @@ def split(names: Sequence[str], of: int, seconds: Mapping[str, float]) -> list[l
 
     A name without a duration counts as the median of the known durations.
     """
-    usual = statistics.median(known) if (known := [seconds[name] for name in names if name in seconds]) else 1.0
+    median = statistics.median(known) if (known := [seconds[name] for name in names if name in seconds]) else 1.0
     shards: list[list[str]] = [[] for _ in range(of)]
     loads = [0.0] * of
-    for name in sorted(names, key=lambda name: (-seconds.get(name, usual), name)):
+    for name in sorted(names, key=lambda name: (-seconds.get(name, median), name)):
         least = min(range(of), key=lambda at: (loads[at], len(shards[at]), at))
         shards[least].append(name)
-        loads[least] += seconds.get(name, usual)
+        loads[least] += seconds.get(name, median)
     return shards
 
 

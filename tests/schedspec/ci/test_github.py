@@ -1,4 +1,4 @@
-"""The summary and annotations of a run on GitHub, from results that real runs have written."""
+"""Summary, annotations and outputs of a run for GitHub, from results that real runs have written."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_undefined_sentence_is_annotated_at_its_line(read: Callable[..., S
     ]
 
 
-def test_ten_are_annotated_and_the_others_counted() -> None:
+def test_ten_failures_are_annotated_and_the_others_are_counted() -> None:
     lines = list(github.annotate(Suite(tuple(case(f"c{number}") for number in range(12)))))
     assert [line.startswith("::error") for line in lines] == [True] * 10 + [False]
     assert lines[-1] == "::notice::2 more failures are in the step summary"
@@ -74,7 +74,7 @@ def test_commands_are_escaped() -> None:
     assert line == "::error file=x.feature,line=3,title=50%25%3A a%2Cb::100%25%0D%0Amore"
 
 
-def test_outputs_are_what_a_workflow_asks(read: Callable[..., Suite]) -> None:
+def test_outputs_have_verdict_counts_and_paths(read: Callable[..., Suite]) -> None:
     markdown = github.outputs(read(good=FEATURE), "out/run", "out/run/report.html")
     assert markdown == (
         "verdict=failed\npassed=1\nfailed=1\nerrors=0\nskipped=0\nreport=out/run\npage=out/run/report.html\n"
@@ -90,7 +90,7 @@ def test_the_summary_has_the_story_and_the_files(read: Callable[..., Suite]) -> 
     assert "| `good.feature` | 1 | 1 |  |" in markdown
 
 
-def test_the_summary_is_one_screen_whose_details_are_folded() -> None:
+def test_the_details_of_the_summary_are_folded() -> None:
     failed = replace(
         case("a | b"), expected="exactly 1 eviction", seen="2 evictions: a-0, a-1", because="reclaimed for chat"
     )
@@ -112,7 +112,7 @@ def test_the_summary_is_one_screen_whose_details_are_folded() -> None:
     assert line.endswith("::Then it runs: 0 of 1%0Areclaimed for chat")
 
 
-def test_many_failures_leave_the_summary_on_one_screen() -> None:
+def test_the_summary_of_many_failures_fits_on_one_screen() -> None:
     head = github.summary(Suite(tuple(case(f"c{number}", "x" * 900) for number in range(90)))).partition("<details>")[0]
     assert len(head.splitlines()) < 30
     assert "… and 70 more: see the stories below." in head
@@ -143,7 +143,7 @@ def test_the_summary_stays_below_the_limit_of_github() -> None:
     assert "more failures: see the uploaded report" in markdown
 
 
-def test_a_run_of_nothing_says_so(read: Callable[..., Suite]) -> None:
+def test_a_run_without_scenarios_is_reported_as_such(read: Callable[..., Suite]) -> None:
     found = read("-k", "absent", good=FEATURE)
     assert (found.verdict, github.headline(found)) == ("empty", "no scenario was run")
 
@@ -169,7 +169,7 @@ def test_shards_of_a_run_join(specs: Run, pytester: pytest.Pytester) -> None:
         joined.read([pytester.path / "out"])
 
 
-def test_a_run_leaves_its_durations_for_the_next(specs: Run, pytester: pytest.Pytester) -> None:
+def test_a_run_writes_its_durations_for_the_next_run(specs: Run, pytester: pytest.Pytester) -> None:
     specs("--out", "out", a=FEATURE)
     result = specs("--shard", "1/2", "--shard-durations", "out/durations.json", "--collect-only", "-q", a=FEATURE)
     assert result.ret == 0
@@ -188,7 +188,7 @@ def test_a_shard_without_scenarios_is_no_failure(specs: Run) -> None:
         (["--shard", "1/2", "--shard-durations", "a.feature"], "*is not a file of durations*"),
     ],
 )
-def test_a_wrong_shard_is_refused_at_once(specs: Run, arguments: list[str], message: str) -> None:
+def test_an_invalid_shard_is_rejected_as_a_usage_error(specs: Run, arguments: list[str], message: str) -> None:
     result = specs(*arguments, a=FEATURE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])

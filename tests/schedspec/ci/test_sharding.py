@@ -1,4 +1,4 @@
-"""Shards: every scenario is in exactly one, their durations are balanced, and every machine splits alike."""
+"""Shards: every scenario is in exactly one shard, durations are balanced, and all machines compute the same split."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def test_the_order_of_collection_does_not_matter(
 
 
 @given(st.lists(st.floats(0.1, 100), min_size=1, max_size=40), st.integers(1, 6))
-def test_no_shard_is_longer_than_the_mean_and_its_longest_scenario(took: list[float], of: int) -> None:
+def test_no_shard_takes_longer_than_the_mean_plus_the_longest_scenario(took: list[float], of: int) -> None:
     seconds = {f"s{number}": it for number, it in enumerate(took)}
     loads = [sum(seconds[name] for name in shard) for shard in sharding.split(list(seconds), of, seconds)]
     assert max(loads) <= sum(took) / of + max(took) + 1e-6
 
 
-def test_what_has_no_duration_counts_as_the_median() -> None:
+def test_a_scenario_without_a_duration_counts_as_the_median() -> None:
     shards = sharding.split(["a", "b", "c", "new"], 2, {"a": 4.0, "b": 2.0, "c": 2.0})
     assert shards == [["a", "new"], ["b", "c"]]
 
 
 @pytest.mark.parametrize("text", ["", "2", "0/3", "4/3", "1/0", "a/b", "1/2/3", "-1/3"])
-def test_what_is_no_shard_is_refused(text: str) -> None:
+def test_an_invalid_shard_is_rejected(text: str) -> None:
     with pytest.raises(ShardError, match="2/5, the second of five"):
         sharding.parse(text)
 
@@ -57,7 +57,7 @@ def test_shards_of_different_durations_do_not_join() -> None:
 
 
 @pytest.mark.parametrize(("numbers", "message"), [([1], "missing: 2"), ([1, 2, 2], "more than once: 2"), ([], "")])
-def test_a_missing_shard_is_noticed(numbers: list[int], message: str) -> None:
+def test_a_missing_or_duplicate_shard_is_detected(numbers: list[int], message: str) -> None:
     found = [ShardFacts(number, 2, "s", 1) for number in numbers]
     if message:
         with pytest.raises(ResultsError, match=message):

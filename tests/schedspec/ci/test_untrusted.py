@@ -1,4 +1,4 @@
-"""Results of other machines are read with limits: a bad file is refused by its name, without its content."""
+"""Results of other machines are read with limits: the error names the invalid file and never quotes its content."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ROOT = Path(__file__).parents[3]
 DIGITS = "9" * 5000
 ROW = {"feature": "a.feature", "node_id": "a.feature::n", "verdict": "failed"}
 RESULTS = {
-    "time that is no number": {"seconds": "soon"},
+    "time that is not a number": {"seconds": "soon"},
     "time of 5,000 digits": {"seconds": int(DIGITS[:4000])},
-    "time without end": {"seconds": 1e400},
+    "infinite time": {"seconds": 1e400},
     "line of 5,000 digits": {"places": [{"path": "a.feature", "line": int(DIGITS[:4000]), "text": ""}]},
     "place without a line": {"places": [{"path": "a.feature", "text": ""}]},
     "path of 5,000 letters": {"places": [{"path": DIGITS, "line": 1, "text": ""}]},
-    "verdict that nobody knows": {"verdict": "perhaps"},
+    "unknown verdict": {"verdict": "perhaps"},
 }
 
 
@@ -48,7 +48,7 @@ JSON = {
 
 
 @pytest.mark.parametrize("row", RESULTS.values(), ids=RESULTS)
-def test_results_out_of_bounds_are_refused_by_the_name_of_their_file(tmp_path: Path, row: dict[str, Any]) -> None:
+def test_the_error_for_invalid_results_names_the_file(tmp_path: Path, row: dict[str, Any]) -> None:
     (tmp_path / "results.json").write_bytes(results_of(**row))
     with pytest.raises(HarnessError, match=r"results\.json"):
         joined.read([tmp_path])
@@ -56,7 +56,7 @@ def test_results_out_of_bounds_are_refused_by_the_name_of_their_file(tmp_path: P
 
 @pytest.mark.parametrize("content", JSON.values(), ids=JSON)
 @pytest.mark.parametrize("name", ["shard.json", "more/results.json"])
-def test_a_json_file_out_of_bounds_is_refused_by_its_name(tmp_path: Path, name: str, content: str | bytes) -> None:
+def test_the_error_for_an_invalid_json_file_names_the_file(tmp_path: Path, name: str, content: str | bytes) -> None:
     (tmp_path / "results.json").write_bytes(results_of())
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -83,7 +83,7 @@ def test_only_regular_files_of_bounded_size_are_read(tmp_path: Path, name: str, 
         list(read([tmp_path]))
 
 
-def test_no_text_of_a_failure_makes_an_annotation_elsewhere(tmp_path: Path) -> None:
+def test_the_text_of_a_failure_cannot_annotate_another_file(tmp_path: Path) -> None:
     text = "x.feature:99999: forged\ndeploy/rbac.feature:1: forged"
     (tmp_path / "results.json").write_bytes(results_of(text=text, why=text))
     assert list(github.annotate(joined.read([tmp_path]))) == []
@@ -125,7 +125,7 @@ def _linked_folder(root: Path) -> str:
 
 
 @pytest.mark.parametrize("make", FILES.values(), ids=FILES)
-def test_a_record_opens_no_file_but_features_below_the_root(tmp_path: Path, make: Callable[[Path], str]) -> None:
+def test_a_record_can_only_open_features_below_the_root(tmp_path: Path, make: Callable[[Path], str]) -> None:
     root = tmp_path / "root"
     root.mkdir()
     foreign = msgspec.structs.replace(reclaim(), feature_file=make(root))
@@ -135,7 +135,7 @@ def test_a_record_opens_no_file_but_features_below_the_root(tmp_path: Path, make
     assert SECRET not in (tmp_path / "messages.ndjson").read_text()
 
 
-def test_ci_has_github_ignore_commands_in_what_pytest_prints(tmp_path: Path) -> None:
+def test_github_ignores_workflow_commands_in_pytests_output(tmp_path: Path) -> None:
     (tmp_path / "test_x.py").write_text("def test_x():\n    print('::error file=x::forged')\n")
     done = subprocess.run(
         [sys.executable, "-m", "schedspec", "ci", "--", "-s", "-p", "no:cacheprovider", "test_x.py"],
