@@ -21,7 +21,7 @@ _COMMANDS = {
     "check": ("check", "check features, policies and queues without a cluster"),
     "steps": ("project", "list the sentences that scenarios can use"),
     "features": ("project", "print the folder of the features that come with schedspec"),
-    "up": ("clusters", "boot a cluster that stays until `down`"),
+    "up": ("clusters", "boot a cluster that runs until `down`"),
     "down": ("clusters", "remove clusters"),
     "list": ("clusters", "list the clusters of this machine"),
     "doctor": ("clusters", "list what this machine lacks for each kind of cluster, and what to do"),
@@ -32,9 +32,9 @@ _COMMANDS = {
     "report": ("report", "join the records of runs into one page"),
     "scheduler": ("scheduling", "run the scheduler or its controllers, lint policies, explain or replay a recording"),
     "simulate": ("simulate", "run a load in virtual time and measure what each queue received"),
-    "plan": ("plan", "what a change of policies, queues or nodes does, before it is merged"),
-    "reduce": ("reduce", "from a dump and what happened to the smallest feature that shows it"),
-    "explore": ("explore", "draw random scenarios, and write what breaks a rule as features"),
+    "plan": ("plan", "show what a change of policies, queues or nodes does, before it is merged"),
+    "reduce": ("reduce", "reduce a dump and an incident to the smallest feature that shows the incident"),
+    "explore": ("explore", "play random scenarios, and write each violation of a rule as a feature"),
     "dump": ("scheduling", "take a cluster's state, read-only, and write it as a file"),
     "completion": ("", "print the completion script of a shell"),
 }
@@ -47,8 +47,8 @@ Examples:
   schedspec init                                  write first files into a repository or an empty folder
   schedspec test                                  run the features
   schedspec check                                 find mistakes without a cluster
-  eval "$(schedspec up)"                          a cluster for kubectl and for
-  pytest --reuse-cluster                          as many runs as you like
+  eval "$(schedspec up)"                          boot a cluster, also for kubectl
+  pytest --reuse-cluster                          run features on that cluster, any number of times
   schedspec scheduler explain out/run/scenarios/S pod build-task-0
 """
 

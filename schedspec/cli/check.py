@@ -67,7 +67,7 @@ def kind_of(path: Path) -> str:
 
 
 def _unknown(path: Path) -> dict[str, object]:
-    text = "this file is no feature, no policy (`actions:` and `tiers:`) and no manifest of a Queue"
+    text = "this file is neither a feature, nor a policy (`actions:` and `tiers:`), nor a manifest of a Queue"
     return {"kind": "error", "file": str(path), "line": 1, "text": text}
 
 

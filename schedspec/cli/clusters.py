@@ -39,7 +39,7 @@ def up_command(
     kubernetes_version: str | None,
     binaries: Path | None,
 ) -> int:
-    """Boot a cluster that stays until `down`, and print the export of its KUBECONFIG.
+    """Boot a cluster that runs until `down`, and print the export of its KUBECONFIG.
 
     A later `pytest --reuse-cluster` with the same options uses this cluster.
 
@@ -76,7 +76,7 @@ def up_command(
 @click.argument("names", nargs=-1, metavar="[NAME]…")
 @explains_errors
 def down_command(names: tuple[str, ...]) -> int:
-    """Remove the named clusters, else all clusters that schedspec made on this machine and no run uses.
+    """Remove the named clusters, else all clusters of schedspec on this machine that no run uses.
 
     \b
     Examples:

@@ -33,7 +33,7 @@ REPORT, BADGE = "conformance.yaml", "conformance.svg"
     "existing",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Report on a run that exists (pytest's --out) instead of running the scenarios.",
+    help="Report on an existing run (pytest's --out) instead of running the scenarios.",
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/conformance"), show_default=True)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST OPTION…]")

@@ -1,4 +1,4 @@
-"""`schedspec explore`: random scenarios, judged by monitors and general promises; what breaks becomes a feature."""
+"""`schedspec explore`: play random scenarios, judge them by monitors and promises, write violations as features."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .sites import site_options
 
 _CANDIDATES = 3000
 """Cases that a reduction may try: a number, not a time, so that equal seeds write equal bytes."""
-_USUAL_SEEDS = 1000
+_DEFAULT_SEEDS = 1000
 _EVERY = 60.0
 """Seconds between two lines of progress."""
 
@@ -45,7 +45,7 @@ class _ListsNames(click.Command):
 
 
 @click.command("explore", cls=_ListsNames)
-@click.option("--seeds", type=click.IntRange(1), metavar="N", help=f"How many scenarios; default: {_USUAL_SEEDS}.")
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help=f"How many scenarios; default: {_DEFAULT_SEEDS}.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), metavar="M", help="How long, instead of --seeds.")
 @click.option("--first-seed", default=1, show_default=True, metavar="N", help="The first seed; the next ones follow.")
 @click.option(
@@ -54,18 +54,18 @@ class _ListsNames(click.Command):
     show_default=True,
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where features of findings go.",
+    help="Folder for the features of findings.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="Processes in virtual time; the result is the same with any. Default: a core each.",
+    help="Number of processes in virtual time; it does not change the result. Default: one for each core.",
 )
 @click.option(
     "--profile",
     type=click.Choice([*map(str, Level)]),
-    help="Ask only what this level asks of a scheduler; default: all it knows.",
+    help="Use only the capabilities that this level requires; default: all that the scheduler has.",
 )
 @click.option(
     "--reduce-minutes",
@@ -78,7 +78,7 @@ class _ListsNames(click.Command):
     "--without",
     multiple=True,
     metavar="NAME",
-    help="A monitor or promise that does not judge, or a signature of it ('guarantee: bind'). Repeat for several.",
+    help="A monitor or promise to switch off, or one of its signatures ('guarantee: bind'). Repeat for several.",
 )
 @explains_errors
 @refuses_bad_input
@@ -95,14 +95,14 @@ def explore_command(
     without: tuple[str, ...],
     site: Site,
 ) -> int:
-    """Draw random scenarios, play them with a scheduler, and look for one that breaks a rule.
+    """Generate random scenarios, play them with a scheduler, and look for violations of rules.
 
     Each scenario has 1 to 4 nodes, 1 to 5 queues, 2 to 8 jobs, and changes while they run. The monitors and promises
-    below judge it. What breaks is reduced and written as a feature, once for each monitor or promise and type of
-    reason. The exit status is 0 if nothing broke, 1 if something did, 2 on bad input.
+    below judge it. Each violation is reduced and written as a feature, once for each monitor or promise and type of
+    reason. The exit status is 0 without a violation, 1 with one, 2 on bad input.
 
-    Our scheduler plays in virtual time. Another one, or ours with --cluster embedded, plays on a cluster: its monitors
-    judge, and the promises told and owed. A scenario takes seconds there.
+    Our scheduler plays in virtual time. Another scheduler, or ours with --cluster embedded, plays on a cluster, where a
+    scenario takes seconds. There the scheduler's monitors and the promises `told` and `owed` judge.
 
     \b
     Examples:
@@ -112,17 +112,17 @@ def explore_command(
       schedspec explore --scheduler volcano --minutes 60 --without 'guarantee: bind' --shown 1/3
     """
     _check(seeds, minutes, without)
-    left = _budget(seeds, minutes)
+    remaining = _budget(seeds, minutes)
     with tempfile.TemporaryDirectory() as folder:
         level = Level(profile) if profile else None
         player, how = _player(site, level, out, jobs or os.cpu_count() or 1, (Path(folder), reduce_minutes))
         progress = _Progress(first_seed, how)
 
-        def goes_on(so_far: rounds.Explored) -> int:
+        def seeds_left(so_far: rounds.Explored) -> int:
             progress.update(so_far)
-            return left(so_far)
+            return remaining(so_far)
 
-        done = rounds.explore(first_seed, player, goes_on, frozenset(without))
+        done = rounds.explore(first_seed, player, seeds_left, frozenset(without))
     click.echo(f"{done.seeds} scenarios from seed {first_seed}, {count(len(done.broken), 'finding', 'findings')}")
     for why, times in sorted(done.unjudged.items(), key=lambda pair: -pair[1]):
         click.echo(f"  {times} not judged: {why}")
@@ -137,15 +137,15 @@ def explore_command(
 def _player(
     site: Site, profile: Level | None, out: Path, jobs: int, live: tuple[Path, float]
 ) -> tuple[rounds.Player, findings.How]:
-    """Return who plays the cases, and how findings are reduced; `live` are folder and budget of a cluster."""
+    """Return the player of the cases and how findings are reduced; `live`: folder and minutes for a cluster."""
     adapter = find(site.scheduler)
     options = "" if site.scheduler == OWN else f" --scheduler {site.scheduler}"
     options += " --cluster embedded" if site.scheduler == OWN and not site.is_simulated else ""
     options += f" --profile {profile}" if profile else ""
     if site.is_simulated:
         policies = profiles.policies(adapter, profile) if profile else written.known_policies()
-        may = profiles.vocabulary(adapter, profile) if profile else None
-        return rounds.Processes(policies, jobs, may), findings.How(out, policies, site, options)
+        vocabulary = profiles.vocabulary(adapter, profile) if profile else None
+        return rounds.Processes(policies, jobs, vocabulary), findings.How(out, policies, site, options)
     policies, (folder, minutes) = profiles.policies(adapter, profile), live
     player = OnCluster(site, policies, profiles.vocabulary(adapter, profile), folder)
     return player, findings.How(out, policies, site, options, lambda: Live(site, folder, minutes, names_in))
@@ -162,8 +162,8 @@ class _Progress:
     def update(self, so_far: rounds.Explored) -> None:
         for name, broken in so_far.broken.items():
             if name not in self.written:
-                tried = itertools.count(1)
-                is_over = partial(lambda numbers: next(numbers) > _CANDIDATES, tried)
+                candidates = itertools.count(1)
+                is_over = partial(lambda numbers: next(numbers) > _CANDIDATES, candidates)
                 seeds = broken.seed - self._first + 1
                 origin = f"explore{self._how.options} --first-seed {self._first} --seeds {seeds}"
                 self.written[name] = findings.write_finding(broken, origin, self._how, is_over)
@@ -198,10 +198,10 @@ def _budget(seeds: int | None, minutes: float | None) -> Callable[[rounds.Explor
     begun = time.monotonic()
 
     def by_time(_: rounds.Explored) -> int:
-        return _USUAL_SEEDS if minutes is not None and time.monotonic() - begun < minutes * 60 else 0
+        return _DEFAULT_SEEDS if minutes is not None and time.monotonic() - begun < minutes * 60 else 0
 
     def by_number(so_far: rounds.Explored) -> int:
-        return (seeds or _USUAL_SEEDS) - so_far.seeds
+        return (seeds or _DEFAULT_SEEDS) - so_far.seeds
 
     return by_time if minutes is not None else by_number
 

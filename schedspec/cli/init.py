@@ -1,8 +1,8 @@
 """`schedspec init`: write a first feature, a policy and a workflow into a repository.
 
 In an empty repository the files are at its root. Any other repository gets one new folder (`queues/`) with its own ini
-file: `pytest queues` runs the features, and plain `pytest` collects none of them. No existing
-file changes but `.gitignore`, which is extended.
+file: `pytest queues` runs the features, and plain `pytest` collects none of them. Of the existing files, only
+`.gitignore` is changed: it is extended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import repository
 from .answers import explains_errors
 
 _BEGINNING = Path(__file__).parent / "beginning"
-_USUAL = "queues"
+_DEFAULT_NAME = "queues"
 _WORKFLOW = ".github/workflows/schedspec.yml"
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 
@@ -42,7 +42,7 @@ class Planned:
         """The word that `init` prints before the path."""
         if not self.path.is_file():
             return "written"
-        return "extended" if self.path.read_bytes() != self.content else "is there"
+        return "extended" if self.path.read_bytes() != self.content else "unchanged"
 
     def write(self) -> None:
         """Write the file; create its folder."""
@@ -68,7 +68,7 @@ class Planned:
 @click.option("--wheel", metavar="FILE|URL", help="The wheel that the workflow installs.")
 @explains_errors
 def init_command(folder: Path, into: str | None, dry_run: bool, action: str | None, wheel: str | None) -> int:
-    """Write a first feature, a policy and a workflow. Existing files stay as they are; .gitignore is extended.
+    """Write a first feature, a policy and a workflow. Existing files are not changed; .gitignore is extended.
 
     The workflow uses the Action or the wheel from which this schedspec was installed, unless an option names another.
 
@@ -86,7 +86,7 @@ def init_command(folder: Path, into: str | None, dry_run: bool, action: str | No
             continue
         verb = change.verb
         click.echo(f"{verb:12} {change.path}")
-        if verb != "is there":
+        if verb != "unchanged":
             change.write()
     options_file = repository.options_file(home)
     if options_file is not None and not repository.is_home(home):
@@ -110,8 +110,8 @@ def _home(folder: Path, into: str | None) -> Path:
         return homes[0]
     if repository.is_empty(folder):
         return folder
-    taken = (folder / _USUAL).exists()
-    return folder / ("schedspec-features" if taken else _USUAL)
+    taken = (folder / _DEFAULT_NAME).exists()
+    return folder / ("schedspec-features" if taken else _DEFAULT_NAME)
 
 
 def _origin(action: str | None, wheel: str | None) -> repository.Origin:
@@ -136,7 +136,7 @@ def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Plann
     for source in sorted(path for path in (_BEGINNING / "into").rglob("*") if path.is_file() and path.suffix != ".pyc"):
         target = home / source.relative_to(_BEGINNING / "into").as_posix().removesuffix(".txt")
         if target.name != "pytest.ini" or options_file in (None, target):
-            yield _unless_there(target, source.read_bytes)
+            yield _keep_or_create(target, source.read_bytes)
     top = repository.top_of(folder)
     inside = Path(os.path.relpath(home.absolute(), top)).as_posix()
     below = "" if inside == "." else f"{inside}/"
@@ -152,15 +152,15 @@ def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Plann
     }
     words["WHEEL"] = f"'{origin.url}'"
     if origin.wheel is not None:
-        yield _unless_there(home / origin.wheel.name, origin.wheel.read_bytes)
+        yield _keep_or_create(home / origin.wheel.name, origin.wheel.read_bytes)
         words["WHEEL"] = f"./{below}{origin.wheel.name}"
     source = _BEGINNING / ("workflow-action.yml" if origin.action else "workflow-wheel.yml")
     text = re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], source.read_text("utf-8"))
     workflow = (folder if top == folder.absolute() else top) / _WORKFLOW
-    yield _unless_there(workflow, text.encode)
+    yield _keep_or_create(workflow, text.encode)
 
 
-def _unless_there(path: Path, content: Callable[[], bytes]) -> Planned:
+def _keep_or_create(path: Path, content: Callable[[], bytes]) -> Planned:
     return Planned(path, path.read_bytes() if path.is_file() else content())
 
 

@@ -1,4 +1,4 @@
-"""`schedspec plan`: what a change of policies, queues or nodes does to a cluster, before it is merged."""
+"""`schedspec plan`: show what a change of policies, queues or nodes does to a cluster, before it is merged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     del context
     least = 0.0 if option.name != "until" else math.ulp(0.0)
     if not least <= value < math.inf and (option.name != "until" or value != math.inf):
-        raise click.BadParameter(f"{value:g} is no number of seconds; write one such as 30")
+        raise click.BadParameter(f"{value:g} is no number of seconds; write, for instance, 30")
     return value
 
 
@@ -35,7 +35,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     type=click.Path(path_type=Path),
     help="A dump (`schedspec dump`), a SIGUSR2 dump, a recording, or files of kubectl get -o json.",
 )
-@click.option("--now", metavar="OLD", help="Folder, file or git revision as it is; default: the cluster itself.")
+@click.option("--now", metavar="OLD", help="The current folder, file or git revision; default: the cluster itself.")
 @click.option("--proposed", required=True, metavar="NEW", help="Folder, file or git revision; or OLD..NEW.")
 @click.option("--policy", "policy_path", default="", metavar="PATH", help="The policy file in NEW, if several change.")
 @click.option(
@@ -52,9 +52,11 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     default="age",
     show_default=True,
     metavar="age|range|TIME",
-    help="How long running jobs still run: as long as their age; a third, once and three times that; a time.",
+    help="Remaining time of running jobs: their age; a third, once and three times their age; or a fixed time.",
 )
-@click.option("--resource", default="", metavar="NAME", help="What amounts are counted in; default: the nodes' cards.")
+@click.option(
+    "--resource", default="", metavar="NAME", help="Resource in which amounts are counted; default: the nodes' cards."
+)
 @click.option(
     "--start-delay",
     default=1.0,
@@ -78,13 +80,13 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     "--features",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="The team's own features: which flip. Repeat for several.",
+    help="The team's own features, to see which verdicts change. Repeat for several.",
 )
 @click.option(
     "--fail-on",
     multiple=True,
     metavar="CONDITION",
-    help="Exit with 1 if it holds, such as evictions>0, wait-p95>+10%, starvation. Repeat for several.",
+    help="Exit with 1 if this holds: evictions>0, wait-p95>+10%, starvation …. Repeat for several.",
 )
 @click.option("--max-age", default="30d", show_default=True, metavar="DAYS", help="Refuse an older state.")
 @click.option(
@@ -108,29 +110,31 @@ def plan_command(**given: Any) -> int:
       schedspec plan --state state.jsonl.gz --now old/ --proposed new/ --load recording --run-times range
       schedspec plan --state list.json --proposed policies/team.yaml -o markdown >> "$GITHUB_STEP_SUMMARY"
     """
-    room = distribution.load("scheduler.plan")
-    plan = _planned(room, given)
-    _write(room, plan, given["out"])
+    planning = distribution.load("scheduler.plan")
+    plan = _planned(planning, given)
+    _write(planning, plan, given["out"])
     if given["output"] == "json":
         print_json(plan)
     else:
-        click.echo((room.render_markdown if given["output"] == "markdown" else room.render_text)(plan), nl=False)
+        click.echo(
+            (planning.render_markdown if given["output"] == "markdown" else planning.render_text)(plan), nl=False
+        )
     return 1 if plan.failed else 0
 
 
-def _planned(room: Any, given: dict[str, Any]) -> Any:
-    """Answer the three questions, and judge the answer."""
+def _planned(planning: Any, given: dict[str, Any]) -> Any:
+    """Make the plan, run the features and judge the plan by the conditions of --fail-on."""
     features = [*given["features"]]
-    conditions = room.parse_conditions([*given["fail_on"]], load=given["load"] != "none", features=bool(features))
-    plan = room.make_plan(_request(room, given))
+    conditions = planning.parse_conditions([*given["fail_on"]], load=given["load"] != "none", features=bool(features))
+    plan = planning.make_plan(_request(planning, given))
     plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
     if features:
         plan.rules = distribution.load("scheduler.plan.answer").Rules(**rules.run_rules(features, plan.policies))
-    plan.failed = room.judge(plan, conditions)
+    plan.failed = planning.judge(plan, conditions)
     return plan
 
 
-def _request(room: Any, given: dict[str, Any]) -> Any:
+def _request(planning: Any, given: dict[str, Any]) -> Any:
     now, proposed = given["now"], given["proposed"]
     if sources.is_range(proposed):
         if now is not None:
@@ -140,10 +144,10 @@ def _request(room: Any, given: dict[str, Any]) -> Any:
         before, _, proposed = proposed.partition("..")
         proposed = proposed.lstrip(".") or "HEAD"
         now = sources.merge_base(before, proposed)
-    return room.Request(
+    return planning.Request(
         given["state"],
-        None if now is None else room.Side(sources.short(now), sources.files_of(now)),
-        room.Side(sources.short(proposed), sources.files_of(proposed)),
+        None if now is None else planning.Side(sources.short(now), sources.files_of(now)),
+        planning.Side(sources.short(proposed), sources.files_of(proposed)),
         given["policy_path"],
         given["load"],
         given["preset"],
@@ -170,13 +174,13 @@ def _days(text: str) -> float:
     return days
 
 
-def _write(room: Any, plan: Any, out: Path) -> None:
+def _write(planning: Any, plan: Any, out: Path) -> None:
     """Write the plan and its page beside the results. Raises SourceError."""
     suffix = "-expected" if len(plan.over_load) > 1 else ""
     results = {side: out / f"{side}{suffix}.jsonl" for side in ("now", "proposed") if plan.over_load}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "plan.md").write_text(room.render_markdown(plan), "utf-8")
+        (out / "plan.md").write_text(planning.render_markdown(plan), "utf-8")
         (out / "plan.json").write_bytes(distribution.load("scheduler.recording.events").write_line(plan))
         page.write(plan, results, out / "plan.html")
     except OSError as error:

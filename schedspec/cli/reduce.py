@@ -39,15 +39,15 @@ from .sites import site_options
 @refuses_bad_input
 @site_options
 def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None, minutes: float, site: Site) -> int:
-    """Reduce an incident to the smallest scenario that shows the same, and write it as a feature.
+    """Reduce an incident to the smallest scenario that shows it, and write the scenario as a feature.
 
     STATE is a dump (`schedspec dump`), a SIGUSR2 dump, a recording, the record of a scenario, or a file of
-    `kubectl get -o json`. The exit status is 0 if the feature shows it in the simulated cluster, 1 if it does not, 2 on
-    bad input.
+    `kubectl get -o json`. The exit status is 0 if the feature shows the incident in the simulated cluster, 1 if it does
+    not, 2 on bad input.
 
-    'policy FILE' is the first job about which another policy decides otherwise; 'sentence failed' is what the record of
-    a scenario says of its first failed sentence. Candidates are decided by our scheduler in virtual time. With another
-    --scheduler each runs on the cluster, which costs seconds: give more --minutes.
+    'policy FILE' means the first job on which that policy decides differently; 'sentence failed' means the first failed
+    sentence in the record of a scenario. Our scheduler plays the candidates in virtual time. With another --scheduler
+    each candidate runs on a cluster, which takes seconds: allow more --minutes.
 
     \b
     Examples:
@@ -81,18 +81,18 @@ def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None,
 
 
 def _reduce(state: Path, because: str, policy: str, live: Live | None, *, minutes: float, folder: Path) -> Any:
-    """Return the smallest case: in virtual time, or on a cluster with another scheduler."""
-    room = distribution.load("scheduler.incident")
+    """Return the smallest case, played in virtual time or, with another scheduler, on a cluster."""
+    incident = distribution.load("scheduler.incident")
     ends = time.monotonic() + minutes * 60
     how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": of_recording.moments}
-    known = room.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors, **how)
-    if of_record.has_history(state) and (live or not room.is_recording(state)):
+    known = incident.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors, **how)
+    if of_record.has_history(state) and (live or not incident.is_recording(state)):
         state = of_record.list_before(state, because, folder)
-    return room.reduce_incident(state, because, policy, known)
+    return incident.reduce_incident(state, because, policy, known)
 
 
 def _text_of(state: Path, policy: Path | None) -> str:
-    """Return the text of the policy that the user names, or of the one beside the history of a scenario."""
+    """Return the text of the policy that the user names, else of the policy beside a scenario's history."""
     beside = state / "policy.yaml"
     if policy is None and not (of_record.has_history(state) and beside.exists()):
         return ""

@@ -30,7 +30,7 @@ def report_command(
 ) -> int:
     """Join the records of runs, shards and clusters below these folders into one page.
 
-    If a scenario has several records on one cluster with one scheduler, only the newest counts.
+    If a scenario has several records on one cluster with one scheduler, only the newest is used.
 
     \b
     Examples:

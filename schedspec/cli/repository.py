@@ -1,4 +1,4 @@
-"""Read what a repository has: pytest options, scenarios of ours, its branch, and where schedspec was installed from.
+"""Read facts about a repository: pytest options, scenarios of ours, its branch, and the source of the installation.
 
 `init` needs these facts to decide what to write and where; `test`, `check` and `ci` need them to find scenarios. This
 module writes no file and does not import pytest.
@@ -23,7 +23,7 @@ _SECTIONS = {
     "tox.ini": r"^\[pytest\]",
     "setup.cfg": r"^\[tool:pytest\]",
 }
-"""Files from which pytest reads options, and the pattern of the section with them."""
+"""Files from which pytest reads options, with the pattern of the section that has the options."""
 _OURS = re.compile(r"^\s*[\"']?schedspec_\w+[\"']?\s*=", re.MULTILINE)
 _GITHUB = re.compile(r"https://github\.com/(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?")
 _NO_CONTENT = re.compile(r"\.git(ignore|attributes)?|readme.*|licen[cs]e.*", re.IGNORECASE)

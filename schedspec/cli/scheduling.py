@@ -46,7 +46,7 @@ _EXAMPLES = {
   schedspec simulate --trace philly.csv.gz --preset philly --nodes 70x8 --policy policies/team.yaml""",
     "dump": """\
   schedspec dump --kubeconfig ~/.kube/config --context staging --out state.jsonl.gz
-  schedspec dump --kubeconfig ~/.kube/config --redact             # nothing in it but what decides""",
+  schedspec dump --kubeconfig ~/.kube/config --redact             # only what influences decisions""",
 }
 
 
@@ -81,8 +81,8 @@ class SchedulerCommand(click.Command):
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one line: the command, its options and its positional arguments."""
-        taken = [_metavar(action) for action in self._parser()._actions if not action.option_strings]
-        formatter.write_usage(ctx.command_path, " ".join(["[OPTIONS]", *taken]))
+        positional = [_metavar(action) for action in self._parser()._actions if not action.option_strings]
+        formatter.write_usage(ctx.command_path, " ".join(["[OPTIONS]", *positional]))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the purpose and examples."""
@@ -94,7 +94,7 @@ class SchedulerCommand(click.Command):
                 formatter.write(f"  {line}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of the parser, and --help as for every command."""
+        """Write the options of the parser and --help."""
         shown = self.get_help_option(ctx)
         record = shown.get_help_record(ctx) if shown is not None else None
         with formatter.section("Options"):

@@ -22,14 +22,14 @@ def site_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option(
         "--cluster",
         type=click.Choice([SIMULATED, "embedded"]),
-        help="Where features run; default: simulated, with another scheduler embedded.",
+        help="Where features run; default: simulated, or embedded with another scheduler.",
     )
-    @click.option("--scheduler", default=OWN, show_default=True, metavar="WHICH", help="As of pytest.")
+    @click.option("--scheduler", default=OWN, show_default=True, metavar="WHICH", help="As for pytest.")
     @click.option(
         "--shown",
         default="",
         metavar="K/N",
-        help="It counts if K of N runs show it; default: 1/1, or 2/3 if the scheduler's order is not deterministic.",
+        help="A result counts if K of N runs show it; default: 1/1, or 2/3 if the scheduler is not deterministic.",
     )
     @functools.wraps(command)
     def wrapped(cluster: str | None, scheduler: str, shown: str, **others: Any) -> int:
@@ -43,8 +43,8 @@ def _site(cluster: str | None, scheduler: str, shown: str) -> Site:
         raise HarnessError(
             f"--cluster {SIMULATED} has our scheduler only, not {scheduler}\n  do next: name --cluster embedded"
         )
-    usual = "2/3" if find(scheduler).runs > 1 else "1/1"
-    match = _RUNS.fullmatch(shown or usual)
+    default = "2/3" if find(scheduler).runs > 1 else "1/1"
+    match = _RUNS.fullmatch(shown or default)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise HarnessError(f"--shown {shown}: no K/N with 1 ≤ K ≤ N\n  do next: write one such as 2/3")
+        raise HarnessError(f"--shown {shown}: not K/N with 1 ≤ K ≤ N\n  do next: write, for instance, 2/3")
     return Site(cluster or (SIMULATED if scheduler == OWN else "embedded"), scheduler, int(match[1]), int(match[2]))

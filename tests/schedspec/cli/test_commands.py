@@ -20,7 +20,7 @@ OutputOf = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def output_of(tmp_path: Path) -> OutputOf:
-    """Run a command in an empty folder."""
+    """Return a function that runs a command in an empty folder."""
 
     def run(*arguments: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {key: value for key, value in distribution.environment().items() if "GITHUB" not in key}
@@ -52,13 +52,13 @@ def test_every_command_has_help_with_an_example(name: str, capsys: pytest.Captur
     assert f"schedspec {name}" in text.lower().partition("example")[2]
 
 
-def test_the_help_of_all_names_every_command(output_of: OutputOf) -> None:
+def test_the_help_lists_every_command(output_of: OutputOf) -> None:
     text = output_of("--help").stdout
     assert all(f"  {name} " in text for name in commands())
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_gets_its_completion(output_of: OutputOf, shell: str) -> None:
+def test_every_shell_has_a_completion_script(output_of: OutputOf, shell: str) -> None:
     assert "_SCHEDSPEC_COMPLETE" in output_of("completion", shell).stdout
 
 
@@ -74,7 +74,7 @@ def test_a_shell_gets_its_completion(output_of: OutputOf, shell: str) -> None:
         (["scheduler", "explain"], "--cy", {"--cycle"}),
     ],
 )
-def test_words_are_completed(words: list[str], begun: str, offered: set[str]) -> None:
+def test_commands_and_options_are_completed(words: list[str], begun: str, offered: set[str]) -> None:
     completes = ShellComplete(cli.schedspec, {}, "schedspec", "_SCHEDSPEC_COMPLETE")
     assert {item.value for item in completes.get_completions(words, begun)} == offered
 
@@ -83,12 +83,14 @@ def test_words_are_completed(words: list[str], begun: str, offered: set[str]) ->
     ("words", "near"),
     [(["stepz"], "steps"), (["scheduler", "repaly"], "replay"), (["lintt"], "lint"), (["schedular"], "scheduler")],
 )
-def test_a_wrong_command_gets_the_nearest(output_of: OutputOf, words: list[str], near: str) -> None:
+def test_the_error_for_an_unknown_command_suggests_the_nearest(
+    output_of: OutputOf, words: list[str], near: str
+) -> None:
     done = output_of(*words)
     assert (done.returncode, f"no such command: {words[-1]!r} (is {near!r} meant?)" in done.stderr) == (2, True)
 
 
-def test_commands_of_the_scheduler_have_the_help_and_the_errors_of_all_others(output_of: OutputOf) -> None:
+def test_help_and_errors_of_scheduler_commands_have_the_common_format(output_of: OutputOf) -> None:
     texts = {
         name: output_of("scheduler", name, "--help").stdout
         for name in ("run", "controllers", "lint", "explain", "replay")
@@ -103,13 +105,13 @@ def test_commands_of_the_scheduler_have_the_help_and_the_errors_of_all_others(ou
 
 
 @pytest.mark.parametrize("name", ["lint", "explain", "replay", "run", "controllers"])
-def test_commands_of_the_scheduler_keep_their_old_names(output_of: OutputOf, name: str) -> None:
+def test_scheduler_commands_also_work_without_the_word_scheduler(output_of: OutputOf, name: str) -> None:
     alone, below = output_of(name, "--help").stdout, output_of("scheduler", name, "--help").stdout
     assert alone.partition("Options:")[2] == below.partition("Options:")[2] != ""
 
 
 @pytest.mark.parametrize("command", ["run", "controllers"])
-def test_what_starts_a_process_is_refused_with_one_sentence(output_of: OutputOf, command: str) -> None:
+def test_the_error_for_a_missing_kubeconfig_is_one_line(output_of: OutputOf, command: str) -> None:
     done = output_of(command, "--kubeconfig", "missing.yaml")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "missing.yaml" in done.stderr
@@ -125,7 +127,7 @@ def test_lint_reads_several_files_and_the_standard_input(output_of: OutputOf, tm
     assert output_of("lint", "b.yaml").returncode == 2
 
 
-def test_steps_have_words_and_all_columns(output_of: OutputOf) -> None:
+def test_steps_lists_the_words_and_columns_of_a_sentence(output_of: OutputOf) -> None:
     (work, *_) = json.loads(output_of("steps", "submitted", "work", "-o", "json").stdout)
     assert "PyTorchJobs" in work["words"]["work"]
     assert "workers" in work["columns"]["PyTorchJobs"]
@@ -144,7 +146,7 @@ def test_steps_prints_a_list_of_columns_once(output_of: OutputOf) -> None:
     assert lines.count("columns: as of `these {work:Work} are submitted:`") >= 3
 
 
-def test_every_table_of_a_step_says_its_columns() -> None:
+def test_every_sentence_with_a_table_lists_its_columns() -> None:
     from schedspec.gherkin import bdd, catalogue  # noqa: PLC0415 - pytest_bdd is imported where it is needed
 
     known = {it.sentence: it.columns for it in catalogue.sentences()}
@@ -152,7 +154,7 @@ def test_every_table_of_a_step_says_its_columns() -> None:
     assert [pattern for pattern in takes if pattern in known and not known[pattern]] == []
 
 
-def test_check_says_what_is_wrong_with_file_and_line(output_of: OutputOf, tmp_path: Path) -> None:
+def test_check_reports_errors_with_file_and_line(output_of: OutputOf, tmp_path: Path) -> None:
     output_of("init")
     with (tmp_path / "features/lending.feature").open("a") as file:
         file.write('      And "build" flies\n')
@@ -164,7 +166,7 @@ def test_check_says_what_is_wrong_with_file_and_line(output_of: OutputOf, tmp_pa
     assert any(file == "policies/broken.yaml" for file, _ in errors)
 
 
-def test_check_and_pytest_say_the_same(output_of: OutputOf, tmp_path: Path) -> None:
+def test_check_and_pytest_report_the_same_errors(output_of: OutputOf, tmp_path: Path) -> None:
     output_of("init")
     feature = tmp_path / "features/lending.feature"
     text = feature.read_text().replace("| gpus 2 ", "| gpus two").replace("  Back", "  Backgroud: lost\n\n  Back")
@@ -192,7 +194,7 @@ def _():
 """
 
 
-def test_ci_tells_github_and_fails(output_of: OutputOf, tmp_path: Path) -> None:
+def test_ci_reports_a_failure_to_github(output_of: OutputOf, tmp_path: Path) -> None:
     (tmp_path / "features").mkdir()
     (tmp_path / "features/f.feature").write_text(FEATURE)
     (tmp_path / "conftest.py").write_text(STEPS)
@@ -204,7 +206,7 @@ def test_ci_tells_github_and_fails(output_of: OutputOf, tmp_path: Path) -> None:
     assert "schedspec: 1 of 2 scenarios failed; report: out/ci/report.html" in done.stdout
     assert (tmp_path / "github_output").read_text().startswith("verdict=failed\npassed=1\nfailed=1\n")
     records = [json.loads(path.read_bytes())["verdict"] for path in (tmp_path / "out/ci").glob("scenarios/*/*.json")]
-    assert sorted(records) == ["failed", "passed"]  # the report says the same
+    assert sorted(records) == ["failed", "passed"]  # the report is consistent with the results
     summary = (tmp_path / "github_step_summary").read_text()
     assert "1 of 2 scenarios failed" in summary
     assert "(in the report: <code>#features-f-4</code>) bad</summary>" in summary

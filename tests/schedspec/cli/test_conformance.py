@@ -1,4 +1,4 @@
-"""`schedspec conformance` reports on a run that exists, and says by its status whether the scheduler is conformant."""
+"""`schedspec conformance --from` reports on an existing run; its exit status shows whether the run is conformant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedspec.results import FILE, Result, RunResults, Verdict
 
 
 @pytest.mark.parametrize(("verdict", "status", "word"), [("passed", 0, "conformant"), ("failed", 1, "not conformant")])
-def test_a_run_that_exists_is_reported(tmp_path: Path, verdict: Verdict, status: int, word: str) -> None:
+def test_an_existing_run_is_reported(tmp_path: Path, verdict: Verdict, status: int, word: str) -> None:
     one = Result(feature="f.feature", scenario="s", example={}, level="core", run=1, verdict=verdict)
     run = RunResults(scheduler="x", version="v1", kubernetes="v1.36.3", cluster="embedded", results=[one])
     (tmp_path / FILE).write_bytes(msgspec.json.encode(run))

@@ -1,4 +1,4 @@
-"""`schedspec init` decides from the contents of the repository and from where schedspec was installed."""
+"""`schedspec init` chooses files by the content of the repository and the source of the installed schedspec."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ ORIGINS = {
 
 
 @pytest.mark.parametrize(("facts", "origin"), ORIGINS.values(), ids=ORIGINS)
-def test_the_workflow_uses_what_was_installed(facts: dict[str, object], origin: Origin) -> None:
+def test_the_source_of_an_installation_is_read(facts: dict[str, object], origin: Origin) -> None:
     assert repository.read_origin(json.dumps(facts)) == origin
 
 
-def test_a_wheel_with_blanks_in_its_path_is_found(tmp_path: Path) -> None:
+def test_a_wheel_with_spaces_in_its_path_is_found(tmp_path: Path) -> None:
     wheel = tmp_path / "my wheels" / "schedspec-1-py3-none-any.whl"
     wheel.parent.mkdir()
     wheel.touch()
@@ -56,7 +56,7 @@ def test_the_workflow_installs_nothing_from_an_index(tmp_path: Path, given: list
 
 
 @pytest.mark.parametrize("wrong", [["--action", "o/schedspec@main"], ["--wheel", "missing.whl"]])
-def test_what_cannot_work_on_the_first_push_is_refused(tmp_path: Path, wrong: list[str]) -> None:
+def test_an_invalid_action_or_wheel_is_rejected_and_nothing_is_written(tmp_path: Path, wrong: list[str]) -> None:
     CliRunner().invoke(init_command, [str(tmp_path), *wrong])
     assert [*tmp_path.iterdir()] == []
 
@@ -68,7 +68,7 @@ def test_without_a_source_no_workflow_is_written(tmp_path: Path, monkeypatch: py
     assert not (tmp_path / ".github").exists()
 
 
-HAS = {
+OPTIONS = {
     "pyproject.toml": "[tool.pytest.ini_options]\nschedspec_features = ['queues']\n",
     "setup.cfg": "[tool:pytest]\nschedspec_features = queues\n",
     "tox.ini": "[pytest]\n schedspec_features = queues\n",
@@ -76,16 +76,16 @@ HAS = {
 }
 
 
-@pytest.mark.parametrize("name", HAS)
-def test_a_folder_with_a_setting_of_ours_is_found(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_folder_with_a_schedspec_option_is_found(tmp_path: Path, name: str) -> None:
     (tmp_path / "queues").mkdir()
-    (tmp_path / "queues" / name).write_text(HAS[name])
-    (tmp_path / name).write_text(HAS[name].partition("schedspec_")[0])
+    (tmp_path / "queues" / name).write_text(OPTIONS[name])
+    (tmp_path / name).write_text(OPTIONS[name].partition("schedspec_")[0])
     assert repository.homes(tmp_path) == [tmp_path / "queues"]
     assert repository.options_file(tmp_path) == tmp_path / name
 
 
-def test_a_folder_with_options_of_its_own_is_not_taken(tmp_path: Path) -> None:
+def test_a_folder_with_its_own_pytest_options_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs/pytest.ini").write_text("[pytest]\n")
     printed = CliRunner().invoke(init_command, [str(tmp_path), "--into", "specs"]).output

@@ -33,7 +33,9 @@ def test_a_sentence_of_the_project_is_listed_with_its_meaning(tmp_path: Path, mo
     assert "        A tenant has paid its bill." in found
 
 
-def test_ours_are_listed_where_there_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_project_the_sentences_of_schedspec_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     found = listed("never", "holds")
     assert [it.strip() for it in found if "Then" in it] == [
@@ -44,4 +46,4 @@ def test_ours_are_listed_where_there_is_no_project(tmp_path: Path, monkeypatch: 
 def test_only_sentences_for_scenarios_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "acts" in listed()
-    assert not [it for it in listed() if it.split()[1:] == ["trace"]], "pytest-bdd's own"
+    assert not [it for it in listed() if it.split()[1:] == ["trace"]], "pytest-bdd's own step is not listed"

@@ -1,4 +1,4 @@
-"""`schedspec simulate`: the scheduler's simulation, and what this package adds to it."""
+"""`schedspec simulate`: the page, sweeps and monitors that extend the scheduler's simulation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def simulate(folder: Path, *more: str, out: str = "result.jsonl") -> int:
     return int(ended.value.code or 0)
 
 
-def test_the_page_stands_beside_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_is_written_beside_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(tmp_path) == 0
     assert f"page: {tmp_path / 'result.html'}" in capsys.readouterr().out
     page = (tmp_path / "result.html").read_text("utf-8")
@@ -35,14 +35,14 @@ def test_the_page_stands_beside_the_result(tmp_path: Path, capsys: pytest.Captur
     assert "completed 12" in page
 
 
-def test_against_puts_both_worlds_on_the_page(tmp_path: Path) -> None:
+def test_with_against_the_page_shows_both_results(tmp_path: Path) -> None:
     assert simulate(tmp_path, out="before.jsonl") == 0
     page = tmp_path / "both.html"
     assert simulate(tmp_path, "--nodes", "1x8", "--against", str(tmp_path / "before.jsonl"), "--page", str(page)) == 0
     assert 'data-worlds="2"' in page.read_text("utf-8")
 
 
-def test_bad_input_leaves_no_page(tmp_path: Path) -> None:
+def test_after_bad_input_no_page_is_written(tmp_path: Path) -> None:
     assert simulate(tmp_path, "--preset", "openb") == 2
     assert not list(tmp_path.glob("*.html"))
 
@@ -95,18 +95,18 @@ def test_a_sweep_runs_every_policy_with_every_seed_and_prints_ranges(
     ],
     ids=["index", "join", "names"],
 )
-def test_a_sweep_that_cannot_be_run_is_refused(
+def test_an_invalid_sweep_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], problem: str
 ) -> None:
     assert sweep(tmp_path, *more) != 0
     assert problem in capsys.readouterr().err
 
 
-def everything_on(node: str, decides: Callable[..., Decisions]) -> Callable[..., Decisions]:
-    """Plant a fault: every bind goes to one node."""
+def everything_on(node: str, decide_correctly: Callable[..., Decisions]) -> Callable[..., Decisions]:
+    """Return a faulty `decide` that binds every pod to one node."""
 
     def faulty(*given: Any, **more: Any) -> Decisions:
-        decisions = decides(*given, **more)
+        decisions = decide_correctly(*given, **more)
         return msgspec.structs.replace(
             decisions, binds=[msgspec.structs.replace(it, node=node) for it in decisions.binds]
         )

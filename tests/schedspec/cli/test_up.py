@@ -1,4 +1,4 @@
-"""`up` prints how to reach the cluster, runs with `--reuse-cluster` use it, `down` deletes it."""
+"""`up` prints the cluster's KUBECONFIG, runs with `--reuse-cluster` use the cluster, `down` deletes it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def call(tmp_path: Path) -> Iterator[Call]:
-    """Run a Python module in a folder, with a registry of clusters of its own that ends empty."""
+    """Yield a function that runs a Python module with its own registry of clusters, which must be empty at the end."""
     environment = {**distribution.environment(), "SCHEDSPEC_STATE": str(tmp_path / "state")}
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -54,12 +54,12 @@ def call(tmp_path: Path) -> Iterator[Call]:
 
 @pytest.mark.embedded
 @pytest.mark.slow
-def test_runs_take_the_cluster_that_is_up_and_leave_it(call: Call, tmp_path: Path) -> None:
+def test_runs_use_the_running_cluster_and_keep_it(call: Call, tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "f.feature").write_text(FEATURE)
     up = call("schedspec", "up")
     assert up.returncode == 0, up.stderr
-    (line,) = up.stdout.splitlines()  # what `eval` gets
+    (line,) = up.stdout.splitlines()  # the input of `eval`
     assert line.startswith("export KUBECONFIG=")
     kubeconfig = line.partition("=")[2]
     for _ in range(2):
@@ -71,7 +71,7 @@ def test_runs_take_the_cluster_that_is_up_and_leave_it(call: Call, tmp_path: Pat
     nodes = subprocess.run(
         [kubectl, "get", "nodes"], env={**os.environ, "KUBECONFIG": kubeconfig}, capture_output=True, check=True
     )
-    assert b"n1" not in nodes.stdout  # a scenario takes its nodes with it
+    assert b"n1" not in nodes.stdout  # a scenario removes its nodes at its end
     listed = call("schedspec", "list").stdout
     assert "  kept  " in listed
     assert kubeconfig in listed
