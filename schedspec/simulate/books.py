@@ -1,4 +1,4 @@
-"""Sum what the jobs, nodes and queues of a simulated load hold; each outcome updates the sums."""
+"""Sum the resources that jobs, nodes and queues of a simulated load hold; each outcome updates the sums."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Loss:
 
     pods: set[str]
     changes: int
-    """How many jobs had come or gone, and how many pods had lost their nodes, by then."""
+    """`Monitors._changes` at the time of the loss."""
     passed_in: int | None = None
-    """The cycle in which the preemptor lost the room to something other than this job; None if it did not."""
+    """The cycle in which the preemptor lost the capacity to something other than this job; None if it did not."""
     passed_to: str = ""
-    """The job that took it, if it took room of the preemptor for the first time."""
+    """The job that received it, if that job had received no capacity of the preemptor before."""
 
 
 @dataclass(slots=True)
 class Job:
-    """A job that is not over."""
+    """A job that has not ended."""
 
     name: str
     queue: str
@@ -41,18 +41,18 @@ class Job:
     """Request of each pod."""
     preemptable: bool
     placed: dict[str, str] = field(default_factory=dict)
-    """Pod → node; victims that are not gone included."""
+    """Pod → node, including victims that still terminate."""
     victims: dict[str, Cause] = field(default_factory=dict)
     lost: dict[str, Loss] = field(default_factory=dict)
-    """Preemptor → what this job lost to it last."""
+    """Preemptor → the last pods that this job lost to it."""
     evicted: set[str] = field(default_factory=set)
-    """Jobs that were evicted for this one, and did not take the room back."""
+    """Jobs that were evicted for this job and did not get the capacity back."""
     freed: Amounts = field(default_factory=dict)
-    """The room of pods evicted for this job, less what it has been given since."""
+    """The requests of pods evicted for this job, minus the requests of its pods placed since."""
 
     @property
-    def left(self) -> int:
-        """How many pods hold room and are no victims."""
+    def active(self) -> int:
+        """Number of placed pods that are not victims."""
         return len(self.placed) - len(self.victims)
 
 
@@ -99,20 +99,20 @@ class Books:
         return found
 
     def limits(self, queue: str) -> Amounts:
-        """Return what a queue may hold: its capability, and what the guarantees of other queues leave."""
+        """Return the upper limits of a queue: its capability, and what the guarantees of other queues leave."""
         found = self._limits.get(queue)
         if found is None:
-            left: Amounts = {}
+            remainder: Amounts = {}
             if self._keeps_guarantees:
                 others = [usage.Guaranteed(it, self._parents.get(it) or "", own) for it, own in self.guarantee.items()]
-                left = usage.left_by_guarantees(self._total, others, self.lineage(queue), is_tree=self._is_tree)
-            found = self._limits[queue] = usage.lowest(left, self.capability.get(queue, {}))
+                remainder = usage.left_by_guarantees(self._total, others, self.lineage(queue), is_tree=self._is_tree)
+            found = self._limits[queue] = usage.lowest(remainder, self.capability.get(queue, {}))
         return found
 
     def kept(self, queue: str) -> Amounts:
-        """Return the room of evicted pods that waits for jobs of a queue: the scheduler keeps it for them."""
+        """Return the capacity of evicted pods that the scheduler reserves for waiting jobs of a queue."""
         waiting = (job for job in self.jobs.values() if job.freed and queue in self.lineage(job.queue))
-        return amounts.total(amounts.at_most(job.freed, times(job.requests, job.pods - job.left)) for job in waiting)
+        return amounts.total(amounts.at_most(job.freed, times(job.requests, job.pods - job.active)) for job in waiting)
 
     def place(self, job: Job, pod: str, node: str) -> None:
         job.placed[pod] = node
@@ -123,8 +123,8 @@ class Books:
     def evict(self, job: Job, pod: str, cause: Cause) -> None:
         job.victims[pod] = cause
         self._hold(job, -1)
-        if (taker := self.jobs.get(cause[0])) is not None:
-            taker.freed = amounts.total((taker.freed, job.requests))
+        if (preemptor := self.jobs.get(cause[0])) is not None:
+            preemptor.freed = amounts.total((preemptor.freed, job.requests))
 
     def release(self, job: Job, pod: str) -> None:
         add(self.on_node, job.placed.pop(pod), job.requests, -1)

@@ -1,9 +1,9 @@
 """Judge a simulated load by the invariants of scenarios, on the stream of its outcomes while it runs.
 
-1. Sums of what nodes and queues hold are updated by each outcome, so that a judgement reads only what it needs.
-2. A bind is judged at once. A gang is judged when the next cycle begins, because all of a cycle's acts on it belong
+1. Each outcome updates the sums of what nodes and queues hold, so that a judgement reads only the sums that it needs.
+2. A bind is judged at once. A gang is judged when the next cycle begins, because all acts of a cycle on the gang belong
    together. Whether an eviction was needed and in proportion (`victims`) is judged as soon as its effect is known.
-3. Each finding names the virtual time, the cycle, and the reason that the scheduler gave.
+3. Each finding names the virtual time, the cycle, and the scheduler's reason.
 
 The limits are read from the nodes and queues as their users wrote them, never from the scheduler's own numbers.
 Monitors of topology, of shared cards and of Kueue's Workloads are missing here, because no load has any of these.
@@ -35,10 +35,10 @@ class Monitors:
         self._changed: dict[str, tuple[str, str]] = {}
         """Job → the act on its gang in this cycle, and the reason."""
         self._short: set[str] = set()
-        """Queues whose guarantee was not free when a pod of another queue was bound last."""
+        """Queues whose guarantee was not free at the last bind of another queue's pod."""
         self._cycle, self._at = 0, 0.0
         self._changes = 0
-        """How many jobs came or went, and how many pods lost their nodes."""
+        """Number of jobs submitted, jobs ended and pods that lost their nodes, so far."""
         self.found: list[dict[str, Any]] = []
         """Fields of `scheduler.simulate.records.Finding`, in order."""
 
@@ -76,7 +76,7 @@ class Monitors:
         self._cycle, self._at = outcome.number, outcome.at
 
     def _on_stopped(self, outcome: Any) -> None:
-        self._victims.over(outcome.job)
+        self._victims.job_over(outcome.job)
 
     def _on_placed(self, outcome: Any) -> None:
         job = self._books.jobs[outcome.job]
@@ -121,14 +121,14 @@ class Monitors:
 
     def _on_ended(self, outcome: Any) -> None:
         self._changes += 1
-        self._victims.over(outcome.job)
+        self._victims.job_over(outcome.job)
         self._books.jobs.pop(outcome.job, None)
         self._changed.pop(outcome.job, None)
 
     # ---------------------------------------------------------------------------------------------------- judgements
 
     def _judge_capability(self, job: Job) -> None:
-        """Judge that no queue is above its capability. Under capacity-card, cards have quotas of their own."""
+        """Check that no queue exceeds its capability. Under capacity-card, cards have quotas of their own."""
         requested = dict(job.requests)
         if self._rules.queue_plugin == "capacity-card":
             requested = {name: amount for name, amount in requested.items() if name in ("cpu", "memory")}
@@ -138,7 +138,7 @@ class Monitors:
                 self._find(capability.NAME, job.name, f"lifts queue {name} to {', '.join(over)} of its capability")
 
     def _judge_guarantees(self, job: Job) -> None:
-        """Judge that the guarantees of the other queues are free, once for each time that one is not."""
+        """Check that the guarantees of other queues are free; report each guarantee once until it is free again."""
         books, kin = self._books, self._books.lineage(job.queue)
         held, own = books.own[job.queue], books.guarantee.get(job.queue, {})
         for name, wanted in books.guarantee.items():
@@ -157,7 +157,7 @@ class Monitors:
             (self._short.add if short else self._short.discard)(name)
 
     def _judge_repeated(self, job: Job, pod: str, preemptor: str, reason: str) -> None:
-        """Judge that a pod is evicted again for one job only with a new cause (`monitors.evictions.repeated`)."""
+        """Check that a pod is evicted again for the same job only with a new cause (`monitors.evictions.repeated`)."""
         before = job.lost.get(preemptor)
         self._pass_on(job, preemptor)
         if before is not None and pod not in before.pods:
@@ -166,24 +166,24 @@ class Monitors:
         if before is not None and not self._has_new_cause(before):
             self._find(repeated.NAME, job.name, "evicted again for the same job", reason)
         job.lost[preemptor] = Loss({pod}, self._changes)
-        if (taker := self._books.jobs.get(preemptor)) is not None:
-            taker.evicted.add(job.name)
+        if (preemptor_job := self._books.jobs.get(preemptor)) is not None:
+            preemptor_job.evicted.add(job.name)
 
     def _has_new_cause(self, before: Loss) -> bool:
         third = self._books.jobs.get(before.passed_to)
-        has_third = third is not None and (third.left > 0 or before.passed_in == self._cycle)
+        has_third = third is not None and (third.active > 0 or before.passed_in == self._cycle)
         return before.passed_in is not None and (before.changes < self._changes or has_third)
 
-    def _pass_on(self, job: Job, taker: str) -> None:
-        """Note that a job loses room; `taker` is the job that receives it, if any."""
-        job.evicted.discard(taker)
+    def _pass_on(self, job: Job, receiver: str) -> None:
+        """Record that a job loses capacity; `receiver` is the job that gets it, if any."""
+        job.evicted.discard(receiver)
         for name in job.evicted:
             victim = self._books.jobs.get(name)
             if victim is not None and job.name in victim.lost:
                 loss = victim.lost[job.name]
-                loss.passed_in, loss.passed_to = self._cycle, "" if taker in job.lost else taker
+                loss.passed_in, loss.passed_to = self._cycle, "" if receiver in job.lost else receiver
 
-    def _judge_protection(self, job: Job, action: str, receiver: str, reason: str) -> None:
+    def _judge_protection(self, job: Job, action: str, receiving_queue: str, reason: str) -> None:
         if not job.preemptable:
             text = f"evicted although it says {protection.PREEMPTABLE}: false"
             self._find(protection.NAME, job.name, text, reason)
@@ -194,7 +194,7 @@ class Monitors:
             self._find(protection.NAME, job.name, text, reason)
         for name in self._books.lineage(job.queue):
             guaranteed, held = self._books.guarantee.get(name, {}), self._books.below[name]
-            if name in self._books.lineage(receiver) or not _cut(guaranteed, held, job.requests):
+            if name in self._books.lineage(receiving_queue) or not _cut(guaranteed, held, job.requests):
                 continue
             if cut := _cut(guaranteed, amounts.total((held, self._books.kept(name))), job.requests):
                 text = f"its eviction cuts queue {name} below its guarantee: {', '.join(cut)}"
@@ -205,8 +205,8 @@ class Monitors:
         if self._rules.has(GANG):
             for name, (done, reason) in self._changed.items():
                 job = self._books.jobs[name]
-                if 0 < job.left < job.minimum:
-                    text = f"{done} in part: {job.left} of {job.minimum} pods hold room"
+                if 0 < job.active < job.minimum:
+                    text = f"{done} in part: {job.active} of {job.minimum} pods hold room"
                     self._find(GANG, name, text, reason)
         self._changed.clear()
 

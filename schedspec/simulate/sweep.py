@@ -34,7 +34,7 @@ _INTERRUPTED = 130
 
 
 class SweepError(HarnessError):
-    """A sweep that cannot be run or joined."""
+    """The sweep cannot be run, or its results cannot be joined."""
 
 
 def runs_of(given: argparse.Namespace) -> list[argparse.Namespace]:
@@ -44,7 +44,7 @@ def runs_of(given: argparse.Namespace) -> list[argparse.Namespace]:
     policies = [*([given.policy] if given.policy else []), *given.sweep] or [None]
     stems = [policy.stem if policy else "default" for policy in policies]
     if len({*stems}) < len(stems):
-        raise SweepError("--sweep: two policies have one file name\n  do next: rename one; results are called after it")
+        raise SweepError("--sweep: two policies have one file name\n  do next: rename one: it names the results")
     first, folder = given.seed if given.seed is not None else 1, given.out.with_suffix("")
     found = []
     for policy, stem in zip(policies, stems, strict=True):
@@ -80,7 +80,7 @@ def run_all(given: argparse.Namespace) -> int:
 def _run(runs: Sequence[argparse.Namespace]) -> list[int]:
     workers = min(len(runs), os.cpu_count() or 1)
     context = multiprocessing.get_context("spawn")
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # each run ends by itself and writes its results so far
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # each run ends itself and writes its results so far
     try:
         with ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=1) as pool:
             waiting = {pool.submit(_one, run): run for run in runs}
@@ -97,7 +97,7 @@ def _run(runs: Sequence[argparse.Namespace]) -> list[int]:
 def _one(given: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     end_with_parent(signal.SIGINT)  # the run writes its results so far
-    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+    with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
         status: int = distribution.load("scheduler.simulate").main(given)
     return status
 
@@ -112,14 +112,14 @@ def join(folder: Path) -> str:
 
 def summary(results: Iterable[Path]) -> str:
     """Format minimum, median and maximum of each metric, by policy. Raises the errors of the result files."""
-    room = distribution.load("scheduler.simulate.records")
+    records = distribution.load("scheduler.simulate.records")
     found: dict[str, list[Mapping[str, Any]]] = {}
     for path in results:
         policy = ""
-        for record in room.read_result(path):
-            if isinstance(record, room.Run):
+        for record in records.read_result(path):
+            if isinstance(record, records.Run):
                 policy = record.policy
-            elif isinstance(record, room.End):
+            elif isinstance(record, records.End):
                 found.setdefault(policy, []).append(record.metrics)
     lines = []
     for policy, all_metrics in sorted(found.items()):

@@ -1,14 +1,14 @@
-"""Two monitors of evictions over a simulated load: each was needed, and all for one job are in proportion.
+"""Two monitors of evictions over a simulated load: each eviction was needed, and those for one job are in proportion.
 
-Both rules are those of `schedspec.monitors.evictions`. There a whole history is searched; here each eviction is judged
+Both rules are those of `schedspec.monitors.evictions`, which searches a whole history. Here each eviction is judged
 from the outcomes that follow it, and then forgotten:
 
-1. The victims of one cycle that had to go together are a unit: the whole gang if none of its pods is left, else a pod.
-2. A unit was needed unless, on each of its nodes, it could have stayed beside every pod that was bound there until a
-   pod left that is no victim of the same cause. A unit that would lift its queue above its limits at a bind was needed.
-3. Where all could have stayed, later pods on that node may still prove the need: those of the preemptor, and of the
-   other jobs for which the same cycle evicted, as each may get the room that another one's victim leaves.
-4. All evictions for a job are summed until the job is over, and compared with what was bound for it.
+1. Victims that a cycle could only evict together are a unit: the whole gang if no pod of it remains, else a single pod.
+2. A unit was needed unless, on each of its nodes, it would have fitted beside every pod that was bound there before a
+   pod ended that is no victim of the same cause. A unit that would lift its queue above a limit at a bind was needed.
+3. If a unit would have fitted, later pods on that node may still prove the need: those of the preemptor, and those of
+   other jobs for which the same cycle evicted, because each job may get the capacity that another job's victim frees.
+4. All evictions for a job are summed until the job ends, and compared with what was bound for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Find = Callable[..., None]
 
 @dataclass(slots=True, eq=False)
 class _Unit:
-    """Victims that had to go together."""
+    """Victims that could only be evicted together."""
 
     job: Job
     cause: Cause
@@ -37,7 +37,7 @@ class _Unit:
     moment: tuple[float, int]
     """Time and cycle of the eviction."""
     reason: str
-    takers: frozenset[str]
+    preemptors: frozenset[str]
     """The jobs for which the cycle evicted."""
     undecided: int = 0
     """Nodes on which the unit could not be judged yet."""
@@ -45,44 +45,44 @@ class _Unit:
 
 
 @dataclass(slots=True, eq=False)
-class _Stay:
-    """The part of a unit that left one node."""
+class _NodePart:
+    """The pods of a unit that were evicted from one node."""
 
     unit: _Unit
     node: str
     pods: tuple[str, ...]
-    beside: Amounts | None = None
-    """What the node would hold with this part, after the last bind; None before any bind."""
-    waits: set[str] = field(default_factory=set)
-    """The takers that may still need the node for more pods."""
+    would_hold: Amounts | None = None
+    """What the node would hold with these pods too, after the last bind; None before any bind."""
+    waits_for: set[str] = field(default_factory=set)
+    """The preemptors that may still need the node for more pods."""
 
 
 @dataclass(slots=True)
 class _Sum:
-    """What was evicted for one cause."""
+    """The sum of what was evicted for one cause."""
 
     waited: int
-    """Pods of the preemptor that waited at the first eviction."""
+    """Number of the preemptor's pods that waited at the first eviction."""
     evicted: Amounts = field(default_factory=dict)
     largest: Amounts = field(default_factory=dict)
     """The largest unit, by dimension."""
     bound: int = 0
-    """Pods of the preemptor that were bound since."""
+    """Number of the preemptor's pods bound since then."""
     last: tuple[str, tuple[float, int], str] = ("", (0.0, 0), "")
     """The last victim's job, time and cycle, and reason."""
 
 
 class Victims:
-    """Judges the evictions of one run. `find` takes monitor, job, text, reason, and time and cycle of the act."""
+    """Judges the evictions of one run. `find` receives monitor, job, text, reason, and time and cycle of the act."""
 
     def __init__(self, books: Books, rules: Rules, find: Find) -> None:
         self._books, self._rules, self._find = books, rules, find
         self._new: dict[tuple[str, Cause], tuple[Job, list[str], tuple[float, int], str]] = {}
         """The evictions of a cycle, by job and cause."""
-        self._open: dict[str, list[_Stay]] = {}
-        """By node."""
-        self._later: dict[str, list[_Stay]] = {}
-        """Parts that could have stayed unless a taker, the key, needs the node for more pods."""
+        self._open: dict[str, list[_NodePart]] = {}
+        """Node → the undecided parts on it."""
+        self._later: dict[str, list[_NodePart]] = {}
+        """Preemptor → pods that would have fitted unless this preemptor needs the node for more pods."""
         self._limited: dict[str, list[_Unit]] = {}
         """Units by each queue with limits above them."""
         self._sums: dict[str, dict[str, _Sum]] = {}
@@ -95,17 +95,17 @@ class Victims:
     def placed(self, job: Job, node: str) -> None:
         """Process a bind that the books already contain."""
         self._divide()
-        for stay in self._open.get(node, ()):
-            victim = stay.unit.job
-            there = sum(victim.placed.get(pod) == node for pod in stay.pods)
-            more = times(victim.requests, len(stay.pods) - there)
-            stay.beside = amounts.total((self._books.on_node[node], more))
-            if not self._fits(stay):
-                stay.beside = None
+        for part in self._open.get(node, ()):
+            victim = part.unit.job
+            present = sum(victim.placed.get(pod) == node for pod in part.pods)
+            more = times(victim.requests, len(part.pods) - present)
+            part.would_hold = amounts.total((self._books.on_node[node], more))
+            if not self._fits(part):
+                part.would_hold = None
         self._judge_quotas(job.queue)
-        for stay in self._later.get(job.name, ()):
-            if stay.node == node and stay.beside is not None:
-                stay.beside = amounts.total((stay.beside, job.requests))
+        for part in self._later.get(job.name, ()):
+            if part.node == node and part.would_hold is not None:
+                part.would_hold = amounts.total((part.would_hold, job.requests))
         for total in self._sums.get(job.name, {}).values():
             total.bound += 1
         if job.name in self._later and len(job.placed) >= job.pods:
@@ -117,14 +117,14 @@ class Victims:
         open_ = self._open.get(node)
         if not open_:
             return
-        self._open[node] = [stay for stay in open_ if stay.unit.cause == cause]
-        for stay in open_:
-            if stay.unit.cause != cause:
-                self._end(stay)
+        self._open[node] = [part for part in open_ if part.unit.cause == cause]
+        for part in open_:
+            if part.unit.cause != cause:
+                self._end(part)
 
-    def over(self, name: str) -> None:
-        """Process that a job ended or that its gang is broken: no more pods are bound for it in this attempt."""
-        if all(victim != name for victim, _ in self._new):  # else the rest of the gang is still to be evicted
+    def job_over(self, name: str) -> None:
+        """Process the end of a job or of its gang: no more pods are bound for it in this attempt."""
+        if all(victim != name for victim, _ in self._new):  # else the remaining pods of the gang will still be evicted
             self._divide()
         self._decide_later(name)
         self._judge_sums(name)
@@ -132,9 +132,9 @@ class Victims:
     def close(self) -> None:
         """Judge the remaining units at the end of the run."""
         self._divide()
-        for stays in self._open.values():
-            for stay in stays:
-                self._decide(stay)
+        for parts in self._open.values():
+            for part in parts:
+                self._decide(part)
         self._open.clear()
         for name in [*self._later]:
             self._decide_later(name)
@@ -147,12 +147,12 @@ class Victims:
         """Divide the evictions of the last cycle into units."""
         if not self._new:
             return
-        takers = frozenset(cause[0] for _, cause in self._new)
+        preemptors = frozenset(cause[0] for _, cause in self._new)
         for (_, cause), (job, pods, moment, reason) in self._new.items():
             whole = self._rules.is_enabled("gang", SWITCHES.get(cause[1], "enableReclaimable"))
-            for unit in [pods] if whole and not job.left else [[pod] for pod in pods]:
-                self._watch(_Unit(job, cause, tuple(unit), moment, reason, takers))
-            broken = whole and job.left < job.minimum
+            for unit in [pods] if whole and not job.active else [[pod] for pod in pods]:
+                self._watch(_Unit(job, cause, tuple(unit), moment, reason, preemptors))
+            broken = whole and job.active < job.minimum
             self._add(job, cause, [len(pods)] if broken else [1] * len(pods), (job.name, moment, reason))
         self._new.clear()
 
@@ -164,8 +164,8 @@ class Victims:
         for name in self._books.lineage(unit.job.queue):
             if self._books.limits(name):
                 self._limited.setdefault(name, []).append(unit)
-        for node, here in by_node.items():
-            self._open.setdefault(node, []).append(_Stay(unit, node, tuple(here)))
+        for node, pods in by_node.items():
+            self._open.setdefault(node, []).append(_NodePart(unit, node, tuple(pods)))
 
     def _add(self, job: Job, cause: Cause, units: list[int], last: tuple[str, tuple[float, int], str]) -> None:
         preemptor = self._books.jobs.get(cause[0])
@@ -180,42 +180,42 @@ class Victims:
 
     # ---------------------------------------------------------------------------------------------------- needless
 
-    def _fits(self, stay: _Stay) -> bool:
-        return stay.beside is not None and needless.is_within(stay.beside, self._books.has.get(stay.node, {}))
+    def _fits(self, part: _NodePart) -> bool:
+        return part.would_hold is not None and needless.is_within(part.would_hold, self._books.has.get(part.node, {}))
 
     def _judge_quotas(self, queue: str) -> None:
-        """Note after a bind which units could not have stayed, because a queue, not a node, needed the room."""
+        """Mark after a bind the units that were needed because of the limits of a queue, not of a node."""
         for name in self._books.lineage(queue):
             units = [unit for unit in self._limited.get(name, ()) if unit.undecided and not unit.needed]
             for unit in units:
-                away = sum(pod not in unit.job.placed or pod in unit.job.victims for pod in unit.pods)
-                more = times(unit.job.requests, away)
+                evicted = sum(pod not in unit.job.placed or pod in unit.job.victims for pod in unit.pods)
+                more = times(unit.job.requests, evicted)
                 held = amounts.total((self._books.below.get(name, {}), more))
                 unit.needed = not needless.is_within(held, self._books.limits(name))
             if name in self._limited:
                 self._limited[name] = units
 
-    def _end(self, stay: _Stay) -> None:
-        """A pod that is unrelated to the eviction left the node."""
-        takers = [self._books.jobs.get(name) for name in stay.unit.takers] if self._fits(stay) else []
-        stay.waits = {job.name for job in takers if job is not None and len(job.placed) < job.pods}
-        for name in sorted(stay.waits):
-            self._later.setdefault(name, []).append(stay)
-        if not stay.waits:
-            self._decide(stay)
+    def _end(self, part: _NodePart) -> None:
+        """Process that a pod unrelated to the eviction ended on the node."""
+        preemptors = [self._books.jobs.get(name) for name in part.unit.preemptors] if self._fits(part) else []
+        part.waits_for = {job.name for job in preemptors if job is not None and len(job.placed) < job.pods}
+        for name in sorted(part.waits_for):
+            self._later.setdefault(name, []).append(part)
+        if not part.waits_for:
+            self._decide(part)
 
-    def _decide_later(self, taker: str) -> None:
-        for stay in self._later.pop(taker, ()):
-            stay.waits.discard(taker)
-            if not stay.waits:
-                self._decide(stay)
+    def _decide_later(self, preemptor: str) -> None:
+        for part in self._later.pop(preemptor, ()):
+            part.waits_for.discard(preemptor)
+            if not part.waits_for:
+                self._decide(part)
 
-    def _decide(self, stay: _Stay) -> None:
-        unit = stay.unit
+    def _decide(self, part: _NodePart) -> None:
+        unit = part.unit
         unit.undecided -= 1
-        unit.needed = unit.needed or not self._fits(stay)
+        unit.needed = unit.needed or not self._fits(part)
         if not unit.undecided and not unit.needed:
-            text = f"evicted although {stay.node} had room for it and for all pods bound since"
+            text = f"evicted although {part.node} had room for it and for all pods bound since"
             self._find(needless.NAME, unit.job.name, text, unit.reason, unit.moment)
 
     # -------------------------------------------------------------------------------------------- disproportionate
