@@ -1,6 +1,6 @@
 """Configuration of all tests: asynchronous tests, signals, and the hypothesis profiles.
 
-`--hypothesis-profile=NAME` selects a profile: `default`, `quick` (20 examples), `shrink` (also shrinks what it finds)
+`--hypothesis-profile=NAME` selects a profile: `default`, `quick` (20 examples), `shrink` (also shrinks failures)
 or `nightly` (10,000 examples).
 """
 
@@ -17,13 +17,13 @@ from pytest_bdd.utils import CONFIG_STACK
 
 from tests.support.fake_server import run_until_complete
 
-# A shell that runs this in the background has it ignore Ctrl-C, and with it the programs that tests interrupt.
+# A shell starts background jobs with SIGINT ignored, and the programs that tests interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No deadline: two cores are shared by whatever else runs, and no test here is about time.
+# No deadline: other processes share the two cores, and no test here measures time.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
-# The default finds and does not shrink: that takes minutes. `--hypothesis-profile=shrink` makes what was found small.
+# The default profile does not shrink, because that takes minutes; `--hypothesis-profile=shrink` does.
 _FIND = (Phase.explicit, Phase.reuse, Phase.generate)
 settings.register_profile("default", max_examples=200, derandomize=True, phases=_FIND, **_COMMON)
 settings.register_profile("quick", max_examples=20, derandomize=True, phases=_FIND, **_COMMON)
@@ -45,8 +45,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture(autouse=True)
-def _runs_within_leave_no_trace() -> Iterator[None]:
-    """A pytest within this one whose options are refused takes the configuration of this one from pytest-bdd."""
+def _restore_config_stack() -> Iterator[None]:
+    """Restore pytest-bdd's stack of configurations, which an inner pytest with invalid options changes."""
     before = list(CONFIG_STACK)
     yield
     CONFIG_STACK[:] = before

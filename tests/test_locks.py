@@ -1,4 +1,4 @@
-"""The lock files follow pyproject.toml: a dependency that was added there is pinned, with hashes, and from no host."""
+"""The lock files follow pyproject.toml: every dependency is pinned with hashes and without a host."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LOCKED = {
     "deploy/suite/requirements.lock": OURS,
     "requirements-build.lock": PROJECT["build-system"]["requires"],
 }
-"""Lock file → what CONTRIBUTING.md says that it is made from."""
+"""Lock file → the requirements that it is compiled from (CONTRIBUTING.md)."""
 
 
 def pinned(lock: str) -> dict[str, set[str]]:
-    """The versions of each package; several where Python's version decides."""
+    """Return the pinned versions of each package; several if they depend on the version of Python."""
     found: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([\w.-]+)==([^ ;]+)", (ROOT / lock).read_text("utf-8"), re.MULTILINE):
         found.setdefault(canonicalize_name(name), set()).add(version)
@@ -46,7 +46,7 @@ def test_every_dependency_is_pinned_to_a_version_that_it_allows(lock: str) -> No
 
 
 @pytest.mark.parametrize("lock", LOCKED)
-def test_every_package_has_its_hashes_and_none_has_a_host(lock: str) -> None:
+def test_every_package_has_hashes_and_no_host(lock: str) -> None:
     text = (ROOT / lock).read_text("utf-8")
     packages = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)
     assert [it.partition("\n")[0] for it in packages if it and "--hash=sha256:" not in it] == []
@@ -54,12 +54,12 @@ def test_every_package_has_its_hashes_and_none_has_a_host(lock: str) -> None:
 
 
 @pytest.mark.parametrize("lock", ["deploy/suite/requirements.lock", "requirements-build.lock"])
-def test_a_smaller_lock_has_the_versions_that_are_tested(lock: str) -> None:
+def test_a_smaller_lock_has_the_versions_of_requirements_lock(lock: str) -> None:
     tested = pinned("requirements.lock")
     assert {name: it for name, it in pinned(lock).items() if tested.get(name) != it} == {}
 
 
-def test_the_build_system_is_pinned_with_all_that_it_needs() -> None:
+def test_the_build_system_is_pinned_with_all_of_its_dependencies() -> None:
     wanted, known = [Requirement(text) for text in PROJECT["build-system"]["requires"]], set[str]()
     while wanted:
         name = canonicalize_name(wanted.pop().name)

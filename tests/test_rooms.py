@@ -1,4 +1,4 @@
-"""Tests keep to their rooms: shared code is in tests/support, and no test imports benchmarks. Names are short."""
+"""Rules for tests: a test imports only from its own folder and tests/support, and names of tests are short."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def room(module: str) -> str:
-    """`tests.scheduler.live` of `tests.scheduler.live.test_loop`: what stands below scheduler or schedspec."""
+    """Return the package of a module's tests: `tests.scheduler.live` for `tests.scheduler.live.test_loop`."""
     parts = module.split(".")
     return ".".join(parts[:3] if parts[1] in ("scheduler", "schedspec") else parts[:2])
 
 
 def imported(file: Path) -> set[str]:
-    """The modules of tests/ and benchmarks/ that a file imports."""
+    """Return the modules of tests/ and benchmarks/ that a file imports."""
     found = set()
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -32,10 +32,10 @@ def imported(file: Path) -> set[str]:
 @pytest.mark.parametrize("file", sorted(HERE.rglob("*.py")), ids=lambda file: str(file.relative_to(HERE)))
 def test_a_test_imports_from_its_own_room_and_from_support_only(file: Path) -> None:
     own = room(".".join(file.relative_to(ROOT).with_suffix("").parts))
-    strangers = {
+    foreign = {
         name for name in imported(file) if room(name) not in (own, "tests.support") or name.startswith("benchmarks")
     }
-    assert not strangers, f"move what is shared to tests/support: {', '.join(sorted(strangers))}"
+    assert not foreign, f"move shared code to tests/support: {', '.join(sorted(foreign))}"
 
 
 def test_names_of_tests_have_at_most_80_characters() -> None:

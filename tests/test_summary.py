@@ -1,4 +1,4 @@
-"""`.ci/summary` adds up what `make test` left: JUnit files of tests, `results.json` of feature runs."""
+"""`.ci/summary` sums the results of `make test`: JUnit files of tests, `results.json` of feature runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_tests_and_features_are_added_up(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_a_test_that_passed_when_it_was_run_once_more_is_named_and_counts_as_passed(tmp_path: Path) -> None:
+def test_a_test_that_passed_when_repeated_is_named_and_counts_as_passed(tmp_path: Path) -> None:
     (tmp_path / "tests-unit.xml").write_text(JUNIT)
     (tmp_path / "again").mkdir()
     repeated = JUNIT.replace('<failure message="m">expected 1\nseen 2</failure>', "")
@@ -63,7 +63,7 @@ def test_a_run_without_a_scenario_on_kind_fails(tmp_path: Path, verdicts: tuple[
     assert done.returncode == 1
 
 
-def test_the_page_shows_failures_and_names_a_file_that_was_cut_off(tmp_path: Path) -> None:
+def test_the_page_shows_failures_and_names_truncated_files(tmp_path: Path) -> None:
     (tmp_path / "tests-unit.xml").write_text(JUNIT)
     (tmp_path / "tests-kind.xml").write_text(JUNIT[:80])
     feature_run(tmp_path, "passed", "failed")

@@ -1,4 +1,4 @@
-"""The pages name scenarios that exist, and their lines fit a screen."""
+"""The pages in docs/ name existing scenarios, and their lines have at most 120 characters."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ def entries_of_surprise(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("feature", sorted({feature for feature, _ in entries_of_matrix(MATRIX.read_text("utf-8"))}))
-def test_every_row_of_the_matrix_is_a_scenario(feature: str) -> None:
+def test_every_row_of_the_matrix_names_an_existing_scenario(feature: str) -> None:
     named = {title for of, title in entries_of_matrix(MATRIX.read_text("utf-8")) if of == feature}
     assert named - titles(feature) == set()
 
 
 @pytest.mark.parametrize("page", SURPRISES, ids=lambda page: page.stem)
-def test_every_surprise_names_scenarios(page: Path) -> None:
+def test_every_page_about_a_surprise_names_existing_scenarios(page: Path) -> None:
     named = entries_of_surprise(page.read_text("utf-8"))
     assert named, f"{page.name} names no scenario as `features/…`, *title*"
     assert [(feature, title) for feature, title in named if title not in titles(feature)] == []
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "gallery").glob("*.md")), ids=lambda page: page.stem)
-def test_a_page_of_the_gallery_has_a_picture_the_objects_and_what_to_do(page: Path) -> None:
+def test_a_page_of_the_gallery_has_its_picture_and_all_sections(page: Path) -> None:
     text = page.read_text("utf-8")
     assert f"]({page.stem}.svg)" in text
     assert page.with_suffix(".svg").is_file()
@@ -71,7 +71,7 @@ def test_a_page_of_the_gallery_has_a_picture_the_objects_and_what_to_do(page: Pa
         assert part in text
 
 
-def test_the_policy_of_a_gpu_cluster_is_accepted_without_a_finding() -> None:
+def test_the_policy_of_a_gpu_cluster_has_no_lint_error() -> None:
     page = (ROOT / "docs" / "policies.md").read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(# volcano-scheduler.conf of a GPU cluster\n.*?)```", page, re.DOTALL)
     assert [it.render() for it in lint(text, "volcano-scheduler.conf") if it.is_error] == []

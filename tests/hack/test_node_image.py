@@ -30,7 +30,7 @@ def test_the_key_changes_with_the_recipe(file: str, tmp_path: Path, monkeypatch:
     assert node_image.key() != before
 
 
-def test_an_image_of_an_older_recipe_is_not_current(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_built_from_an_older_recipe_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     for reference in (node_image.reference(), "kindest/node:v1"):
         monkeypatch.setattr(node_image.found, "require", lambda *_, it=reference: NodeImage(it, "archive"))
         assert node_image.where(Docker()) == f"{reference} (archive)"

@@ -1,6 +1,6 @@
-"""`python -m tests.mutation`: change one thing at a time in actions and plugins, and see whether a test notices.
+"""`python -m tests.mutation`: mutate actions and plugins, one change at a time, and check whether a test fails.
 
-cosmic-ray makes the mutants. The checkout is never changed; each worker mutates a copy of its own.
+cosmic-ray creates the mutants. The checkout is never changed; each worker mutates its own copy.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ ROOT = Path(__file__).parents[2]
 MUTATED = ("scheduler/actions", "scheduler/plugins")
 TABLES = ("tests/scheduler/decide/test_tables.py", "tests/scheduler/placement/test_pod_fields.py")
 TESTS = ("tests/scheduler/conformance", *TABLES, "tests/scheduler/plugins/queue", "tests/scheduler/policy")
-"""Conformance and table tests. What random tests find is left to them."""
+"""Conformance and table tests; random tests are not part of this measurement."""
 GOAL = 0.8
-_PATIENCE = 10.0
-"""A mutant that takes so many times as long as the unchanged code does not end, and is killed by that."""
+_TIME_FACTOR = 10.0
+"""A mutant that takes this many times as long as the unchanged code counts as killed: it does not terminate."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("--sample", type=int, default=200, help="how many mutants (default: 200)")
-    parser.add_argument("--seed", type=int, default=1, help="which ones (default: 1)")
+    parser.add_argument("--sample", type=int, default=200, help="number of mutants (default: 200)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random sample (default: 1)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="", help="only modules whose path contains this")
-    parser.add_argument("--python", default=str(ROOT / ".venv/bin/python"), help="what runs the tests")
+    parser.add_argument("--python", default=str(ROOT / ".venv/bin/python"), help="the Python that runs the tests")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "mutation")
     given = parser.parse_args()
     os.environ.setdefault("CONFORMANCE_DIR", str(ROOT.parent / "shared" / "conformance"))
@@ -52,17 +52,17 @@ def main() -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="schedspec-mutation-") as folder:
         copies = [copy(Path(folder) / str(number)) for number in range(given.workers)]
-        subprocess.run(command.split(), cwd=copies[0], check=True)  # unchanged, they pass
-        limit = _PATIENCE * (time.monotonic() - began)
-        lots = [chosen[number :: given.workers] for number in range(given.workers)]
+        subprocess.run(command.split(), cwd=copies[0], check=True)  # the unchanged code must pass
+        limit = _TIME_FACTOR * (time.monotonic() - began)
+        batches = [chosen[number :: given.workers] for number in range(given.workers)]
         with ProcessPoolExecutor(given.workers) as pool:
-            judged = pool.map(judge, copies, lots, [command] * given.workers, [limit] * given.workers)
-            results = [found for lot in judged for found in lot]
+            judged = pool.map(judge, copies, batches, [command] * given.workers, [limit] * given.workers)
+            results = [found for batch in judged for found in batch]
     return report(results, len(everything), time.monotonic() - began, given.out)
 
 
 def mutants(only: str) -> list[MutationSpec]:
-    """Every mutant there can be, in the order of the files. Annotations do nothing when they run: none of them."""
+    """Return all possible mutants in the order of the files, except those in annotations, which are not evaluated."""
     files = sorted(file for folder in MUTATED for file in Path(folder).glob("*.py") if only in str(file))
     with use_db(":memory:", WorkDB.Mode.create) as work:
         init(files, work, {})
@@ -75,7 +75,7 @@ def mutants(only: str) -> list[MutationSpec]:
 
 
 def copy(folder: Path) -> Path:
-    """The files that git knows, as they are now."""
+    """Copy the files that git tracks, in their current state."""
     known = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     for name in filter(None, known.split("\0")):
         if Path(name).is_file():
@@ -85,15 +85,15 @@ def copy(folder: Path) -> Path:
 
 
 def judge(
-    place: Path, lot: Sequence[MutationSpec], command: str, limit: float
+    place: Path, batch: Sequence[MutationSpec], command: str, limit: float
 ) -> list[tuple[MutationSpec, WorkResult]]:
-    """Runs in a process of its own: paths of mutants are relative to the copy."""
+    """Test mutants in a process of its own, because the paths of mutants are relative to the copy."""
     os.chdir(place)
-    return [(mutant, mutate_and_test([mutant], command, limit)) for mutant in lot]
+    return [(mutant, mutate_and_test([mutant], command, limit)) for mutant in batch]
 
 
 def report(results: Sequence[tuple[MutationSpec, WorkResult]], of: int, seconds: float, out: Path) -> int:
-    """A table by module, and the survivors as diffs in a file. 1 if too many survived."""
+    """Print a table by module and write the survivors as diffs. Return 1 if too many survived."""
     total = Counter(str(mutant.module_path) for mutant, _ in results)
     killed = Counter(str(mutant.module_path) for mutant, result in results if result.is_killed)
     for module in sorted(total):

@@ -1,4 +1,4 @@
-"""Where a module's type annotations stand: with `from __future__ import annotations` they are never evaluated."""
+"""Find a module's type annotations: with `from __future__ import annotations` they are never evaluated."""
 
 from __future__ import annotations
 

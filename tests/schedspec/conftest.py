@@ -1,10 +1,10 @@
-"""Runs of pytest inside pytest, with the harness as their only plugin of ours and steps that need no cluster."""
+"""Fixtures that run pytest inside pytest, with the plugin schedspec.plugin and steps that need no cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy  # noqa: F401 - a process loads it once; a run inside of pytest forgets what it has imported itself
+import numpy  # noqa: F401 - a process can load it only once, and an inner run forgets its imports
 import pytest
 
 from schedspec.clusters.programs import binaries
@@ -36,15 +36,15 @@ Run = Callable[..., pytest.RunResult]
 
 @pytest.fixture(autouse=True)
 def without_programs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runs of `specs`, which boot no cluster, begin without programs: nothing is built for them."""
+    """Skip the check for programs in runs of `specs`, which boot no cluster: nothing is built for them."""
     if "specs" in request.fixturenames and "bare_machine" not in request.fixturenames:
         monkeypatch.setattr(binaries, "require", lambda *_words, **_named: None)
 
 
 @pytest.fixture
 def specs(pytester: pytest.Pytester) -> Run:
-    """Write feature files (by name, without their ending) and steps, and run pytest on them."""
-    pytester.makeini("[pytest]\nstrict = true\nminversion = 9.0\nmarkers =\n    smoke: a quick one\n")
+    """Return a function that writes features (by name, without suffix) and steps, and runs pytest on them."""
+    pytester.makeini("[pytest]\nstrict = true\nminversion = 9.0\nmarkers =\n    smoke: a quick scenario\n")
 
     def run(*arguments: str, steps: str = "", **features: str) -> pytest.RunResult:
         pytester.makeconftest(STEPS + steps)

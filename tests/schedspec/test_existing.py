@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 SUITE = ("features/lifecycle/first_job.feature", "features/queue_capacity/freed_room.feature", "features/kubeflow")
-"""Of the suite: jobs, services, PyTorchJobs, reclaim and preemption, priority classes, the queue `default`."""
+"""Features with jobs, services, PyTorchJobs, reclaim, preemption, priority classes and the queue `default`."""
 
 STEPS = '''
 import time
@@ -45,37 +45,37 @@ from schedspec.gherkin.step_decorators import given, then, when
 
 @given('others have a queue "team-a"')
 def known():
-    """What follows a sentence of a project's own may name what that has made, as far as anybody can tell unasked."""
+    """Do nothing: after a project's own sentence, later sentences may name any object, because it may exist now."""
 
 @given('a {kind} "{name}" that no sentence declares')
 def made(world, kind, name):
-    """What only the API server can tell, when it is its turn."""
+    """Apply an object whose name collides only when the API server is queried."""
     world.apply(kind, name=name, cpu="4", memory="8Gi", value=5)
 
 @when("the scenario wants to change their node")
 def patched(world):
-    """Without having adopted it."""
+    """Change a foreign node without adopting it."""
     world.patch(Kind.NODE, "worker-1", {"spec": {"unschedulable": True}})
 
 @when("the scenario wants to remove their node")
 def removed(world):
-    """A real one."""
+    """Remove a foreign node."""
     world.remove_node("worker-1")
 
 @when('the scenario wants to delete their queue')
 def deleted(world):
-    """A queue of others."""
+    """Delete a foreign queue."""
     world.delete(Kind.QUEUE, "team-a")
 
 @when('adopted nodes have {cpu:d} cpus and a taint')
 def changed(world, cpu):
-    """As a scenario may change what it has adopted."""
+    """Change the adopted node, as a scenario may."""
     world.patch(Kind.NODE, "spare", {"status": {"allocatable": {"cpu": str(cpu)}}}, subresource="status")
     world.patch(Kind.NODE, "spare", {"metadata": {"labels": {"zone": "a"}}})
 
 @then("it hangs")
 def hangs():
-    """Until it is killed."""
+    """Sleep until the run is killed."""
     time.sleep(600)
 '''
 
@@ -179,21 +179,23 @@ def untouched(cluster: ForeignCluster) -> Iterator[None]:
     ]
     assert not wrong
     homes = {key.partition("/")[2] for key in before if key.startswith("namespaces ")}
-    strange = {f"{it['verb']} {name_of(it)}" for it in writes if _is_strange(it, homes)}
-    assert not strange
+    unexpected = {f"{it['verb']} {name_of(it)}" for it in writes if _is_unexpected(it, homes)}
+    assert not unexpected
     assert {key: content(obj) for key, obj in after.items() if key in before} == {
         key: content(obj) for key, obj in before.items()
     }
     of_schedulers = [key for key in before if key.partition(" ")[0] in ("queues", "podgroups", "commands")]
     assert {"queues /team-a", "queues /default", "podgroups team/waits"} <= set(of_schedulers)
-    assert [after[key] for key in of_schedulers] == [before[key] for key in of_schedulers], "their statuses too"
+    assert [after[key] for key in of_schedulers] == [before[key] for key in of_schedulers], (
+        "their statuses too are unchanged"
+    )
     assert not [key for key, obj in after.items() if bears_our_label(obj) or is_borrowed(obj)]
     ours = {manager for obj in after.values() for manager in _managers(obj) if manager.startswith("schedspec-")}
     assert not ours
     assert cluster.api.raw("GET", lease.PATH).status == 404
 
 
-def _is_strange(event: Object, homes: set[str]) -> bool:
+def _is_unexpected(event: Object, homes: set[str]) -> bool:
     """Whether a write went into a foreign namespace in which a run has no objects."""
     ref = event["objectRef"]
     if ref.get("namespace", "") not in homes:
@@ -218,7 +220,7 @@ def command(cluster: ForeignCluster, folder: Path, *arguments: str) -> tuple[lis
 
 
 def run(cluster: ForeignCluster, folder: Path, feature: str, *arguments: str) -> pytest.LineMatcher:
-    """Run a feature of the test's own."""
+    """Run a feature of this test module and return the output."""
     call, environment = command(cluster, folder, "-p", "schedspec.plugin", *arguments)
     _write(folder, feature)
     done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
@@ -232,9 +234,7 @@ def _write(folder: Path, feature: str) -> None:
 
 
 @pytest.mark.usefixtures("untouched")
-def test_the_suite_leaves_all_of_theirs_as_it_is_and_nothing_of_its_own(
-    cluster: ForeignCluster, tmp_path: Path
-) -> None:
+def test_the_suite_changes_no_foreign_object_and_removes_its_own(cluster: ForeignCluster, tmp_path: Path) -> None:
     before = cluster.everything()
     call, environment = command(cluster, tmp_path, *SUITE)
     done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False)
@@ -248,7 +248,7 @@ def test_the_suite_leaves_all_of_theirs_as_it_is_and_nothing_of_its_own(
 
 
 @pytest.mark.usefixtures("untouched")
-def test_what_others_have_by_the_same_name_is_refused_by_name(cluster: ForeignCluster, tmp_path: Path) -> None:
+def test_the_error_for_a_change_of_a_foreign_object_names_it(cluster: ForeignCluster, tmp_path: Path) -> None:
     output = run(cluster, tmp_path, COLLISIONS)
     parts = re.split(r"^_+ (.+?) _+$", output.str(), flags=re.MULTILINE)
     failures = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -258,7 +258,7 @@ def test_what_others_have_by_the_same_name_is_refused_by_name(cluster: ForeignCl
 
 
 @pytest.mark.usefixtures("untouched")
-def test_scenarios_run_beside_others_that_have_the_same_names(cluster: ForeignCluster, tmp_path: Path) -> None:
+def test_scenarios_run_beside_foreign_objects_of_the_same_names(cluster: ForeignCluster, tmp_path: Path) -> None:
     before = len(cluster.audited())
     output = run(cluster, tmp_path, COLLIDING, "--record", "always")
     output.fnmatch_lines(
@@ -268,7 +268,7 @@ def test_scenarios_run_beside_others_that_have_the_same_names(cluster: ForeignCl
     [token] = {name.partition("--")[2] for name in names if name.startswith("queues /team-a--")}
     assert {f"{name}--{token}" for name in RENAMED} <= names
     assert not names & set(RENAMED)
-    assert "queues /ours" in names, "what nobody else has keeps its name"
+    assert "queues /ours" in names, "a name without a collision is not changed"
     *_, story = output.str().partition("Too much is expected")
     assert f"queues.scheduling.volcano.sh/team-a-child--{token}" in story
     hint = f"with their names on the cluster: kubectl get nodes/worker-1--{token}"
@@ -280,8 +280,8 @@ def test_scenarios_run_beside_others_that_have_the_same_names(cluster: ForeignCl
     for file in written:
         data = file.read_bytes()
         data = gzip.decompress(data) if file.suffix == ".gz" else data
-        there = [line for line in data.splitlines() if f"--{token}".encode() in line]
-        assert not [line for line in there if b"kubectl get" not in line], file
+        renamed = [line for line in data.splitlines() if f"--{token}".encode() in line]
+        assert not [line for line in renamed if b"kubectl get" not in line], file
     [recording] = (tmp_path / "out").glob("**/*oo-much*/recording")
     words = [sys.executable, "-m", "schedspec", "scheduler", "explain", str(recording.parent), "job", "large"]
     explained = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True).stdout
@@ -290,7 +290,7 @@ def test_scenarios_run_beside_others_that_have_the_same_names(cluster: ForeignCl
 
 
 @pytest.mark.usefixtures("untouched")
-def test_a_run_that_is_refused_has_written_nothing(cluster: ForeignCluster, tmp_path: Path) -> None:
+def test_a_rejected_run_writes_nothing(cluster: ForeignCluster, tmp_path: Path) -> None:
     before = len(cluster.audited())
     output = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", "worker-1")
     output.fnmatch_lines(["*foreign pods are bound to node worker-1 (*): *", "*kubectl drain worker-1*"])
@@ -298,7 +298,7 @@ def test_a_run_that_is_refused_has_written_nothing(cluster: ForeignCluster, tmp_
 
 
 @pytest.mark.usefixtures("untouched")
-def test_the_second_run_is_told_who_has_the_cluster(cluster: ForeignCluster, tmp_path: Path) -> None:
+def test_the_error_for_a_second_run_names_the_first_run(cluster: ForeignCluster, tmp_path: Path) -> None:
     first = RunLease(cluster.api, CONTEXT)
     first.acquire()
     try:
@@ -309,14 +309,14 @@ def test_the_second_run_is_told_who_has_the_cluster(cluster: ForeignCluster, tmp
 
 
 @pytest.mark.usefixtures("untouched")
-def test_an_adopted_node_is_put_back(cluster: ForeignCluster, tmp_path: Path) -> None:
+def test_an_adopted_node_is_restored(cluster: ForeignCluster, tmp_path: Path) -> None:
     output = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", SPARE)
     output.fnmatch_lines(["*1 passed*"])
-    _as_it_was(cluster)
+    _check_restored(cluster)
 
 
 @pytest.mark.usefixtures("untouched")
-def test_after_a_killed_run_the_next_one_puts_the_node_back(cluster: ForeignCluster, tmp_path: Path) -> None:
+def test_after_a_killed_run_the_next_run_restores_the_node(cluster: ForeignCluster, tmp_path: Path) -> None:
     call, environment = command(cluster, tmp_path, "-p", "schedspec.plugin", "--adopt-nodes", SPARE)
     _write(tmp_path, HANGS)
     with subprocess.Popen(call, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as killed:
@@ -327,18 +327,18 @@ def test_after_a_killed_run_the_next_one_puts_the_node_back(cluster: ForeignClus
     assert WAS in changed["metadata"]["annotations"]
     assert {"key": SCENARIO, "effect": "NoSchedule"} in changed["spec"]["taints"]
     past = {"spec": {"renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": 3}}
-    cluster.api.call("PATCH", lease.PATH, body=past, content_type=MERGE)  # instead of waiting for it
+    cluster.api.call("PATCH", lease.PATH, body=past, content_type=MERGE)  # instead of waiting until it expires
     output = run(cluster, tmp_path, ADOPTED, "--adopt-nodes", SPARE)
     output.fnmatch_lines(["*1 passed*"])
-    _as_it_was(cluster)
+    _check_restored(cluster)
 
 
 def _spare(cluster: ForeignCluster) -> Object:
     return cluster.api.call("GET", Ref(Kind.NODE, SPARE).path())
 
 
-def _as_it_was(cluster: ForeignCluster) -> None:
-    """Return the object with its status; `untouched` compares the rest."""
+def _check_restored(cluster: ForeignCluster) -> None:
+    """Check the status and labels of the adopted node; `untouched` compares everything else."""
     node = _spare(cluster)
     assert node["status"]["allocatable"]["cpu"] == "64"
     assert "zone" not in node["metadata"]["labels"]

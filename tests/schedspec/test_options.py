@@ -1,4 +1,4 @@
-"""The options of a run: on the command line, in the ini file, in the header, and refused with a remedy."""
+"""The options of a run: command line, ini file, header, and errors with a remedy for invalid values."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ REFUSED = {
         ["--kube-context", "prod"],
         ["*(prod) is only used with an existing cluster*", "*--kube-context", "*"],
     ),
-    "a context that is not there": (
+    "a missing context": (
         ["--cluster", "existing", "--kube-context", "prod"],
         ["*no context is called 'prod'; there are: test", "*config", "*name one of them"],
     ),
-    "nodes to adopt of a cluster that is ours": (
+    "nodes to adopt from our own cluster": (
         ["--adopt-nodes", "n1,n2"],
         [
             "*'n1,n2' is for an existing cluster, but the cluster of this run is 'auto'",
@@ -47,16 +47,16 @@ REFUSED = {
             "*name one of: schedspec, *MODULE:CLASS*",
         ],
     ),
-    "a command that is left open": (["--scheduler", "sh -c 'x"], ["*cannot be read as a command*", "*", "*"]),
-    "an adapter that is not there": (
+    "a command with an open quote": (["--scheduler", "sh -c 'x"], ["*cannot be read as a command*", "*", "*"]),
+    "a missing adapter": (
         ["--scheduler", "no.such:Thing"],
         ["*'no.such:Thing' cannot be imported*", "*", "*"],
     ),
-    "an adapter that is none": (
+    "a class that is not an adapter": (
         ["--scheduler", "json:JSONDecoder"],
         ["*'json:JSONDecoder' is not an adapter*"] + 2 * ["*"],
     ),
-    "a scheduler in a cluster that takes no image": (
+    "a scheduler in a cluster that cannot load images": (
         ["--scheduler-in-cluster", "--cluster", "embedded"],
         ["*--scheduler-in-cluster needs a Kind cluster: a cluster of kind embedded cannot load its image"],
     ),
@@ -72,17 +72,17 @@ REFUSED = {
         ["--scheduler-image", "registry.example/vc-scheduler:v1", "--scheduler", "volcano"],
         ["*'volcano' has 2 images, in this order: vc-scheduler, vc-controller-manager; --scheduler-image names 1"],
     ),
-    "an image in a cluster that takes none": (
+    "an image for a cluster that cannot load images": (
         ["--scheduler-image", "registry.example/kueue:v1", "--scheduler", "kueue", "--cluster", "embedded"],
         ["*--scheduler-image needs a Kind cluster: a cluster of kind embedded cannot load its image"],
     ),
-    "a policy that is not there": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
-    "a kind configuration that is not there": (
+    "a missing policy": (["--policy", "no.yaml"], ["*no.yaml' is not a file", "*--policy *", "*"]),
+    "a missing kind configuration": (
         ["--kind-config", "no.yaml"],
         ["*no.yaml' is not a file", "*--kind-config *", "*"],
     ),
-    "a folder that is not there": (["--binaries", "no"], ["*no' is not a folder", "*--binaries *", "*"]),
-    "a folder of the scheduler that is not there": (
+    "a missing folder": (["--binaries", "no"], ["*no' is not a folder", "*--binaries *", "*"]),
+    "a missing folder of the scheduler": (
         ["--scheduler-binaries", "no"],
         ["*no' is not a folder", "*--scheduler-binaries *", "*"],
     ),
@@ -90,23 +90,23 @@ REFUSED = {
         ["--scheduler", "volcano", "--scheduler-binaries", "."],
         ["*' has no program vc-scheduler, vc-controller-manager", "*--scheduler-binaries *", "*do next: put *"],
     ),
-    "a moment to record that is none": (
+    "an unknown value of --record": (
         ["--record", "never"],
         ["*'never' is not known", "*--record *", "*name one of: always, failed"],
     ),
-    "gangs in an API that is none": (
+    "an unknown gang API": (
         ["--gang-api", "slurm"],
         ["*'slurm' is no gang API of schedspec", "*--gang-api *", "*name one of: volcano, kubernetes"],
     ),
-    "gangs in an API that the scheduler does not take": (
+    "a gang API that the scheduler does not support": (
         ["--gang-api", "kubernetes", "--scheduler", "volcano"],
         ["*'kubernetes' is no gang API of volcano", "*--gang-api *", "*name one of: volcano"],
     ),
-    "a scale that is no number": (
+    "a scale that is not a number": (
         ["--timeout-scale", "x"],
         ["*'x' is not a factor above 0", "*--timeout-scale *", "*"],
     ),
-    "a scale of nothing": (["--timeout-scale", "0"], ["*'0' is not a factor above 0", "*", "*"]),
+    "a scale of zero": (["--timeout-scale", "0"], ["*'0' is not a factor above 0", "*", "*"]),
 }
 
 
@@ -118,7 +118,9 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("arguments", "lines"), REFUSED.values(), ids=REFUSED)
-def test_bad_options_are_refused_before_anything_starts(specs: Run, arguments: list[str], lines: list[str]) -> None:
+def test_invalid_options_are_rejected_before_anything_starts(
+    specs: Run, arguments: list[str], lines: list[str]
+) -> None:
     result = specs(*arguments, f=FEATURE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {lines[0].removeprefix('ERROR: ')}", *lines[1:]])
@@ -128,7 +130,7 @@ def test_bad_options_are_refused_before_anything_starts(specs: Run, arguments: l
     ("named", "scenarios", "keeps"),
     [("", 19, True), ("", 20, False), ("always", 500, True), ("failed", 1, False)],
 )
-def test_a_small_run_keeps_the_recordings_of_what_passed(named: str, scenarios: int, keeps: bool) -> None:
+def test_a_small_run_keeps_the_recordings_of_passed_scenarios(named: str, scenarios: int, keeps: bool) -> None:
     given = Options(Settings(), Own(), None, None, 1.0, Path("out"), record=named)
     assert given.records(scenarios) is keeps
 
@@ -144,7 +146,7 @@ def test_an_unreadable_kubeconfig_is_refused(
     result.stderr.fnmatch_lines(["ERROR: the kubeconfig cannot be read: *", f"*{path}", "*set KUBECONFIG*"])
 
 
-def test_the_header_shows_what_was_asked_for(specs: Run) -> None:
+def test_the_header_shows_the_options_of_the_run(specs: Run) -> None:
     result = specs("--cluster", "embedded", "--scheduler", "none", "--timeout-scale", "2", "--keep-cluster", f=FEATURE)
     result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler none, kept, timeouts x 2; reports in *"])
 
@@ -154,7 +156,7 @@ def test_the_header_names_another_scheduler(specs: Run) -> None:
     result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler by sh -c 'my scheduler'; reports *"])
 
 
-def test_every_option_has_a_twin_in_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
+def test_options_can_be_set_in_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
     specs(f=FEATURE)
     pytester.makeini(
         "[pytest]\nschedspec_cluster = embedded\nschedspec_timeout_scale = 3\nschedspec_keep_cluster = true"
@@ -163,25 +165,25 @@ def test_every_option_has_a_twin_in_the_ini_file(pytester: pytest.Pytester, spec
     result.stdout.fnmatch_lines(["schedspec: cluster embedded, scheduler schedspec, kept, timeouts x 3; *"])
 
 
-def test_the_command_line_overrules_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
+def test_the_command_line_takes_precedence_over_the_ini_file(pytester: pytest.Pytester, specs: Run) -> None:
     specs(f=FEATURE)
     pytester.makeini("[pytest]\nschedspec_cluster = kind")
     result = pytester.runpytest_inprocess("-p", "schedspec.plugin", "--cluster", "embedded")
     result.stdout.fnmatch_lines(["schedspec: cluster embedded, *"])
 
 
-def test_files_go_beside_the_junit_report(specs: Run) -> None:
+def test_reports_are_written_beside_the_junit_file(specs: Run) -> None:
     result = specs("--junitxml", "reports/features.xml", f=FEATURE)
     result.stdout.fnmatch_lines(["schedspec: *; reports in reports/features"])
 
 
 @pytest.mark.parametrize("argument", ["--help", "--markers", "--fixtures", "--collect-only", "--version"])
-def test_asking_about_the_run_starts_no_cluster(specs: Run, argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_that_only_print_start_no_cluster(specs: Run, argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schedspec.scenario.session.provide", lambda _: pytest.fail("a cluster was asked for"))
     assert specs(argument, f=FEATURE).ret == 0
 
 
-def test_scenarios_that_ask_for_no_world_start_no_cluster(specs: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenarios_without_the_fixture_world_start_no_cluster(specs: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schedspec.scenario.session.provide", lambda _: pytest.fail("a cluster was asked for"))
     specs(f=FEATURE).assert_outcomes(passed=1)
 

@@ -1,4 +1,4 @@
-"""One run on a live cluster in which most scenarios fail, each for a reason of its own: the texts of the failures."""
+"""Texts of failures: one run on a live cluster in which most scenarios fail, each for another reason."""
 
 from __future__ import annotations
 
@@ -38,48 +38,48 @@ def job(world, n, queue):
 
 @then("it runs")
 def runs(expect):
-    """All of it."""
+    """All pods of the job run."""
     expect.eventually(pods.runs("train"), within=timeouts.RUNS)
 
 @given("a queue without a name")
 def nameless(world):
-    """What the template does not take."""
+    """Apply a queue without a variable that the template needs."""
     world.apply("queue")
 
 @given("a queue of weight 0")
 def weightless(world):
-    """What the API server does not take."""
+    """Apply a queue that the API server rejects."""
     world.apply("queue", name="q", weight=0)
 
 @given("a queue with a capability of words")
 def wordy(world):
-    """What the API server does not take either."""
+    """Apply a queue with a value of the wrong type."""
     world.apply("queue", name="q", capability={"cpu": "four"})
 
 @when("the scheduler is killed")
 def killed(live):
-    """By somebody else."""
+    """Kill the scheduler, as another process might."""
     os.kill(live.scheduler.pid, signal.SIGKILL)
 
 @given("the default queue has weight {n:d}")
 def default(world, n):
-    """It is not ours, and changed all the same."""
+    """Change the default queue, which the run did not create."""
     world.apply("queue", name="default", weight=n)
 
 @then("the default queue has weight {n:d}")
 def weight(world, n):
-    """As it was."""
+    """The default queue has this weight."""
     assert world.history.now().get(Kind.QUEUE, "default")["spec"]["weight"] == n
 
 @given("somebody else makes a queue")
 def stranger(world, live):
-    """Not labelled as ours."""
+    """Create a queue without our label."""
     live.api.call("POST", "/apis/scheduling.volcano.sh/v1beta1/queues", body={
         "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "strange"}, "spec": {}})
 
 @given("nobody else has a queue")
 def alone(live):
-    """It is taken away, without a world."""
+    """Delete that queue without the fixture `world`."""
     live.api.delete("/apis/scheduling.volcano.sh/v1beta1/queues/strange")
 
 @given('the policy "{name}"')
@@ -89,7 +89,7 @@ def policy(world, name):
 
 @given("something that would not go")
 def stuck(world):
-    """A finalizer of nobody."""
+    """Apply a queue with a finalizer that no controller removes."""
     world.apply("queue", name="stuck")
     world.patch(Kind.QUEUE, "stuck", {"metadata": {"finalizers": ["example.org/never"]}})
 '''
@@ -254,12 +254,12 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(("scenario", "lines"), WRONG.items(), ids=WRONG)
-def test_a_failure_says_why(lines_of: dict[str, list[str]], scenario: str, lines: list[str]) -> None:
+def test_the_text_of_a_failure_explains_it(lines_of: dict[str, list[str]], scenario: str, lines: list[str]) -> None:
     assert scenario in lines_of, "\n".join(lines_of[""])
     pytest.LineMatcher(lines_of[scenario]).fnmatch_lines(lines)
 
 
-def test_what_is_right_passes_and_nothing_is_left_behind(lines_of: dict[str, list[str]]) -> None:
+def test_the_other_scenarios_pass_and_leave_nothing_behind(lines_of: dict[str, list[str]]) -> None:
     outcomes = {
         found[1]: found[2]
         for line in lines_of[""]
@@ -269,11 +269,11 @@ def test_what_is_right_passes_and_nothing_is_left_behind(lines_of: dict[str, lis
     assert "ERROR" not in outcomes.values(), "\n".join(lines_of[""])
 
 
-def test_no_failure_shows_python(lines_of: dict[str, list[str]]) -> None:
+def test_no_failure_has_a_python_traceback(lines_of: dict[str, list[str]]) -> None:
     pytest.LineMatcher(lines_of[""]).no_fnmatch_line("*Traceback*")
 
 
-def test_the_run_says_how_long_the_cluster_took(lines_of: dict[str, list[str]]) -> None:
+def test_the_output_has_the_boot_time_of_the_cluster(lines_of: dict[str, list[str]]) -> None:
     pytest.LineMatcher(lines_of[""]).fnmatch_lines(
         ["embedded v*: booted in * s, first pod Running after * s; logs in *"]
     )

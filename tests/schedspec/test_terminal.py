@@ -26,7 +26,7 @@ def written(*, live: bool) -> str:
     return stream.getvalue()
 
 
-def test_a_log_has_one_line_for_what_is_done_with_a_program() -> None:
+def test_a_log_has_one_line_for_each_step_of_a_program() -> None:
     assert written(live=False).splitlines() == [
         "etcd v1: building with Go",
         "kwok v2: downloading the release",
@@ -35,14 +35,14 @@ def test_a_log_has_one_line_for_what_is_done_with_a_program() -> None:
     ]
 
 
-def test_a_terminal_has_one_line_a_program_written_anew() -> None:
+def test_a_terminal_has_one_line_a_program_that_is_rewritten() -> None:
     rows = written(live=True).split("\n")
     assert [row.rpartition("\x1b[K")[2].partition(" ")[0] for row in rows] == ["etcd", "kwok", ""]
     assert rows[0].count("\r\x1b[K") == 1
     assert rows[0].endswith("5 s; 1 more after it; 5 s in all")
 
 
-def test_a_late_tick_does_not_write_over_another_line() -> None:
+def test_a_late_tick_does_not_overwrite_another_line() -> None:
     stream = io.StringIO()
     lines = Lines(stream, live=True)
     lines.show("one", "a")
@@ -55,5 +55,5 @@ def test_a_late_tick_does_not_write_over_another_line() -> None:
     ("text", "columns", "shown"),
     [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("等待中", 6, "等待中"), ("等待中", 5, "等待…")],
 )
-def test_a_line_is_as_wide_as_the_terminal(text: str, columns: int, shown: str) -> None:
+def test_a_line_is_cut_to_the_width_of_the_terminal(text: str, columns: int, shown: str) -> None:
     assert cut(text, columns) == shown
