@@ -1,10 +1,10 @@
-# The commands of this project. `make demo` and `make test` are the two that a newcomer needs.
+# The commands of this project. A newcomer needs two of them: `make demo` and `make test`.
 PYTHON  ?= python3
 BIN     := .venv/bin
 PYTEST  := $(BIN)/python -m pytest
 OUT     := out
 WORKERS ?= 2
-# Features run on Kind where a Docker engine answers and a node image is at hand; `required` makes their absence a failure.
+# Features run on Kind if a Docker engine answers and a node image is available; with `required`, they fail otherwise.
 FEATURES_ON_KIND ?= auto
 # The Kubernetes of the embedded cluster: 1.36 or 1.37; empty for the pinned one.
 KUBERNETES  ?=
@@ -12,7 +12,7 @@ VERSION      = $(if $(KUBERNETES),--kubernetes-version $(KUBERNETES))
 KIND_IMAGE  ?=
 KIND_CONFIG ?= kind-config/cards.yaml
 
-# `make test` runs on Kind what real cards and kubelets have a part in; .ci/run and `make test-nightly` run all features.
+# On Kind, `make test` runs features that depend on cards and kubelets; .ci/run and `make test-nightly` run all features.
 KIND_FEATURES ?= features/lifecycle/first_job.feature $(addprefix features/cross_queue_reclaim/,\
         online_reclaims_offline.feature order_of_victims.feature what_becomes_of_the_job.feature)
 KIND_TESTS    ?= kind and not nightly
@@ -20,15 +20,15 @@ KIND_TESTS    ?= kind and not nightly
 UNIT := not embedded and not kind and not faults and not nightly
 DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_of_victims.feature \
         features/hierarchy/use_case.feature
-# What is run with the scheduler as deploy/ has it: its image, its rights, two replicas.
+# Features that run with the scheduler that deploy/ installs: its image, its rights, two replicas.
 IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.feature features/kubeflow
 ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
 PROPERTIES := tests/scheduler/backlog/test_lines.py tests/scheduler/backlog/test_quotas.py \
         tests/scheduler/preemption/test_across_cycles.py tests/scheduler/preemption/test_changing_clusters.py \
         tests/scheduler/simulation/test_rest.py
-# What .ci/run adds to run again only what failed.
+# Options with which .ci/run repeats only failed tests.
 ONLY ?=
-# What `make features` and `make features-simulated` judged.
+# Results of `make features` and of `make features-simulated`.
 OF_EMBEDDED  := $(OUT)/embedded/features-embedded/results.json
 OF_SIMULATED := $(OUT)/simulated/features-simulated/results.json
 PARTS := lint test-unit test-embedded test-faults features features-simulated features-kind
@@ -53,13 +53,13 @@ demo: .venv/.locked ## boot a cluster, run three feature files on it, end with t
 	@$(PYTEST) $(DEMO) --cluster embedded -v --junitxml=$(OUT)/demo/junit.xml; status=$$?; \
 	echo "the report, for any browser: $(OUT)/demo/junit/report.html"; exit $$status
 
-test: .venv/.locked ## what can be tested on this machine; goes on after a failure, and fails in the end
+test: .venv/.locked ## all tests that can run on this machine; continues after a failure, and fails at the end
 	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	mkdir -p $(OUT); echo $$failed >$(OUT)/failed-parts; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 test-fast: lint test-unit ## without a cluster
 
-test-unit: .venv/.locked ## what needs no cluster
+test-unit: .venv/.locked ## the tests that need no cluster
 	$(PYTEST) tests -m "$(UNIT)" -n $(WORKERS) --dist worksteal -q $(ONLY) --junitxml=$(OUT)/tests-unit.xml
 
 test-embedded: .venv/.locked ## the live tests, on embedded clusters
@@ -79,7 +79,7 @@ nightly-tests: .venv/.locked
 nightly-properties: .venv/.locked
 	$(PYTEST) $(PROPERTIES) --hypothesis-profile=nightly -n $(WORKERS) -q --junitxml=$(OUT)/tests-properties.xml
 
-# What is known of ours and left out here: docs/explore.md
+# The known finding of our scheduler, which is left out here: docs/explore.md
 nightly-explore: .venv/.locked
 	$(BIN)/python -m schedspec explore --seeds 100000 --without 'guarantee: bind' --out $(OUT)/nightly/explore
 
@@ -100,11 +100,11 @@ features-simulated: .venv/.locked ## all features in virtual time; compare their
 	else echo "verdicts were not compared: there is no $(OF_EMBEDDED)"; \
 	echo "  do next: make features, then make features-simulated again"; fi
 
-features-gang: .venv/.locked ## what every gang scheduler owes, in Kubernetes' own API: on kube-scheduler and on ours
+features-gang: .venv/.locked ## the features of every gang scheduler, with Kubernetes' own API: on kube-scheduler and on ours
 	$(PYTEST) features/gang --scheduler kube-scheduler --cluster embedded $(VERSION) --junitxml=$(OUT)/gang/kube-scheduler.xml
 	$(PYTEST) features/gang --gang-api kubernetes --cluster embedded $(VERSION) --junitxml=$(OUT)/gang/schedspec.xml
 
-features-kind: .venv/.locked ## the features that Kind adds something to, where there is one
+features-kind: .venv/.locked ## the features that depend on real kubelets, if a Kind cluster can run
 	@$(BIN)/python -m schedspec.clusters.kind.kind_gate $(FEATURES_ON_KIND) $(KIND_IMAGE); status=$$?; \
 	test $$status != 3 || exit 0; test $$status = 0 || exit $$status; failed=0; \
 	$(PYTEST) tests -m "$(KIND_TESTS)" -q --junitxml=$(OUT)/tests-kind.xml || failed=1; \
@@ -113,7 +113,7 @@ features-kind: .venv/.locked ## the features that Kind adds something to, where 
 	exit $$failed
 
 # Kueue and Volcano are built from pinned modules; VOLCANO=FOLDER names Volcano's programs instead. Volcano's scenarios run
-# three times each. Some wait 20 s for what does not happen: idle workers take over what others have not begun.
+# three times each. Some wait 20 s for an event that does not occur: idle workers take over scenarios not yet begun.
 MATRIX := --cluster embedded -n $(WORKERS) --dist worksteal -q
 MATRIX_FEATURES ?= features
 matrix: .venv/.locked ## ours, Kueue, Volcano and kube-scheduler side by side, scenario by scenario: out/matrix/
@@ -145,13 +145,13 @@ docs: .venv-docs/.locked ## the site of docs/, with the sentences and options ge
 soak: .venv/.locked ## every feature five times in random order on both clusters, then an hour of churn with hostile objects
 	$(BIN)/python -m tests.soak
 
-attacks: .venv/.locked ## what a hostile tenant can do, one after the other, and what it costs another tenant
+attacks: .venv/.locked ## attacks of a hostile tenant, one by one, and their cost for another tenant
 	$(BIN)/python -m tests.soak.attacks
 
-test-the-tests: .venv/.locked ## faulty schedulers: what catches which
+test-the-tests: .venv/.locked ## faulty schedulers, and which tests detect each of them
 	$(BIN)/python -m tests.test_the_tests
 
-mutate: .venv/.locked .venv-mutation/.locked ## a sample of mutants of actions and plugins: the share that tests notice
+mutate: .venv/.locked .venv-mutation/.locked ## a sample of mutants of actions and plugins, and the share that tests detect
 	.venv-mutation/bin/python -m tests.mutation
 
 bench-core: .venv/.locked ## figures of the scheduling core
@@ -166,5 +166,5 @@ bench-plan: .venv/.locked ## a plan of 5,000 nodes and 50,000 pods, in seconds
 bench-live: .venv/.locked ## figures of the live scheduler, beside bare loops and kube-scheduler
 	$(BIN)/python -m benchmarks.live
 
-clean: ## remove what runs and tools left here
+clean: ## remove the files of runs and tools
 	rm -rf $(OUT) .pytest_cache .mypy_cache .ruff_cache

@@ -1,7 +1,7 @@
-"""Bind each pod to one node as soon as it is seen: the least that a scheduler in Python does for a pod.
+"""Bind each pod to one node as soon as it is seen: the minimum work of a scheduler in Python for a pod.
 
 `python -m benchmarks.bare_scheduler KUBECONFIG NODE` runs until it is terminated. It reads pods and sends binds with
-the scheduler's own client, and decides nothing. What a pod takes longer with our scheduler is the cost of deciding.
+the scheduler's own client, and decides nothing. The additional time with our scheduler is the cost of deciding.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ GROUP = "scheduling.k8s.io/group-name"
 CREATED = "2026-09-01T00:00:00Z"
 
 
-def _node(number: int, has: dict[str, str]) -> objects.Node:
+def _node(number: int, allocatable: dict[str, str]) -> objects.Node:
     return msgspec.convert(
         {
             "metadata": {"name": f"node-{number:05}", "labels": {"kubernetes.io/hostname": f"node-{number:05}"}},
-            "status": {"allocatable": has, "conditions": [{"type": "Ready", "status": "True"}]},
+            "status": {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]},
         },
         objects.Node,
     )
@@ -28,7 +28,14 @@ def _queue(name: str, **spec: Any) -> objects.Queue:
 
 
 def _gang(
-    cluster: Cluster, name: str, queue: str, size: int, asks: dict[str, str], *, node: str = "", phase: str = "Pending"
+    cluster: Cluster,
+    name: str,
+    queue: str,
+    size: int,
+    requests: dict[str, str],
+    *,
+    node: str = "",
+    phase: str = "Pending",
 ) -> None:
     """Add a PodGroup and its pods, running on `node` if it is given, else in `phase`."""
     cluster.set_podgroup(
@@ -51,7 +58,7 @@ def _gang(
                 "annotations": {GROUP: name},
             },
             "spec": {
-                "containers": [{"name": "c", "image": "worker:1", "resources": {"requests": asks}}],
+                "containers": [{"name": "c", "image": "worker:1", "resources": {"requests": requests}}],
                 "nodeName": node,
             },
             "status": {"phase": "Running" if node else "Pending"},
@@ -72,12 +79,12 @@ def backlog(pods: int, nodes: int, gang: int = 20, *, full: bool = False) -> Clu
 
 
 def busy(waiting: int, shapes: int, *, small: bool = True) -> Cluster:
-    """Return 1,000 nodes with 5,000 running pods of one queue, and gangs of 20 in eight queues that find no room.
+    """Return 1,000 nodes with 5,000 running pods of one queue, and gangs of 20 in eight queues that do not fit.
 
     Args:
-        waiting: Number of these gangs, which are admitted.
-        shapes: Number of their different requests.
-        small: Add one new pod of a tenth queue, for which there is room.
+        waiting: Number of gangs that do not fit; they are admitted.
+        shapes: Number of different requests of these gangs.
+        small: Add one new pod of a tenth queue; it fits.
     """
     cluster = Cluster()
     for number in range(1_000):
@@ -85,16 +92,16 @@ def busy(waiting: int, shapes: int, *, small: bool = True) -> Cluster:
     for number in range(10):
         cluster.set_queue(_queue(f"queue-{number}", deserved={"cpu": "12000"}))
     for number in range(5_000):
-        asks = {"cpu": "2", "memory": "4Gi"}
-        _gang(cluster, f"run-{number:05}", "queue-0", 1, asks, node=f"node-{number % 1_000:05}")
+        requests = {"cpu": "2", "memory": "4Gi"}
+        _gang(cluster, f"run-{number:05}", "queue-0", 1, requests, node=f"node-{number % 1_000:05}")
     for number in range(waiting):
-        asks = {"cpu": str(4 + number % shapes), "memory": "4Gi"}
-        _gang(cluster, f"wait-{number:05}", f"queue-{1 + number % 8}", 20, asks, phase="Inqueue")
+        requests = {"cpu": str(4 + number % shapes), "memory": "4Gi"}
+        _gang(cluster, f"wait-{number:05}", f"queue-{1 + number % 8}", 20, requests, phase="Inqueue")
     if small:
         add_small(cluster)
     return cluster
 
 
 def add_small(cluster: Cluster) -> None:
-    """Add a pod in a queue of its own; there is room for it."""
+    """Add a pod in a queue of its own; it fits."""
     _gang(cluster, "small", "queue-9", 1, {"cpu": "1"})

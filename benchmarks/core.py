@@ -85,17 +85,17 @@ def settings() -> Iterator[Setting]:
         goal=1.0,
         goal_again=0.001,
     )
-    yield Setting("one pod comes, 100 idle nodes", lambda: clusters.backlog(1, 100, gang=1), DEFAULT_POLICY, binds=1)
+    yield Setting("one pod arrives, 100 idle nodes", lambda: clusters.backlog(1, 100, gang=1), DEFAULT_POLICY, binds=1)
     for waiting, shapes in ((0, 1), (500, 8), (500, 100)):
-        beside = f", {waiting} gangs of {shapes} shapes wait" if waiting else ""
+        backlog = f", {waiting} gangs of {shapes} shapes wait" if waiting else ""
         yield Setting(
-            f"one pod comes, 5000 run{beside}",
+            f"one pod arrives, 5000 run{backlog}",
             lambda waiting=waiting, shapes=shapes: clusters.busy(waiting, shapes),
             DEFAULT_POLICY,
             binds=1,
         )
     yield Setting(
-        "one pod comes, 5000 run, 500 gangs of 8 shapes wait and may reclaim nothing",
+        "one pod arrives, 5000 run, 500 gangs of 8 shapes wait and may reclaim nothing",
         lambda: clusters.busy(500, 8),
         RECLAIM,
         binds=1,
@@ -110,7 +110,7 @@ def measure(setting: Setting) -> list[Figure]:
     process = psutil.Process()
     cluster = setting.build()
     gc.collect()
-    gc.freeze()  # otherwise chance decides which cycle pays for a full collection
+    gc.freeze()  # otherwise an arbitrary cycle would include a full collection
     times = []
     for _ in range(3):
         cluster.version += 1  # a change, so that no earlier decision is reused
@@ -130,13 +130,13 @@ def measure(setting: Setting) -> list[Figure]:
     ]
 
 
-HOPELESS = 2_000
+NEVER_FIT = 2_000
 
 
-def beside_the_hopeless() -> list[Figure]:
+def beside_gangs_that_never_fit() -> list[Figure]:
     """Measure a new pod beside gangs that never fit and have been refused, and the same pod alone."""
     seconds = {}
-    for waiting in (0, HOPELESS):
+    for waiting in (0, NEVER_FIT):
         cluster = clusters.busy(waiting, 8, small=False)
         first = decide(cluster, DEFAULT_POLICY, NOW)
         backlog_of(cluster).apply(first.memory, first.pipelined)
@@ -152,23 +152,23 @@ def beside_the_hopeless() -> list[Figure]:
         if len(decisions.binds) != 1 or len(decisions.refusals) != waiting:
             sys.exit(f"{len(decisions.binds)} binds, {len(decisions.refusals)} jobs wait beside {waiting} gangs")
         seconds[waiting] = min(times)
-    ratio = seconds[HOPELESS] / seconds[0]
-    return [Figure(f"one pod comes beside {HOPELESS} gangs that never fit, times alone", round(ratio, 2), "x", 1.5)]
+    ratio = seconds[NEVER_FIT] / seconds[0]
+    return [Figure(f"one pod arrives beside {NEVER_FIT} gangs that never fit, times alone", round(ratio, 2), "x", 1.5)]
 
 
 def within_a_budget() -> list[Figure]:
-    """Measure a backlog that is decided in cycles with the initial budget of the live scheduler, and in one cycle."""
+    """Compare a backlog decided in cycles with the live scheduler's initial budget to the same backlog in one cycle."""
     whole_cluster, cut_cluster = (clusters.backlog(10_000, 1_000) for _ in range(2))
     gc.collect()
     gc.freeze()
     start = time.process_time()
     whole = decide(whole_cluster, DEFAULT_POLICY, NOW)
     at_once = time.process_time() - start
-    budget, binds, cycles, in_turns = Pace().budget, 0, 0, 0.0
+    budget, binds, cycles, in_cycles = Pace().budget, 0, 0, 0.0
     while True:
         start = time.process_time()
         decisions = decide(cut_cluster, DEFAULT_POLICY, NOW, budget=budget)
-        in_turns += time.process_time() - start
+        in_cycles += time.process_time() - start
         binds, cycles = binds + len(decisions.binds), cycles + 1
         apply_input(cut_cluster, Decided(cycles, NOW, decisions, budget))
         for bind in decisions.binds:
@@ -185,7 +185,7 @@ def within_a_budget() -> list[Figure]:
     if binds != len(whole.binds):
         sys.exit(f"{binds} binds in {cycles} cycles, {len(whole.binds)} in one")
     name = f"10000 pending pods in {cycles} cycles that are cut, times one cycle"
-    return [Figure(name, round(in_turns / at_once, 2), "x", 1.2)]
+    return [Figure(name, round(in_cycles / at_once, 2), "x", 1.2)]
 
 
 def main(only: str = "") -> int:
@@ -224,7 +224,7 @@ def _measure_topology(_: int) -> list[Figure]:
 
 
 def _measure_beside(_: int) -> list[Figure]:
-    return beside_the_hopeless()
+    return beside_gangs_that_never_fit()
 
 
 def _measure_budget(_: int) -> list[Figure]:

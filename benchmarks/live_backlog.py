@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from benchmarks.figure import Figure
 from tests.support.live.api_objects import PROPORTION, SIZE, bind_all, client_of, fresh_cluster, gangs, prepare, queue
-from tests.support.live.scheduler_process import scheduling, until_at_rest, until_bound
+from tests.support.live.scheduler_process import scheduling, until_bound, until_quiescent
 
 ROUNDS = 3
 
@@ -47,7 +47,7 @@ async def _scheduler(nodes: int, count: int) -> _Run:
             with scheduling(kubeconfig, PROPORTION) as scheduler:
                 first, before, last = await until_bound(scheduler, pods)
                 cpu, memory = scheduler.cpu_seconds(), scheduler.memory_mb()
-                await until_at_rest(scheduler)
+                await until_quiescent(scheduler)
                 return _Run((pods - before) / (last - first), last - started, cpu, scheduler.cpu_seconds(), memory)
 
 

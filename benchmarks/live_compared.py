@@ -43,7 +43,7 @@ SINGLE_PODS, WARM_UP = 60, 10
 ROUNDS = 3
 _PAUSE = 0.1
 """Seconds between two pods."""
-_PATIENCE = 240.0
+_TIMEOUT = 240.0
 
 
 @dataclass
@@ -66,7 +66,7 @@ class _Side:
         self.watch.bound_now.clear()
         before, started = _cpu(self.process), time.monotonic()
         await self.client.create(PODS, _pod(name, name, self.scheduler, "100m"), "default")
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT):
             while name not in self.watch.bound:
                 await self.watch.bound_now.wait()
                 self.watch.bound_now.clear()
@@ -147,7 +147,7 @@ async def _rate(scheduler: str, nodes: int, count: int) -> tuple[float, float]:
                 await each(bodies, lambda body: client.create(PODS, body, "default"))
             async with watching(client) as watch:
                 with _running(scheduler, kubeconfig) as process:
-                    async with asyncio.timeout(_PATIENCE):
+                    async with asyncio.timeout(_TIMEOUT):
                         while len(watch.bound) < pods:
                             await asyncio.sleep(0.02)
                     cpu = _cpu(process) / pods * 1000

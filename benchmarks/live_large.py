@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scheduler.kube import NODES, PODS, Client
 from tests.support.live.api_objects import PROPORTION, SIZE, bind_all, client_of, fresh_cluster, gangs, prepare, queue
-from tests.support.live.scheduler_process import scheduling, until_at_rest, until_bound
+from tests.support.live.scheduler_process import scheduling, until_bound, until_quiescent
 
 _STARTS_WITHIN = 240.0
 _BARE = 2_000
@@ -37,7 +37,7 @@ async def scheduled(kubeconfig: Path, client: Client, nodes: int, pods: int) -> 
         first, before, last = await until_bound(scheduler, pods)
         cpu = scheduler.cpu_seconds()
         print(f"{pods} pods on {nodes} nodes: all bound, the last after {last - began:.0f} s", flush=True)
-        await until_at_rest(scheduler)
+        await until_quiescent(scheduler)
         memory, running = scheduler.memory_mb(), 0
         while running < pods + _BARE and time.monotonic() < last + _STARTS_WITHIN:
             await asyncio.sleep(5)

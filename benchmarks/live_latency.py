@@ -18,7 +18,7 @@ from benchmarks.figure import Figure
 from benchmarks.live_watch import Watch, until_running, watching
 from scheduler.kube import PODGROUPS, PODS, Client
 from tests.support.live.api_objects import PROPORTION, SIZE, client_of, fresh_cluster, gangs, pod_body, prepare, queue
-from tests.support.live.scheduler_process import Scheduler, scheduling, until_at_rest, until_bound
+from tests.support.live.scheduler_process import Scheduler, scheduling, until_bound, until_quiescent
 
 _PAUSE = 0.1
 """Seconds between two pods."""
@@ -73,7 +73,7 @@ async def _side(beside: int) -> AsyncIterator[_Side]:
                     await until_bound(scheduler, beside)
                     await until_running(client, beside)
                 async with watching(client) as watch:
-                    await until_at_rest(scheduler)
+                    await until_quiescent(scheduler)
                     yield _Side(client, scheduler, watch)
 
 

@@ -26,17 +26,17 @@ from tests.support.live.api_objects import (
     prepare,
     queue,
 )
-from tests.support.live.scheduler_process import scheduling, until_at_rest, until_bound
+from tests.support.live.scheduler_process import scheduling, until_bound, until_quiescent
 
 FULL, HALF = 400, 200
 ROUNDS = 3
 
 
 class Bare(NamedTuple):
-    """Seconds from the first request to the last deletion request, and until the last pod is gone."""
+    """Seconds from the first request to the last deletion request, and until the last pod is deleted."""
 
     requested: float
-    gone: float
+    deleted: float
 
 
 class Reclaim(NamedTuple):
@@ -45,7 +45,7 @@ class Reclaim(NamedTuple):
     created: float
     first_requested: float
     last_requested: float
-    gone: float
+    deleted: float
     bound: float
     running: float
     evictions: int
@@ -61,20 +61,22 @@ async def burst() -> list[Figure]:
     loop = f"bare loop that marks {HALF} pods as victims and deletes them"
     return [
         Figure(f"{loop}: last deletion requested after", min(run.requested for run in bare), "s"),
-        Figure(f"{loop}: last pod deleted after", min(run.gone for run in bare), "s"),
+        Figure(f"{loop}: last pod deleted after", min(run.deleted for run in bare), "s"),
         *_figures(f"reclaim of {HALF} pods by one gang of {HALF}", one, 2.0),
         *_figures(f"the same by {HALF // SIZE} gangs of {SIZE}", ten),
     ]
 
 
 def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[Figure]:
-    best = min(runs, key=lambda run: run.gone)
+    best = min(runs, key=lambda run: run.deleted)
     return [
         Figure(f"{what}: created after", best.created, "s"),
         Figure(f"{what}: first victim's deletion requested after", best.first_requested, "s"),
         Figure(f"{what}: last victim's deletion requested after", best.last_requested, "s"),
-        Figure(f"{what}: last victim deleted after", best.gone, "s", goal),
-        Figure(f"{what}: last victim deleted after, median of {ROUNDS}", statistics.median(r.gone for r in runs), "s"),
+        Figure(f"{what}: last victim deleted after", best.deleted, "s", goal),
+        Figure(
+            f"{what}: last victim deleted after, median of {ROUNDS}", statistics.median(r.deleted for r in runs), "s"
+        ),
         Figure(f"{what}: last reclaimer bound after", best.bound, "s"),
         Figure(f"{what}: last reclaimer running after", best.running, "s"),
         Figure(f"{what}: evictions / need, at most", max(run.evictions for run in runs) / HALF, "", 1.0),
@@ -82,7 +84,7 @@ def _figures(what: str, runs: list[Reclaim], goal: float | None = None) -> list[
 
 
 async def _bare_evictions() -> Bare:
-    """Measure the cluster alone: mark pods as victims, delete them, and wait until they are gone."""
+    """Measure the cluster alone: mark pods as victims, delete them, and wait until they are deleted."""
     with fresh_cluster() as kubeconfig:
         async with client_of(kubeconfig) as client:
             await prepare(client, 100, [queue("a")], cpu="4")
@@ -93,8 +95,8 @@ async def _bare_evictions() -> Bare:
                 started = time.monotonic()
                 await each(pods[:HALF], lambda pod: _evict(client, pod.metadata.name, pod.metadata.uid))
                 requested = time.monotonic() - started
-                await _until(lambda: len(watch.gone) >= HALF, "the pods are not gone")
-    return Bare(requested, max(watch.gone.values()) - started)
+                await _until(lambda: len(watch.deleted) >= HALF, "the pods are not deleted")
+    return Bare(requested, max(watch.deleted.values()) - started)
 
 
 async def _evict(client: Client, name: str, uid: str) -> None:
@@ -115,16 +117,16 @@ async def _reclaim(count: int, size: int) -> Reclaim:
                 await gangs(client, "a", FULL, 1, "a")
                 await until_bound(scheduler, FULL)
                 await until_running(client, FULL)
-                await until_at_rest(scheduler)
+                await until_quiescent(scheduler)
                 async with watching(client) as watch:
                     started = time.monotonic()
                     await gangs(client, "b", count, size, "b")
                     created = time.monotonic() - started
                     await _until(lambda: len(_of_b(watch.running)) >= HALF, "the gangs of b do not run")
-    requested, gone = (_of_a(times) for times in (watch.leaving, watch.gone))
+    requested, deleted = (_of_a(times) for times in (watch.terminating, watch.deleted))
     bound, running = (_of_b(times) for times in (watch.bound, watch.running))
-    first, last, ended = (at - started for at in (min(requested), max(requested), max(gone)))
-    return Reclaim(created, first, last, ended, max(bound) - started, max(running) - started, len(gone))
+    first, last, ended = (at - started for at in (min(requested), max(requested), max(deleted)))
+    return Reclaim(created, first, last, ended, max(bound) - started, max(running) - started, len(deleted))
 
 
 def _of_a(times: dict[str, float]) -> list[float]:

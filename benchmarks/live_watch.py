@@ -1,4 +1,4 @@
-"""Watch pods, and note when each was bound, ran and was deleted."""
+"""Watch pods and record when each was bound, ran and was deleted."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scheduler.model.objects import Pod
 
 
 class Watch:
-    """Times at which each pod was bound, ran, began to terminate (`leaving`) and was gone, by name."""
+    """Times at which each pod was bound, ran, began to terminate and was deleted, by name."""
 
     def __init__(self) -> None:
         self.bound: dict[str, float] = {}
         self.bound_now = asyncio.Event()
         """Set whenever a pod is bound; the waiter clears it."""
         self.running: dict[str, float] = {}
-        self.leaving: dict[str, float] = {}
-        self.gone: dict[str, float] = {}
+        self.terminating: dict[str, float] = {}
+        self.deleted: dict[str, float] = {}
 
     def on_change(self, change: Change[Pod]) -> None:
         now = time.monotonic()
@@ -30,14 +30,14 @@ class Watch:
                 for seen, when in (
                     (pod.spec.node_name, self.bound),
                     (pod.status.phase == "Running", self.running),
-                    (pod.metadata.deletion_timestamp, self.leaving),
+                    (pod.metadata.deletion_timestamp, self.terminating),
                 ):
                     if seen:
                         when.setdefault(pod.metadata.name, now)
                 if pod.spec.node_name:
                     self.bound_now.set()
             case Absent():
-                self.gone[change.key.partition("/")[2]] = now
+                self.deleted[change.key.partition("/")[2]] = now
 
 
 @asynccontextmanager

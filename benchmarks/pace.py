@@ -1,4 +1,4 @@
-"""Measure the machine's present speed: the CPU time of a fixed piece of work.
+"""Measure the current speed of the machine: the CPU time of a fixed piece of work.
 
 If two runs have the same pace, their other figures in seconds can be compared.
 """
@@ -13,7 +13,7 @@ _STEPS = 1_000_000
 
 
 def pace() -> Figure:
-    """Return the best of three measurements, so that other work on the machine counts little."""
+    """Return the best of three measurements, so that other work on the machine has little effect."""
     took = []
     for _ in range(3):
         started = time.process_time()

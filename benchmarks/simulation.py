@@ -87,7 +87,7 @@ def measure(setting: Setting) -> list[Figure]:
     simulation.run(load(setting))
     took = time.process_time() - began
     if len(simulation.gangs):
-        sys.exit(f"{setting.name}: {len(simulation.gangs)} jobs are left")
+        sys.exit(f"{setting.name}: {len(simulation.gangs)} jobs remain")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return [
         Figure(f"{setting.name}: jobs", round(setting.jobs / took, 1), "1/s", setting.goal, at_least=True),

@@ -1,1 +1,1 @@
-"""Build images on machines that reach no image registry. `schedspec.clusters.images` finds and loads the results."""
+"""Build images on machines without access to a registry. `schedspec.clusters.images` finds and loads the results."""

@@ -1,4 +1,4 @@
-"""Command line of a module that provides an image: `build` makes the image, `where` looks for it."""
+"""Command line of a module that provides an image: `build` builds it, `where` prints which image would be used."""
 
 from __future__ import annotations
 

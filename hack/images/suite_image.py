@@ -50,11 +50,11 @@ def archive(docker: Docker, progress: Progress) -> tuple[str, Path]:
         ClusterError: the image could not be built.
     """
     python_base.ensure(docker, progress)
-    now = tag()
-    return now, archives.kept(f"suite-{now}.tar", lambda path: _make(docker, now, path, progress), progress)
+    current = tag()
+    return current, archives.kept(f"suite-{current}.tar", lambda path: _make(docker, current, path, progress), progress)
 
 
-def _make(docker: Docker, now: str, to: Path, progress: Progress) -> None:
+def _make(docker: Docker, current: str, to: Path, progress: Progress) -> None:
     packages = wheels.provide(docker, "suitewheels", SUITE / "requirements.lock", progress)
     binaries = provide(EMBEDDED, folder=None, progress=progress)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=".suite-") as folder:
@@ -66,7 +66,7 @@ def _make(docker: Docker, now: str, to: Path, progress: Progress) -> None:
         (context / "programs").mkdir()
         for name, binary in binaries.items():
             shutil.copy(binary.path, context / "programs" / name)
-        dockerfile.build(docker, f"{NAME}:{now}", SUITE / "Dockerfile", context=context, to=to, progress=progress)
+        dockerfile.build(docker, f"{NAME}:{current}", SUITE / "Dockerfile", context=context, to=to, progress=progress)
 
 
 def _sources() -> Iterator[tuple[str, Path]]:
@@ -79,8 +79,8 @@ def _sources() -> Iterator[tuple[str, Path]]:
 
 def build(docker: Docker, progress: Progress) -> str:
     """Build the image. Return its name with its tag, and the path of its archive on a second line."""
-    now, path = archive(docker, progress)
-    return f"{NAME}:{now}\n{path}"
+    current, path = archive(docker, progress)
+    return f"{NAME}:{current}\n{path}"
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ from tests.soak.hostile import ATTACKS
 from tests.soak.interference import BAD_FILES, bad_file, changing
 from tests.soak.victim import Victim
 from tests.support.live.api_objects import ROOT, apply_crds, client_of, pod_body, queue, settled_node
-from tests.support.live.scheduler_process import Scheduler, until_at_rest
+from tests.support.live.scheduler_process import Scheduler, until_quiescent
 from tests.support.live.status_queries import eventually
 
 GOOD, BAD = "soak-good", "soak-bad"
@@ -247,9 +247,9 @@ def _target() -> dict[str, str]:
 
 async def _rested(churn: Churn, scheduler: Scheduler, began: float) -> Rest:
     alive = await churn.rest()
-    await until_at_rest(scheduler)
+    await until_quiescent(scheduler)
     await asyncio.sleep(SETTLED)
-    await until_at_rest(scheduler)
+    await until_quiescent(scheduler)
     memory, heap, blocks = scheduler.memory_mb(), scheduler.heap_mb(), scheduler.memory_blocks() / 1000
     return Rest(time.monotonic() - began, memory, heap, blocks, scheduler.connections(), alive)
 
@@ -273,7 +273,7 @@ async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
             try:
                 await asyncio.to_thread(scheduler.wait_ready)
                 wrong += await _churned(Churn(client, scheduler, seed), scheduler, minutes, say)
-                await until_at_rest(scheduler)
+                await until_quiescent(scheduler)
                 wrong += await _differences(client, scheduler)
                 wrong += _defects(scheduler)
             except AssertionError as error:

@@ -171,7 +171,7 @@ async def until_bound(scheduler: Scheduler, count: int) -> tuple[float, int, flo
     raise RuntimeError(f"only {scheduler.bound()} of {count} pods are bound after 180 s:\n{scheduler.log.read_text()}")
 
 
-async def until_at_rest(scheduler: Scheduler) -> None:
+async def until_quiescent(scheduler: Scheduler) -> None:
     """Wait until the scheduler uses less than 3 % of a core, for at most a minute."""
     for _ in range(60):
         before = scheduler.cpu_seconds()
