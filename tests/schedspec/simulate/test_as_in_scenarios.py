@@ -1,4 +1,4 @@
-"""Monitors of loads and monitors of scenarios find the same in the same play."""
+"""The monitors of loads and the monitors of scenarios report the same violations for one play."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from scheduler.incident.case import Case, Complete, Submit
 from scheduler.simulation import node
 
 SEEDS = 40
-"""Seeds of one test; about half of them are loads: nothing but work comes and goes."""
+"""Seeds of one test; in about half of their cases only jobs change, which is all that a load can express."""
 
 
 def found_by(case: Case) -> tuple[set[str], set[str]]:
-    """Return the monitors that find something in the outcomes, and in the history, of one play."""
+    """Return the monitors that report violations: those of the stream of outcomes and those of the history."""
     recorder = Recorder()
     nodes = [node(it.name, quantities(it.has)) for it in case.nodes]
     stream = Monitors(case.policy, nodes, [queue_object(queue) for queue in case.queues])
@@ -37,7 +37,7 @@ def found_by(case: Case) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize("first", range(1, 6 * SEEDS, SEEDS))
-def test_both_find_the_same(first: int) -> None:
+def test_monitors_of_stream_and_history_report_the_same(first: int) -> None:
     policies, judged = known_policies(), 0
     for seed in range(first, first + SEEDS):
         case = case_of((seed, None), policies)

@@ -1,4 +1,4 @@
-"""Each monitor finds its violation in a stream of outcomes, and reports nothing in one without it."""
+"""Each monitor finds its violation in a stream of outcomes, and reports nothing in a stream without a violation."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def with_two_on_a_node() -> Story:
 def needless() -> Story:
     it = with_two_on_a_node()
     it.job("small", "blue", cpu=1)
-    it.give_room("small")
+    it.evict_and_bind("small")
     return it
 
 
 def needed() -> Story:
     it = with_two_on_a_node()
     it.job("large", "blue", cpu=3)
-    it.give_room("large")
-    it.gone("other")
+    it.evict_and_bind("large")
+    it.release("other")
     return it
 
 
 def needed_by_a_later_pod() -> Story:
     it = with_two_on_a_node()
     it.job("gang", "blue", pods=3, cpu=1)
-    it.give_room("gang")
-    it.gone("other")  # its room is given out too
+    it.evict_and_bind("gang")
+    it.release("other")  # another pod of the gang needs its capacity
     it.cycle()
     it.bind("gang", "n0", "n0", first=1)
     return it
@@ -52,33 +52,33 @@ def needed_by_the_queue() -> Story:
     it.cycle()
     it.bind("victim", "n0")
     it.job("urgent", "tight", cpu=1)
-    it.give_room("urgent", action="preempt")
+    it.evict_and_bind("urgent", action="preempt")
     return it
 
 
-def gang_that_went_for_one_node() -> Story:
+def gang_evicted_wholly_for_one_node() -> Story:
     it = Story()
-    it.job("gang", pods=2, least=2, cpu=2)
+    it.job("gang", pods=2, minimum=2, cpu=2)
     it.cycle()
     it.bind("gang", "n0", "n1")
     it.job("large", "blue", cpu=4)
     it.cycle()
     it.evict("gang", "large", pods=2)
-    it.gone("gang", pods=2)
+    it.release("gang", pods=2)
     it.cycle()
     it.bind("large", "n0")
     return it
 
 
-def gang_that_could_have_stayed() -> Story:
+def gang_evicted_although_both_fit() -> Story:
     it = Story()
-    it.job("gang", pods=2, least=2, cpu=1)
+    it.job("gang", pods=2, minimum=2, cpu=1)
     it.cycle()
     it.bind("gang", "n0", "n1")
     it.job("two", "blue", pods=2, cpu=3)
     it.cycle()
     it.evict("gang", "two", pods=2)
-    it.gone("gang", pods=2)
+    it.release("gang", pods=2)
     it.cycle()
     it.bind("two", "n0", "n1")
     return it
@@ -96,7 +96,7 @@ def disproportionate() -> Story:
     for name in names:
         it.evict(name, "late")
     for name in names:
-        it.gone(name)
+        it.release(name)
     it.cycle()
     it.bind("late", "n0")
     it.end("late")
@@ -111,59 +111,60 @@ def proportionate() -> Story:
     it.bind("many", "n0", "n0", "n1", "n1")
     it.cycle()
     it.evict("many", "wide", pods=4)
-    it.gone("many", pods=4)
+    it.release("many", pods=4)
     it.cycle()
     it.bind("wide", "n0", "n1")
     it.end("wide")
     return it
 
 
-def evicted_again(*, taker: str = "", comes: bool = True, keeps: bool = False) -> Story:
-    """Return outcomes of a job that is evicted twice for one preemptor, which may have lost the room in between.
+def evicted_again(*, second: str = "", is_new: bool = True, keeps: bool = False) -> Story:
+    """Return outcomes of a job that is evicted twice for the job `first`.
 
-    `keeps`: the taker holds the room, and the victim is evicted from another node.
+    In between, the job `second` evicts `first`. `is_new`: `second` is submitted only then. `keeps`: `second` is bound
+    on n0, and the victim is evicted from n1 afterwards.
     """
     it = Story()
-    for name in ("victim", "first", *(() if comes or not taker else (taker,))):
+    for name in ("victim", "first", *(() if is_new or not second else (second,))):
         it.job(name, "red" if name == "victim" else "blue", cpu=4)
     it.cycle()
     it.bind("victim", "n0")
-    it.give_room("first")
-    if taker:
-        if comes and taker != "victim":
-            it.job(taker, "blue", cpu=4)
+    it.evict_and_bind("first")
+    if second:
+        if is_new and second != "victim":
+            it.job(second, "blue", cpu=4)
         it.cycle()
-        it.evict("first", taker)
-        it.gone("first")
+        it.evict("first", second)
+        it.release("first")
     if keeps:
         it.cycle()
-        it.bind(taker, "n0")
+        it.bind(second, "n0")
     it.cycle()
     it.bind("victim", "n1" if keeps else "n0")
     it.cycle()
     it.evict("victim", "first")
-    it.gone("victim")
+    it.release("victim")
     return it
 
 
-def evicted_again_after_a_third_job_came() -> Story:
-    return evicted_again(taker="third")
+def evicted_again_after_a_third_job_was_submitted() -> Story:
+    return evicted_again(second="third")
 
 
-def evicted_again_though_nothing_came() -> Story:
-    return evicted_again(taker="third", comes=False)
+def evicted_again_without_a_new_job() -> Story:
+    return evicted_again(second="third", is_new=False)
 
 
-def evicted_again_after_a_third_job_took_the_room_and_kept_it() -> Story:
-    return evicted_again(taker="third", comes=False, keeps=True)
+def evicted_again_after_a_third_job_was_bound_instead() -> Story:
+    return evicted_again(second="third", is_new=False, keeps=True)
 
 
-def evicted_again_after_it_took_the_room_back() -> Story:
-    return evicted_again(taker="victim")
+def evicted_again_after_it_evicted_the_preemptor() -> Story:
+    return evicted_again(second="victim")
 
 
 def needed_by_the_guarantee_of_another_queue() -> Story:
-    """The monitor of scenarios knew this (seed 2000417), that of loads did not."""
+    """Regression (seed 2000417): the monitor of scenarios accepted this, the monitor of loads did not."""
     it = Story(safe=GUARANTEED)
     it.job("victim", cpu=3)
     it.job("other", cpu=3)
@@ -171,12 +172,12 @@ def needed_by_the_guarantee_of_another_queue() -> Story:
     it.bind("victim", "n0")
     it.bind("other", "n1")
     it.job("urgent", cpu=1)
-    it.give_room("urgent", action="preempt")
+    it.evict_and_bind("urgent", action="preempt")
     return it
 
 
 def needed_by_the_queue_for_a_pod_on_another_node() -> Story:
-    """The monitor of scenarios knew this (seed 3002972), that of loads did not."""
+    """Regression (seed 3002972): the monitor of scenarios accepted this, the monitor of loads did not."""
     it = Story(tight=objects.QueueSpec(capability={"cpu": "4"}))
     it.job("victim", "tight", cpu=2)
     it.job("other", "tight", cpu=1)
@@ -184,16 +185,16 @@ def needed_by_the_queue_for_a_pod_on_another_node() -> Story:
     it.bind("victim", "n0")
     it.bind("other", "n1")
     it.job("urgent", "tight", pods=2, cpu=1)
-    it.give_room("urgent", "n0", "n1", action="preempt")
+    it.evict_and_bind("urgent", "n0", "n1", action="preempt")
     it.cycle()
-    it.gone("other")
+    it.release("other")
     return it
 
 
 GUARANTEED = objects.QueueSpec(guarantee=objects.queueing.Guarantee({"cpu": "2"}), parent="root")
 
 
-def guarantee_taken() -> Story:
+def guarantee_violated() -> Story:
     it = Story(safe=GUARANTEED)
     it.job("greedy", pods=8)
     it.cycle()
@@ -201,7 +202,7 @@ def guarantee_taken() -> Story:
     return it
 
 
-def guarantee_free() -> Story:
+def guarantee_respected() -> Story:
     it = Story(safe=GUARANTEED)
     it.job("modest", pods=6)
     it.job("own", "safe", pods=2)
@@ -219,13 +220,13 @@ def guarantee_cut() -> Story:
     it.bind("own", "n0", "n0")
     it.cycle()
     it.evict("own", "large")
-    it.gone("own")
+    it.release("own")
     it.cycle()
     it.bind("large", "n0")
     return it
 
 
-def guarantee_kept_for_a_job_that_waits() -> Story:
+def guarantee_used_by_a_waiting_job() -> Story:
     it = Story(safe=GUARANTEED)
     it.job("own", "safe", pods=3, cpu=1)
     it.job("urgent", "safe", cpu=2)
@@ -235,7 +236,7 @@ def guarantee_kept_for_a_job_that_waits() -> Story:
     it.cycle()
     it.evict("own", "urgent", pods=2, action="preempt")
     it.evict("own", "large", first=2)
-    it.gone("own", pods=3)
+    it.release("own", pods=3)
     it.cycle()
     it.bind("urgent", "n0")
     it.bind("large", "n1")
@@ -261,7 +262,7 @@ def closed_to_reclaim() -> Story:
     it.bind("own", "n0")
     it.cycle()
     it.evict("own", "large")
-    it.gone("own")
+    it.release("own")
     it.cycle()
     it.bind("large", "n0")
     return it
@@ -269,13 +270,13 @@ def closed_to_reclaim() -> Story:
 
 def not_preemptable() -> Story:
     it = Story()
-    it.job("own", cpu=3, keep=True)
+    it.job("own", cpu=3, protected=True)
     it.job("large", "blue", cpu=4)
     it.cycle()
     it.bind("own", "n0")
     it.cycle()
     it.evict("own", "large", action="preempt")
-    it.gone("own")
+    it.release("own")
     it.cycle()
     it.bind("large", "n0")
     return it
@@ -284,8 +285,8 @@ def not_preemptable() -> Story:
 ROOM = "evicted although n0 had room for it and for all pods bound since"
 
 
-def room_of_two_victims() -> Story:
-    """Return outcomes of a cycle that evicts for two jobs, of which the first starts on idle room (seed 78954)."""
+def idle_capacity_and_two_victims() -> Story:
+    """Return outcomes of a cycle that evicts for two jobs; the first then starts on idle capacity (seed 78954)."""
     it = Story()
     it.job("filler", cpu=1)
     it.job("low", pods=2, cpu=1)
@@ -299,8 +300,8 @@ def room_of_two_victims() -> Story:
     it.evict("low", "wide")
     it.cycle()
     it.bind("urgent", "n0")
-    it.gone("low")
-    it.gone("low", first=1)
+    it.release("low")
+    it.release("low", first=1)
     it.cycle()
     it.bind("wide", "n0", "n0")
     return it
@@ -319,27 +320,27 @@ TOO_MUCH = (
         (needed, ""),
         (needed_by_a_later_pod, ""),
         (needed_by_the_queue, ""),
-        (gang_that_went_for_one_node, ""),
-        (gang_that_could_have_stayed, f"needless-eviction: gang {ROOM.replace('n0', 'n1')}"),
+        (gang_evicted_wholly_for_one_node, ""),
+        (gang_evicted_although_both_fit, f"needless-eviction: gang {ROOM.replace('n0', 'n1')}"),
         (needed_by_the_guarantee_of_another_queue, ""),
         (needed_by_the_queue_for_a_pod_on_another_node, ""),
         (evicted_again, AGAIN),
-        (evicted_again_after_a_third_job_came, ""),
-        (evicted_again_though_nothing_came, AGAIN),
-        (evicted_again_after_a_third_job_took_the_room_and_kept_it, ""),
-        (evicted_again_after_it_took_the_room_back, AGAIN),
-        (room_of_two_victims, ""),
+        (evicted_again_after_a_third_job_was_submitted, ""),
+        (evicted_again_without_a_new_job, AGAIN),
+        (evicted_again_after_a_third_job_was_bound_instead, ""),
+        (evicted_again_after_it_evicted_the_preemptor, AGAIN),
+        (idle_capacity_and_two_victims, ""),
         (disproportionate, TOO_MUCH),
         (proportionate, ""),
-        (guarantee_taken, "guarantee: greedy takes cpu that is guaranteed to queue safe"),
-        (guarantee_free, ""),
+        (guarantee_violated, "guarantee: greedy takes cpu that is guaranteed to queue safe"),
+        (guarantee_respected, ""),
         (guarantee_cut, "guarantee: own its eviction cuts queue safe below its guarantee: cpu"),
-        (guarantee_kept_for_a_job_that_waits, ""),
+        (guarantee_used_by_a_waiting_job, ""),
         (ancestor_above_its_capability, "capability: two lifts queue team to 3 of 2 cpu of its capability"),
         (closed_to_reclaim, "protection: own evicted although queue closed is not reclaimable"),
         (not_preemptable, "protection: own evicted although it says volcano.sh/preemptable: false"),
     ],
 )  # fmt: skip
-def test_the_stream_shows_what_a_monitor_finds(story: Callable[[], Story], finding: str) -> None:
+def test_monitors_of_the_stream_report_the_violation(story: Callable[[], Story], finding: str) -> None:
     found = story().found()
     assert (finding in found) if finding else (found == [])

@@ -1,4 +1,4 @@
-"""Outcomes that tests of the stream's monitors write by hand, and what the monitors find in them."""
+"""Handwritten outcomes of a simulation, with which tests check the monitors of the stream of outcomes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ tiers:
 
 
 class Story:
-    """Outcomes on two nodes of four cpus, written by hand, and the findings of the monitors."""
+    """Handwritten outcomes on two nodes of four cpus, and the findings of the monitors in them."""
 
     def __init__(self, **queues: objects.QueueSpec) -> None:
         named = [objects.Queue(objects.ObjectMeta(name=name), spec) for name, spec in queues.items()]
@@ -27,40 +27,45 @@ class Story:
         self._cycle = 0
 
     def job(
-        self, name: str, of: str = "red", *, pods: int = 1, least: int = 1, cpu: int = 1, keep: bool = False
+        self,
+        name: str,
+        queue_name: str = "red",
+        *,
+        pods: int = 1,
+        minimum: int = 1,
+        cpu: int = 1,
+        protected: bool = False,
     ) -> None:
-        self._take(outcomes.Submitted(0, name, of, pods, least, {"cpu": str(cpu)}, 60, 0, "", not keep))
+        requests = {"cpu": str(cpu)}
+        self._monitors.take(outcomes.Submitted(0, name, queue_name, pods, minimum, requests, 60, 0, "", not protected))
 
     def cycle(self) -> None:
         self._cycle += 1
-        self._take(outcomes.Cycle(float(self._cycle), self._cycle, Decisions()))
+        self._monitors.take(outcomes.Cycle(float(self._cycle), self._cycle, Decisions()))
 
     def bind(self, job: str, *nodes: str, first: int = 0) -> None:
         for index, name in enumerate(nodes, first):
-            self._take(outcomes.Placed(self._cycle, job, f"{job}-{index}", name))
+            self._monitors.take(outcomes.Placed(self._cycle, job, f"{job}-{index}", name))
 
     def evict(self, job: str, preemptor: str, *, pods: int = 1, action: str = "reclaim", first: int = 0) -> None:
         reason = VictimReason(action, preemptor, f"{preemptor}-0", "blue", "red")
         for index in range(first, first + pods):
-            self._take(outcomes.Evicted(self._cycle, job, f"{job}-{index}", reason))
+            self._monitors.take(outcomes.Evicted(self._cycle, job, f"{job}-{index}", reason))
 
-    def gone(self, job: str, *, pods: int = 1, first: int = 0) -> None:
+    def release(self, job: str, *, pods: int = 1, first: int = 0) -> None:
         for index in range(first, first + pods):
-            self._take(outcomes.Released(self._cycle, job, f"{job}-{index}", ""))
+            self._monitors.take(outcomes.Released(self._cycle, job, f"{job}-{index}", ""))
 
-    def give_room(self, preemptor: str, *nodes: str, action: str = "reclaim") -> None:
-        """Evict the job `victim`, and bind pods of the preemptor on nodes (one on n0) once the victim is gone."""
+    def evict_and_bind(self, preemptor: str, *nodes: str, action: str = "reclaim") -> None:
+        """Evict the job `victim`, and bind pods of the preemptor on nodes (default: one on n0) after it is released."""
         self.cycle()
         self.evict("victim", preemptor, action=action)
-        self.gone("victim")
+        self.release("victim")
         self.cycle()
         self.bind(preemptor, *(nodes or ("n0",)))
 
     def end(self, job: str) -> None:
-        self._take(outcomes.Ended(self._cycle, job, "completed", 1))
-
-    def _take(self, outcome: outcomes.Outcome) -> None:
-        self._monitors.take(outcome)
+        self._monitors.take(outcomes.Ended(self._cycle, job, "completed", 1))
 
     def found(self) -> list[str]:
         return [f"{it['monitor']}: {it['about']} {it['text']}" for it in self._monitors.close()]
