@@ -76,4 +76,4 @@ async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go
         await eventually("an event on the pod", is_told)
         severity, message = (await events(target.client, NAMESPACE, "Pod", "bad-0-0"))["FailedBinding"]
         assert severity == "Warning"
-        assert message.endswith("/pods/bad-0-0/binding: 403 Forbidden: told so by a test")
+        assert message.endswith("/pods/bad-0-0/binding: 403 Forbidden: injected by a test")

@@ -28,7 +28,7 @@ async def test_a_frozen_leader_is_replaced_in_time_and_writes_nothing_afterwards
         first = target.start(*options, "--identity", "first")
         await target.gang("one", 4)
         await target.bound(4)
-        async with target.second_way() as (proxy, start):
+        async with target.second_proxy() as (proxy, start):
             second: Scheduler = await asyncio.to_thread(start, *options, "--identity", "second")
             await target.ready(second)
             await target.rests()

@@ -189,7 +189,7 @@ async def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetClust
     ]
     async with target.scenario(nodes=4, cpu="4", queues=queues):
         target.proxy.judge = judge
-        async with target.second_way(only_controllers=True) as (proxy, control):
+        async with target.second_proxy(only_controllers=True) as (proxy, control):
             proxy.judge = refuse
             roles_of = {account: granted(ROLES, account) for account in ("schedspec", "schedspec-controllers")}
 

@@ -25,9 +25,9 @@ from tests.support.foreign_cluster import (
     CONTEXT,
     SPARE,
     ForeignCluster,
-    bears_our_label,
     content,
     foreign_cluster,
+    has_our_label,
     name_of,
 )
 
@@ -189,7 +189,7 @@ def untouched(cluster: ForeignCluster) -> Iterator[None]:
     assert [after[key] for key in of_schedulers] == [before[key] for key in of_schedulers], (
         "their statuses too are unchanged"
     )
-    assert not [key for key, obj in after.items() if bears_our_label(obj) or is_borrowed(obj)]
+    assert not [key for key, obj in after.items() if has_our_label(obj) or is_borrowed(obj)]
     ours = {manager for obj in after.values() for manager in _managers(obj) if manager.startswith("schedspec-")}
     assert not ours
     assert cluster.api.raw("GET", lease.PATH).status == 404

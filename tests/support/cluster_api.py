@@ -101,7 +101,7 @@ def pod(name: str, on: str = "", restart: str = "Never", **annotations: str) -> 
 
 @contextmanager
 def a_node(api: Api, name: str) -> Iterator[str]:
-    """Create a Ready node with room for 400 pods; delete it with its pods at the end."""
+    """Create a Ready node that fits 400 pods; delete it with its pods at the end."""
     api.create("/api/v1/nodes", node(name, **{"cpu": "64", "memory": "256Gi", "pods": "400", "nvidia.com/gpu": "8"}))
     within(lambda: condition(api.get(f"/api/v1/nodes/{name}"), "Ready"), lambda seen: seen == "True")
     yield name

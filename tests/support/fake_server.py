@@ -1,4 +1,4 @@
-"""A server with scripted answers, for faults that no real API server shows on demand."""
+"""An HTTP server with scripted answers, for faults that a real API server does not produce on demand."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Handler = Callable[[Request], Answer]
 
 
 class FakeServer:
-    """The server. `requests` has every request so far."""
+    """The server. `requests` holds every request so far."""
 
     def __init__(self, handler: Handler) -> None:
         self.handler = handler
@@ -158,7 +158,7 @@ async def standing_in(
 
 
 LOADED = 10
-"""Factor by which a test may exceed its deadline, which is that of an idle machine."""
+"""Factor by which a test may exceed its deadline, because deadlines are for an idle machine."""
 
 
 def run_until_complete(test: Callable[[], Coroutine[Any, Any, R]], seconds: float = 20.0) -> R:

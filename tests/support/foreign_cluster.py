@@ -1,4 +1,4 @@
-"""Start an embedded cluster that belongs to others: their nodes, queues and work, an audit log, and a user for a run.
+"""Start an embedded cluster that others own: with their nodes, queues and work, an audit log, and a user for a run.
 
 The user has only the rights of schedspec/scenario/rights.yaml. All writes of this user are writes of a run.
 """
@@ -169,7 +169,7 @@ class ForeignCluster:
         return self.api.raw("GET", path).status == 200
 
     def _refusal(self, obj: Object) -> str:
-        """Apply an object. Return the refusal while its kind is new or its namespace has no service account."""
+        """Apply an object; return the refusal, until its kind is served and its namespace has a service account."""
         try:
             self.api.apply(copy.deepcopy(obj), "them")
         except RejectedError as problem:
@@ -204,7 +204,7 @@ class ForeignCluster:
         return found
 
     def everything(self) -> dict[str, Object]:
-        """Return every object by its path, except events and foreign leases, which change by themselves."""
+        """Return every object by resource, namespace and name, except events and leases, which change by themselves."""
         found: dict[str, Object] = {}
         groups = self.api.call("GET", "/apis")["groups"]
         for version in ["v1", *(group["preferredVersion"]["groupVersion"] for group in groups)]:
@@ -223,29 +223,29 @@ class ForeignCluster:
         return found
 
     def audited(self) -> list[Object]:
-        """Return the writes of the run's user so far, also refused ones."""
+        """Return all writes of the run's user so far, including refused writes."""
         events = [json.loads(line) for line in self._log.read_text().splitlines()]
         return [event for event in events if event["user"]["username"] == USER]
 
 
 def name_of(event: Object) -> str:
-    """Return the path of an audited write's object, as in `ForeignCluster.everything`."""
+    """Return the key of an audited write's object, as in `ForeignCluster.everything`."""
     ref = event["objectRef"]
     return f"{ref['resource']} {ref.get('namespace', '')}/{ref.get('name', '')}"
 
 
 def content(obj: Object) -> Object:
-    """Return what only the owner may change: all fields except the status and those that the API server maintains."""
+    """Return the fields that only the owner may change: not the status, and not those that the API server maintains."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in ("managedFields", "resourceVersion")}
     return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": meta}
 
 
-def bears_our_label(obj: Object) -> bool:
+def has_our_label(obj: Object) -> bool:
     return SCENARIO in (obj["metadata"].get("labels") or {})
 
 
 class _TheirKwok(Kwok):
-    """Plays nodes by their label alone."""
+    """Plays all nodes with its label, whatever their annotations."""
 
     def _command(self, program: Path, config: Path, port: int) -> list[str]:
         return [part for part in super()._command(program, config, port) if "annotation-selector" not in part]
@@ -253,7 +253,7 @@ class _TheirKwok(Kwok):
 
 @contextmanager
 def foreign_cluster(folder: Path) -> Iterator[ForeignCluster]:
-    """Yield a foreign cluster that runs until the end."""
+    """Yield a foreign cluster that runs while the context lasts."""
     policy = folder / "audit.yaml"
     policy.write_text(_POLICY)
     cluster = EmbeddedCluster(Settings(kind="embedded"), audit_policy=policy)

@@ -1,6 +1,6 @@
 """Install Kueue or Volcano in a Kind cluster as their users do: with their own manifests and default configuration.
 
-Kueue gets its webhooks, too. Volcano's webhooks need a third image and are left out.
+Kueue is installed with its webhooks; Volcano's webhooks need a third image and are left out.
 
 python -m tests.support.installations kueue|volcano KUBECONFIG CLUSTER
 """
@@ -48,7 +48,7 @@ def kueue(kubeconfig: Path, cluster: str) -> None:
 
 
 def volcano(kubeconfig: Path, cluster: str) -> None:
-    """Apply the manifests of Volcano's source, without its webhooks. It uses the scenarios' nodes only."""
+    """Apply the manifests of Volcano's source, without its webhooks. Its scheduler uses the scenarios' nodes only."""
     source = build.module_source(program("vc-scheduler")) / "installer" / "volcano-development.yaml"
     references = _load(cluster, {name: f"/{name}" for name in ("vc-scheduler", "vc-controller-manager")})
     images = {reference.rpartition("/")[2].partition(":")[0]: reference for reference in references}
@@ -74,7 +74,7 @@ def _containers(obj: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _load(cluster: str, programs: dict[str, str]) -> list[str]:
-    """Load images of the pinned programs into the nodes. Return their names."""
+    """Load images of the pinned programs into the nodes. Return the names of the images."""
     found = binaries.provide((*programs, "kind"), folder=None, progress=print)
     made = [program_image.made(found[name].path, found[name].version, path, print) for name, path in programs.items()]
     for _, archive in made:

@@ -1,4 +1,4 @@
-"""An API server in memory with the methods of `schedspec.api.client.Api`. It has objects by path, and all writes."""
+"""An in-memory API server with the methods of `schedspec.api.client.Api`. It records all writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Answer:
 
 
 class MemoryApi:
-    """`objects` by path. `permits` answers access reviews; everything else is permitted."""
+    """`objects`: path → object. `permits` answers access reviews; everything else is permitted."""
 
     server = "https://memory"
 
@@ -133,7 +133,7 @@ class MemoryApi:
         return found
 
     def _conflict(self) -> Answer:
-        return Answer(409, {"reason": "Conflict", "message": "it is there, or has changed"})
+        return Answer(409, {"reason": "Conflict", "message": "the object exists already, or has changed"})
 
 
 def merged(target: Any, patch: Any) -> Any:

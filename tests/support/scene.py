@@ -140,7 +140,7 @@ class Scene:
         self.sentences.append(row)
 
     def running(self, name: str = "A scenario", **more: Any) -> ScenarioRun:
-        """Return the scenario as the pytest plugin would pass it on."""
+        """Return the scenario's run as the pytest plugin would pass it to the report."""
         config = SimpleNamespace(rootpath=Path("/repo"))
         item = SimpleNamespace(config=config, nodeid=f"features/area/some.feature::{name}")
         run = ScenarioRun(
@@ -231,7 +231,7 @@ def reclaim(*, fails: bool = False, names_preemptor: bool = True) -> ScenarioRec
 
 
 def large(pods: int = 5_000, nodes: int = 1_000) -> ScenarioRecord:
-    """Return a record of gangs of twenty on many nodes, a tenth of which is evicted for a late gang."""
+    """Return a record of gangs of twenty on many nodes; a tenth of their pods is evicted for a late gang."""
     it = Scene("spec-large")
     it.say("Given", f"{nodes} nodes", 0.5)
     for n in range(nodes):

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-PATIENCE = 600.0
-"""Seconds after which a program counts as hanging, even on a busy machine."""
+TIMEOUT = 600.0
+"""Seconds after which a program is taken to hang, even on a busy machine."""
 _CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -47,10 +47,10 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """The output so far, with carriage returns where a line was rewritten."""
+        """Return the output so far, with carriage returns where a line was rewritten."""
         return _CONTROL.sub("", self._raw.decode(errors="replace"))
 
-    def wait_for(self, pattern: str, seconds: float = PATIENCE) -> re.Match[str]:
+    def wait_for(self, pattern: str, seconds: float = TIMEOUT) -> re.Match[str]:
         """Wait until the output matches a pattern. Raises AssertionError with the whole output."""
         deadline = time.monotonic() + seconds
         while not (found := re.search(pattern, self.shown)):
@@ -67,7 +67,7 @@ class Terminal:
 
     def ended(self) -> int:
         """Wait for the end of the program; return its exit status. Raises AssertionError with the whole output."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while self._read(deadline - time.monotonic()):
             pass
         try:
@@ -76,7 +76,7 @@ class Terminal:
             raise AssertionError(f"the program has not ended\n{self.shown}") from None
 
     def _read(self, seconds: float) -> bool:
-        """Read available output. Return False at its end, or when the time is over."""
+        """Read available output. Return False at the end of the output, or after `seconds` without output."""
         if not select.select([self._ours], [], [], max(0.0, seconds))[0]:
             return False
         try:

@@ -1,7 +1,7 @@
 """Compare the verdicts of two runs of the same features: `python -m tests.support.verdicts ONE TWO`.
 
-ONE and TWO are the `results.json` of each run. Scenarios that one of the runs did not judge (skipped, or of a
-capability that is lacking) are not compared.
+ONE and TWO are the `results.json` of each run. Scenarios that one of the runs did not judge (skipped, or a required
+capability is missing) are not compared.
 
 Exit status 1: a verdict differs, or too few scenarios were judged by both runs; 2: a file could not be read.
 """
@@ -33,7 +33,7 @@ def differences(one: Mapping[str, str], two: Mapping[str, str]) -> list[str]:
 
 
 def compare(first: Path, second: Path) -> tuple[list[str], int]:
-    """Return what to print, and the exit status. Raises HarnessError."""
+    """Return the lines to print, and the exit status. Raises HarnessError."""
     one, two = verdicts(first), verdicts(second)
     found, both = differences(one, two), len(one.keys() & two.keys())
     counts = f"{both} scenarios were judged by both of {first} ({len(one)}) and {second} ({len(two)})"

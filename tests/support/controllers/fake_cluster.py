@@ -1,4 +1,4 @@
-"""A cluster in memory for the controllers' pure parts: it keeps objects in a dictionary and carries out writes.
+"""An in-memory cluster for the controllers' pure parts: it keeps objects in a dictionary and carries out writes.
 
 The cluster schedules nothing: a test decides when a PodGroup is admitted, and when a pod runs, fails, is evicted or is
 deleted.
@@ -44,7 +44,7 @@ class FakeCluster:
         self.now = START
         self.again: float | None = None
         self.home: Namespace | None = None
-        """The namespace object, if the test needs one."""
+        """The namespace's object, if the test needs it."""
         self.queue_problem = ""
         self.place = ANYWHERE
         self._numbers = itertools.count(1)
@@ -93,7 +93,7 @@ class FakeCluster:
             if pod.metadata.deletion_timestamp is None and phase in ("", pod.status.phase)
         ]
 
-    # ----------------------------------------------------------------------------------------- what a cluster does
+    # ----------------------------------------------------------------------------------------- scheduler and kubelets
 
     def admit(self, phase: str = "Inqueue") -> None:
         """Set the phase of the PodGroup, as the scheduler does."""
@@ -134,11 +134,11 @@ class FakeCluster:
             match write:
                 case Create():
                     body = msgspec.json.decode(msgspec.json.encode(write.body))
-                    there = self.get(write.resource, write.name)
-                    if there is None:
+                    existing = self.get(write.resource, write.name)
+                    if existing is None:
                         self.put(write.resource, body)
                     elif write.update:
-                        _merge(there, body)
+                        _merge(existing, body)
                 case ApplyObject():
                     self._change(write)
                 case Remove():
@@ -153,7 +153,9 @@ class FakeCluster:
                 given = msgspec.json.decode(msgspec.json.encode(write.body))
                 self.put(write.resource, {**given, "metadata": {**given.get("metadata", {}), "name": write.name}})
             return
-        assert not write.version or write.version == body["metadata"]["resourceVersion"], "written from something old"
+        assert not write.version or write.version == body["metadata"]["resourceVersion"], (
+            "the write is based on an outdated version"
+        )
         change = msgspec.json.decode(msgspec.json.encode(write.body))
         if write.sub == "status":
             body["status"] = change["status"]
@@ -171,7 +173,7 @@ class FakeCluster:
             del self.objects[write.resource.id, write.name]
 
     def turn(self, decide: Callable[[], ReconcileResult], most: int | None = None) -> int:
-        """Run one turn of a controller, cut short after `most` writes; return how many it wanted."""
+        """Reconcile once and carry out at most `most` of the writes; return how many writes were wanted."""
         outcome = decide()
         self.again = outcome.again
         self.carry_out(list(outcome.writes)[:most])
@@ -181,7 +183,7 @@ class FakeCluster:
         for _ in range(20):
             if not self.turn(decide):
                 return
-        raise AssertionError("the controller never comes to rest")
+        raise AssertionError("the controller never settles: it still writes after 20 turns")
 
 
 def _merge(into: Body, change: Body) -> None:
@@ -195,7 +197,7 @@ def _merge(into: Body, change: Body) -> None:
 
 
 class FakeJobCluster(FakeCluster):
-    """A cluster in memory with one Job, called `j`."""
+    """An in-memory cluster with one Job, called `j`."""
 
     def __init__(self, spec: Body, **metadata: Any) -> None:
         super().__init__()
@@ -240,7 +242,7 @@ class FakeJobCluster(FakeCluster):
         return self
 
     def run(self) -> FakeJobCluster:
-        """Bring the job to Running, all of its pods running."""
+        """Bring the job and all of its pods to Running."""
         self.work()
         self.admit()
         self.work()

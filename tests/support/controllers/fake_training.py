@@ -1,4 +1,4 @@
-"""A cluster in memory for the PyTorchJob controller."""
+"""An in-memory cluster for the PyTorchJob controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.controllers.fake_cluster import Body, FakeCluster, template
 
 
 class FakeTrainingCluster(FakeCluster):
-    """A cluster in memory with one PyTorchJob, called `t`."""
+    """An in-memory cluster with one PyTorchJob, called `t`."""
 
     def __init__(self, workers: int = 2, master: bool = True, replica: Body | None = None, **spec: Any) -> None:
         super().__init__()

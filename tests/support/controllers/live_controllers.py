@@ -37,7 +37,7 @@ Body = dict[str, Any]
 
 
 class Controllers:
-    """All controllers, in a thread of their own, which a test may stop and start."""
+    """All controllers in a separate thread, which a test can stop and start."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self.cluster = cluster
@@ -78,7 +78,7 @@ class Controllers:
 
 
 class LiveControllers:
-    """One namespace, and the acts of a user, a scheduler and a kubelet in it."""
+    """One namespace, in which a test acts as user, scheduler and kubelet."""
 
     def __init__(self, api: Api, controllers: Controllers) -> None:
         self.api, self.controllers = api, controllers
@@ -137,7 +137,7 @@ class LiveControllers:
         self.admit()
         self.bind(number)
 
-    # -------------------------------------------------------------------------------------------------------- looks
+    # ------------------------------------------------------------------------------------------------------ queries
 
     def pods(self, phase: str = "") -> dict[str, str]:
         """Return live pods (in a phase): name → uid."""
@@ -148,7 +148,7 @@ class LiveControllers:
         }
 
     def finish(self, *names: str, exit_code: int = 0) -> None:
-        """Let pods end by themselves."""
+        """Let pods end by themselves, with this exit code."""
         for name in names:
             marks = {"schedspec.dev/exit-code": str(exit_code), "schedspec.dev/run-for": "0s"}
             self.patch("Pod", name, {"metadata": {"annotations": marks}})

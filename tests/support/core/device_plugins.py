@@ -1,4 +1,4 @@
-"""Read a pod's cards as the device plugins read them, by rules of their own.
+"""Decode a pod's cards by the rules of the device plugins, independently of the scheduler's code.
 
 The vGPU device plugin (`DecodePodDevices`): `;` separates containers, `:` separates cards, an entry with a comma is
 `UUID,kind,MiB,percent of the cores`. Volcano's device plugin takes the indexes of `gpu-index`.

@@ -1,4 +1,4 @@
-"""Apply changes between two cycles of a table (node lost, job done, policy changed, …), by name."""
+"""Apply the named changes between two cycles of a table (node lost, job done, policy changed, …)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _delete(world: World, what: Mapping[str, str]) -> None:
 
 
 def _change(world: World, changes: Mapping[str, Any]) -> None:
-    """`{Node n1: {spec: {unschedulable: true}}}`."""
+    """Overlay objects with fields: `{Node n1: {spec: {unschedulable: true}}}`."""
     for what, over in changes.items():
         kind, name = what.split()
         for key in (name, f"{NAMESPACE}/{name}"):

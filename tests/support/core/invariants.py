@@ -72,7 +72,7 @@ def evictions_have_their_placement(decisions: Decisions) -> None:
     placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
     for evict in decisions.evictions:
         assert evict.reason.preemptor_task in placed, (
-            f"{evict.task} is evicted for {evict.reason.preemptor_task}, which has no place"
+            f"{evict.task} is evicted for {evict.reason.preemptor_task}, which gets no node"
         )
 
 
@@ -83,14 +83,14 @@ def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, de
         return
     held: dict[str, resources.Resource] = {}
     added: dict[str, resources.Resource] = {}
-    gone = {evict.task for evict in decisions.evictions}
+    evicted = {evict.task for evict in decisions.evictions}
     bound = {bind.task for bind in decisions.binds}
     for task in cluster.tasks.values():
         job = cluster.jobs.get(task.job)
         if job is None or job.group is None:
             continue
         for name in _with_ancestors(cluster, job.queue, tree=plugin.enabled("enableHierarchy")):
-            if (task.status & HOLDING and task.key not in gone) or task.key in bound:
+            if (task.status & HOLDING and task.key not in evicted) or task.key in bound:
                 resources.add_to(held.setdefault(name, {}), task.request)
             if task.key in bound and not task.best_effort:
                 resources.add_to(added.setdefault(name, {}), task.request)

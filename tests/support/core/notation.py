@@ -1,16 +1,16 @@
 """Turn the compact notation of tables into API objects.
 
-Amounts: `4 cpu, 8Gi memory, 2 gpu` (`gpu` is `nvidia.com/gpu`). Names of nodes may be ranges: `n[1-4]`. Tasks
-of a job:
-`8 x 1 cpu running on n1`, with `role` before a colon (`ps: 1 x 2 cpu`); without a state they are pending.
-`nothing` asks for nothing.
+Amounts: `4 cpu, 8Gi memory, 2 gpu` (`gpu` is `nvidia.com/gpu`); `nothing` means no requests. Names of nodes may be
+ranges: `n[1-4]`. Tasks of a job: `8 x 1 cpu running on n1`, with a role before a colon (`ps: 1 x 2 cpu`). Tasks without
+a state are pending.
 
     nodes:  [{name: "n[1-2]", has: "10 cpu", labels: {zone: a}, taints: ["dedicated=x:NoSchedule"]}]
     queues: [{name: a, deserved: "6 cpu", guarantee: "2 cpu", capability: "8 cpu", priority: 5, weight: 2, parent: p}]
     jobs:   [{name: old, queue: b, min: 1, priority: 10, tasks: "8 x 1 cpu running on n1", pod: {…}, podgroup: {…}}]
 
-`min` is the number of tasks unless given; `pod` and `podgroup` are laid over the generated objects. `asks` is
-minResources (`min` times the first task unless given; `none` for none). Later objects are younger by a second.
+`min` defaults to the number of tasks; `pod` and `podgroup` overlay the generated objects. `asks` is minResources: by
+default `min` times the first task's requests; `none` leaves it out. Each object is one second younger than the object
+before.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def timestamp(age: float) -> str:
 
 
 class Notation:
-    """Turns tables into objects, each younger than the one before."""
+    """Turns tables into objects, each younger than the object before."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -149,7 +149,7 @@ class Notation:
     def _group(line: str) -> Object:
         match = _TASKS.fullmatch(line)
         if match is None:
-            raise ValueError(f"{line!r} is no line of tasks; write for example '8 x 1 cpu running on n1'")
+            raise ValueError(f"{line!r} is not a line of tasks; write for example '8 x 1 cpu running on n1'")
         found = match.groupdict()
         return {**found, "count": int(found["count"]), "asks": amounts(found["asks"])}
 

@@ -1,4 +1,4 @@
-"""Find the public traces, which are in no checkout."""
+"""Find the public traces. They are not part of the repository."""
 
 from __future__ import annotations
 

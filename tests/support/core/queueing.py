@@ -42,38 +42,38 @@ class _Waiting(NamedTuple):
 
 
 def starts(jobs: Sequence[Job], discipline: Discipline, quotas: Mapping[str, int]) -> dict[str, float]:
-    """Return when each job starts if each queue has cards of its own.
+    """Return when each job starts if each queue has its own cards (`quotas`).
 
-    At one instant, all ends come first, then all arrivals, then starts.
+    Events of the same instant are processed in this order: ends, arrivals, starts.
     """
     free = dict(quotas)
     waiting: dict[str, list[_Waiting]] = {queue: [] for queue in quotas}
     running: list[tuple[float, str, int]] = []
     started: dict[str, float] = {}
-    coming = sorted(jobs, key=lambda job: (job.submitted, job.name))
+    arrivals = sorted(jobs, key=lambda job: (job.submitted, job.name))
     at = 0
-    while at < len(coming) or running:
-        now = min(coming[at].submitted if at < len(coming) else math.inf, running[0][0] if running else math.inf)
+    while at < len(arrivals) or running:
+        now = min(arrivals[at].submitted if at < len(arrivals) else math.inf, running[0][0] if running else math.inf)
         touched = set()
         while running and running[0][0] == now:
             _, queue, cards = heapq.heappop(running)
             free[queue] += cards
             touched.add(queue)
-        while at < len(coming) and coming[at].submitted == now:
-            job = coming[at]
+        while at < len(arrivals) and arrivals[at].submitted == now:
+            job = arrivals[at]
             key = (job.duration if discipline is Discipline.SHORTEST else 0.0, job.submitted, job.name)
             bisect.insort(waiting[job.queue], _Waiting(key, job))
             touched.add(job.queue)
             at += 1
         for queue in touched:
             left = []
-            for place, one in enumerate(waiting[queue]):
-                job = one.job
+            for place, entry in enumerate(waiting[queue]):
+                job = entry.job
                 if not free[queue] or (left and discipline is Discipline.STRICT):
                     left += waiting[queue][place:]
                     break
                 if job.cards > free[queue]:
-                    left.append(one)
+                    left.append(entry)
                     continue
                 free[queue] -= job.cards
                 started[job.name] = now
@@ -83,7 +83,7 @@ def starts(jobs: Sequence[Job], discipline: Discipline, quotas: Mapping[str, int
 
 
 def draws(servers: int, load: float, service: float, number: int, *, seed: int, fixed: bool = False) -> list[Job]:
-    """Return Poisson arrivals at `load` of the servers, from 2017 on; service times are exponential, or `fixed`."""
+    """Return Poisson arrivals from 2017 on, at `load` of the servers, with exponential or `fixed` service times."""
     rng = random.Random(seed)
     rate, now, jobs = load * servers / service, 1_500_000_000.0, []
     for index in range(number):

@@ -100,7 +100,7 @@ def queues(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @st.composite
 def tables(draw: st.DrawFn, *, constrained: bool = True, policies: tuple[str, ...] = tuple(POLICIES)) -> dict[str, Any]:
-    """Draw a cluster in which jobs wait."""
+    """Draw a cluster with waiting jobs."""
     their_queues = draw(queues())
     names = [queue["name"] for queue in their_queues]
     return {
@@ -112,7 +112,7 @@ def tables(draw: st.DrawFn, *, constrained: bool = True, policies: tuple[str, ..
 
 
 def events() -> st.SearchStrategy[dict[str, Any]]:
-    """Draw the events between two cycles, in the terms of the tables."""
+    """Draw one event between two cycles, in the format of `events`."""
     job, node = st.integers(0, 4).map("job{}".format), st.integers(0, 3).map("n{}".format)
     return st.one_of(
         st.just({"restart": True}),

@@ -53,14 +53,14 @@ def _plugin(draw: Draw, name: str) -> str:
 def changing_table(rng: random.Random) -> Table:
     """Return a small cluster under a random policy."""
     table = random_table(rng)
-    if "capacity-card" in table["policy"]:  # whose queues and pods make sense under that plugin only
+    if "capacity-card" in table["policy"]:  # its queues and pods make sense under that plugin only
         return table
     tree = any("parent" in queue for queue in table["queues"])
     return {**table, "policy": random_policy(rng, tree=tree)}
 
 
 def random_events(rng: random.Random, table: Table) -> list[Event]:
-    """Return what happens before a cycle, in the terms of `events`."""
+    """Return up to two events before a cycle, in the format of `events`."""
     draw = Draw(rng)
     return [_event(draw, rng, table) for _ in range(draw.number(0, 2))]
 
@@ -117,7 +117,7 @@ def large_table(rng: random.Random) -> Table:
 
 
 def _large_job(draw: Draw, name: str, queues: list[str], idle: dict[str, int]) -> Table:
-    """Draw a job whose pods run where they fit, each of another size."""
+    """Draw a job with pods of different sizes, which run where they fit."""
     tasks = []
     for _ in range(draw.number(1, 8)):
         free = [node for node, left in idle.items() if left]

@@ -1,8 +1,8 @@
 """Draw random clusters for the properties across cycles, as tables (`tests.support.core.notation`).
 
-The tables have all that policies use: selectors, taints, budgets, guarantees, trees of three levels, cards. Everything
-is drawn from one `random.Random`. Python's own generator makes ten thousand clusters in seconds; hypothesis's makes a
-failing cluster small.
+The tables use every feature that policies refer to: selectors, taints, disruption budgets, guarantees, trees of queues
+with three levels, cards. Everything is drawn from one `random.Random`: it draws ten thousand clusters in seconds.
+Hypothesis is slower, but it can shrink a failing cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ tiers:
   - {name: capacity-card, arguments: {cardUnlimitedCpuMemory: true, allowServiceTypeByPodOwnerReferences: true}}
   - name: nodeorder
 """
-NO_SAY = ", enableReclaimable: false, enablePreemptable: false"
+GANG_WITHOUT_VOTES = ", enableReclaimable: false, enablePreemptable: false"
 WITH_BUDGETS = {
     name: policy.replace("{name: conformance}]", "{name: conformance}, {name: pdb}]")
     for name, policy in POLICIES.items()
@@ -31,7 +31,7 @@ WITH_BUDGETS = {
         "name: capacity", "name: capacity, enableHierarchy: true, arguments: {ancestorReclaimLevel: 2}"
     ),
     "cards": CARDS % "",
-    "cards, single tasks": CARDS % NO_SAY,
+    "cards, single tasks": CARDS % GANG_WITHOUT_VOTES,
 }
 TREES = {"hierarchy": 2, "ancestors": 2, "deep": 3}
 """Policies with trees of queues → maximum number of levels."""
@@ -131,7 +131,7 @@ def _job(
     count: int = 0,
     cards: int = 0,
 ) -> dict[str, Any]:
-    """Draw a job that runs on the room of `idle`, which it reduces; without `idle` the job waits."""
+    """Draw a job that runs on the cards of `idle`, which is reduced; without `idle` the job waits."""
     count, cards = count or draw.number(1, 4), cards or draw.number(1, 3)
     asks = draw.one_of((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu"))
     row: dict[str, Any] = {
@@ -151,7 +151,7 @@ def _job(
         row["tasks"] = _running(draw, count, cards, asks, idle, models)
     else:
         row["phase"] = draw.one_of(("Inqueue", "Pending"))
-        if len(row["tasks"]) == 1 and draw.often(25):  # tasks that ask for different amounts
+        if len(row["tasks"]) == 1 and draw.often(25):  # tasks with different requests
             row["tasks"].append(f"{draw.number(1, 2)} x {draw.number(1, 3)} gpu")
     if draw.often(8):
         row["labels"] = {"volcano.sh/preemptable": "false"}

@@ -100,7 +100,7 @@ def queue(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 @st.composite
 def job(draw: st.DrawFn, name: str, leaves: list[str], idle: dict[str, int] | None) -> dict[str, Any]:
-    """Draw a job that runs on the room of `idle`, which it reduces; without `idle` the job waits."""
+    """Draw a job that runs on the cards of `idle`, which is reduced; without `idle` the job waits."""
     count, cards = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     asks = draw(st.sampled_from((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu")))
     tasks = _running(draw, count, cards, asks, idle) if idle is not None else [f"{count} x {asks}"]
@@ -124,7 +124,10 @@ def job(draw: st.DrawFn, name: str, leaves: list[str], idle: dict[str, int] | No
 
 @st.composite
 def filler(draw: st.DrawFn, name: str, node: str, left: int, leaves: list[str]) -> dict[str, Any]:
-    """Draw a job of small tasks on remaining room: in three of four draws on all of it, so that others need victims."""
+    """Draw a job of small tasks on the remaining cards of a node.
+
+    In three of four draws it uses all of them, so that waiting jobs need victims.
+    """
     count = left if draw(st.integers(0, 3)) else draw(st.integers(1, left))
     return {
         "name": name,

@@ -25,7 +25,7 @@ def tried(world: World) -> list[str]:
 
 
 def settle(world: World) -> None:
-    """Run cycles until none tries a job."""
+    """Run cycles until a cycle tries no job."""
     while tried(world):
         pass
 
@@ -40,7 +40,7 @@ def run_story(
 ) -> None:
     """Run this many cycles on a table, with up to two events and some time after each cycle.
 
-    `World.cycle` decides each cycle a second time, on a state that remembers nothing.
+    `World.cycle` decides each cycle a second time, on a new state without the last cycle's memory.
     """
     note(str(table))
     world = World(policy_of(table["policy"]))

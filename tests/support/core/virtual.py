@@ -34,7 +34,7 @@ def policy(actions: str = "allocate", first: str = "{name: priority}", queue: st
 
 
 def queue(name: str, **spec: Any) -> objects.Queue:
-    """An open queue."""
+    """Return an open queue."""
     return objects.Queue(objects.ObjectMeta(name=name), objects.QueueSpec(**spec), objects.QueueStatus("Open"))
 
 
@@ -69,20 +69,20 @@ class Run:
         return [it.at - START for it in self.of(kind, job)]
 
     def play(self, *arrivals: tuple[float, Any], until: float = math.inf) -> Run:
-        """Run the inputs, whose times count from the start."""
+        """Simulate these inputs; their times, and `until`, are seconds since the start."""
         self.simulation.run((Arrival(START + at, item) for at, item in arrivals), START + until)
         return self
 
 
 def serve(jobs: Iterable[Job], by: Any, quotas: Mapping[str, int], *, shortest: bool = False) -> dict[str, float]:
-    """Return when each job starts, on nodes of eight cards that all queues share, each with its quota."""
+    """Return when each job starts on nodes of eight cards. All queues share the nodes, each within its quota."""
     resource, total, alone = CARDS, sum(quotas.values()), len(quotas) == 1
     nodes = {f"n{at:03}": {resource: str(min(8, total - 8 * at)), "pods": "1000"} for at in range(-(-total // 8))}
     queues = [queue(name, capability=None if alone else {resource: str(cards)}) for name, cards in quotas.items()]
     jobs, started = list(jobs), dict[str, float]()
 
     def keep(outcome: Any) -> None:
-        if type(outcome) is Started:  # of a whole trace, nothing else fits into memory
+        if type(outcome) is Started:  # the other outcomes of a whole trace would not fit into memory
             started[outcome.job.partition("/")[2]] = outcome.at
 
     simulation = Simulation(by, emit=keep, start=min((job.submitted for job in jobs), default=START))

@@ -1,4 +1,4 @@
-"""Simulate an API server and kubelets around the core: store objects, show them to the state, carry out decisions."""
+"""Simulate an API server and kubelets around the core: store objects, update the state, carry out decisions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class World:
         self.notation = Notation()
         self._incarnation = 0
         self.terminating: dict[str, tuple[str, int]] = {}
-        """Pod → its uid, and the number of cycles until it is gone."""
+        """Pod → its uid, and the number of cycles until it is deleted."""
 
     # --------------------------------------------------------------------------------------------------------- objects
 
@@ -66,7 +66,7 @@ class World:
             self.put(kind, item)
 
     def fresh(self, order: Iterable[tuple[str, str]] | None = None) -> Cluster:
-        """Return a state built anew from the same objects, in any order."""
+        """Return a new state that is built from the same objects, in any order."""
         cluster = Cluster()
         for kind, key in self.objects if order is None else order:
             found = STATE_KINDS[kind]
@@ -90,24 +90,26 @@ class World:
         decisions = decide(self.cluster, self.policy, self.now)
         assert snapshot(self.cluster) == before, "deciding changed the state"
         self._check_what_changed(decisions, last.decisions.refusals if last is not None else {})
-        anew = self.fresh(sorted(self.objects, reverse=True))
-        known, new = backlog_of(self.cluster), backlog_of(anew)
+        rebuilt = self.fresh(sorted(self.objects, reverse=True))
+        known, new = backlog_of(self.cluster), backlog_of(rebuilt)
         new.policy, new.lapses = known.policy, dict(known.lapses)
-        again = decide(anew, self.policy, self.now)
+        again = decide(rebuilt, self.policy, self.now)
         passed_over = self._passed_over(decisions)
         assert what_is_done(decisions, passed_over) == what_is_done(again, passed_over), (
-            "the state kept event by event decides otherwise than one built afresh"
+            "the state that was updated by events yields other decisions than a state that is built from all objects"
         )
         backlog_of(self.cluster).apply(decisions.memory, decisions.pipelined)
         check_cycle(self.cluster, self.policy, decisions)
         return decisions
 
     def _check_what_changed(self, decisions: Decisions, before: dict[str, Refusal]) -> None:
-        """Check the data that spares a cycle from examining all waiting jobs."""
+        """Check the data by which a cycle avoids examining all waiting jobs."""
         backlog, undecided = backlog_of(self.cluster), self.cluster.sums().undecided
         assert backlog.unlisted & undecided == undecided - backlog.entries.keys()
         others = decisions.refusals.keys() - self.cluster.last_cycle.considered
-        assert all(decisions.refusals[key] is before.get(key) for key in others), "a reason changed unnoticed"
+        assert all(decisions.refusals[key] is before.get(key) for key in others), (
+            "the reason of a job changed although the cycle did not consider the job"
+        )
 
     def _passed_over(self, decisions: Decisions) -> set[str]:
         """Return the jobs whose reasons may be older than this cycle."""
@@ -123,13 +125,13 @@ class World:
     def carry_out(self, decisions: Decisions, victims: str = "leave") -> None:
         """Carry out decisions as the API server, kubelets and controllers do.
 
-        `victims`: `leave`, `stay` (they terminate, and go on terminating), `return` (their controller makes
-        them anew) or `return after N` (the same, once they have terminated for N cycles).
+        `victims` is one of `leave` (they are deleted at once), `stay` (they terminate and never end), `return` (their
+        controller recreates them at once), `return after N` (they terminate for N cycles, then they are recreated).
         """
         then, _, cycles = victims.partition(" after ")
         for pod, (uid, left) in list(self.terminating.items()):
-            there = self.objects.get(("Pod", pod))
-            if there is None or there["metadata"]["uid"] != uid:
+            current = self.objects.get(("Pod", pod))
+            if current is None or current["metadata"]["uid"] != uid:
                 del self.terminating[pod]
             elif left > 1:
                 self.terminating[pod] = (uid, left - 1)

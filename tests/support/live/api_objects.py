@@ -1,7 +1,7 @@
 """Set up live benchmarks and fault tests: start an embedded cluster, and create objects in bulk.
 
-This module measures nothing. The bare loops of benchmarks (`bind_all`) use the scheduler's own client, the fastest that
-we have.
+This module measures nothing. Baselines of benchmarks (`bind_all`) use the scheduler's own client, the fastest in the
+project.
 """
 
 from __future__ import annotations

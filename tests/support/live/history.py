@@ -14,7 +14,7 @@ from tests.support.fake_server import SAFETY_NET
 
 
 class History:
-    """Every version of every pod, in order; `pods` is the present state."""
+    """Every version of every pod, in order; `pods` is the current state."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
@@ -51,7 +51,7 @@ class History:
         return sorted(key for key, pod in self.pods.items() if pod.spec.node_name and gang in ("", gang_of(pod)))
 
     def forget(self, gang_prefix: str) -> None:
-        """Exclude these gangs from the check: a pod that names the group of another Job may be bound alone."""
+        """Exclude these gangs from the check at the end: a pod that names another Job's group may be bound alone."""
         for key in [key for key, pod in self.pods.items() if pod.metadata.name.startswith(gang_prefix)]:
             del self.pods[key]
 
@@ -78,7 +78,9 @@ class History:
                 _check_node(pod.spec.node_name, now, nodes)
         for gang, pods in self.gangs().items():
             bound = [pod.metadata.name for pod in pods if pod.spec.node_name]
-            assert len(bound) in (0, len(pods)), f"gang {gang} ended in part: {len(bound)} of {len(pods)} have a node"
+            assert len(bound) in (0, len(pods)), (
+                f"gang {gang} is bound in part at the end: {len(bound)} of {len(pods)} have a node"
+            )
 
 
 def _check_node(name: str, now: dict[str, Pod], nodes: dict[str, dict[str, str]]) -> None:

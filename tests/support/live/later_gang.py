@@ -1,4 +1,4 @@
-"""Wait until the scheduler has processed everything that was written before."""
+"""Wait until the scheduler has processed all earlier writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.live.status_queries import conditions, eventually
 async def report_on_a_later_gang(client: Client, name: str, queue: str, namespace: str) -> None:
     """Create a gang that fits on no node, and wait until the scheduler has reported on it.
 
-    The gang is newer than all other objects, so that the scheduler has then considered these.
+    The gang is newer than all other objects, so the scheduler has considered these by then.
     """
     body = pod_body(name, name, "1m")
     body["spec"]["nodeSelector"] = {"schedspec.dev/no-such": "node"}

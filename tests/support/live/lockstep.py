@@ -35,7 +35,7 @@ END, ARRIVAL = 0, 1
 
 
 class HeldLoop(CycleLoop):
-    """A cycle loop that applies changes at any time, and runs a cycle only when `one_cycle` requests it."""
+    """A cycle loop that applies changes at any time, but runs a cycle only when `one_cycle` requests it."""
 
     _is_held = True
     _ended_cycles = 0
@@ -61,8 +61,8 @@ class Gang:
 
     work: Workload
     clock: int = 0
-    """Incremented when the gang starts or is broken; an end that was planned before is then void."""
-    stands: bool = False
+    """Incremented when the gang starts or falls below its minimum, which voids an end that was planned before."""
+    is_running: bool = False
     uids: set[str] = field(default_factory=set)
 
 
@@ -71,7 +71,7 @@ class Lockstep:
 
     def __init__(self, client: Client, namespace: str, feed: StateFeed, cycles: HeldLoop) -> None:
         self._client, self._namespace, self._feed, self._cycles = client, namespace, feed, cycles
-        self._record, feed.on_input = feed.on_input, self._take
+        self._record, feed.on_input = feed.on_input, self._on_input
         self._events: list[tuple[float, int, int, Callable[[], Coroutine[Any, Any, None]]]] = []
         self._planned = 0
         self._gangs: dict[str, Gang] = {}
@@ -88,7 +88,7 @@ class Lockstep:
         self.instants: list[tuple[float, int, int]] = []
         """Time, first and last cycle of each instant."""
 
-    def _take(self, given: Input) -> None:
+    def _on_input(self, given: Input) -> None:
         if self._record is not None:
             self._record(given)
         if isinstance(given, Decided):
@@ -119,7 +119,7 @@ class Lockstep:
 
     async def _step(self) -> bool:
         """Run one cycle and wait for its effects. Return False if the cycle decided nothing."""
-        await self._shown()
+        await self._wait_until_shown()
         await self._cycles.one_cycle()
         decided = self._decided.decisions
         for eviction in decided.evictions:
@@ -127,14 +127,14 @@ class Lockstep:
             self._gangs[eviction.job].uids.discard(eviction.uid)
         for job in dict.fromkeys(it.job for it in decided.evictions):
             self._break_if_short(self._gangs[job])
-        await self._shown()
+        await self._wait_until_shown()
         for eviction in decided.evictions:
             await self._make_pod(self._gangs[eviction.job], eviction.task.partition("/")[2])
         for job in dict.fromkeys(it.job for it in decided.binds):
             self._start_if_enough(self._gangs[job])
         return bool(decided.binds or decided.evictions or decided.cut)
 
-    # ------------------------------------------------------------------------------------------------- what is written
+    # ---------------------------------------------------------------------------------------------------------- writes
 
     async def _arrive(self, gang: Gang) -> None:
         work = gang.work
@@ -163,9 +163,9 @@ class Lockstep:
         await each(names, lambda name: self._client.delete(PODS, name, self._namespace, grace=0), 8)
         await self._client.delete(PODGROUPS, gang.work.name, self._namespace)
 
-    # ---------------------------------------------------------------------------------------------- what the state has
+    # -------------------------------------------------------------------------------------------- effects in the state
 
-    async def _shown(self) -> None:
+    async def _wait_until_shown(self) -> None:
         """Wait until the state shows all writes, and all effects of the decisions."""
         try:
             await until(self._is_shown)
@@ -181,25 +181,25 @@ class Lockstep:
             not len(self._feed.inbox)
             and groups == self._groups
             and {it.uid for it in cluster.tasks.values()} == pods
-            and all(_is_at_rest(it) for it in cluster.tasks.values())
+            and all(_is_settled(it) for it in cluster.tasks.values())
             and all(it.phase == self._decided.decisions.phases.get(key, it.phase) for key, it in cluster.jobs.items())
         )
 
     def _start_if_enough(self, gang: Gang) -> None:
-        if gang.stands or self._holding(gang) < gang.work.minimum:
+        if gang.is_running or self._holding(gang) < gang.work.minimum:
             return
-        gang.stands, gang.clock = True, gang.clock + 1
+        gang.is_running, gang.clock = True, gang.clock + 1
         self.starts.append((gang.work.key, self._decided.cycle))
         self._at(self.now + gang.work.run_time, END, partial(self._end, gang, gang.clock))
 
     def _break_if_short(self, gang: Gang) -> None:
-        if gang.stands and self._holding(gang) < gang.work.minimum:
-            gang.stands, gang.clock = False, gang.clock + 1
+        if gang.is_running and self._holding(gang) < gang.work.minimum:
+            gang.is_running, gang.clock = False, gang.clock + 1
 
     def _holding(self, gang: Gang) -> int:
-        """Return how many pods of a gang hold room; victims do not count."""
+        """Return how many pods of a gang have a node; victims do not count."""
         return sum(bool(it.node) for it in self._feed.cluster.tasks.values() if it.uid in gang.uids)
 
 
-def _is_at_rest(task: Task) -> bool:
+def _is_settled(task: Task) -> bool:
     return task.status is TaskStatus.RUNNING or (task.status is TaskStatus.PENDING and not task.assumed)

@@ -1,4 +1,4 @@
-"""Judge a fault test with the monitors that judge every feature.
+"""Check fault tests with the monitors that check every feature.
 
 The monitors see the cluster through their own watches, which bypass the proxy; they have no other information about the
 scheduler.
@@ -18,7 +18,7 @@ from schedspec.observe.history import History
 from schedspec.observe.watcher import HistoryWriter, Watches
 from scheduler.model.objects import Pod
 
-NOT_ASKED = ("gang",)
+OFF = ("gang",)
 """Monitors that are off.
 
 `gang` requires a whole gang two seconds after its first bind, but a fault may delay the other binds for longer.
@@ -50,10 +50,10 @@ class Monitored:
         return shows(self._history, pods)
 
     def check(self, policy: str) -> None:
-        """Check that the monitors find nothing in the whole history."""
-        assert not set(NOT_ASKED) - MONITORS.keys()
+        """Check that the monitors find no violation in the whole history."""
+        assert not set(OFF) - MONITORS.keys()
         self._watches.check()
-        found = judge(self._history.since(0), Rules(policy), off=NOT_ASKED)
+        found = judge(self._history.since(0), Rules(policy), off=OFF)
         text = "\n".join(
             f"{it.monitor}, after {self._history.seconds(it.time):.2f} s: {it.about}: {it.text}" for it in found
         )
@@ -62,7 +62,7 @@ class Monitored:
 
 @asynccontextmanager
 async def monitored(kubeconfig: Path, context: str, namespace: str) -> AsyncIterator[Monitored]:
-    """Watch a namespace for as long as the context lasts."""
+    """Watch a namespace while the context lasts."""
     api, recorder = Api(kubeconfig, context), HistoryWriter()
     history = recorder.begin(namespace)
     watches = Watches(api, recorder, JUDGED)

@@ -45,17 +45,17 @@ class Call:
 
 @dataclass
 class Answer:
-    """Answer the call without asking the API server."""
+    """Answer the call without relaying it to the API server."""
 
     status: int
     reason: str
-    message: str = "told so by a test"
+    message: str = "injected by a test"
     headers: str = ""
 
 
 @dataclass
 class Body:
-    """Answer the call with 200 and these bytes, whatever they are."""
+    """Answer the call with status 200 and these bytes."""
 
     data: bytes
 
@@ -69,12 +69,12 @@ class Ignore:
 
 
 Handling = Answer | Body | Lose | Ignore | None
-"""None relays."""
+"""None: relay the call."""
 Judge = Callable[[Call], Handling | Awaitable[Handling]]
 
 
 class Proxy:
-    """The proxy. It calls `judge` for every call; `calls` are all calls so far."""
+    """The proxy. `judge` decides how each call is handled; `calls` holds all calls so far."""
 
     def __init__(self, upstream: Connection) -> None:
         self.judge: Judge = lambda call: None

@@ -1,4 +1,4 @@
-"""Run the scheduler as a process of its own, and query it through its HTTP pages.
+"""Run the scheduler as a separate process, and query it through its HTTP pages.
 
 Queries disturb the scheduler as little as possible: one kept connection, a few requests a second.
 """
@@ -21,7 +21,7 @@ from tests.support.live.api_objects import ROOT
 
 
 class Scheduler:
-    """The scheduler as a process of its own, on a cluster, with a policy."""
+    """A scheduler process on a cluster, with a policy."""
 
     def __init__(
         self, kubeconfig: Path, policy: str, *more: str, controllers: str = "none", only_controllers: bool = False
@@ -74,7 +74,7 @@ class Scheduler:
         return float(self.page(f"/metrics?name[]={name}").split()[-1])
 
     def peak_mb(self) -> float:
-        """Return the most resident memory that the process has had, in megabytes."""
+        """Return the peak of the process's resident memory, in megabytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         (peak,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(peak.split()[1]) * 1024 / 1e6
@@ -95,12 +95,12 @@ class Scheduler:
             OSError: The scheduler does not answer, or its status is not 200.
         """
         try:
-            return self._ask(path)
+            return self._request(path)
         except (ConnectionError, http.client.HTTPException):  # an idle connection was closed
             self._pages.close()
-            return self._ask(path)
+            return self._request(path)
 
-    def _ask(self, path: str) -> str:
+    def _request(self, path: str) -> str:
         try:
             self._pages.request("GET", path)
             answer = self._pages.getresponse()
@@ -130,7 +130,7 @@ class Scheduler:
         self._close()
 
     def stop(self) -> int:
-        """Send SIGTERM, after 120 s SIGKILL; return the exit status."""
+        """Send SIGTERM, and SIGKILL if the process still runs after 120 s; return the exit status."""
         self.process.terminate()
         try:
             self.process.wait(120)
@@ -158,7 +158,7 @@ def scheduling(kubeconfig: Path, policy: str, *more: str, controllers: str = "no
 
 
 async def until_bound(scheduler: Scheduler, count: int) -> tuple[float, int, float]:
-    """Wait until `count` pods are bound. Return when the first binds were seen, their number, and when the last was."""
+    """Wait until `count` pods are bound. Return time and number of the first binds seen, and the time of the last."""
     first, before = 0.0, 0
     until = time.monotonic() + 180
     while time.monotonic() < until:

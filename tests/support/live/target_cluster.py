@@ -38,7 +38,7 @@ tiers:
 
 
 class TargetCluster:
-    """A cluster for one test at a time. `nodes` holds the allocatable amounts of the scenario's nodes, by name."""
+    """A cluster for one test at a time. `nodes`: node name → allocatable amounts."""
 
     def __init__(self, kubeconfig: Path, context: str, components: list[subprocess.Popen[bytes]]) -> None:
         self.kubeconfig = kubeconfig
@@ -82,7 +82,8 @@ class TargetCluster:
                         yield
                         history.check(self.nodes)
                         await history.until(
-                            lambda: monitors.have_seen(history.pods.values()), "the monitors see what the test sees"
+                            lambda: monitors.have_seen(history.pods.values()),
+                            "the monitors have seen the latest version of every pod",
                         )
                         monitors.check(RECLAIM)
                     except Exception as error:
@@ -106,7 +107,7 @@ class TargetCluster:
         return self._start(self.through, *more, policy=policy, controllers=controllers)
 
     @asynccontextmanager
-    async def second_way(
+    async def second_proxy(
         self, *, only_controllers: bool = False
     ) -> AsyncIterator[tuple[Proxy, Callable[..., Scheduler]]]:
         """Start another proxy; yield it, and the function that starts a second replica or the controllers behind it."""
@@ -131,7 +132,7 @@ class TargetCluster:
         await self.client.delete(PODS, name, NAMESPACE, grace=0)
 
     def stopped(self, scheduler: Scheduler) -> None:
-        """Note that the test itself has stopped the scheduler."""
+        """Record that the test itself has stopped the scheduler."""
         self._schedulers.remove(scheduler)
 
     async def ready(self, scheduler: Scheduler) -> None:
@@ -149,15 +150,14 @@ class TargetCluster:
         return str(config["clusters"][0]["cluster"].get("certificate-authority") or self.kubeconfig)
 
     def ends_with_the_cluster(self, process: subprocess.Popen[bytes]) -> None:
-        """Note a component that a test restarted, so that it is killed after the cluster has ended."""
+        """Record a component that a test restarted, so that it is killed after the cluster has ended."""
         self.components.append(process)
 
     async def rests(self) -> None:
-        """Wait until the scheduler has reported twice on a gang that is newer than everything else, and assert that no
-        pod got a node or was evicted meanwhile.
+        """Assert that the scheduler has settled: it binds and evicts nothing until two reports later.
 
-        A report is written after the binds and evictions of its cycle. The second report also covers the cycle that the
-        first writes caused.
+        Each report is on a gang that is newer than everything else, and is written after the binds and evictions of its
+        cycle. The second report also covers the cycle that the first writes caused.
         """
         before = (self.history.bound(), set(self.history.evicting))
         for _ in range(2):

@@ -33,7 +33,7 @@ from tests.support.live.status_queries import eventually
 TEAM, PROBE = "team", "probe"
 NODE_COUNT, CPUS = 24, 20
 GRACE = 3
-"""Seconds that a victim takes to end."""
+"""Seconds that a victim takes to terminate."""
 PODS_OF_STATE = 500
 POLICY = """actions: "enqueue, allocate, backfill, reclaim"
 tiers:
@@ -80,7 +80,7 @@ async def team(seed: int) -> AsyncIterator[Team]:
 
 
 class Team:
-    """Five queues that deserve about 1.2 times the cluster, and jobs of one to eight pods, of which not all fit."""
+    """Five queues that deserve about 1.2 times the cluster, and more jobs of one to eight pods than fit."""
 
     def __init__(self, seed: int, kubeconfig: Path, client: Client, history: History, scheduler: Scheduler) -> None:
         self._rng = random.Random(seed)
@@ -120,7 +120,7 @@ class Team:
     # --------------------------------------------------------------------------------------------------------- settled
 
     async def settled(self) -> None:
-        """Wait until all pods exist, none starts or terminates, and nothing changes until two reports later."""
+        """Wait until all pods exist, none starts or terminates, and no pod gets a node until two reports later."""
         while True:
             await eventually("every job has its pods, and none of them starts or ends", self._is_quiet)
             before = self._places()
@@ -146,7 +146,7 @@ class Team:
     # ---------------------------------------------------------------------------------------------------------- change
 
     def proposed(self, kind: str) -> dict[str, str]:
-        """Return the files of a change."""
+        """Return the files of a change: name → content."""
         if kind == HARMLESS:
             return {"q.json": self._manifest("q0", self.shares["q0"]), "p.yaml": f"# a word\n{POLICY}"}
         if kind == SMALLER_SHARE:
@@ -164,13 +164,13 @@ class Team:
         began = len(self._history.changes)
         await self._make(kind)
         await self.settled()
-        gone, starts = self._happened(began)
+        evicted, starts = self._happened(began)
         foretold = {it["pod"].partition("/")[2] for it in world["evictions"]}
         jobs = Counter({_job_of(it["job"]): it["pods"] for it in world["starts"]})
         return Difference(
             len(foretold),
-            sorted(gone - foretold),
-            sorted(foretold - gone),
+            sorted(evicted - foretold),
+            sorted(foretold - evicted),
             {job: (jobs[job], starts[job]) for job in sorted({*jobs, *starts}) if jobs[job] != starts[job]},
             world["problem"],
         )
@@ -198,18 +198,18 @@ class Team:
         return bool(json.loads(page)["sha256"] == hashlib.sha256(text.encode()).hexdigest())
 
     def _happened(self, began: int) -> tuple[set[str], Counter[str]]:
-        """Return the names of victims, and of each job how many other pods got a node."""
+        """Return the names of the victims, and how many other pods of each job got a node."""
         bound: dict[str, Pod] = {}
         had = {pod.metadata.uid for _, pod in self._history.changes[:began] if pod is not None and pod.spec.node_name}
-        gone: set[str] = set()
+        evicted: set[str] = set()
         for _, pod in self._history.changes[began:]:
             if pod is None:
                 continue
             if pod.spec.node_name and pod.metadata.uid not in had:
                 bound[pod.metadata.name] = pod
             if pod.metadata.uid in self._history.evicting:
-                gone.add(pod.metadata.name)
-        return gone, Counter(_job_of(name) for name in bound if name not in gone)
+                evicted.add(pod.metadata.name)
+        return evicted, Counter(_job_of(name) for name in bound if name not in evicted)
 
 
 def _job_of(key: str) -> str:
