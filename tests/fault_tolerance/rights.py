@@ -1,4 +1,4 @@
-"""Translate calls of the scheduler into the permissions that RBAC must grant for them."""
+"""Derive from the scheduler's calls which permissions RBAC must grant."""
 
 from __future__ import annotations
 

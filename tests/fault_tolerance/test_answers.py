@@ -24,19 +24,19 @@ ANSWERS: dict[str, Handling] = {
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.deadline(90)
-async def test_a_third_of_the_binds_go_wrong_and_all_gangs_run(target: TargetCluster, answer: Handling) -> None:
+async def test_all_gangs_run_although_a_third_of_the_binds_fail(target: TargetCluster, answer: Handling) -> None:
     async with target.scenario(nodes=3, cpu="4"):
-        wronged: set[str] = set()
+        failed: set[str] = set()
         binds = 0
 
         def judge(call: Call) -> Handling:
             nonlocal binds
-            if not call.is_bind or call.path in wronged:
+            if not call.is_bind or call.path in failed:
                 return None
             binds += 1
             if binds % 3:
                 return None
-            wronged.add(call.path)
+            failed.add(call.path)
             return answer
 
         target.proxy.judge = judge
@@ -45,12 +45,12 @@ async def test_a_third_of_the_binds_go_wrong_and_all_gangs_run(target: TargetClu
         target.start()
         await target.bound(12)
         await target.rests()
-        assert len(wronged) >= 3
+        assert len(failed) >= 3
         assert not target.history.evicting
 
 
 @pytest.mark.deadline(60)
-async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go_on(target: TargetCluster) -> None:
+async def test_a_bind_that_is_always_refused_is_retried_with_backoff_and_delays_no_other(target: TargetCluster) -> None:
     async with target.scenario(nodes=3, cpu="4"):
         refused: list[float] = []
 
@@ -65,15 +65,15 @@ async def test_a_bind_that_is_refused_for_ever_is_not_hammered_and_the_others_go
         await target.gang("good", 6)
         target.start()
         await target.bound(6)
-        await target.history.until(lambda: len(refused) >= 7, "the bind is tried again")
+        await target.history.until(lambda: len(refused) >= 7, "the bind is retried")
         assert refused[6] - refused[5] > 0.5  # pauses grow from 0.05 s by a factor of two, less a random part
         await target.gang("later", 3)
         await target.bound(9)
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return "FailedBinding" in await events(target.client, NAMESPACE, "Pod", "bad-0-0")
 
-        await eventually("an event on the pod", is_told)
+        await eventually("an event on the pod", is_reported)
         severity, message = (await events(target.client, NAMESPACE, "Pod", "bad-0-0"))["FailedBinding"]
         assert severity == "Warning"
         assert message.endswith("/pods/bad-0-0/binding: 403 Forbidden: injected by a test")

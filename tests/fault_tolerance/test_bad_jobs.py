@@ -1,7 +1,7 @@
 """One namespace's bad jobs delay the job of another namespace by less than a second.
 
-The usual time is that of the same job on the same cluster, measured right before. The second is scaled by how busy the
-machine is (`tests.support.live.busy`).
+The usual time is measured right before, with the same job on the same cluster. The limit of one second is scaled by how
+busy the machine is (`tests.support.live.busy`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ async def two_namespaces(target: TargetCluster) -> AsyncIterator[None]:
                 async with busy() as times:
                     took = await seconds_of_a_job(target, f"good{i}")
                 more = MORE * max(times)
-                log.info("usually %.2f s, now %.2f s; work takes %.1f times its time", usual, took, max(times))
+                log.info("usually %.2f s, now %.2f s; work takes %.1f times as long as alone", usual, took, max(times))
                 assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s; {more:.2f} s more are allowed"
         finally:
             for resource in (JOBS, PYTORCH_JOBS):
@@ -95,39 +95,41 @@ async def two_namespaces(target: TargetCluster) -> AsyncIterator[None]:
     ids=["a job of three million pods", "a training job of a hundred thousand workers"],
 )
 @pytest.mark.deadline(120)
-async def test_a_job_of_more_pods_than_there_is_room_for(
+async def test_of_a_job_larger_than_the_cluster_only_a_first_slice_of_pods_is_created(
     target: TargetCluster, kind: str, body: dict[str, Any], gang: int
 ) -> None:
     async with two_namespaces(target):
         await target.client.create(JOBS if kind == "job" else PYTORCH_JOBS, body, BAD)
 
-        async def are_there() -> bool:
+        async def exist() -> bool:
             return len((await target.client.list(PODS, BAD)).items) >= 200
 
-        await eventually("the first slice of its pods", are_there)
-        await seconds_of_a_job(target, "later")  # the controllers have had their turns
-        assert len((await target.client.list(PODS, BAD)).items) <= 220 + gang, "200 ahead of the 20 that have a node"
+        await eventually("the first slice of its pods", exist)
+        await seconds_of_a_job(target, "later")  # by then the controllers have processed all jobs
+        assert len((await target.client.list(PODS, BAD)).items) <= 220 + gang, (
+            "more than 200 pods beyond the 20 that have a node"
+        )
 
 
 @pytest.mark.deadline(120)
-async def test_a_gang_that_could_never_start_makes_no_pods_and_says_so(target: TargetCluster) -> None:
+async def test_a_gang_that_can_never_start_creates_no_pods_and_reports_the_reason(target: TargetCluster) -> None:
     async with two_namespaces(target):
         await target.client.create(JOBS, job("bad", MOST, queue="bad"), BAD)
 
-        async def says_so() -> bool:
+        async def has_reason() -> bool:
             state = (await status(target.client, JOBS, "bad", BAD)).get("state") or {}
             return state.get("reason") == "GangTooLarge" and "of queue bad's capability" in state["message"]
 
-        async def is_told() -> bool:
+        async def has_warning() -> bool:
             return (await events(target.client, BAD, "Job", "bad")).get("GangTooLarge", ("",))[0] == "Warning"
 
-        await eventually("the reason GangTooLarge", says_so)
-        await eventually("a warning GangTooLarge", is_told)
+        await eventually("the reason GangTooLarge", has_reason)
+        await eventually("a warning GangTooLarge", has_warning)
         assert not (await target.client.list(PODS, BAD)).items
 
 
 @pytest.mark.deadline(90)
-async def test_a_command_of_a_tenant_closes_no_queue(target: TargetCluster) -> None:
+async def test_a_tenants_command_cannot_close_a_queue(target: TargetCluster) -> None:
     async with two_namespaces(target):
         uid = (await target.client.get(QUEUES, "default")).metadata.uid
         closed = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "name": "default", "uid": uid}
@@ -150,8 +152,8 @@ async def next_second() -> None:
 
 
 @pytest.mark.deadline(60)
-async def test_a_child_of_a_queue_that_is_in_use_ends_nothing_in_it(target: TargetCluster) -> None:
-    """Jobs that wait in the queue when the child is created still run; only later jobs have to name another queue."""
+async def test_creating_a_child_of_a_queue_does_not_affect_its_existing_jobs(target: TargetCluster) -> None:
+    """Jobs that wait in the queue when the child is created still run; jobs created later do not."""
     async with target.scenario(nodes=1, cpu="2"):
         await target.ready(target.start(policy=TREE, controllers="queue"))
         await target.gang("runs", 2)

@@ -1,7 +1,7 @@
 """Failing writes of one namespace delay the job of another namespace by less than a second.
 
-The usual time is that of the same job on the same cluster, measured right before. The median of three jobs counts on
-both sides, because other processes delay single jobs. The second is scaled by how busy the machine is
+The usual time is measured right before, with the same job on the same cluster. Both times are medians of three jobs,
+because other processes delay single jobs. The limit of one second is scaled by how busy the machine is
 (`tests.support.live.busy`): a scheduler that gets a fifth of a processor needs five seconds for one second of work.
 """
 
@@ -37,7 +37,7 @@ LONGEST = round(progress.LONGEST)
 MORE = 1.0
 """Seconds that a job may take longer than usual, on an idle machine."""
 
-NO_VERDICT: dict[str, Handling] = {
+NO_RESULT: dict[str, Handling] = {
     "500": Answer(500, "InternalError"),
     "no answer": Ignore(),
     "429 for an hour": Answer(429, "TooManyRequests", headers="Retry-After: 3600\r\n"),
@@ -46,13 +46,13 @@ NO_VERDICT: dict[str, Handling] = {
 }
 RARE = {
     name: pytest.param(it, marks=pytest.mark.nightly) if name.startswith("429") else it
-    for name, it in NO_VERDICT.items()
+    for name, it in NO_RESULT.items()
 }
-"""The same for slow tests, with the answers 429 only nightly: the client treats 429 alike for all requests."""
+"""The same for slow tests. The answers 429 run only nightly: the client treats 429 alike for all requests."""
 
 
 class Tenants:
-    """Two namespaces of one scheduler: the good one, and the bad one, whose calls `meet` disturbs."""
+    """Two namespaces of one scheduler: a good one, and a bad one, whose calls can be disturbed."""
 
     def __init__(self, target: TargetCluster) -> None:
         self.target = target
@@ -79,25 +79,25 @@ class Tenants:
     async def usual(self, *, by_controller: bool = False) -> float:
         return statistics.median([await self.job(by_controller=by_controller) for _ in range(3)])
 
-    async def still_as_usual(self, usual: float, *, by_controller: bool = False) -> None:
+    async def check_delay(self, usual: float, *, by_controller: bool = False) -> None:
         async with busy() as times:
             took = await self.usual(by_controller=by_controller)
         more = MORE * statistics.median(times)
-        log.info("usually %.2f s, now %.2f s; work takes %.1f times its time", usual, took, more / MORE)
+        log.info("usually %.2f s, now %.2f s; work takes %.1f times as long as alone", usual, took, more / MORE)
         assert took <= usual + more, f"{took:.2f} s instead of {usual:.2f} s; {more:.2f} s more are allowed"
 
-    def meet(self, verdict: Handling, calls: Callable[[Call], bool]) -> list[Call]:
-        """Handle `calls` of the bad namespace by `verdict`; return the list of handled calls, which grows."""
-        met: list[Call] = []
+    def disturb(self, verdict: Handling, calls: Callable[[Call], bool]) -> list[Call]:
+        """Handle these calls of the bad namespace by `verdict`; return a list that collects the handled calls."""
+        disturbed: list[Call] = []
 
         def judge(call: Call) -> Handling:
             if f"/namespaces/{BAD}/" not in call.path or not calls(call):
                 return None
-            met.append(call)
+            disturbed.append(call)
             return verdict
 
         self.target.proxy.judge = judge
-        return met
+        return disturbed
 
 
 def job(name: str, pods: int = 3) -> dict[str, object]:
@@ -107,46 +107,48 @@ def job(name: str, pods: int = 3) -> dict[str, object]:
     return {"metadata": {"name": name}, "spec": {"schedulerName": "schedspec", "minAvailable": pods, "tasks": tasks}}
 
 
-@pytest.mark.parametrize("verdict", NO_VERDICT.values(), ids=NO_VERDICT)
+@pytest.mark.parametrize("verdict", NO_RESULT.values(), ids=NO_RESULT)
 @pytest.mark.deadline(90)
-async def test_a_hundred_binds_of_a_namespace_have_no_verdict(target: TargetCluster, verdict: Handling) -> None:
+async def test_a_hundred_binds_without_a_result_delay_no_other_namespace(
+    target: TargetCluster, verdict: Handling
+) -> None:
     async with target.scenario(nodes=4, cpu="32"):
         tenants = Tenants(target)
         await tenants.prepare()
         await target.ready(target.start())
         usual = await tenants.usual()
-        met = tenants.meet(verdict, lambda call: call.is_bind)
+        disturbed = tenants.disturb(verdict, lambda call: call.is_bind)
         await gangs(target.client, "bad", 100, 1, "default", cpu="100m", namespace=BAD)
-        await target.history.until(lambda: len(met) > 0, "a bind of the bad namespace is met")
-        await tenants.still_as_usual(usual)
+        await target.history.until(lambda: len(disturbed) > 0, "a bind of the bad namespace is disturbed")
+        await tenants.check_delay(usual)
 
 
 BY_CONTROLLERS: dict[str, Callable[[Call], bool]] = {
     "statuses": lambda call: call.path.endswith("/status"),
-    "what they create": lambda call: call.method == "POST" and not call.path.endswith("/events"),
+    "creations": lambda call: call.method == "POST" and not call.path.endswith("/events"),
 }
 
 
-@pytest.mark.parametrize("is_met", BY_CONTROLLERS.values(), ids=BY_CONTROLLERS)
+@pytest.mark.parametrize("selects", BY_CONTROLLERS.values(), ids=BY_CONTROLLERS)
 @pytest.mark.parametrize("verdict", RARE.values(), ids=RARE)
 @pytest.mark.deadline(90)
-async def test_what_controllers_write_in_a_namespace_has_no_verdict(
-    target: TargetCluster, verdict: Handling, is_met: Callable[[Call], bool]
+async def test_controllers_writes_without_a_result_delay_no_other_namespace(
+    target: TargetCluster, verdict: Handling, selects: Callable[[Call], bool]
 ) -> None:
     async with target.scenario(nodes=4, cpu="32"):
         tenants = Tenants(target)
         await tenants.prepare()
         await target.ready(target.start(controllers="podgroup,job,queue"))
         usual = await tenants.usual(by_controller=True)
-        met = tenants.meet(verdict, is_met)
+        disturbed = tenants.disturb(verdict, selects)
         for i in range(24):
             await target.client.create(JOBS, job(f"bad{i}"), BAD)
-        await target.history.until(lambda: len(met) > 0, "a write in the bad namespace is met")
-        await tenants.still_as_usual(usual, by_controller=True)
+        await target.history.until(lambda: len(disturbed) > 0, "a write in the bad namespace is disturbed")
+        await tenants.check_delay(usual, by_controller=True)
 
 
 @pytest.mark.deadline(60)
-async def test_events_that_nobody_takes_hold_back_no_bind(target: TargetCluster) -> None:
+async def test_events_that_are_refused_delay_no_bind(target: TargetCluster) -> None:
     async with target.scenario(nodes=4, cpu="32"):
         tenants = Tenants(target)
         await tenants.prepare()
@@ -154,11 +156,11 @@ async def test_events_that_nobody_takes_hold_back_no_bind(target: TargetCluster)
         usual = await tenants.usual()
         slow_down = Answer(429, "TooManyRequests", headers="Retry-After: 5\r\n")
         target.proxy.judge = lambda call: slow_down if call.path.endswith("/events") and call.is_write else None
-        await tenants.still_as_usual(usual)
+        await tenants.check_delay(usual)
 
 
 @pytest.mark.deadline(90)
-async def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(target: TargetCluster) -> None:
+async def test_objects_that_are_nested_too_deep_delay_no_other_namespace(target: TargetCluster) -> None:
     deep = b'{"a":' * 3_000 + b"1" + b"}" * 3_000
     async with target.scenario(nodes=4, cpu="32"):
         tenants = Tenants(target)
@@ -179,19 +181,21 @@ async def test_a_job_that_is_nested_too_deep_is_left_alone_and_says_so(target: T
             body = head + spec % deep + b"}}"
             with contextlib.suppress(Conflict):
                 await target.client.http.request("POST", f"/apis/{kind}/namespaces/{BAD}/{path}", body)
-        await tenants.still_as_usual(usual, by_controller=True)
-        again = target.start(controllers="podgroup,job,queue")  # who finds it in its first list
+        await tenants.check_delay(usual, by_controller=True)
+        again = target.start(controllers="podgroup,job,queue")  # it finds the objects in its first list
         await target.ready(again)
         scheduler.kill()
         target.stopped(scheduler)
-        await tenants.still_as_usual(usual, by_controller=True)
+        await tenants.check_delay(usual, by_controller=True)
         assert again.process.poll() is None
 
 
 @pytest.mark.parametrize("pods", [pytest.param(20, marks=pytest.mark.nightly), 60])
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
 @pytest.mark.deadline(120)
-async def test_pods_with_a_hundred_terms_about_all_others(target: TargetCluster, kind: str, pods: int) -> None:
+async def test_pods_with_a_hundred_affinity_terms_delay_no_other_namespace(
+    target: TargetCluster, kind: str, pods: int
+) -> None:
     async with target.scenario(nodes=40, cpu="32"):
         tenants = Tenants(target)
         await tenants.prepare()
@@ -204,7 +208,7 @@ async def test_pods_with_a_hundred_terms_about_all_others(target: TargetCluster,
             group = {"metadata": {"name": f"terms{i}"}, "spec": {"minMember": 1, "queue": "default"}}
             await target.client.create(PODGROUPS, group, BAD)
             await target.client.create(PODS, with_terms(f"terms{i}", kind, 100), BAD)
-        await tenants.still_as_usual(usual)
+        await tenants.check_delay(usual)
         assert scheduler.process.poll() is None
 
 
@@ -227,43 +231,43 @@ def with_terms(name: str, kind: str, terms: int) -> dict[str, Any]:
 
 
 @pytest.mark.deadline(480)
-async def test_two_thousand_gangs_that_never_fit(target: TargetCluster) -> None:
+async def test_two_thousand_gangs_that_never_fit_delay_no_other_namespace(target: TargetCluster) -> None:
     async with target.scenario(nodes=20, cpu="32"):
         tenants = Tenants(target)
         await tenants.prepare()
         await target.ready(target.start())
         usual = await tenants.usual()
         await gangs(target.client, "never", 2_000, 2, "default", cpu="40", namespace=BAD)
-        await tenants.still_as_usual(usual)
+        await tenants.check_delay(usual)
 
 
 CORRUPT = {
     "a list that is null": lambda call: call.method == "GET" and not call.is_watch and Body(b"null"),
     "a list that is not UTF-8": lambda call: call.method == "GET" and not call.is_watch and Body(b'{"items": "\xff"}'),
     "a watch that is not UTF-8": lambda call: call.is_watch and Body(b'{"type": "ADDED", "object": {"a": "\xff"}}\n'),
-    "an error of a strange shape": lambda call: call.is_watch and Body(b'{"type": "ERROR", "object": [null]}\n'),
+    "a malformed error event": lambda call: call.is_watch and Body(b'{"type": "ERROR", "object": [null]}\n'),
     "a lease that is null": lambda call: "/leases/" in call.path and Body(b"null"),
 }
 
 
 @pytest.mark.parametrize("corrupt", CORRUPT.values(), ids=CORRUPT)
 @pytest.mark.deadline(60)
-async def test_an_answer_that_is_corrupt_is_asked_for_again(
+async def test_a_request_with_a_corrupt_answer_is_repeated(
     target: TargetCluster, corrupt: Callable[[Call], Handling]
 ) -> None:
     async with target.scenario(nodes=4, cpu="32"):
-        met: dict[str, int] = {}
+        disturbed: dict[str, int] = {}
 
         def judge(call: Call) -> Handling:
             verdict = corrupt(call) or None
-            met[call.path] = met.get(call.path, 0) + bool(verdict)
-            return verdict if met[call.path] <= 3 else None
+            disturbed[call.path] = disturbed.get(call.path, 0) + bool(verdict)
+            return verdict if disturbed[call.path] <= 3 else None
 
         target.proxy.judge = judge
         scheduler = target.start("--leader-elect", "--lease-namespace", "default")
         await target.gang("good", 3)
         await target.bound(3)
-        assert any(met.values())
+        assert any(disturbed.values())
         assert scheduler.process.poll() is None
 
 
@@ -271,15 +275,15 @@ LEADER = ("--leader-elect", "--lease-namespace", "default")
 
 
 @pytest.mark.deadline(90)
-async def test_a_namespace_that_is_never_answered_for_is_no_reason_to_be_restarted(target: TargetCluster) -> None:
+async def test_a_namespace_without_any_answers_does_not_fail_the_liveness_probe(target: TargetCluster) -> None:
     async with target.scenario(nodes=4, cpu="32"):
         tenants = Tenants(target)
         await tenants.prepare()
         scheduler = target.start(*LEADER)
         await target.ready(scheduler)
-        tenants.meet(Ignore(), lambda call: call.is_write)
+        tenants.disturb(Ignore(), lambda call: call.is_write)
         await gangs(target.client, "bad", 100, 1, "default", cpu="100m", namespace=BAD)
-        for _ in range(LONGEST + 8):  # and nobody else has anything to write
+        for _ in range(LONGEST + 8):  # nothing is written in other namespaces
             await asyncio.sleep(1.0)
             assert "ok" in await asyncio.to_thread(scheduler.page, "/healthz")
         assert scheduler.process.poll() is None
@@ -287,7 +291,7 @@ async def test_a_namespace_that_is_never_answered_for_is_no_reason_to_be_restart
 
 
 @pytest.mark.deadline(90)
-async def test_who_has_no_answer_to_any_write_but_of_its_lease_gives_it_up(target: TargetCluster) -> None:
+async def test_a_leader_whose_writes_are_answered_only_for_its_lease_releases_it(target: TargetCluster) -> None:
     async with target.scenario(nodes=4, cpu="32"):
         scheduler = target.start(*LEADER)
         await target.ready(scheduler)

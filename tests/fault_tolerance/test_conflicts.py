@@ -1,4 +1,4 @@
-"""409 answers whose cause is not another uid: each write is repeated until it succeeds."""
+"""Conflicts (409) that have another cause than a changed uid: each write is repeated until it succeeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 CONFLICT = Answer(409, "Conflict", "the object has been modified")
 TIMES = 5
-"""Number of conflicts that each write of each object gets."""
+"""Number of conflicts before a write of an object succeeds."""
 
 
 def _status_of(plural: str) -> Callable[[Call], bool]:
@@ -40,17 +40,19 @@ def _running(target: TargetCluster) -> int:
     return sum(pod.metadata.name.startswith("j-main") and pod.status.phase == "Running" for pod in pods)
 
 
-@pytest.mark.parametrize("met", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("selects", WRITES.values(), ids=WRITES)
 @pytest.mark.deadline(90)
-async def test_conflicts_delay_a_write_and_prevent_nothing(target: TargetCluster, met: Callable[[Call], bool]) -> None:
-    """A Job starts, and another Job reclaims its place; each write of one kind gets conflicts first."""
+async def test_every_write_is_repeated_after_conflicts_until_it_succeeds(
+    target: TargetCluster, selects: Callable[[Call], bool]
+) -> None:
+    """A Job reclaims the node of a gang while every write of one kind gets conflicts at first."""
     queues = [queue("a", deserved={"cpu": "1"}, reclaimable=True), queue("b", deserved={"cpu": "3"})]
     async with target.scenario(nodes=1, cpu="4", queues=queues):
         conflicts: Counter[tuple[str, str]] = Counter()
 
         def judge(call: Call) -> Handling:
             write = (call.method, call.path)
-            if not met(call) or conflicts[write] >= TIMES:
+            if not selects(call) or conflicts[write] >= TIMES:
                 return None
             conflicts[write] += 1
             return CONFLICT
@@ -67,6 +69,6 @@ async def test_conflicts_delay_a_write_and_prevent_nothing(target: TargetCluster
         spec["queue"] = "b"
         spec["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1"
         await target.client.create(JOBS, body, NAMESPACE)
-        await target.history.until(lambda: _running(target) == 3, "the Job of b runs")
+        await target.history.until(lambda: _running(target) == 3, "the Job of queue b runs")
         assert conflicts
         assert max(conflicts.values()) == TIMES

@@ -1,4 +1,4 @@
-"""The API server and etcd fail under load: work in progress is finished when they are back."""
+"""The API server or etcd fails under load: the scheduler finishes its work when they are back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _process(target: TargetCluster, name: str) -> psutil.Process:
         line = process.info["cmdline"] or []
         if process.info["name"] == name and any(folder in part for part in line):
             return process
-    raise AssertionError(f"no {name} of {folder} runs")
+    raise AssertionError(f"no process {name} of {folder} runs")
 
 
 async def _load(target: TargetCluster) -> None:
@@ -34,11 +34,11 @@ async def _load(target: TargetCluster) -> None:
         await target.gang(f"g{i}", SIZE)
 
 
-# Where the server ends between a connect and its handshake, Python's own ssl leaves the socket open: recv's
-# ECONNRESET passes SSLSocket._create unclosed.
+# If the server ends between a connect and its TLS handshake, Python's ssl module leaks the socket: SSLSocket._create
+# does not close it when recv raises ECONNRESET.
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.deadline(200)
-async def test_the_api_server_is_killed_and_started_again_while_gangs_are_bound(target: TargetCluster) -> None:
+async def test_all_gangs_are_bound_although_the_api_server_is_killed_and_restarted(target: TargetCluster) -> None:
     async with target.scenario(nodes=10, cpu="64"):
         await _load(target)
         server = _process(target, "kube-apiserver")
@@ -48,15 +48,15 @@ async def test_the_api_server_is_killed_and_started_again_while_gangs_are_bound(
         server.kill()
         server.wait(10)
         await target.history.until(lambda: "no verdict yet" in scheduler.log.read_text(), "a bind has no answer")
-        assert len(target.history.bound()) < GANGS * SIZE, "killed too late to matter"
-        again = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        target.ends_with_the_cluster(again)
+        assert len(target.history.bound()) < GANGS * SIZE, "the API server was killed too late: all pods are bound"
+        restarted = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        target.ends_with_the_cluster(restarted)
         await target.bound(GANGS * SIZE)
         await target.rests()
 
 
 @pytest.mark.deadline(200)
-async def test_etcd_pauses_for_five_seconds(target: TargetCluster) -> None:
+async def test_all_gangs_are_bound_although_etcd_pauses_for_five_seconds(target: TargetCluster) -> None:
     async with target.scenario(nodes=10, cpu="64"):
         await _load(target)
         etcd = _process(target, "etcd")

@@ -15,27 +15,27 @@ from tests.support.live.target_cluster import TargetCluster
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 
-def going_with_the_first_bind(target: TargetCluster, resource: Resource[Any], name: str) -> asyncio.Event:
+def delete_at_first_bind(target: TargetCluster, resource: Resource[Any], name: str) -> asyncio.Event:
     """Delete an object at the first bind, before the bind is relayed. The returned event is set at that moment."""
-    gone = asyncio.Event()
+    deleted = asyncio.Event()
 
     async def judge(call: Call) -> Handling:
-        if call.is_bind and not gone.is_set():
-            gone.set()
+        if call.is_bind and not deleted.is_set():
+            deleted.set()
             await target.client.delete(resource, name)
         return None
 
     target.proxy.judge = judge
-    return gone
+    return deleted
 
 
 @pytest.mark.deadline(60)
-async def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewhere(target: TargetCluster) -> None:
+async def test_a_node_is_deleted_while_a_gang_is_bound_to_it_and_gets_no_later_gang(target: TargetCluster) -> None:
     async with target.scenario(nodes=2, cpu="4"):
-        gone = going_with_the_first_bind(target, NODES, "node-0")
+        deleted = delete_at_first_bind(target, NODES, "node-0")
         await target.gang("first", 8)
         scheduler = target.start()
-        await gone.wait()
+        await deleted.wait()
         target.nodes.pop("node-0")
         await target.bound(8)
         for i in range(8):
@@ -47,15 +47,17 @@ async def test_a_node_goes_while_a_gang_is_bound_to_it_and_later_gangs_go_elsewh
 
 
 @pytest.mark.deadline(60)
-async def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_the_same(target: TargetCluster) -> None:
+async def test_a_queue_is_deleted_while_its_gang_is_bound_and_the_gang_is_still_whole(target: TargetCluster) -> None:
     queues = [queue("deleted", deserved={"cpu": "8"}), queue("default", deserved={"cpu": "4"})]
     async with target.scenario(nodes=4, cpu="4", queues=queues):
-        gone = going_with_the_first_bind(target, QUEUES, "deleted")
+        deleted = delete_at_first_bind(target, QUEUES, "deleted")
         await target.gang("g", 8, "deleted")
         await target.gang("late", 2, "deleted")
         scheduler = target.start()
-        await gone.wait()
-        await target.history.until(lambda: len(target.history.bound("g-0")) in (0, 8), "all of it or nothing")
+        await deleted.wait()
+        await target.history.until(
+            lambda: len(target.history.bound("g-0")) in (0, 8), "the gang is bound as a whole or not at all"
+        )
         await target.gang("other", 4, "default")
         await target.history.until(lambda: len(target.history.bound("other-0")) == 4, "the other gang runs")
         await target.rests()
@@ -65,7 +67,7 @@ async def test_a_queue_goes_while_its_gang_is_bound_and_the_gang_is_whole_all_th
 
 
 @pytest.mark.deadline(60)
-async def test_a_queue_goes_while_its_gang_waits_and_the_others_go_on(target: TargetCluster) -> None:
+async def test_a_queue_is_deleted_while_its_gang_waits_and_other_gangs_still_start(target: TargetCluster) -> None:
     queues = [queue("deleted", deserved={"cpu": "4"}), queue("default", deserved={"cpu": "4"})]
     async with target.scenario(nodes=2, cpu="4", queues=queues):
         await target.gang("large", 20, "deleted")
@@ -77,4 +79,6 @@ async def test_a_queue_goes_while_its_gang_waits_and_the_others_go_on(target: Ta
         await target.rests()
         assert target.history.bound("orphan-0") == []
         await target.client.create(QUEUES, queue("deleted", deserved={"cpu": "4"}))
-        await target.history.until(lambda: len(target.history.bound("orphan-0")) == 2, "its queue is back")
+        await target.history.until(
+            lambda: len(target.history.bound("orphan-0")) == 2, "the gang runs, because its queue exists again"
+        )

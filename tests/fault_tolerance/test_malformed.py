@@ -1,4 +1,4 @@
-"""Hundreds of malformed objects are among good ones: the good ones run, and each bad one has a reason."""
+"""Among hundreds of malformed objects, the well-formed gangs run, and each waiting pod has a reason."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def generated(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
     return found
 
 
-def _silent(target: TargetCluster) -> list[str]:
+def _without_reason(target: TargetCluster) -> list[str]:
     """Return the waiting pods that have no reason."""
     waiting = [pod for pod in target.history.pods.values() if not pod.spec.node_name]
     return [
@@ -89,7 +89,7 @@ def _silent(target: TargetCluster) -> list[str]:
 
 
 @pytest.mark.deadline(180)
-async def test_the_good_ones_run_among_hundreds_of_bad_ones(target: TargetCluster) -> None:
+async def test_gangs_run_among_hundreds_of_malformed_objects(target: TargetCluster) -> None:
     pairs = generated(st.tuples(ANNOTATIONS, SPECS, st.lists(SELECTORS, max_size=2)), BAD)
     async with target.scenario(nodes=10, cpu="32"):
         scheduler = target.start("--log-level", "warning", controllers="podgroup,job,queue")
@@ -117,9 +117,9 @@ async def test_the_good_ones_run_among_hundreds_of_bad_ones(target: TargetCluste
         await target.history.until(
             lambda: all(len(target.history.bound(gang)) == 4 for gang in good), "all good gangs run"
         )
-        assert accepted > BAD / 2, f"only {accepted} of the bad objects were let in by the API server"
+        assert accepted > BAD / 2, f"only {accepted} malformed objects were admitted by the API server"
         assert scheduler.process.poll() is None
         assert "cycle failed" not in scheduler.log.read_text()
         scheduler.page("/healthz")
-        await target.history.until(lambda: not _silent(target), "each pod that waits says why")
+        await target.history.until(lambda: not _without_reason(target), "each waiting pod has a reason")
         target.history.forget("bad")

@@ -20,7 +20,7 @@ LEASE = 15.0
 
 
 @pytest.mark.deadline(60)
-async def test_a_frozen_leader_is_replaced_in_time_and_writes_nothing_afterwards(
+async def test_a_frozen_leader_is_replaced_in_time_and_writes_nothing_when_it_resumes(
     target: TargetCluster,
 ) -> None:
     async with target.scenario(nodes=4, cpu="8"):
@@ -32,7 +32,9 @@ async def test_a_frozen_leader_is_replaced_in_time_and_writes_nothing_afterwards
             second: Scheduler = await asyncio.to_thread(start, *options, "--identity", "second")
             await target.ready(second)
             await target.rests()
-            assert not [call for call in proxy.calls if call.is_write], "the second replica writes and does not lead"
+            assert not [call for call in proxy.calls if call.is_write], (
+                "the second replica writes, although it does not lead"
+            )
             os.kill(first.process.pid, signal.SIGSTOP)
             loop = asyncio.get_running_loop()
             frozen = loop.time()
@@ -40,8 +42,8 @@ async def test_a_frozen_leader_is_replaced_in_time_and_writes_nothing_afterwards
             await target.gang("two", 4)
             async with busy() as times:
                 await target.bound(8)
-            took, most = loop.time() - frozen, LEASE + 2.5 * max(times)
-            assert took <= most, f"taken over after {took:.1f} s; {most:.1f} s are allowed"
+            took, limit = loop.time() - frozen, LEASE + 2.5 * max(times)
+            assert took <= limit, f"taken over after {took:.1f} s; {limit:.1f} s are allowed"
             lease = await target.client.get(LEASES, NAME, "default")
             assert lease.spec.holder_identity == "second"
             await target.gang("three", 4)
@@ -54,13 +56,13 @@ async def test_a_frozen_leader_is_replaced_in_time_and_writes_nothing_afterwards
 
 
 @pytest.mark.deadline(60)
-async def test_a_leader_that_is_told_to_stop_finishes_its_binds_and_hands_over_at_once(target: TargetCluster) -> None:
+async def test_a_leader_that_stops_finishes_its_binds_and_releases_the_lease(target: TargetCluster) -> None:
     async with target.scenario(nodes=10, cpu="32"):
         options = ("--leader-elect", "--lease-seconds", "15", "--lease-namespace", "default")
         first = target.start(*options)
         await target.ready(first)
-        await target.history.until(first.leads, "the first leads")
-        second = await asyncio.to_thread(target.start, *options)  # the proxy works meanwhile
+        await target.history.until(first.leads, "the first replica leads")
+        second = await asyncio.to_thread(target.start, *options)  # in a thread, because the proxy needs this event loop
         await target.ready(second)
         for i in range(20):
             await target.gang(f"g{i}", 10)
@@ -69,7 +71,7 @@ async def test_a_leader_that_is_told_to_stop_finishes_its_binds_and_hands_over_a
         status = await asyncio.to_thread(first.stop)
         assert status == 0
         lease = await target.client.get(LEASES, NAME, "default")
-        assert lease.spec.holder_identity != holder, "the second has to wait for the lease to run out"
+        assert lease.spec.holder_identity != holder, "the second replica has to wait until the lease expires"
         await target.bound(200)
         await target.gang("next", 4)
         await target.bound(204)

@@ -18,7 +18,7 @@ QUEUES = [
 
 
 @pytest.mark.deadline(60)
-async def test_after_a_kill_freed_capacity_goes_to_its_nominee(
+async def test_freed_capacity_goes_to_its_nominee_after_a_restart(
     target: TargetCluster,
 ) -> None:
     async with target.scenario(nodes=1, cpu="4", queues=QUEUES):
@@ -35,7 +35,7 @@ async def test_after_a_kill_freed_capacity_goes_to_its_nominee(
             lambda: all(pod.status.phase == "Running" for pod in target.history.pods.values()), "all run"
         )
         await target.gang("b", 3, "b")
-        await target.history.until(lambda: _nominated(target) == 3, "room is kept for the gang")
+        await target.history.until(lambda: _nominated(target) == 3, "capacity is reserved for the gang")
         assert len(target.history.evicting) == 3
         scheduler.kill()
         target.stopped(scheduler)

@@ -1,4 +1,4 @@
-"""The roles in deploy/ grant exactly the calls of the scheduler."""
+"""The roles in deploy/ grant exactly the permissions that the scheduler and the controllers use."""
 
 from __future__ import annotations
 
@@ -93,15 +93,15 @@ BRIEF: list[tuple[Resource[Any], str, dict[str, Any]]] = [
 ]
 
 
-async def _everything(
+async def _use_all_permissions(
     target: TargetCluster, control: Callable[..., Scheduler], is_all_done: Callable[[], bool]
 ) -> None:
-    """Make the scheduler and the controllers, each in a process of its own, do everything that they can do."""
+    """Make the scheduler and the controllers, each in a separate process, send every kind of request that they have."""
     election = ("--leader-elect", "--lease-namespace", "default", "--lease-seconds", "15")
     scheduler, controllers = target.start(*election), control(*election)
     await target.ready(scheduler)
     await target.ready(controllers)
-    await _what_ends_at_once(target)
+    await _run_brief_jobs(target)
     await target.client.create(PODS, _plain("plain"), NAMESPACE)
     for resource, name, spec in OBJECTS:
         await target.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
@@ -109,42 +109,42 @@ async def _everything(
     await target.gang("full", 8, "a")
     await target.bound(16)
     await target.gang("large", 40, "b")
-    await target.gang("claim", 6, "b")  # wherever the others are, one node is full again
+    await target.gang("claim", 6, "b")  # wherever the other pods are, it needs an eviction
     await target.history.until(lambda: len(target.history.evicting) > 0, "something is evicted")
     more = {"spec": {"minAvailable": 3, "tasks": [{"name": "t", "replicas": 3, "template": TEMPLATE}]}}
     await target.client.patch(JOBS, "job", more, NAMESPACE, kind=Patch.MERGE)
     await target.history.until(lambda: f"{NAMESPACE}/job-t-2" in target.history.pods, "the job has a third pod")
-    await _order(target, "AbortJob", JOBS, "job")
-    await _order(target, "CloseQueue", QUEUES, "above")
+    await _command(target, "AbortJob", JOBS, "job")
+    await _command(target, "CloseQueue", QUEUES, "above")
 
-    async def is_obeyed() -> bool:
+    async def is_carried_out() -> bool:
         job = (await status(target.client, JOBS, "job", NAMESPACE)).get("state") or {}
         above = (await status(target.client, QUEUES, "above")).get("state")
         return job.get("phase") == "Aborted" and above in ("Closing", "Closed")
 
-    await eventually("the job is aborted and the queue is closed", is_obeyed)
+    await eventually("the job is aborted and the queue is closed", is_carried_out)
     for resource, name, _ in OBJECTS:
         await target.client.delete(resource, name, NAMESPACE, propagation="Background")
     await target.client.delete(PODS, "plain", NAMESPACE, grace=0)
-    with contextlib.suppress(AssertionError):  # the test reports in the end what is missing
-        await target.history.until(is_all_done, "all that the roles grant is done")
+    with contextlib.suppress(AssertionError):  # the test itself reports missing calls
+        await target.history.until(is_all_done, "every granted permission is used")
     await asyncio.to_thread(scheduler.stop)
     await asyncio.to_thread(controllers.stop)
 
 
-async def _what_ends_at_once(target: TargetCluster) -> None:
+async def _run_brief_jobs(target: TargetCluster) -> None:
     """Create jobs that the controllers themselves delete after the jobs have ended."""
     for resource, name, spec in BRIEF:
         await target.client.create(resource, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
-    await _order(target, "TerminateJob", JOBS, "brief")
+    await _command(target, "TerminateJob", JOBS, "brief")
 
-    async def are_gone() -> bool:
+    async def are_deleted() -> bool:
         return not any([(await target.client.list(resource, NAMESPACE)).items for resource, _, _ in BRIEF])
 
-    await eventually("the jobs that end at once are gone", are_gone)
+    await eventually("the controllers have deleted the brief jobs", are_deleted)
 
 
-async def _order(target: TargetCluster, action: str, resource: Resource[Any], name: str) -> None:
+async def _command(target: TargetCluster, action: str, resource: Resource[Any], name: str) -> None:
     found = await target.client.get(resource, name, NAMESPACE if resource.namespaced else "")
     about = {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": found.metadata.uid}
     space = NAMESPACE if resource.namespaced else "kube-system"
@@ -159,13 +159,11 @@ def _plain(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.deadline(120)
-async def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetCluster) -> None:
+async def test_the_roles_grant_exactly_the_permissions_that_are_used(target: TargetCluster) -> None:
     refused = refused_pods = 0
 
     def judge(call: Call) -> Handling:
-        """Cause two rare calls: the lookup of a pod whose bind may or may not be carried out, and the count of a
-        repeated event.
-        """
+        """Cause two rare calls: the lookup of a pod whose bind has an unknown result, and the count of an event."""
         nonlocal refused
         if not call.is_bind or "/plain/" not in call.path or refused == 4:
             return None
@@ -196,7 +194,9 @@ async def test_the_roles_grant_what_is_done_and_nothing_else(target: TargetClust
             def used() -> dict[str, set[Permission]]:
                 return {"schedspec": needed(target.proxy.calls), "schedspec-controllers": needed(proxy.calls)}
 
-            await _everything(target, control, lambda: all(used()[it] >= roles for it, roles in roles_of.items()))
+            await _use_all_permissions(
+                target, control, lambda: all(used()[it] >= roles for it, roles in roles_of.items())
+            )
             found = used()
     for account, done in found.items():
         roles = roles_of[account]

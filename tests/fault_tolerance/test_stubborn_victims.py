@@ -1,4 +1,4 @@
-"""Victims with a grace period of decades that ignore SIGTERM: the preemptor does not wait for them."""
+"""Victims ignore SIGTERM and have a grace period of decades: the preemptor does not wait for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DECADES = 10**9
 
 
 async def _stubborn(target: TargetCluster, name: str) -> None:
-    """Create a pod of queue a that, once deleted, runs until its grace period of decades ends."""
+    """Create a pod of queue a that, when it is deleted, runs until its grace period of decades ends."""
     group = {"metadata": {"name": name}, "spec": {"minMember": 1, "queue": "a", "minResources": {"cpu": "2"}}}
     await target.client.create(PODGROUPS, group, NAMESPACE)
     body = pod_body(f"{name}-0", name, "2")
@@ -30,7 +30,7 @@ async def _stubborn(target: TargetCluster, name: str) -> None:
 
 @pytest.mark.parametrize("after", ["another", "force"])
 @pytest.mark.deadline(90)
-async def test_a_preemptor_does_not_wait_for_decades(target: TargetCluster, after: str) -> None:
+async def test_a_preemptor_does_not_wait_for_victims_that_do_not_end(target: TargetCluster, after: str) -> None:
     async with target.scenario(nodes=1, cpu="4", queues=QUEUES):
         target.start("--longest-grace", "1", "--after-grace", after)
         for name in ("a0", "a1"):
@@ -43,7 +43,7 @@ async def test_a_preemptor_does_not_wait_for_decades(target: TargetCluster, afte
             return
         await target.history.until(lambda: len(target.history.evicting) == 2, "another victim is chosen")
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return "EvictionOverdue" in {it.reason for it in (await target.client.list(EVENTS, NAMESPACE)).items}
 
-        await eventually("an event about a victim that is overdue", is_told)
+        await eventually("an event about a victim that is overdue", is_reported)

@@ -1,4 +1,4 @@
-"""A pod is deleted and recreated under its name just before a write: the write never reaches the successor."""
+"""A pod is deleted and recreated under its name just before a write: the write never affects the new pod."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WRITES: dict[str, Callable[[Call], bool]] = {
     "the condition of the victim": lambda call: (
         call.method == "PATCH" and bool(VICTIM.search(call.path)) and call.path.endswith("/status")
     ),
-    "its deletion": lambda call: call.method == "DELETE" and bool(VICTIM.search(call.path)),
+    "the deletion of the victim": lambda call: call.method == "DELETE" and bool(VICTIM.search(call.path)),
 }
 
 
@@ -46,7 +46,9 @@ async def _replace(target: TargetCluster, name: str) -> Pod:
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.deadline(60)
-async def test_a_successor_of_the_same_name_is_never_hit(target: TargetCluster, write: Callable[[Call], bool]) -> None:
+async def test_a_write_never_affects_a_new_pod_of_the_same_name(
+    target: TargetCluster, write: Callable[[Call], bool]
+) -> None:
     async with target.scenario(nodes=1, cpu="4", queues=QUEUES):
         successors: list[Pod] = []
 
@@ -62,7 +64,7 @@ async def test_a_successor_of_the_same_name_is_never_hit(target: TargetCluster, 
             await target.gang(f"a{i}", 1, "a", cpu="2")
         await target.bound(2)
         await target.gang("b", 1, "b", cpu="2")
-        await target.history.until(lambda: bool(successors), "the write")
+        await target.history.until(lambda: bool(successors), "the pod is replaced before the write")
         if not write(BIND):
             await target.history.until(lambda: len(target.history.bound("b-0")) == 1, "the preemptor runs")
         await target.rests()

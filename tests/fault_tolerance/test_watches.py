@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.faults]
 
 
 @pytest.mark.deadline(90)
-async def test_watches_that_are_cut_every_200_ms_lose_nothing(target: TargetCluster) -> None:
+async def test_no_change_is_missed_although_watches_are_cut_every_200_ms(target: TargetCluster) -> None:
     async with target.scenario(nodes=4, cpu="8"):
         scheduler = target.start()
         await target.ready(scheduler)
@@ -38,7 +38,7 @@ async def test_watches_that_are_cut_every_200_ms_lose_nothing(target: TargetClus
 
 
 @pytest.mark.deadline(60)
-async def test_an_expired_version_is_listed_anew_and_what_went_meanwhile_is_noticed(target: TargetCluster) -> None:
+async def test_after_an_expired_version_a_new_list_shows_pods_deleted_meanwhile(target: TargetCluster) -> None:
     async with target.scenario(nodes=2, cpu="4"):
         scheduler = target.start()
         await target.ready(scheduler)
@@ -63,7 +63,7 @@ async def test_an_expired_version_is_listed_anew_and_what_went_meanwhile_is_noti
         await target.gang("new", 6)
         for i in range(8):
             await target.delete_pod(f"old-0-{i}")
-        await target.history.until(lambda: refused > 0, "the watch is opened again")
+        await target.history.until(lambda: refused > 0, "the watch is reopened")
         blocked = False
         await target.history.until(lambda: len(target.history.bound("new-0")) == 6, "the new gang runs")
         assert expired
