@@ -1,4 +1,4 @@
-"""Run every feature five times, each time in another order, and then an hour of churn (`tests.soak.churn`).
+"""Run every feature five times, in a different order each time, and then an hour of churn (`tests.soak.churn`).
 
 The features run on the embedded cluster and, where it can run, on Kind.
 
@@ -20,7 +20,7 @@ from tests.soak import churn
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=60.0, help="minutes of churn; 0: none")
+    parser.add_argument("--minutes", type=float, default=60.0, help="minutes of churn; 0: no churn")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cluster", action="append", choices=("embedded", "kind"))
     given = parser.parse_args()
@@ -47,9 +47,9 @@ def main() -> int:
 
 def run(cluster: str, seed: int) -> int:
     """Run one round and return pytest's exit status."""
-    how = ["-n", "2"] if cluster == "embedded" else ["--kind-config", "kind-config/cards.yaml"]
+    options = ["-n", "2"] if cluster == "embedded" else ["--kind-config", "kind-config/cards.yaml"]
     command = [sys.executable, "-m", "pytest", "features", "-q", "-p", "tests.soak.shuffled", "--cluster", cluster]
-    command += [*how, "--out", f"out/soak/{cluster}-{seed}"]
+    command += [*options, "--out", f"out/soak/{cluster}-{seed}"]
     return subprocess.call(command, env={**os.environ, "SOAK_SEED": str(seed)})
 
 

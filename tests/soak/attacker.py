@@ -1,10 +1,10 @@
-"""Create the objects of one attack in a process of its own, and delete them when the standard input ends.
+"""Create the objects of one attack in a separate process, and delete them when its standard input ends.
 
 python -m tests.soak.attacker KUBECONFIG NAMESPACE NAME NUMBER [UID]
 
-The attack has a process of its own because encoding its JSON would delay measurements in the same process. Once all
-objects were tried, it prints how many were created and how many were refused. In the end it prints a line for each
-object of another owner that the attack changed. UID is that of the Job that the other tenant runs.
+The attack has a separate process because encoding its JSON would delay measurements in the same process. When all
+objects have been sent, it prints how many were created and how many were refused. At the end it prints a line for each
+object of another owner that the attack changed. UID is the uid of the Job that the other tenant runs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Made:
 
 
 async def make(client: Client, resource: Resource[Any], body: Body, namespace: str, victim: str = "") -> Made:
-    """Create an object of an attack. A `status` in its body is written as a kubelet would.
+    """Create an object of an attack. If its body has a `status`, write it as a kubelet would.
 
     Raises:
         KubeError: The API server refuses the object, or does not answer.
@@ -55,12 +55,12 @@ async def make(client: Client, resource: Resource[Any], body: Body, namespace: s
 
 
 async def change_of(client: Client, made: Made) -> str:
-    """Return how an object that must not change was changed; empty if it was not."""
+    """Return what happened to an object that must not change; empty if it is unchanged."""
     before, what = made.metadata, f"{made.resource.kind} {made.metadata.name}"
     try:
         after = (await client.get(made.resource.bare, before.name, before.namespace)).metadata
     except NotFound:
-        return f"{what} is gone"
+        return f"{what} was deleted"
 
     def content(meta: ObjectMeta) -> tuple[Any, ...]:
         version = meta.generation or meta.resource_version  # a status does not change the generation
@@ -70,7 +70,7 @@ async def change_of(client: Client, made: Made) -> str:
 
 
 async def remove(client: Client, resource: Resource[Any], name: str, namespace: str) -> None:
-    """Delete an object, its finalizers included."""
+    """Delete an object, and remove its finalizers."""
     with contextlib.suppress(NotFound, Conflict):
         await client.delete(resource, name, namespace, grace=0 if resource is PODS else None)
     if resource is COMMANDS:
@@ -93,21 +93,21 @@ class Attacker:
         async def one(item: tuple[Resource[Any], Body]) -> None:
             try:
                 self.made.append(await make(self._client, *item, self._namespace, self._victim))
-            except KubeError:  # or there was no answer in time: the API server is attacked as well
+            except KubeError:  # refused, or not answered in time: the attack loads the API server too
                 self.refused += 1
 
         await each(ATTACKS[name].make(name, number), one, _WIDTH)
 
     async def changed(self) -> list[str]:
-        """Return the changes of objects that must not change."""
+        """Return a text for each changed object of those that must not change."""
         bystanders = [made for made in self.made if made.is_bystander]
         return [found for made in bystanders if (found := await change_of(self._client, made))]
 
     async def end(self) -> list[str]:
-        """Delete all objects, the jobs first; return the changes of objects that must not change."""
+        """Delete all objects, the jobs first; return the same as `changed`, before and after the deletion."""
         found = await self.changed()
         await each(reversed([made for made in self.made if not made.is_bystander]), self._remove, _WIDTH)
-        while jobs := await self._jobs():  # also jobs that were created after their request had timed out
+        while jobs := await self._jobs():  # including jobs that were created although their request timed out
             await each(jobs, self._remove, _WIDTH)
             await asyncio.sleep(1)
         found += await self.changed()

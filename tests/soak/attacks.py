@@ -1,4 +1,4 @@
-"""Measure each attack of a hostile tenant beside the gangs of another tenant, and print a row of figures for it.
+"""Measure how each attack of a hostile tenant affects the gangs of another tenant; print a row of figures for each.
 
 python -m tests.soak.attacks [NAME]... [--scale N] [--nodes N] [--load N]
 
@@ -8,11 +8,11 @@ The rows are those of the table in docs/operating.md:
 2. Other disturbances: other writers, silent watches, bad policy files (`tests.soak.interference`).
 3. Attacks on programs that run without a scheduler, and on the manifests. Only their tests run.
 
-At the same moments as each gang beside an attack, three pods are bound by hand; their time is the API server's part. A
-gang is late if it takes a second longer than both the slowest gang before the attack and the slowest pods bound by
-hand. That second is scaled by how busy the machine is then (`tests.support.live.busy`). The exit status is 1 if a gang
-is late, if the scheduler exits, or if an attack changes an object that is not its own. `--load N` keeps N other
-processes busy meanwhile.
+While each gang beside an attack starts, three pods are bound by hand (without a scheduler); their time is the API
+server's part. A gang is late if it takes a second longer than both the slowest gang before the attack and the slowest
+pods bound by hand. That second is scaled by how busy the machine is at that time (`tests.support.live.busy`). The exit
+status is 1 if a gang is late, if the scheduler exits, or if an attack changes an object that is not its own. `--load N`
+keeps N other processes busy during the attacks.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ tiers:
 - plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
 """
 GANGS = 5
-"""Number of gangs of the other tenant that start before an attack, and again beside its objects."""
+"""Number of gangs of the other tenant that start before an attack, and again while its objects exist."""
 MORE = 1.0
 """Seconds by which a gang may exceed both the slowest gang before the attack and the slowest pods bound by hand."""
 SETTLED = 0.03
-"""CPU seconds in a second, below which the scheduler has written the statuses of an attack."""
-LOOKS_EVERY, SETTLES = 0.5, 180
-"""Seconds between two readings of the CPU time; seconds after which idle CPU is measured in any case."""
+"""CPU seconds per second. Below this, the scheduler has written all statuses of an attack."""
+READS_EVERY, SETTLES = 0.5, 180
+"""Seconds between two readings of the CPU time; seconds after which idle CPU is measured even if not settled."""
 QUIET = 3.0
 """Seconds over which the CPU time of an idle scheduler is measured."""
-GIVEN_UP = 120.0
+TIMEOUT = 120.0
 HEADER = (
     "| attack | usual s | beside s: median | slowest | by hand: slowest | longest cycle s <= | CPU idle beside it % "
     "| memory MB |"
@@ -88,7 +88,7 @@ class Run:
         self.wrong: list[str] = []
 
     async def _gang(self, disturbance: Disturbance = nothing) -> float:
-        """Start a gang of three; return the seconds from the creation of its last pod until all three have nodes."""
+        """Start a gang of three; return the seconds from the creation of its last pod until all pods have nodes."""
         self._number += 1
         name = f"good{self._number}"
         body = {"metadata": {"name": name}, "spec": {"minMember": 3, "queue": self._queue}}
@@ -101,7 +101,7 @@ class Run:
         return took
 
     async def _by_hand(self) -> float:
-        """Bind three pods without the scheduler; return the seconds since their creation, as for gangs."""
+        """Bind three pods without the scheduler; return the seconds since the last was created, as for gangs."""
         pods = []
         for i in range(3):
             body = pod_body(f"by-hand-{i}", "", self._cpu)
@@ -110,12 +110,12 @@ class Run:
         return await self._until_bound("by-hand", pods)
 
     async def _until_bound(self, name: str, by_hand: Sequence[Pod] = ()) -> float:
-        """Wait until three pods have nodes, or bind them, then remove them; return the seconds of the wait."""
+        """Bind the pods `by_hand`, wait until all three have nodes, and remove them; return the seconds of the wait."""
         began = time.monotonic()
         for pod in by_hand:
             await self._client.bind(GOOD, pod.metadata.name, pod.metadata.uid, "node-0000")
         while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
-            if time.monotonic() > began + GIVEN_UP:
+            if time.monotonic() > began + TIMEOUT:
                 break
             await asyncio.sleep(0.02)
         took = time.monotonic() - began
@@ -148,11 +148,11 @@ class Run:
         return row
 
     async def _pair(self, disturbance: Disturbance = nothing) -> tuple[float, float]:
-        """Return the seconds of a gang and of pods bound by hand, both at the same time."""
+        """Start a gang and bind pods by hand at the same time; return the seconds of each."""
         return await asyncio.gather(self._gang(disturbance), self._by_hand())
 
     async def disturb(self, name: str, what: str, disturbances: Sequence[Disturbance], more: float) -> str:
-        """Start a gang beside each disturbance; return their row of figures."""
+        """Start a gang during each disturbance; return their row of figures."""
         usual = [await self._gang() for _ in range(GANGS)]
         before = self._cycles()
         async with busy_machine() as times:
@@ -188,18 +188,18 @@ class Run:
         )
 
     async def _idle(self, seconds: float) -> float:
-        """Return the percentage of a core that the scheduler uses while nothing happens, once it has settled."""
-        for _ in range(round(SETTLES / LOOKS_EVERY)):
+        """Wait until the scheduler has settled; return the percentage of a core that it uses while nothing happens."""
+        for _ in range(round(SETTLES / READS_EVERY)):
             before = self._scheduler.cpu_seconds()
-            await asyncio.sleep(LOOKS_EVERY)
-            if self._scheduler.cpu_seconds() - before < SETTLED * LOOKS_EVERY:
+            await asyncio.sleep(READS_EVERY)
+            if self._scheduler.cpu_seconds() - before < SETTLED * READS_EVERY:
                 break
         before = self._scheduler.cpu_seconds()
         await asyncio.sleep(seconds)
         return 100 * (self._scheduler.cpu_seconds() - before) / seconds
 
     def _cycles(self) -> dict[float, float]:
-        """Return the cumulative number of cycles by bound of the histogram, in milliseconds."""
+        """Return the buckets of the histogram of cycles: upper bound in milliseconds → cumulative number of cycles."""
         start = "volcano_e2e_scheduling_latency_milliseconds_bucket"
         counts: dict[float, float] = {}
         for line in self._scheduler.page("/metrics").splitlines():
@@ -210,7 +210,7 @@ class Run:
 
 
 def longest_cycle(before: Mapping[float, float], after: Mapping[float, float]) -> float:
-    """Return the bound, in seconds, that no cycle between two readings of the histogram exceeded."""
+    """Return an upper bound, in seconds, of the cycles between two readings of the histogram."""
     new = {bound: count - before.get(bound, 0.0) for bound, count in after.items()}
     most = max(new.values(), default=0.0)
     return min((bound for bound, count in new.items() if most and count == most), default=0.0) / 1000
@@ -231,7 +231,7 @@ def busy(number: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def attacked(kubeconfig: Path, *options: str) -> Iterator[Scheduler]:
-    """Start a new scheduler with all controllers; kill it in the end."""
+    """Start a new scheduler with all controllers; kill it at the end."""
     scheduler = Scheduler(
         kubeconfig, POLICY, "--node-selector", "schedspec.dev/world=true", *options, controllers="all"
     )
@@ -256,14 +256,14 @@ async def _policy_files(client: Client, kubeconfig: Path) -> tuple[str, list[str
 
         def bad(what: str) -> Disturbance:
             @contextlib.asynccontextmanager
-            async def stands(_: str) -> AsyncIterator[None]:
+            async def replaced(_: str) -> AsyncIterator[None]:
                 refused = refusals(scheduler)
                 with bad_file(scheduler.policy_file, what):
                     yield
                     while refusals(scheduler) == refused:
                         await asyncio.sleep(0.05)
 
-            return stands
+            return replaced
 
         what = f"{len(BAD_FILES)} bad policy files: {', '.join(BAD_FILES)}"
         return await run.disturb("policy-files", what, [bad(each) for each in BAD_FILES], 0.0), run.wrong
@@ -297,7 +297,7 @@ OTHERS = {"conflicts": _conflicts, "policy-files": _policy_files, "silent-watche
 TESTS = {
     "results": ("results of a malicious shard", "tests/schedspec/ci/test_untrusted.py"),
     "file-modes": ("files of a run on a cluster of others", "tests/schedspec/plugin/test_file_modes.py"),
-    "manifests": ("packages, build backend, rights, egress", "tests/deploy"),
+    "manifests": ("packages, build backend, permissions, egress", "tests/deploy"),
 }
 """Attacks that need no scheduler: what is attacked, and its tests."""
 
@@ -331,8 +331,8 @@ async def _run(kubeconfig: Path, given: argparse.Namespace) -> list[str]:
     return wrong
 
 
-def tested(name: str) -> list[str]:
-    """Run the tests of an attack that needs no scheduler; return what was wrong."""
+def run_tests(name: str) -> list[str]:
+    """Run the tests of an attack that needs no scheduler; return the failure, if there is one."""
     what, place = TESTS[name]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-m", "not embedded and not kind", "-p", "no:cacheprovider", place],
@@ -360,17 +360,17 @@ def main() -> int:
     parser.add_argument("--load", type=int, default=0, help="number of other busy processes")
     given = parser.parse_args()
     if unknown := set(given.name) - set(names):
-        parser.error(f"no attack {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        parser.error(f"unknown attacks: {', '.join(sorted(unknown))}; known: {', '.join(names)}")
     wrong, began = list[str](), time.monotonic()
     if not given.name or set(given.name) - set(TESTS):
         with fresh_cluster() as kubeconfig, busy(given.load):
             wrong += asyncio.run(_run(kubeconfig, given))
     for name in TESTS:
         if not given.name or name in given.name:
-            wrong += tested(name)
+            wrong += run_tests(name)
     say(f"attacks: {time.monotonic() - began:.0f} s, load at the end {os.getloadavg()[0]:.0f}")
-    for one in wrong:
-        say(f"attacks: WRONG: {one}")
+    for problem in wrong:
+        say(f"attacks: WRONG: {problem}")
     return 1 if wrong else 0
 
 

@@ -1,16 +1,16 @@
 """Create and delete gangs and hostile objects for an hour; check that memory stays flat and every gang starts.
 
-1. Each attack runs once in the beginning, so that the peaks of memory that attacks cause come before the first rest.
+1. Each attack runs once in the beginning, so that the memory peaks of attacks come before the first rest.
 2. Then hostile objects and attacks are drawn at random. Now and then the policy file cannot be read, or another client
    keeps changing the PodGroup of a gang that starts.
 3. After each sixth of the time there is a rest: all gangs and hostile objects are deleted, and the scheduler becomes
-   idle. The same objects are alive at each rest, so memory that grows between rests is memory that the process keeps.
-4. In the end the state that the scheduler writes (SIGUSR2) must equal the API server's.
+   idle. The same objects exist at each rest, so any growth from rest to rest is memory that the process keeps.
+4. At the end the state that the scheduler writes (SIGUSR2) must equal the API server's.
 
-What the process keeps must not grow between rests: the blocks in use in Python's allocator, and from the third rest on
-the bytes in use in the heap of the C library, which has larger objects and buffers. Resident memory must stay below its
-peak before the first rest. It also counts what both allocators hold free: an arena of 1 MB is returned only when no
-block of it is in use, and after a peak most arenas hold a block that is still in use.
+Two amounts must not grow from rest to rest: the blocks in use in Python's allocator and, from the third rest on, the
+bytes in use in the heap of the C library, which holds larger objects and buffers. Resident memory must stay below its
+peak before the first rest. It includes free memory of both allocators: an arena of 1 MB is returned only when no block
+of it is in use, and after a peak most arenas contain a block that is still in use.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from tests.support.live.status_queries import eventually
 GOOD, BAD = "soak-good", "soak-bad"
 OWN_QUEUES = ("root", "default", "lent", "entitled")
 HOSTILE = (JOBS, PYTORCH_JOBS, COMMANDS, PODGROUPS, PODS, QUEUES, BUDGETS, CONFIG_MAPS, SERVICES, NETWORK_POLICIES)
-"""Kinds of hostile objects and of the objects that controllers create for them; owners come first."""
+"""Kinds of hostile objects, and of objects that controllers create for them; owners first."""
 POLICY = """\
 actions: "enqueue, allocate, reclaim, backfill"
 tiers:
@@ -70,23 +70,23 @@ ROOT_CERTIFICATES = "kube-root-ca.crt"
 """A ConfigMap that Kubernetes keeps in every namespace."""
 KEYS = ("volcano.sh/task-priority", "volcano.sh/preemptable", "volcano.sh/card.request", "sla-waiting-time")
 ATTACKS_AMONG_OBJECTS, PART = 0.05, 40
-"""Probability that a whole attack is created instead of one object, and the divisor of its size."""
+"""Probability that an attack is created instead of one object, and the divisor of the attack's size."""
 LASTS, MOST_BAD = 10.0, 60
 """Lifetime of a gang in seconds; maximum number of hostile objects at a time."""
 MISTAKES, WRITERS = 0.02, 0.05
 """Probability that, while a gang starts, the policy file is bad, and that another client changes its PodGroup."""
 WRITTEN = "cycle record written: "
-PATIENCE = 300.0
-"""Seconds after which a gang that has not started ends the run. Smaller delays are reported in the end."""
+START_TIMEOUT = 300.0
+"""Seconds after which a gang that has not started ends the run. Smaller delays are reported at the end."""
 FLAT, KEPT = 1.0, 4.0
-"""Limits of growth an hour: megabytes in use in the heap, and thousands of blocks (a hundredth of all).
+"""Limits of the growth per hour: megabytes in use in the heap, and thousands of blocks in use (1 % of them).
 
-Single rests scatter by 0.3 MB and 3 thousand blocks: growth above a limit has to be certain (`Growth.certain`).
+Single rests scatter by 0.3 MB and 3 thousand blocks, so only certain growth above a limit fails (`Growth.certain`).
 """
 SETTLES = 2
-"""Number of rests before the heap has settled: the table of a dictionary keeps the size of its largest content."""
+"""Number of rests before the heap has settled: the table of a dictionary never shrinks below its largest content."""
 RESTS, SETTLED = 6, 160.0
-"""Number of rests, the last of them at the end; duration of a rest in seconds.
+"""Number of rests (the last is at the end), and the duration of a rest in seconds.
 
 Within 90 s the API server closes idle connections, each of which takes 0.3 MB in the scheduler; within 60 s the
 scheduler returns free memory to the system.
@@ -94,7 +94,7 @@ scheduler returns free memory to the system.
 
 
 class Churn:
-    """Good gangs in one namespace, hostile objects in another."""
+    """Good gangs in one namespace, and hostile objects in another."""
 
     def __init__(self, client: Client, scheduler: Scheduler, seed: int) -> None:
         self._client, self._scheduler, self._random = client, scheduler, random.Random(seed)
@@ -109,7 +109,7 @@ class Churn:
         self.wrong: list[str] = []
 
     async def start(self) -> None:
-        """Start the Job that attacks refer to."""
+        """Start the Job that attacks name as their target or owner."""
         await self._victim.start()
 
     async def good(self) -> None:
@@ -123,10 +123,12 @@ class Churn:
                 await self._client.create(PODS, pod_body(f"{name}-{i}", name, cpu="100m"), GOOD)
             created = time.monotonic()
             while not all([(await self._client.get(PODS, f"{name}-{i}", GOOD)).spec.node_name for i in range(3)]):
-                if time.monotonic() > began + PATIENCE:
+                if time.monotonic() > began + START_TIMEOUT:
                     group = await self._client.get(PODGROUPS, name, GOOD)
                     why = [f"{c.type}={c.status}: {c.message}" for c in group.status.conditions or ()]
-                    raise AssertionError(f"{name} has not started within {PATIENCE:g} s: {group.status.phase}, {why}")
+                    raise AssertionError(
+                        f"{name} has not started within {START_TIMEOUT:g} s: {group.status.phase}, {why}"
+                    )
                 await asyncio.sleep(0.02)
         kinds = Counter(made.resource.kind for made in self._bad)
         beside = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "nothing"
@@ -152,7 +154,7 @@ class Churn:
         await remove(self._client, PODGROUPS, name, GOOD)
 
     async def bad(self) -> None:
-        """Create a hostile object or a small attack; delete the oldest above `MOST_BAD`."""
+        """Create a hostile object or a small attack; delete the oldest objects while there are more than `MOST_BAD`."""
         self._number += 1
         name = f"b{self._number}"
         is_attack = self._happens(ATTACKS_AMONG_OBJECTS)
@@ -165,7 +167,7 @@ class Churn:
             try:
                 self._bad.append(await make(self._client, resource, body, BAD, self._victim.uid))
             except ApiError:
-                self.refused += 1  # by the schema of its kind
+                self.refused += 1  # by the schema of the kind
         while len(self._bad) > MOST_BAD:
             await self._end_bad()
 
@@ -193,19 +195,19 @@ class Churn:
         return rng.choice(kinds)
 
     async def rest(self) -> dict[str, int]:
-        """Delete all but nodes, queues and the Job that attacks refer to; return how many objects remain, by kind."""
+        """Delete all but nodes, queues and the attacked Job; return the number of remaining objects by kind."""
         while self._alive:
             await self._end(self._alive.popleft()[1])
         while self._bad:
             await self._end_bad()
 
-        async def are_gone() -> bool:
+        async def are_deleted() -> bool:
             left = [(kind, meta) for kind in HOSTILE for meta in await self._hostile_of(kind)]
             for kind, meta in left:
                 await remove(self._client, kind, meta.name, meta.namespace)
             return not left
 
-        await eventually("the hostile objects are deleted", are_gone)
+        await eventually("the hostile objects are deleted", are_deleted)
         if problem := await self._victim.problem():
             self.wrong.append(problem)
         counts = {kind.kind: len((await self._client.list(kind.bare)).items) for kind in (NODES, *HOSTILE)}
@@ -255,7 +257,7 @@ async def _rested(churn: Churn, scheduler: Scheduler, began: float) -> Rest:
 
 
 async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
-    """Run the churn on a new cluster; return what was wrong."""
+    """Run the churn on a new cluster; return the problems."""
     cluster = EmbeddedCluster(Settings(kind="embedded"))
     cluster.up(lambda _: None)
     wrong: list[str] = []
@@ -312,11 +314,11 @@ async def _churned(churn: Churn, scheduler: Scheduler, minutes: float, say: Any)
     )
     wrong = [f"the pods of a gang got nodes after {start}" for start in churn.starts if start.waited > usual + 1]
     if any(one.alive != rests[0].alive for one in rests):
-        wrong.append("different objects are alive at the rests: memory cannot be compared")
+        wrong.append("different objects exist at the rests: their memory cannot be compared")
     if minutes >= 60 and (grows.certain >= FLAT or blocks.certain >= KEPT):
-        wrong.append(f"what is kept grows: the heap by {grows} MB an hour, blocks by {blocks} thousand")
+        wrong.append(f"memory in use grows: the heap by {grows} MB an hour, blocks by {blocks} thousand")
     if any(one.memory > peak for one in rests):
-        wrong.append(f"at a rest there is more memory than the {peak:.1f} MB at the peak before the first rest")
+        wrong.append(f"resident memory at a rest exceeds the {peak:.1f} MB at the peak before the first rest")
     return wrong + churn.wrong
 
 
@@ -333,13 +335,13 @@ async def _differences(client: Client, scheduler: Scheduler) -> list[str]:
     record = ROOT / json.loads(written[0])["message"].removeprefix(WRITTEN)
     state = set(_state(record))
     shutil.rmtree(record)
-    there = {
+    in_api = {
         (resource.kind, found.metadata.uid)
         for resource in (PODS, PODGROUPS, NODES, QUEUES)
         for found in (await client.list(resource)).items
     }
-    wrong = [f"{kind} {uid} is in the state and not in the API" for kind, uid in sorted(state - there)]
-    return wrong + [f"{kind} {uid} is in the API and not in the state" for kind, uid in sorted(there - state)]
+    wrong = [f"{kind} {uid} is in the state and not in the API" for kind, uid in sorted(state - in_api)]
+    return wrong + [f"{kind} {uid} is in the API and not in the state" for kind, uid in sorted(in_api - state)]
 
 
 def _defects(scheduler: Scheduler) -> list[str]:
@@ -357,13 +359,13 @@ def _state(record: Path) -> Iterator[tuple[str, str]]:
 
 
 def soak(minutes: float, seed: int) -> bool:
-    """Run the churn and print what was wrong; return True if nothing was."""
+    """Run the churn and print the problems; return True if there are none."""
 
     def say(text: str) -> None:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
     wrong = asyncio.run(_soak(minutes, seed, say))
-    for one in wrong:
-        say(f"soak: WRONG: {one}")
+    for problem in wrong:
+        say(f"soak: WRONG: {problem}")
     return not wrong

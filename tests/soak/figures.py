@@ -1,4 +1,4 @@
-"""Figures of an hour of churn: how gangs start, and how the memory of the resting scheduler grows."""
+"""Figures of an hour of churn: how fast gangs start, and how the memory of the idle scheduler grows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Start:
     created: float
     """When the API server had created all of its pods: hostile objects delay the API server too."""
     bound: float
-    """When all of its pods had nodes."""
+    """When all of its pods had nodes, after the same request."""
     beside: str
 
     @property
     def waited(self) -> float:
-        """The time for which the pods existed without nodes."""
+        """Return the seconds for which the pods existed without nodes."""
         return self.bound - self.created
 
     def __str__(self) -> str:
@@ -35,11 +35,11 @@ class Start:
 
 @dataclass(frozen=True)
 class Growth:
-    """The growth of an amount in an hour, fitted to samples."""
+    """The growth of an amount per hour, by a line fitted to samples."""
 
     fitted: float
     certain: float
-    """The growth that is exceeded with a probability of 95 %: single samples scatter."""
+    """The lower bound of the growth at 95 % confidence, because single samples scatter."""
 
     def __str__(self) -> str:
         return f"{self.fitted:+.1f} (with 95 % certainty at least {self.certain:+.1f})"
@@ -61,7 +61,7 @@ def growth(samples: list[tuple[float, float]]) -> Growth:
 
 @dataclass(frozen=True)
 class Rest:
-    """The scheduler's memory at a rest."""
+    """The scheduler's memory at a rest (`tests.soak.churn`)."""
 
     seconds: float
     memory: float
@@ -72,7 +72,7 @@ class Rest:
     """In use in Python's allocator, in thousands."""
     connections: int
     alive: dict[str, int]
-    """Objects, by kind."""
+    """Kind → number of objects."""
 
     def __str__(self) -> str:
         alive = ", ".join(f"{count} {kind}" for kind, count in self.alive.items())

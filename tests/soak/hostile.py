@@ -1,4 +1,4 @@
-"""Define the attacks of a hostile tenant: the objects that each attack creates, in any number.
+"""Define the attacks of a hostile tenant: the objects that each attack creates.
 
 `tests.soak.attacks` measures one attack after the other; `tests.soak.churn` draws attacks at random. A new attack is a
 function here and an entry of `ATTACKS`.
@@ -28,22 +28,22 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KEPT = "schedspec.dev/attack"
 """A finalizer that is removed only when the attack ends."""
 BYSTANDER = "schedspec.dev/bystander"
-"""A label of objects that an attack tries to change and that must not change."""
+"""A label of objects that an attack tries to change, and that must stay as they are."""
 OF_VICTIM = "{uid of the victim}"
-"""Stands for the uid of the Job `VICTIM` in the other tenant's namespace."""
+"""A placeholder for the uid of the Job `VICTIM` in the other tenant's namespace."""
 VICTIM = "victim"
 DECADES = 10**9
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack: `make(name, number)` yields its objects; `number` is its size when it is measured alone."""
+    """One attack: `make(name, number)` yields its objects; `number` is its full size."""
 
     what: str
     number: int
     make: Callable[[str, int], Created]
     quiet: float = 3.0
-    """Seconds over which the CPU time of the idle scheduler is measured; longer where retries follow."""
+    """Seconds over which the CPU time of the idle scheduler is measured; more for an attack that causes retries."""
     options: tuple[str, ...] = ()
     """Command-line options of the attacked scheduler."""
     queue: str = "default"
@@ -104,7 +104,7 @@ def ports(name: str, number: int) -> Created:
 
 
 def pod_terms(name: str, number: int) -> Created:
-    """Yield pods with 100 required affinity terms each, every one of which matches all pods."""
+    """Yield pods with 100 required affinity terms each; each term matches all pods."""
 
     def spec(i: int) -> Body:
         items = [{"key": f"{name}-{i}-{k}", "operator": "DoesNotExist"} for k in range(100)]
@@ -150,7 +150,7 @@ def budgets(name: str, number: int) -> Created:
 
 
 def nested_queues(name: str, number: int) -> Created:
-    """Yield queues, each the child of the queue before."""
+    """Yield queues, each the child of the one before."""
     for i in range(number):
         parent = f"{name}-{i - 1}" if i else "root"
         yield QUEUES, {"metadata": {"name": f"{name}-{i}"}, "spec": {"weight": 1, "parent": parent}}
@@ -171,7 +171,7 @@ def junk(name: str, number: int) -> Created:
 
 
 def commands(name: str, number: int) -> Created:
-    """Yield Commands that a finalizer keeps from being deleted."""
+    """Yield Commands whose finalizer prevents their deletion."""
     for i in range(number):
         target = {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": "default", "uid": ""}
         meta = {"name": f"{name}-{i}", "finalizers": [KEPT]}

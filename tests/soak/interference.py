@@ -1,4 +1,4 @@
-"""Disturb a scheduler without hostile objects: bad policy files, and other writers."""
+"""Disturb a scheduler without hostile objects: by bad policy files and by other writers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def bad_file(path: Path, what: str) -> Iterator[None]:
         yield
     finally:
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)  # rename() replaces no folder
+            shutil.rmtree(path)  # rename() cannot replace a folder
         good.rename(path)
 
 

@@ -1,4 +1,4 @@
-"""pytest plugin: shuffle the scenarios by the seed `SOAK_SEED`, because none may depend on an earlier one."""
+"""pytest plugin: shuffle the scenarios by the seed `SOAK_SEED`, because no scenario may depend on an earlier one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a Job of the other tenant that must keep running when an attack in another namespace names it."""
+"""Run a Job of the other tenant, which must keep running although an attack in another namespace names it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.live.status_queries import eventually
 
 
 class Victim:
-    """The Job, which restarts when one of its pods fails."""
+    """The Job. A failed pod would restart it."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._namespace = client, namespace
@@ -25,10 +25,10 @@ class Victim:
         made = await self._client.create(JOBS, {"metadata": {"name": VICTIM}, "spec": spec}, self._namespace)
         self.uid = made.metadata.uid
 
-        async def runs() -> bool:
+        async def is_running() -> bool:
             return (await self._job()).status.state.phase == "Running"
 
-        await eventually("the Job of the other tenant runs", runs)
+        await eventually("the Job of the other tenant runs", is_running)
         self._pods = await self._running()
 
     async def problem(self) -> str:
