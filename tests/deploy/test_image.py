@@ -1,4 +1,4 @@
-"""The scheduler's image: its base, its sources, and the error where no base is available."""
+"""The scheduler's image: its base image, its contents and tag, and the error if no base image is available."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWN = "schedspec.local/python:3.11-0123456789ab"
 
 
 class Engine:
-    """A Docker engine that has some images, and a registry that offers some."""
+    """A Docker engine with the images `has`, and a registry with the images `offers`."""
 
     def __init__(self, has: tuple[str, ...] = (), offers: tuple[str, ...] = ()) -> None:
         self.has, self.offered = set(has), set(offers)
@@ -44,7 +44,7 @@ class Engine:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with a scheduler of one file, and an empty cache."""
+    """Return a checkout with a scheduler of one file, beside an empty cache."""
     root = tmp_path / "checkout"
     shutil.copytree(ROOT / "deploy", root / "deploy")
     (root / "scheduler" / "live").mkdir(parents=True)
@@ -58,27 +58,27 @@ def provided(engine: Engine) -> str:
     return python_base.provide(cast(Docker, engine), lambda _: None)
 
 
-def test_a_base_that_the_engine_has_comes_before_all_others(checkout: Path) -> None:
+def test_a_base_image_of_the_engine_is_preferred(checkout: Path) -> None:
     archives.place(BUILT).touch()
     assert provided(Engine(has=(python_base.OFFICIAL, OWN))) == python_base.OFFICIAL
     engine = Engine(has=(OWN,), offers=(python_base.OFFICIAL,))
     assert (provided(engine), engine.calls) == (OWN, [])
 
 
-def test_a_base_that_was_made_here_is_taken_from_the_cache(checkout: Path) -> None:
+def test_a_base_image_that_was_built_is_imported_from_the_cache(checkout: Path) -> None:
     archives.place(BUILT).touch()
     engine = Engine(offers=(python_base.OFFICIAL,))
     assert provided(engine) == OWN
     assert engine.calls == [f"import {archives.place(BUILT)} {OWN}"]
 
 
-def test_a_registry_that_is_reached_saves_making_a_base(checkout: Path) -> None:
+def test_without_a_built_base_image_the_official_one_is_pulled(checkout: Path) -> None:
     engine = Engine(offers=(python_base.OFFICIAL,))
     assert provided(engine) == python_base.OFFICIAL
     assert engine.calls == [f"pull {python_base.OFFICIAL}"]
 
 
-def test_without_a_base_the_error_says_how_to_build_one(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_base_image_the_error_says_how_to_build_it(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = r"(?s)python:3\.11-slim\S* is unreachable.*do next: .*python -m hack\.images\.python_base build"
     with pytest.raises(BinaryError, match=expected):
         provided(Engine())
@@ -87,7 +87,7 @@ def test_without_a_base_the_error_says_how_to_build_one(checkout: Path, monkeypa
         builder.ensure(cast(Docker, Engine()), lambda _: None)
 
 
-def test_a_base_is_built_only_where_there_is_none(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_base_image_is_built_only_if_none_is_available(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[Path] = []
 
     def make(recipe: Path, to: Path, tick: object, instead: str) -> None:
@@ -101,13 +101,13 @@ def test_a_base_is_built_only_where_there_is_none(checkout: Path, monkeypatch: p
     assert provided(Engine()) == python_base.own()
 
 
-def test_the_base_is_the_dockerfiles_and_of_the_python_that_wheels_are_fetched_for() -> None:
+def test_the_base_image_is_that_of_the_dockerfile_and_of_the_wheels_python() -> None:
     assert f"ARG BASE={python_base.OFFICIAL}\n" in (ROOT / "deploy" / "Dockerfile").read_text()
     assert python_base.OFFICIAL.startswith(f"python:{python_base.PYTHON}-")
 
 
 @pytest.mark.parametrize("file", ["scheduler/live/app.py", "deploy/requirements.lock", "deploy/Dockerfile"])
-def test_the_tag_changes_with_whatever_the_image_is_made_from(checkout: Path, file: str) -> None:
+def test_the_tag_changes_with_every_source_of_the_image(checkout: Path, file: str) -> None:
     before = scheduler_image.tag()
     assert scheduler_image.tag() == before
     with (checkout / file).open("a") as changed:
@@ -115,13 +115,13 @@ def test_the_tag_changes_with_whatever_the_image_is_made_from(checkout: Path, fi
     assert scheduler_image.tag() != before
 
 
-def test_the_tag_changes_with_the_base_that_was_built_here(checkout: Path) -> None:
+def test_the_tag_changes_when_a_base_image_was_built(checkout: Path) -> None:
     before = scheduler_image.tag()
     archives.place(BUILT).touch()
     assert scheduler_image.tag() != before
 
 
-def test_the_context_has_what_the_dockerfile_copies_readable_by_everybody(checkout: Path, tmp_path: Path) -> None:
+def test_the_build_context_has_exactly_the_needed_files_readable_by_all(checkout: Path, tmp_path: Path) -> None:
     (checkout / "scheduler" / "live" / "app.py").chmod(0o600)
     (checkout / "scheduler" / "notes.txt").write_text("not for the image")
     (tmp_path / "a-1-py3-none-any.whl").write_bytes(b"wheel")

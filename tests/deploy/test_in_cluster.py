@@ -1,4 +1,4 @@
-"""The harness and a deployed scheduler: what it waits for, and its error for one that does not run."""
+"""The harness and a deployed scheduler: what the harness waits for, and its error if a replica does not run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLD, NEW = "actions: allocate\n", "actions: enqueue\n"
 
 
 class Server:
-    """An API server with two replicas of a scheduler. `kubelet_waits`: looks until a policy is there."""
+    """An API server with two replicas of a scheduler. `kubelet_waits`: reads until a new policy is mounted."""
 
     def __init__(self, kubelet_waits: int = 0) -> None:
         self.pods = {name: pod(name) for name in ("schedspec-a", "schedspec-b")}
@@ -78,7 +78,7 @@ def pod(name: str, *, ready: bool = True, **status: Any) -> dict[str, Any]:
     }
 
 
-def face(server: Server, tmp_path: Path) -> SchedulerInCluster:
+def attached(server: Server, tmp_path: Path) -> SchedulerInCluster:
     scheduler = SchedulerInCluster(
         tmp_path, cast(Api, server), tmp_path / "kubeconfig", load=print, programs=None, progress=print
     )
@@ -88,64 +88,66 @@ def face(server: Server, tmp_path: Path) -> SchedulerInCluster:
 
 ENDED = {"lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}, "restartCount": 1}
 DEAD = {
-    "whose container ended": (ENDED, r"pod schedspec-a, ended \(OOMKilled, exit code 137\)\n  \| first"),
-    "whose image is not there": (
+    "its container ended": (ENDED, r"pod schedspec-a, ended \(OOMKilled, exit code 137\)\n  \| first"),
+    "its image cannot be pulled": (
         {"state": {"waiting": {"reason": "ImagePullBackOff"}}},
         "pod schedspec-a, waits: ImagePullBackOff",
     ),
 }
 
 
-@pytest.mark.parametrize(("status", "words"), DEAD.values(), ids=DEAD)
-def test_a_replica_is_told_of_with_its_last_words(tmp_path: Path, status: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(("status", "expected"), DEAD.values(), ids=DEAD)
+def test_a_replica_that_does_not_run_is_reported_with_its_last_log_lines(
+    tmp_path: Path, status: dict[str, Any], expected: str
+) -> None:
     server = Server()
     server.pods["schedspec-a"] = pod("schedspec-a", **status)
-    with pytest.raises(SchedulerDiedError, match=words):
-        face(server, tmp_path).check()
+    with pytest.raises(SchedulerDiedError, match=expected):
+        attached(server, tmp_path).check()
 
 
-def test_a_replica_that_is_gone_is_told_of(tmp_path: Path) -> None:
+def test_a_deleted_replica_is_reported(tmp_path: Path) -> None:
     server = Server()
     del server.pods["schedspec-b"]
     with pytest.raises(SchedulerDiedError, match=r"pod schedspec-b .* was deleted"):
-        face(server, tmp_path).check()
+        attached(server, tmp_path).check()
 
 
-def test_a_policy_in_force_costs_no_write(tmp_path: Path) -> None:
+def test_a_policy_that_is_in_force_is_not_written(tmp_path: Path) -> None:
     server = Server()
-    assert face(server, tmp_path).use_policy(OLD) == sha(OLD)
+    assert attached(server, tmp_path).use_policy(OLD) == sha(OLD)
     assert server.patched == []
 
 
-def test_a_new_policy_is_written_and_the_kubelets_are_told_to_look(
+def test_a_new_policy_is_written_and_pods_are_patched_so_that_kubelets_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_cluster, "_TOUCH_EVERY", 0.0)
     server = Server(kubelet_waits=3)
-    face(server, tmp_path).use_policy(NEW)
+    attached(server, tmp_path).use_policy(NEW)
     assert server.patched[0] == "schedspec-policy"
     assert {"schedspec-a", "schedspec-b"} <= set(server.patched)
     assert server.in_force == NEW
 
 
-def test_a_refused_policy_is_an_error_with_the_schedulers_words(tmp_path: Path) -> None:
+def test_a_refused_policy_raises_an_error_with_the_schedulers_text(tmp_path: Path) -> None:
     server = Server()
     server.refusal = "policy.yaml:1: no such action"
     with pytest.raises(PolicyRefusedError, match="no such action"):
-        face(server, tmp_path).use_policy(NEW)
+        attached(server, tmp_path).use_policy(NEW)
 
 
-def test_the_log_is_the_leaders_and_everybodys_where_nobody_leads(tmp_path: Path) -> None:
+def test_the_log_is_the_leaders_or_that_of_all_replicas_without_a_leader(tmp_path: Path) -> None:
     server = Server()
-    scheduler = face(server, tmp_path)
+    scheduler = attached(server, tmp_path)
     assert scheduler.last_lines(2) == ["two", "three"]
     server.holder = ""
     assert scheduler.last_lines(1) == ["first", "three"]
 
 
-def test_a_rollout_waits_for_every_replica_of_this_image(tmp_path: Path) -> None:
+def test_a_rollout_waits_until_all_replicas_have_the_image_and_are_ready(tmp_path: Path) -> None:
     server = Server()
-    scheduler = face(server, tmp_path)
+    scheduler = attached(server, tmp_path)
     assert scheduler._rolled_out("t") == ("schedspec-a", "schedspec-b")
     with pytest.raises(NotReadyError, match="0 of 2 replicas"):
         scheduler._rolled_out("another")
@@ -155,7 +157,7 @@ def test_a_rollout_waits_for_every_replica_of_this_image(tmp_path: Path) -> None
 
 
 @pytest.mark.embedded
-def test_the_overlay_names_image_nodes_and_policy_and_nothing_else(tmp_path: Path) -> None:
+def test_the_overlay_changes_only_image_node_selector_and_policy(tmp_path: Path) -> None:
     kubectl = binaries.provide(("kubectl",), folder=Settings().binaries, progress=print)["kubectl"].path
 
     def built(folder: Path) -> dict[tuple[str, str], Any]:

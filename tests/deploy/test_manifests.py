@@ -1,4 +1,4 @@
-"""The manifests in deploy/ have what the scheduler needs and what a hardened cluster admits."""
+"""The manifests in deploy/ have all that the scheduler needs, and only what a hardened cluster admits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _versions(lock: Path) -> dict[str, str]:
 
 
 def _imported() -> set[str]:
-    """The top packages that scheduler/ imports, the standard library's and its own left out."""
+    """Return the third-party packages that scheduler/ imports."""
     found = set()
     for source in (ROOT / "scheduler").rglob("*.py"):
         for node in ast.walk(ast.parse(source.read_text("utf-8"))):
@@ -41,20 +41,22 @@ def _imported() -> set[str]:
     return found - sys.stdlib_module_names - {"scheduler"}
 
 
-def _objects(of: str = "deployment") -> dict[str, dict[str, Any]]:
-    documents = [it for name in (of, "namespace") for it in yaml.safe_load_all((DEPLOY / f"{name}.yaml").read_text())]
+def _objects(manifest: str = "deployment") -> dict[str, dict[str, Any]]:
+    documents = [
+        it for name in (manifest, "namespace") for it in yaml.safe_load_all((DEPLOY / f"{name}.yaml").read_text())
+    ]
     return {it["kind"]: it for it in documents}
 
 
 @pytest.fixture(params=["deployment", "controllers"])
-def of(request: pytest.FixtureRequest) -> str:
-    """The manifest: of what schedules, or of what controls."""
+def manifest(request: pytest.FixtureRequest) -> str:
+    """Return the name of a manifest: that of the scheduler, or that of the controllers."""
     return str(request.param)
 
 
 @pytest.fixture
-def deployment(of: str) -> dict[str, Any]:
-    spec: dict[str, Any] = _objects(of)["Deployment"]["spec"]
+def deployment(manifest: str) -> dict[str, Any]:
+    spec: dict[str, Any] = _objects(manifest)["Deployment"]["spec"]
     return spec
 
 
@@ -64,19 +66,19 @@ def container(deployment: dict[str, Any]) -> dict[str, Any]:
     return dict(only)
 
 
-def test_the_image_has_the_versions_that_are_tested() -> None:
+def test_the_image_has_the_tested_versions() -> None:
     tested, shipped = _versions(ROOT / "requirements.lock"), _versions(DEPLOY / "requirements.lock")
     assert shipped
     assert {name: version for name, version in shipped.items() if tested.get(name) != version} == {}
 
 
-def test_the_image_has_what_the_scheduler_imports_and_nothing_else() -> None:
+def test_the_image_has_exactly_the_packages_that_the_scheduler_imports() -> None:
     lines = (line.partition("#")[0].strip() for line in (DEPLOY / "requirements.in").read_text().splitlines())
     listed = [line for line in lines if line]
     assert {IMPORTED_AS.get(name, name) for name in listed} == _imported()
 
 
-def test_every_locked_package_has_its_hashes_and_no_host() -> None:
+def test_every_locked_package_has_hashes_and_no_url() -> None:
     text = (DEPLOY / "requirements.lock").read_text("utf-8")
     parts = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)
     assert [part.partition("\n")[0] for part in parts[1:] if "--hash=sha256:" not in part] == []
@@ -99,7 +101,9 @@ def test_the_pods_are_restricted_and_their_root_is_read_only(
     assert _objects()["Namespace"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_two_replicas_elect_one_that_outlives_pressure(deployment: dict[str, Any], container: dict[str, Any]) -> None:
+def test_two_replicas_elect_a_leader_and_are_the_last_to_be_evicted_by_kubelets(
+    deployment: dict[str, Any], container: dict[str, Any]
+) -> None:
     pod = deployment["template"]["spec"]
     assert deployment["replicas"] == 2
     assert "--leader-elect" in container["args"]
@@ -108,8 +112,10 @@ def test_two_replicas_elect_one_that_outlives_pressure(deployment: dict[str, Any
     assert container["resources"]["requests"].keys() == {"cpu", "memory"}
 
 
-def test_a_drain_leaves_a_replica_and_is_never_held_up_by_a_broken_one(of: str, deployment: dict[str, Any]) -> None:
-    objects = _objects(of)
+def test_a_drain_leaves_one_replica_and_is_never_blocked_by_an_unhealthy_one(
+    manifest: str, deployment: dict[str, Any]
+) -> None:
+    objects = _objects(manifest)
     budget = objects["PodDisruptionBudget"]
     assert budget["spec"]["selector"] == deployment["selector"]
     assert budget["spec"]["maxUnavailable"] == deployment["replicas"] - 1
@@ -117,15 +123,15 @@ def test_a_drain_leaves_a_replica_and_is_never_held_up_by_a_broken_one(of: str, 
     assert budget["metadata"]["namespace"] == objects["Deployment"]["metadata"]["namespace"]
 
 
-def test_the_probes_ask_for_pages_that_the_scheduler_serves(container: dict[str, Any]) -> None:
+def test_the_probes_request_pages_that_the_scheduler_serves(container: dict[str, Any]) -> None:
     served = "".join(source.read_text("utf-8") for source in (ROOT / "scheduler/live").glob("*.py"))
     for probe, page in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
         assert container[probe]["httpGet"]["path"] == page
         assert f'"{page}":' in served
 
 
-@pytest.mark.parametrize("of", ["deployment"], indirect=True)
-def test_the_policy_is_a_folder_so_that_a_change_reaches_a_running_scheduler(
+@pytest.mark.parametrize("manifest", ["deployment"], indirect=True)
+def test_the_policy_is_mounted_as_a_folder_so_that_changes_reach_the_scheduler(
     deployment: dict[str, Any], container: dict[str, Any]
 ) -> None:
     (mount,) = container["volumeMounts"]
@@ -137,17 +143,17 @@ def test_the_policy_is_a_folder_so_that_a_change_reaches_a_running_scheduler(
     assert kustomization["generatorOptions"]["disableNameSuffixHash"] is True
 
 
-def test_the_arguments_are_what_each_takes(of: str, container: dict[str, Any]) -> None:
+def test_each_program_accepts_its_arguments(manifest: str, container: dict[str, Any]) -> None:
     command, *arguments = container["args"]
     parser = argparse.ArgumentParser()
-    (add_run if of == "deployment" else add_controllers)(parser)
+    (add_run if manifest == "deployment" else add_controllers)(parser)
     options = options_from(parser.parse_args(arguments))
-    assert command == {"deployment": "run", "controllers": "controllers"}[of]
+    assert command == {"deployment": "run", "controllers": "controllers"}[manifest]
     assert (options.listen, options.lease_namespace) == (("0.0.0.0", 8080), "schedspec")
-    assert options.controllers == {"deployment": (), "controllers": CONTROLLERS}[of]
+    assert options.controllers == {"deployment": (), "controllers": CONTROLLERS}[manifest]
 
 
-def test_only_scrapers_may_ask_the_pods(of: str, deployment: dict[str, Any]) -> None:
+def test_only_scrapers_can_connect_to_the_pods(deployment: dict[str, Any]) -> None:
     policy = yaml.safe_load((DEPLOY / "networkpolicy.yaml").read_text())["spec"]
     (chosen,) = policy["podSelector"]["matchExpressions"]
     assert deployment["template"]["metadata"]["labels"][chosen["key"]] in chosen["values"]
@@ -158,7 +164,7 @@ def test_only_scrapers_may_ask_the_pods(of: str, deployment: dict[str, Any]) -> 
     assert [(it["protocol"], it["port"]) for it in out["ports"]] == [("TCP", 443), ("TCP", 6443), ("TCP", 8443)]
 
 
-def test_an_account_changes_no_lease_but_its_own() -> None:
+def test_an_account_can_change_only_its_own_lease() -> None:
     documents = list(yaml.safe_load_all((DEPLOY / "rbac.yaml").read_text()))
     roles = {it["metadata"]["name"]: it["rules"] for it in documents if it["kind"] == "Role"}
     for binding in (it for it in documents if it["kind"] == "RoleBinding"):
@@ -171,11 +177,11 @@ def test_an_account_changes_no_lease_but_its_own() -> None:
 
 def test_every_manifest_is_applied() -> None:
     applied = set(yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["resources"])
-    there = {path.name for path in DEPLOY.glob("*.yaml")} - {"kustomization.yaml", "policy.yaml"}
-    assert applied == {*there, "../scheduler/crds"}
+    existing = {path.name for path in DEPLOY.glob("*.yaml")} - {"kustomization.yaml", "policy.yaml"}
+    assert applied == {*existing, "../scheduler/crds"}
 
 
-def test_the_example_of_a_quota_counts_kinds_that_there_are() -> None:
+def test_the_example_of_a_quota_counts_kinds_that_exist() -> None:
     hard = yaml.safe_load((DEPLOY / "examples/tenant-quota.yaml").read_text())["spec"]["hard"]
     counted = {key.removeprefix("count/") for key in hard if key.endswith(("volcano.sh", "kubeflow.org"))}
     defined = {
@@ -187,6 +193,6 @@ def test_the_example_of_a_quota_counts_kinds_that_there_are() -> None:
     assert counted <= defined
 
 
-def test_lint_has_nothing_to_say_about_the_policy_that_the_scheduler_starts_with() -> None:
+def test_lint_finds_nothing_in_the_deployed_policy() -> None:
     policy = DEPLOY / "policy.yaml"
     assert [finding.render() for finding in lint(policy.read_text("utf-8"), policy.name, [])] == []

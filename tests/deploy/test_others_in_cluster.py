@@ -1,4 +1,4 @@
-"""Kueue and Volcano in a Kind cluster: in pods from images, and as their users install them. Nightly."""
+"""Nightly: Kueue and Volcano in a Kind cluster, started by the harness or installed by their users."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support import installations
 pytestmark = [pytest.mark.kind, pytest.mark.slow, pytest.mark.nightly]
 ROOT = Path(__file__).parents[2]
 FEATURES = ("features/lifecycle/first_job.feature", "features/queue_weights/four_steps.feature")
-"""A few scenarios; one has a policy with fair sharing."""
+"""Two features; the second has a policy with fair sharing."""
 
 
 def verdicts(out: Path, *arguments: str, **environment: str) -> dict[str, list[str]]:
@@ -39,7 +39,7 @@ def verdicts(out: Path, *arguments: str, **environment: str) -> dict[str, list[s
 
 
 @pytest.mark.parametrize("scheduler", ["kueue", "volcano"])
-def test_it_runs_in_pods_from_images_made_of_its_programs(scheduler: str, tmp_path: Path) -> None:
+def test_the_harness_runs_it_in_pods_with_images_of_its_programs(scheduler: str, tmp_path: Path) -> None:
     found = verdicts(tmp_path / "out", "--scheduler", scheduler, "--scheduler-in-cluster")
     assert found.keys() <= {"passed", "known", "lacks"}
     assert found["passed"]
@@ -55,7 +55,7 @@ def empty() -> Iterator[KindCluster]:
 
 
 def state(cluster: KindCluster, namespace: str, kinds: str) -> Any:
-    """Return what of a user's cluster a run must not change: a scheduler's objects, and the names of all others."""
+    """Return what a run must not change: the objects of the user's scheduler, and the names of all other objects."""
     kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
 
     def get(*what: str) -> Any:
@@ -64,7 +64,7 @@ def state(cluster: KindCluster, namespace: str, kinds: str) -> Any:
 
     specs = {item["metadata"]["uid"]: item.get("spec") for item in get("deployments", "--namespace", namespace)}
     for spec in specs.values():
-        spec["template"]["metadata"].pop("annotations", None)  # a restart with the policy of before leaves one
+        spec["template"]["metadata"].pop("annotations", None)  # a restart with the restored policy leaves one
     data = {item["metadata"]["uid"]: item["data"] for item in get("configmaps", "--namespace", namespace)}
     everything = get(f"{kinds},crd,nodes,priorityclasses,namespaces")
     names = sorted(f"{item['kind']} {item['metadata']['name']}" for item in everything)
@@ -74,18 +74,18 @@ def state(cluster: KindCluster, namespace: str, kinds: str) -> Any:
 OF_KUEUE = "clusterqueues,cohorts,resourceflavors,topologies,workloadpriorityclasses"
 
 
-def test_an_installed_kueue_is_used_and_left_as_it_is(empty: KindCluster, tmp_path: Path) -> None:
+def test_an_installed_kueue_is_used_and_not_changed(empty: KindCluster, tmp_path: Path) -> None:
     installations.kueue(empty.kubeconfig, empty.name)
     before = state(empty, "kueue-system", OF_KUEUE)
     context = ("--cluster", "existing", "--kube-context", empty.context)
     found = verdicts(tmp_path / "out", "--scheduler", "kueue", *context, KUBECONFIG=str(empty.kubeconfig))
     assert found.keys() <= {"passed", "known", "lacks"}
-    assert FEATURES[1] in found["lacks"], "fair sharing is not configured there"
+    assert FEATURES[1] in found["lacks"], "fair sharing is not configured in this Kueue"
     assert FEATURES[0] in found["passed"]
     assert state(empty, "kueue-system", OF_KUEUE) == before
 
 
-def test_an_installed_volcano_gets_its_policy_back(empty: KindCluster, tmp_path: Path) -> None:
+def test_the_policy_of_an_installed_volcano_is_restored(empty: KindCluster, tmp_path: Path) -> None:
     installations.volcano(empty.kubeconfig, empty.name)
     before = state(empty, "volcano-system", "queues.scheduling.volcano.sh")
     context = ("--cluster", "existing", "--kube-context", empty.context, "-k", "first_job")

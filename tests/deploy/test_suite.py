@@ -1,4 +1,4 @@
-"""The suite as an Indexed Job: the rights of its pods, its shards and their collection, and a run on Kind."""
+"""The suite as an Indexed Job: the privileges of its pods, its shards, their collection, and runs on Kind."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_shard_is_a_pod_without_any_privilege(job: dict[str, Any], container: 
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_every_shard_has_its_pod(job: dict[str, Any], container: dict[str, Any]) -> None:
+def test_every_shard_is_one_pod(job: dict[str, Any], container: dict[str, Any]) -> None:
     variables = {it["name"]: it["value"] for it in container["env"]}
     assert job["completionMode"] == "Indexed"
     assert str(job["completions"]) == str(job["parallelism"]) == variables["SHARDS"]
@@ -63,8 +63,8 @@ def test_every_shard_has_its_pod(job: dict[str, Any], container: dict[str, Any])
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_a_shard_says_its_status_and_waits_until_it_was_fetched(tmp_path: Path, status: int) -> None:
-    program(tmp_path, "python3", f'printf "%s " "$@" > "$RESULTS/asked"\nexit {status}\n')
+def test_a_shard_writes_its_status_and_waits_until_its_results_are_fetched(tmp_path: Path, status: int) -> None:
+    program(tmp_path, "python3", f'printf "%s " "$@" > "$RESULTS/arguments"\nexit {status}\n')
     variables = {"RESULTS": str(tmp_path), "JOB_COMPLETION_INDEX": "1", "SHARDS": "3", "FEATURES": "features"}
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     shard = subprocess.Popen([SUITE / "shard"], env={"PATH": path, "KEEP_SECONDS": "60", **variables})
@@ -73,7 +73,7 @@ def test_a_shard_says_its_status_and_waits_until_it_was_fetched(tmp_path: Path, 
     assert (tmp_path / "status").read_text() == f"{status}\n"
     (tmp_path / "fetched").touch()
     assert shard.wait(30) == status
-    assert "schedspec ci --cluster embedded --shard 2/3 --features features" in (tmp_path / "asked").read_text()
+    assert "schedspec ci --cluster embedded --shard 2/3 --features features" in (tmp_path / "arguments").read_text()
 
 
 SWEEP_LOAD = """
@@ -82,7 +82,7 @@ queues: {red: {rate: 20/h, run_time: {exponential: 10m}}}
 """
 
 
-def test_the_shards_of_a_sweep_run_a_seed_each_and_are_joined(tmp_path: Path) -> None:
+def test_each_shard_of_a_sweep_runs_one_seed_and_the_results_are_joined(tmp_path: Path) -> None:
     program(tmp_path, "python3", f'exec {sys.executable} "$@"\n')
     (tmp_path / "load.yaml").write_text(SWEEP_LOAD)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
@@ -98,7 +98,7 @@ def test_the_shards_of_a_sweep_run_a_seed_each_and_are_joined(tmp_path: Path) ->
     assert "proportion.yaml: 2 runs" in done.stdout
 
 
-def test_a_shard_that_nobody_fetches_ends(tmp_path: Path) -> None:
+def test_a_shard_ends_although_its_results_are_not_fetched(tmp_path: Path) -> None:
     program(tmp_path, "python3", "exit 0\n")
     variables = {"RESULTS": str(tmp_path), "JOB_COMPLETION_INDEX": "0", "SHARDS": "1", "FEATURES": "f"}
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
@@ -116,7 +116,7 @@ def test_a_shard_that_nobody_fetches_ends(tmp_path: Path) -> None:
         (["true/Running/suite-0-x ", "false/Failed/suite-1-x "], 1, "shard 1 of 2 ended without results: suite-1-x"),
     ],
 )
-def test_collecting_takes_what_there_is_and_fails_for_what_there_is_not(
+def test_collect_fetches_available_results_and_fails_for_missing_ones(
     tmp_path: Path, pods: list[str], status: int, output: str
 ) -> None:
     (tmp_path / "run").mkdir()
@@ -160,7 +160,7 @@ def run(folder: Path, *command: str | Path, **variables: str) -> str:
 
 
 def collected_on_kind(folder: Path, overlay: dict[str, Any]) -> Path:
-    """Run the Job with an overlay in `folder`, on a Kind cluster of its own; return the folder of the results."""
+    """Run the Job with an overlay in `folder`, on a new Kind cluster; return the folder of the results."""
     cluster = provide(Settings(kind="kind", kind_config=kind_config() / "one-node.yaml"))
     kubectl = binaries.provide(("kubectl",), folder=None, progress=print)["kubectl"].path
     tag, archive = suite_image.archive(Docker(), print)
@@ -185,10 +185,10 @@ FEATURES = "features/lifecycle/first_job.feature features/queue_capacity/shares.
 @pytest.mark.kind
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_three_shards_run_on_kind_and_join_into_one_report(tmp_path: Path) -> None:
+def test_three_shards_run_on_kind_and_are_joined_into_one_report(tmp_path: Path) -> None:
     requests = [
         {"op": "replace", "path": "/spec/template/spec/containers/0/env/1/value", "value": FEATURES},
-        # One after the other: three control planes at once are more than a small machine boots in time.
+        # One after the other: a small machine cannot boot three control planes at once in time.
         {"op": "replace", "path": "/spec/parallelism", "value": 1},
     ]
     results = collected_on_kind(tmp_path, {"patches": [{"target": {"kind": "Job"}, "patch": json.dumps(requests)}]})
@@ -201,7 +201,7 @@ def test_three_shards_run_on_kind_and_join_into_one_report(tmp_path: Path) -> No
 @pytest.mark.kind
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_a_documented_sweep_runs_on_kind_and_joins_into_one_table(tmp_path: Path) -> None:
+def test_the_documented_sweep_runs_on_kind_and_is_joined_into_one_table(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "simulation.md").read_text("utf-8").split("```yaml\nnamespace: schedspec-suite\n")[1]
     small = text.split("```")[0].replace("value: 40", "value: 4").replace("--seeds 20", "--seeds 2")
     (tmp_path / "load.yaml").write_text(SWEEP_LOAD)

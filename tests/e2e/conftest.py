@@ -1,4 +1,4 @@
-"""A foreign project: the wheel in an environment of its own, and a folder with features outside of this repository."""
+"""Install the wheel in a separate environment, and run its programs in a folder outside of this repository."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment that has the built wheel and what it needs, and nothing of the checkout."""
+    """A virtual environment with the built wheel and its dependencies, but without the checkout."""
 
     folder: Path
 
     @property
     def site(self) -> Path:
-        """Its site-packages."""
+        """Return its site-packages."""
         return Path(sysconfig.get_path("purelib", "venv", {"base": str(self.folder), "platbase": str(self.folder)}))
 
     def program(self, name: str) -> str:
-        """A program of it."""
+        """Return the path of one of its programs."""
         return str(self.folder / "bin" / name)
 
     @property
     def variables(self) -> dict[str, str]:
-        """What its programs find in their environment."""
+        """Return the environment variables of its programs."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "GITHUB"))}
         return {**kept, "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The wheel is built and installed by pip; what it depends on is that of this environment."""
+    """Build the wheel and install it with pip; its dependencies are those of the tests' environment."""
     folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"  # as it would be released: what git ignores is not there
+    source = folder / "source"  # as it is released: without files that git ignores
     ignored = shutil.ignore_patterns(".*", "out", "__pycache__", "tests", "benchmarks")
     shutil.copytree(ROOT, source, ignore=ignored)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
@@ -65,7 +65,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture
 def start(environment: Environment, tmp_path: Path) -> Iterator[Start]:
-    """Start programs of that environment in the project's folder; those that run at the end are killed."""
+    """Return a function that starts a program of `environment` in `tmp_path`; kill the programs at the end."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(program: str, *arguments: object) -> subprocess.Popen[str]:
@@ -79,13 +79,13 @@ def start(environment: Environment, tmp_path: Path) -> Iterator[Start]:
 
     yield begin
     for process in started:
-        with process:  # waits for it, and closes its output
+        with process:  # waits for the process, and closes its output
             process.kill()
 
 
 @pytest.fixture
 def call(environment: Environment, tmp_path: Path) -> Call:
-    """Run a program of that environment in the project's folder; its standard output and error together."""
+    """Return a function that runs a program of `environment` in `tmp_path`, with stdout and stderr as one text."""
 
     def run(
         program: str, *arguments: object, cwd: Path = tmp_path, **variables: str

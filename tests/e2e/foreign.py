@@ -1,8 +1,8 @@
-"""A repository of other people, as a table of files: its own pytest-bdd suite, options, conftest, steps and templates.
+"""The files of a foreign repository with its own pytest-bdd suite, options, conftest, steps and templates.
 
-It has what an earlier version of the wheel broke: options of pytest in pyproject.toml (a pytest.ini beside would hide
-them), a conftest with options and fixtures whose names are also ours, a folder `steps/` whose modules need what is not
-installed, a folder `templates/`, and feature files that its own modules bind. Warnings are errors.
+It has everything that an earlier version of the wheel broke: options of pytest in pyproject.toml (a pytest.ini would
+hide them), a conftest with options and fixtures of the same names as ours, a folder `steps/` whose modules import
+missing packages, a folder `templates/`, and feature files that its own test modules bind. Warnings are errors.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def test_a_known_bug():
 }
 
 
-def in_other_words(files: dict[str, str]) -> dict[str, str]:
-    """The same repository with its options in setup.cfg, and with the import mode that pytest has by default."""
+def with_setup_cfg(files: dict[str, str]) -> dict[str, str]:
+    """Return the same repository with its options in setup.cfg, and with pytest's default import mode."""
     others = {name: text for name, text in files.items() if not name.startswith("tests/integration")}
     others["pyproject.toml"] = others["pyproject.toml"].partition("[tool.pytest")[0]
     others["setup.cfg"] = """\

@@ -1,4 +1,4 @@
-"""The wheel in a foreign repository: its own test run does not change, and ours runs beside it."""
+"""The wheel in a foreign repository: the repository's own test run does not change, and ours runs beside it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.e2e import foreign
 from tests.e2e.conftest import Call, Environment
 
 Plain = Callable[..., str]
-_PASSING = (
+_VARYING = (
     (re.compile(r"\d+\.\d+s(?: \(\d+:\d\d:\d\d\))?"), "N s"),
-    (re.compile(r"={3,}"), "==="),  # the greatest number for which the time limit suffices
+    (re.compile(r"={3,}"), "==="),  # their number depends on the width of the time
     (re.compile(r"^plugins: .*$", re.MULTILINE), "plugins: …"),
     (re.compile(r"^\[gw\d\] \[ *\d+%\] ", re.MULTILINE), ""),
     (re.compile(r"^(created|ready|bringing up|\[gw\d\]).*$", re.MULTILINE), ""),
 )
-REPOSITORIES = {"pyproject, importlib": foreign.FILES, "setup.cfg, prepend": foreign.in_other_words(foreign.FILES)}
+REPOSITORIES = {"pyproject, importlib": foreign.FILES, "setup.cfg, prepend": foreign.with_setup_cfg(foreign.FILES)}
 RUNS = ([], ["-n", "2"], ["."], ["tests/bdd", "--cluster", "production", "--fixtures"])
 
 
 @pytest.fixture(params=REPOSITORIES.values(), ids=REPOSITORIES)
 def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The folder of the repository."""
+    """Create a foreign repository; return its folder."""
     for name, text in request.param.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -37,7 +37,7 @@ def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def bare(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The environment without the wheel."""
+    """Return the same environment without the wheel."""
     found = Environment(tmp_path_factory.mktemp("bare") / "venv")
     venv.create(found.folder, with_pip=False, symlinks=True)
     dependencies = (environment.site / "dependencies.pth").read_text()
@@ -47,7 +47,7 @@ def bare(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def plain(bare: Environment, environment: Environment, repository: Path) -> Plain:
-    """Return what the repository's own run prints, without times and numbers of workers."""
+    """Return a function that runs the repository's own tests and returns the output without parts that vary."""
 
     def run(*arguments: str, wheel: bool) -> str:
         chosen = environment if wheel else bare
@@ -55,7 +55,7 @@ def plain(bare: Environment, environment: Environment, repository: Path) -> Plai
         variables = {**chosen.variables, "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(command, cwd=repository, env=variables, capture_output=True, text=True, check=False)
         text = f"{done.returncode}\n{done.stdout}{done.stderr}".replace(str(chosen.folder), "VENV")
-        for pattern, instead in _PASSING:
+        for pattern, instead in _VARYING:
             text = pattern.sub(instead, text)
         lines = [line for line in text.splitlines() if line.strip()]
         if "-n" not in arguments:
@@ -66,13 +66,13 @@ def plain(bare: Environment, environment: Environment, repository: Path) -> Plai
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Every file but git's own."""
+    """Return the text of every file except git's own: path → text."""
     files = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts)
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in files}
 
 
 @pytest.mark.slow
-def test_nothing_in_the_own_run_of_a_repository_changes(repository: Path, plain: Plain, call: Call) -> None:
+def test_the_wheel_does_not_change_the_repositorys_own_test_run(repository: Path, plain: Plain, call: Call) -> None:
     before, files = [plain(*it, wheel=False) for it in RUNS], content(repository)
     assert before[0].startswith("0\n"), before[0]
     assert [plain(*it, wheel=True) for it in RUNS] == before
@@ -84,7 +84,7 @@ def test_nothing_in_the_own_run_of_a_repository_changes(repository: Path, plain:
     assert content(repository) == files
 
 
-def test_what_init_writes_stands_in_one_folder_and_runs_there(repository: Path, call: Call) -> None:
+def test_init_writes_its_files_into_one_folder_where_they_can_be_run(repository: Path, call: Call) -> None:
     before = content(repository)
     shown = call("schedspec", "init", "--dry-run").stdout
     assert content(repository) == before
@@ -113,7 +113,7 @@ def test_what_init_writes_stands_in_one_folder_and_runs_there(repository: Path, 
     assert "out" not in {path.name for path in repository.iterdir()}
 
 
-def test_the_workflow_installs_the_wheel_that_stands_in_the_repository(repository: Path, call: Call) -> None:
+def test_the_workflow_installs_the_wheel_in_the_repository(repository: Path, call: Call) -> None:
     call("schedspec", "init")
     text = (repository / ".github/workflows/schedspec.yml").read_text()
     (installed,) = re.findall(r"pip\" install .* (\S+)$", text, re.MULTILINE)
@@ -123,14 +123,14 @@ def test_the_workflow_installs_the_wheel_that_stands_in_the_repository(repositor
     assert "ci --features queues --cluster embedded --out queues/out/ci" in text
 
 
-def test_the_doctor_names_the_versions_that_clash(repository: Path, call: Call) -> None:
+def test_the_doctor_names_version_conflicts(repository: Path, call: Call) -> None:
     doctor_output = call("schedspec", "doctor").stdout
     assert "versions clash: pyproject.toml: pytest<9 (schedspec needs pytest>=9.2)" in doctor_output
     assert "versions clash: pyproject.toml: pytest-bdd==8.1.0 (schedspec needs pytest-bdd==9.0.1)" in doctor_output
     assert "run: schedspec test" in doctor_output
 
 
-def test_an_ordinary_suite_and_ours_run_in_one_run(repository: Path, call: Call) -> None:
+def test_the_repositorys_suite_and_ours_can_run_in_one_pytest_run(repository: Path, call: Call) -> None:
     call("schedspec", "init")
     steps = (
         "from pytest_bdd import given\n\n@given('a basket of ours')\ndef _(world):\n    assert world['bought'] == []\n"
@@ -141,7 +141,7 @@ def test_an_ordinary_suite_and_ours_run_in_one_run(repository: Path, call: Call)
     settings = ["schedspec_features=queues/features", "schedspec_steps=queues/steps"]
     given = [word for it in settings for word in ("-o", it)]
     done = call("pytest", "-v", "-p", "no:cacheprovider", *given, "-o", "schedspec_cluster=embedded", "tests", "queues")
-    # The project's own --cluster is refused beside ours, in words, before anything runs.
+    # The project's own option --cluster conflicts with ours, which is reported before anything runs.
     assert "--cluster" in done.stdout
     conftest = repository / "conftest.py"
     conftest.write_text(

@@ -1,4 +1,4 @@
-"""The wheel in a project of its own: its steps, templates and policies beside ours, from any working directory."""
+"""The wheel in a foreign project: the project's steps, templates and policies work beside ours, from any folder."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ spec:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with one feature, steps, a template and a policy of its own, and packages called as ours."""
+    """Create a project with a feature, steps, a template, a policy, and packages of the same names as ours."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -95,7 +95,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_nothing_of_ours_stands_beside_the_package(environment: Environment) -> None:
+def test_the_wheel_installs_only_the_package_schedspec(environment: Environment) -> None:
     names = {path.name for path in environment.site.iterdir()}
     assert {name for name in names if not name.startswith(("pip", "_", "dependencies"))} == {
         "schedspec",
@@ -106,11 +106,11 @@ def test_nothing_of_ours_stands_beside_the_package(environment: Environment) -> 
 @pytest.mark.parametrize(
     "part", ["steps", "scheduler", "templates/policies", "scheduler/crds", "kind-config/stages/beside-kubelets"]
 )
-def test_everything_is_inside(environment: Environment, part: str) -> None:
+def test_the_package_contains_all_parts(environment: Environment, part: str) -> None:
     assert (environment.site / "schedspec" / part).is_dir()
 
 
-def test_a_project_is_collected_and_what_it_hides_is_said_once(project: Path, call: Call) -> None:
+def test_a_project_is_collected_and_replaced_parts_of_ours_are_named_once(project: Path, call: Call) -> None:
     (project / "templates/queue.yaml.j2").write_text("")
     done = call("pytest", "--collect-only", "-q", "-n0")
     assert done.returncode == 0, done.stdout
@@ -120,13 +120,15 @@ def test_a_project_is_collected_and_what_it_hides_is_said_once(project: Path, ca
 
 
 @pytest.mark.parametrize(("selection", "found"), [("lent.feature:21", 1), ("lent.feature::The owner is served", 1)])
-def test_a_line_and_a_name_select_from_another_folder(project: Path, call: Call, selection: str, found: int) -> None:
+def test_a_line_or_a_name_selects_a_scenario_from_another_folder(
+    project: Path, call: Call, selection: str, found: int
+) -> None:
     done = call("pytest", "--collect-only", "-q", selection, cwd=project / "features")
     assert f"{found} test collected" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("settings", ["[pytest]\n", FILES["pytest.ini"]], ids=["alone", "beside a setting"])
-def test_a_conftest_may_name_the_plugin(project: Path, call: Call, settings: str) -> None:
+def test_a_conftest_may_also_load_the_plugin(project: Path, call: Call, settings: str) -> None:
     (project / "pytest.ini").write_text(settings)
     (project / "conftest.py").write_text('pytest_plugins = ["schedspec.plugin"]\n')
     (project / "features/lent.feature").write_text("Feature: f\n  Scenario: s\n    Given a second has passed\n")
@@ -134,7 +136,7 @@ def test_a_conftest_may_name_the_plugin(project: Path, call: Call, settings: str
     assert (done.returncode, "1 test collected" in done.stdout) == (0, True), done.stdout
 
 
-def test_a_run_that_asks_for_nothing_of_ours_imports_one_module(tmp_path: Path, call: Call) -> None:
+def test_a_run_without_our_features_imports_only_the_plugins_entry_point(tmp_path: Path, call: Call) -> None:
     test = "import sys\n\ndef test_it():\n    assert [it for it in sys.modules if 'schedspec' in it] == {}\n"
     (tmp_path / "test_it.py").write_text(test.format(["schedspec", "schedspec.plugin"]))
     (tmp_path / "it.feature").write_text("Feature: f\n  Scenario: s\n    Given nothing\n")
@@ -142,7 +144,7 @@ def test_a_run_that_asks_for_nothing_of_ours_imports_one_module(tmp_path: Path, 
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_a_module_of_steps_that_cannot_be_imported_is_an_error_of_usage(project: Path, call: Call) -> None:
+def test_a_steps_module_that_cannot_be_imported_is_a_usage_error(project: Path, call: Call) -> None:
     (project / "steps/broken.py").write_text("import a_module_that_nobody_has\n")
     done = call("pytest", "--collect-only", "-q")
     assert done.returncode == 4, done.stdout
@@ -151,7 +153,7 @@ def test_a_module_of_steps_that_cannot_be_imported_is_an_error_of_usage(project:
 
 @pytest.fixture
 def passes(project: Path, call: Call) -> Callable[..., str]:
-    """Run the project's feature from one of its folders; what pytest said."""
+    """Return a function that runs the project's feature from another folder and returns pytest's output."""
 
     def run(*arguments: str) -> str:
         done = call("pytest", "-rP", *arguments, "lent.feature:21", cwd=project / "features")
@@ -174,7 +176,7 @@ def test_a_project_passes_on_kind(passes: Callable[..., str]) -> None:
     assert "the project's own" in passes("--cluster", "kind")
 
 
-def test_an_empty_folder_begins(tmp_path: Path, call: Call) -> None:
+def test_init_in_an_empty_folder_creates_a_valid_project(tmp_path: Path, call: Call) -> None:
     assert "written      features/lending.feature" in call("schedspec", "init").stdout
     done = call("schedspec", "check")
     assert (done.returncode, "2 scenarios, 1 policy: no errors" in done.stdout) == (0, True), done.stdout
@@ -187,13 +189,13 @@ def test_an_empty_folder_begins(tmp_path: Path, call: Call) -> None:
     }
 
 
-def test_the_features_that_come_with_it_are_taken_into_a_project(tmp_path: Path, call: Call) -> None:
+def test_the_shipped_features_can_be_copied_into_a_project(tmp_path: Path, call: Call) -> None:
     shutil.copytree(call("schedspec", "features").stdout.strip(), tmp_path / "features")
     done = call("schedspec", "test", "--collect-only", "-q", "features/gang")
     assert (done.returncode, "13 tests collected" in done.stdout) == (0, True), done.stdout
 
 
-def test_the_scheduler_is_found_whatever_stands_in_the_folder(project: Path, call: Call) -> None:
+def test_the_scheduler_is_found_beside_a_package_of_the_same_name(project: Path, call: Call) -> None:
     done = call("schedspec", "scheduler", "lint", "policies/house.yaml")
     assert (done.returncode, "0 errors" in done.stdout) == (0, True), done.stdout
 
@@ -224,7 +226,7 @@ def test_scheduler_and_controllers_run_as_two_processes(environment: Environment
 
 @pytest.mark.embedded
 @pytest.mark.slow
-def test_a_new_project_is_green(call: Call) -> None:
+def test_a_new_project_passes_on_the_embedded_cluster(call: Call) -> None:
     call("schedspec", "init")
     done = call("schedspec", "ci", "--cluster", "embedded")
     assert done.returncode == 0, done.stdout
