@@ -1,7 +1,7 @@
-"""`python -m tests.test_the_tests`: list which scenarios a fault breaks, and which steps a scenario depends on.
+"""`python -m tests.test_the_tests`: list which scenarios detect each fault, and whether claims depend on their `When`.
 
-`explored` lists which faults exploration finds. The exit status is 1 if a fault breaks no scenario. This module only
-prints and counts; `tests.test_the_tests.runs` runs the scenarios.
+`explored` lists which faults exploration finds. The exit status is 1 if one of the lists misses its goal.
+`tests.test_the_tests.runs` runs the scenarios.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.test_the_tests", description=__doc__)
     parser.add_argument("which", nargs="*", choices=("faults", "whens", "explored", []), help="default: faults, whens")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "test-the-tests")
-    parser.add_argument("--jobs", type=int, default=2, help="clusters at a time (default: 2)")
-    parser.add_argument("--timeout-scale", default="0.5", help="a wait that fails waits to its end (default: 0.5)")
+    parser.add_argument("--jobs", type=int, default=2, help="number of clusters at a time (default: 2)")
+    parser.add_argument(
+        "--timeout-scale", default="0.5", help="factor of timeouts, which failing scenarios wait out (default: 0.5)"
+    )
     named = {"choices": sorted(FAULTS), "metavar": "FAULT"}
-    parser.add_argument("--fault", action="append", help="only this one; may be given again", **named)
+    parser.add_argument("--fault", action="append", help="only this fault; may be repeated", **named)
     parser.add_argument("--simulated", action="store_true", help="leave out faults that need an embedded cluster")
-    parser.add_argument("--only", default="", help="only scenarios whose titles contain this")
-    parser.add_argument("--minutes", type=float, default=10, help="of processor time, to explore a fault (default: 10)")
+    parser.add_argument("--only", default="", help="only scenarios whose titles contain this text")
+    parser.add_argument("--minutes", type=float, default=10, help="CPU time to explore a fault (default: 10)")
     given = parser.parse_args()
     which = given.which or ["faults", "whens"]
     # a Chinese feature equals its English twin, sentence by sentence (tests/steps/test_zh.py)

@@ -1,6 +1,6 @@
-"""List the faults that exploration finds: random scenarios in virtual time, judged by monitors and general promises.
+"""List the faults that exploration finds, which runs random scenarios in virtual time and judges them.
 
-A fault counts as found with the first finding that our scheduler without a fault does not have (docs/explore.md).
+A fault counts as found at the first finding that the scheduler without the fault does not have (docs/explore.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.test_the_tests.faults import FAULTS
 
 KNOWN = frozenset({"guarantee: bind"})
 GOAL = 0.9
-"""The part of the faults that should be found."""
+"""The fraction of the faults that exploration has to find."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Explored:
 
 
 def run_all(names: Iterable[str], jobs: int, minutes: float) -> Iterator[Explored]:
-    """Explore each fault in a process of its own, for at most `minutes` of CPU time; yield the results in order."""
+    """Explore each fault in a separate process, for at most `minutes` of CPU time; yield the results in order."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, max_tasks_per_child=1) as pool:
         yield from pool.map(partial(_explore, minutes=minutes), names)
@@ -46,13 +46,13 @@ def run_all(names: Iterable[str], jobs: int, minutes: float) -> Iterator[Explore
 
 def _explore(fault: str, minutes: float) -> Explored:
     FAULTS[fault].inject()
-    cycles.decide = loop.decide  # a fault of the loop's decisions is also injected into the simulation
+    cycles.decide = loop.decide  # so that a fault of the loop's decisions takes effect in the simulation too
     begun = time.process_time()
 
-    def goes_on(so_far: rounds.Explored) -> int:
+    def next_round(so_far: rounds.Explored) -> int:
         return 0 if so_far.broken or time.process_time() - begun > minutes * 60 else rounds.ROUND
 
-    found = rounds.explore(1, rounds.Processes(known_policies(), 1), goes_on, KNOWN)
+    found = rounds.explore(1, rounds.Processes(known_policies(), 1), next_round, KNOWN)
     seconds = time.process_time() - begun
     if not found.broken:
         return Explored(fault, "", found.seeds, seconds)
@@ -61,8 +61,8 @@ def _explore(fault: str, minutes: float) -> Explored:
 
 
 def report(found: Iterable[Explored], out: TextIO) -> bool:
-    """Print a row for each fault, and the number of found faults. Return True if that reaches the goal."""
-    print("Faults, and what exploration finds of them", file=out)
+    """Print a row for each fault, and the number of faults found. Return True if the number reaches the goal."""
+    print("Faults, and how exploration finds them", file=out)
     print(f"{'fault':24} {'seed':>6} {'CPU s':>6}  found by", file=out)
     is_found = []
     for row in found:

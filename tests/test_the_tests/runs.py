@@ -1,8 +1,8 @@
-"""Run scenarios in a pytest process and a cluster of their own, and read the results.
+"""Run scenarios in a separate pytest process on a separate cluster, and read the results.
 
-Faults of decisions run in the simulated cluster, where no wait takes time; faults of the scheduler's process run on an
-embedded cluster. A verdict is read from the files that every run writes (JUnit, the record of each scenario), never
-from its output.
+Faults of decisions run on a simulated cluster, where waits take no time; faults of the scheduler's process run on an
+embedded cluster. Verdicts are read from the files that every run writes (JUnit and a record of each scenario), not from
+its output.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tests.test_the_tests.specimens import Specimen
 
 ROOT = Path(__file__).parents[2]
 JUNIT = "junit.xml"
-MOST = 50
-"""Maximum number of scenarios of one simulated cluster."""
+MAX_SCENARIOS = 50
+"""Maximum number of scenarios on one simulated cluster."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one scenario. A failed scenario without a failed sentence was not begun."""
+    """The result of one scenario. A scenario that failed without a failed sentence has not begun."""
 
     specimen: Specimen
     passed: bool
@@ -49,21 +49,21 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """The first sentence that failed; empty if none did."""
+        """Return the first sentence that failed; empty if none did."""
         return self.specimen.steps[self.broken[0]].text if self.broken else ""
 
 
 class RunError(Exception):
-    """A run gave no verdicts."""
+    """A run ended without verdicts."""
 
 
 def run(chosen: Sequence[Specimen], folder: Path, start: Callable[[list[str], Path], int], *options: str) -> None:
-    """Run scenarios in a pytest of their own. Raises RunError with the end of its log.
+    """Run scenarios in a separate pytest run. Raises RunError with the end of its log.
 
     Args:
         chosen: The scenarios.
         folder: Folder of pytest's files.
-        start: Runs pytest with these arguments and a file for its output; returns its status.
+        start: Function of pytest's arguments and a log file that runs pytest and returns its exit status.
         options: More options of pytest.
     """
     shutil.rmtree(folder, ignore_errors=True)
@@ -87,7 +87,7 @@ def _as_process(arguments: list[str], log: Path) -> int:
 
 
 def results(chosen: Sequence[Specimen], folder: Path) -> list[Result]:
-    """Return the results of a run: one for each scenario, in their order."""
+    """Return the results of a run, one for each scenario in the same order."""
     problems, skipped = _problems(folder / JUNIT)
     records = _records(folder / "out" / "scenarios")
     return [_result(it, problems[n], records.get(n), skipped=n in skipped) for n, it in enumerate(chosen)]
@@ -98,7 +98,7 @@ def _problems(junit: Path) -> tuple[dict[int, str], set[int]]:
     found: dict[int, str] = {}
     skipped: set[int] = set()
     for case in ET.parse(junit).iter("testcase"):
-        number = int(re.search(r"\d+", case.attrib["name"]).group())  # type: ignore[union-attr] - we named them
+        number = int(re.search(r"\d+", case.attrib["name"]).group())  # type: ignore[union-attr] - numbers as names
         texts = [it.text or it.get("message", "") for it in case if it.tag in ("failure", "error")]
         found[number] = "\n".join([found.get(number, ""), *texts]).strip()
         if case.find("skipped") is not None:
@@ -126,14 +126,14 @@ class Part:
 
     name: str
     fault: str
-    """The fault of the simulated cluster's scheduler; on an embedded cluster each scenario's tag names its own."""
+    """The fault of the simulated cluster's scheduler. On an embedded cluster, each scenario's tag names its fault."""
     is_simulated: bool
     positions: Sequence[int]
 
 
 @dataclass(frozen=True)
 class Lab:
-    """Settings of runs: the folder of their files, how many run at a time, the factor of timeouts."""
+    """Settings of runs: the folder of their files, the number of clusters at a time, the factor of timeouts."""
 
     out: Path
     jobs: int
@@ -145,22 +145,22 @@ class Lab:
         found: dict[int, Result] = {}
         for is_simulated in (True, False):
             mine = [it for it in parts if it.is_simulated == is_simulated]
-            pool: Executor = _forks(self.jobs) if is_simulated else ThreadPoolExecutor(self.jobs)
+            pool: Executor = _process_pool(self.jobs) if is_simulated else ThreadPoolExecutor(self.jobs)
             with pool:
                 for part, results_of_part in zip(mine, pool.map(self._run, mine, [chosen] * len(mine)), strict=True):
                     found |= dict(zip(part.positions, results_of_part, strict=True))
         return [found[at] for at in range(len(chosen))]
 
     def _parts(self, name: str, chosen: Sequence[Specimen]) -> Iterator[Part]:
-        """Yield up to `jobs` parts for faults of the process, and for each other fault parts of `MOST` scenarios."""
+        """Yield up to `jobs` parts for faults of the process; split each other fault into parts of `MAX_SCENARIOS`."""
         live = [at for at, it in enumerate(chosen) if (fault := fault_of(it)) and FAULTS[fault].of_process]
-        for number in range(min(self.jobs, len(live))):  # in turns, because slow scenarios are next to each other
+        for number in range(min(self.jobs, len(live))):  # round-robin, because slow scenarios follow each other
             yield Part(f"{name}-live-{number + 1}", "", False, live[number :: self.jobs])
         rest = [at for at in range(len(chosen)) if at not in live]
         for fault, positions in groupby(rest, lambda at: fault_of(chosen[at])):
             of_fault = list(positions)
-            for first in range(0, len(of_fault), MOST):
-                yield Part(f"{name}-{fault or 'none'}-{first}", fault, True, of_fault[first : first + MOST])
+            for first in range(0, len(of_fault), MAX_SCENARIOS):
+                yield Part(f"{name}-{fault or 'none'}-{first}", fault, True, of_fault[first : first + MAX_SCENARIOS])
 
     def _run(self, part: Part, all_of_them: Sequence[Specimen]) -> list[Result]:
         began = time.monotonic()
@@ -176,12 +176,12 @@ class Lab:
 
 
 def fault_of(specimen: Specimen) -> str:
-    """Return the fault of the scheduler with which a scenario runs; empty for none."""
+    """Return the fault with which a scenario runs, by its tag; empty for none."""
     return next((it.removeprefix(f"@{TAG}") for it in specimen.tags if it.startswith(f"@{TAG}")), "")
 
 
-def _forks(jobs: int) -> ProcessPoolExecutor:
-    """Return a pool with one process for each part, because an injection is never undone; all imports are preloaded."""
+def _process_pool(jobs: int) -> ProcessPoolExecutor:
+    """Return a pool with a new process for each part, because injections are never undone; imports are preloaded."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([virtual_run.__name__])
     return ProcessPoolExecutor(jobs, context, max_tasks_per_child=1)

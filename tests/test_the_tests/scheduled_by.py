@@ -1,7 +1,7 @@
-"""pytest plugin (`-p tests.test_the_tests.scheduled_by`): the tag `@fault-NAME` chooses the faulty scheduler.
+"""pytest plugin (`-p tests.test_the_tests.scheduled_by`): the tag `@fault-NAME` selects the faulty scheduler.
 
-On an embedded cluster each change of fault starts another scheduler process, and the cluster stays. The scheduler of a
-simulated cluster is part of this process and has its fault already (`tests.test_the_tests.virtual_run`).
+On an embedded cluster, each change of the fault restarts the scheduler process; the cluster keeps running. The
+scheduler of a simulated cluster is part of this process, where `tests.test_the_tests.virtual_run` injects the fault.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tests.test_the_tests.faults import FAULTS
 from tests.test_the_tests.faults.fault import TAG
 
 SHORT = 0.1
-"""Factor of timeouts for a scheduler that does nothing, which needs no time."""
+"""Factor of timeouts for faults that only omit something: waiting longer would not change the verdict."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare a marker for each fault."""
     for name, fault in FAULTS.items():
-        config.addinivalue_line("markers", f"{TAG}{name}: scheduled by one that {fault.does}")
+        config.addinivalue_line("markers", f"{TAG}{name}: the scheduler {fault.does}")
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
-"""Read scenarios as data: each with its background, its example's values and its tags, as it runs.
+"""Read scenarios as data: each with the sentences of its background, the values of its example, and its tags.
 
-The result is plain Gherkin again, so that a changed scenario is collected and run like any other.
+They are written as plain Gherkin again, so that a changed scenario is collected and run like any other.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ STAYS = re.compile(
     r"stays? (pending|Pending|Inqueue|Running)|nothing is evicted|keeps running|has no pods|exactly 0 pods"
     r"|as a whole or not at all"
 )
-"""Sentences that say that something does not happen; by design, they are true before anything happens."""
+"""Sentences that claim that something does not happen, so they are true before anything happens."""
 EXACT = re.compile(r"^exactly|is evicted before")
-"""Sentences that say how much happens, or in which order."""
+"""Sentences that claim how much happens, or in which order."""
 PAST = re.compile(r"are evicted|is evicted|in this order|goes through|has minMember")
-"""Sentences about everything since the scenario began: once true, they are true after every later sentence."""
+"""Sentences about everything since the scenario began: once true, they remain true."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One sentence: its keyword (Given, When, Then), its text, the lines of its table or text below it."""
+    """One sentence: its keyword (Given, When, Then), its text, and the lines of its table or doc string."""
 
     keyword: str
     text: str
@@ -41,13 +41,13 @@ class Step:
 
     @property
     def forbids(self) -> bool:
-        """Whether the sentence says that something never happens, or happens exactly so: only a fault breaks it."""
+        """Whether the sentence claims that something never happens, or happens exactly so: only a fault breaks it."""
         return self.keyword == "Then" and (self.stays or bool(EXACT.search(self.text)))
 
 
 @dataclass(frozen=True)
 class Specimen:
-    """One scenario: where it comes from (`lifecycle/states`), its name, its sentences."""
+    """One scenario: its source (`lifecycle/states`), name, tags and sentences."""
 
     source: str
     name: str
@@ -84,8 +84,8 @@ def _step(pickled: Any) -> Step:
 
 
 def write(specimens: Sequence[Specimen], path: Path) -> None:
-    """Write one feature file of these scenarios, each named by its number in the sequence."""
-    lines = ["Feature: Scenarios that are run to see what they catch"]
+    """Write a feature file with these scenarios, each named by its position in the sequence."""
+    lines = ["Feature: Scenarios that are run to find which faults they detect"]
     for number, specimen in enumerate(specimens):
         lines += ["", f"  {' '.join(specimen.tags)}" if specimen.tags else "", f"  Scenario: {number:03d}"]
         for step in specimen.steps:

@@ -1,4 +1,4 @@
-"""Each row of the table of gangs names a scenario and a fault that the scenario may catch."""
+"""Each row of the table of gangs in docs/conformance.md names a scenario and a fault that it may detect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_table_has_rows() -> None:
 
 
 @pytest.mark.parametrize(("scenario", "fault"), ROWS)
-def test_the_scenario_may_catch_the_fault(scenario: str, fault: str) -> None:
+def test_the_scenario_may_detect_the_fault(scenario: str, fault: str) -> None:
     place, _, title = scenario.partition(": ")
     document = documents.read_document(ROOT / "features" / f"{place}.feature")
     found = [node for node in documents.scenarios_of(document) if node.name == title]

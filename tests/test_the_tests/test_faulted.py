@@ -1,4 +1,4 @@
-"""Test the tests of the tests: scenarios are read as they run, claims are cut out correctly, faults take effect."""
+"""The tests of the tests: scenarios are read as they run, the right `When` is left out, and faults take effect."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read(tmp_path: Path) -> list[Specimen]:
     return specimens.read(tmp_path)
 
 
-def test_a_scenario_is_read_with_its_background_its_example_and_its_tags(read: list[Specimen]) -> None:
+def test_a_scenario_is_read_with_its_background_example_and_tags(read: list[Specimen]) -> None:
     first, second = read
     assert (first.title, second.title) == ("room/f: A job that runs", "room/f: A job that waits")
     assert first.tags == ("@without-monitor-gang",)
@@ -61,14 +61,14 @@ def test_a_scenario_is_read_with_its_background_its_example_and_its_tags(read: l
     assert [it.keyword for it in first.steps] == ["Given", "When", "When", "Then", "Then", "When", "Then"]
 
 
-def test_what_is_written_is_read_again_as_it_was(read: list[Specimen], tmp_path: Path) -> None:
+def test_written_scenarios_are_read_unchanged(read: list[Specimen], tmp_path: Path) -> None:
     specimens.write(read, tmp_path / "again/f.feature")
     again = specimens.read(tmp_path / "again")
     assert [it.name for it in again] == ["000", "001"]
     assert [(it.steps, it.tags) for it in again] == [(it.steps, it.tags) for it in read]
 
 
-def test_a_claim_loses_every_when_of_its_block_and_what_came_after(read: list[Specimen]) -> None:
+def test_each_block_of_claims_is_run_without_its_own_whens(read: list[Specimen]) -> None:
     first, second = without_when.blocks(read[0])
     assert [it.text for it in first.without.steps] == ["these queues:", '"a" runs']
     assert [it.text for it in second.without.steps][-2:] == [
@@ -97,33 +97,33 @@ def test_only_the_claim_itself_may_fail(
     assert [it.fails for it in without_when._verdicts(block, result)] == [fails]
 
 
-def test_a_fault_that_nobody_saw_is_told_and_fails_the_run(read: list[Specimen]) -> None:
+def test_an_undetected_fault_is_reported_and_fails_the_run(read: list[Specimen]) -> None:
     out = io.StringIO()
     assert not faulted.report({"no-reclaim": [Result(read[0], True, (), (), "")]}, read, out)
-    assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
+    assert "no-reclaim: nothing detects that the scheduler never reclaims" in out.getvalue()
     assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
 
 
-def test_a_caught_fault_names_sentence_and_monitor(read: list[Specimen]) -> None:
+def test_a_detected_fault_is_listed_with_its_sentences_and_monitors(read: list[Specimen]) -> None:
     out = io.StringIO()
     assert faulted.report({"no-reclaim": [Result(read[0], False, (4,), ("node",), "x")]}, read, out)
     assert "1 sentences; monitors node" in out.getvalue()
     assert "room/f: A job that runs: nothing is evicted" in out.getvalue()
 
 
-def test_a_scheduler_that_ends_has_shown_no_other_fault(read: list[Specimen]) -> None:
+def test_a_scheduler_that_ends_does_not_count_as_detection_of_another_fault(read: list[Specimen]) -> None:
     out = io.StringIO()
     ended = [Result(read[0], False, (4,), (), "the scheduler ended with exit code 1; nothing is scheduled any more")]
     assert not faulted.report({"no-reclaim": ended}, read, out)
-    assert "no-reclaim: room/f: A job that runs saw nothing but that the scheduler has ended" in out.getvalue()
+    assert "no-reclaim: room/f: A job that runs detected only that the scheduler has ended" in out.getvalue()
     assert faulted.report({"dies": ended}, read, out)
 
 
-def test_a_scenario_that_did_not_begin_has_shown_no_fault(read: list[Specimen]) -> None:
+def test_a_scenario_that_did_not_begin_does_not_count_as_detection(read: list[Specimen]) -> None:
     out = io.StringIO()
     assert not faulted.report({"no-reclaim": [Result(read[0], False, (), (), "not ready in time")]}, read, out)
-    assert "no-reclaim: nobody saw that it never reclaims" in out.getvalue()
-    assert "room/f: A job that runs failed, and neither a sentence nor a monitor says it" in out.getvalue()
+    assert "no-reclaim: nothing detects that the scheduler never reclaims" in out.getvalue()
+    assert "room/f: A job that runs failed, but no sentence and no monitor reports it" in out.getvalue()
     assert faulted.report({"dies": [Result(read[0], False, (), (), "the scheduler ended")]}, read, out)
 
 
@@ -136,7 +136,7 @@ def test_a_scenario_that_did_not_begin_has_shown_no_fault(read: list[Specimen]) 
     ],
     ids=["unbroken", "broken", "skipped"],
 )
-def test_where_all_faults_ran_each_sentence_that_forbids_has_to_be_broken(
+def test_if_all_faults_ran_each_forbidding_sentence_must_be_broken(
     monkeypatch: pytest.MonkeyPatch, read: list[Specimen], other: Callable[[Specimen], Result], passes: bool
 ) -> None:
     caught = {"no-reclaim": [Result(read[0], False, (4,), (), "x"), other(read[1])]}
@@ -145,8 +145,8 @@ def test_where_all_faults_ran_each_sentence_that_forbids_has_to_be_broken(
     assert faulted.report(caught, read, io.StringIO()) == passes
 
 
-def test_a_simulated_fault_leaves_the_next_run_alone(tmp_path: Path) -> None:
-    """The scenario fails with the fault and passes in the next run, which has none."""
+def test_a_simulated_fault_does_not_affect_the_next_run(tmp_path: Path) -> None:
+    """The scenario fails with the fault, and passes in the next run without a fault."""
     name = "lifecycle/states: A pod without"
     scenarios = [it for it in specimens.read(ROOT / "features") if name in it.title and not it.source.endswith(".zh")]
     lab = Lab(tmp_path, 1, "0.5")
@@ -161,9 +161,9 @@ def test_only_faults_of_the_process_need_an_embedded_cluster() -> None:
     assert [name for name, fault in FAULTS.items() if fault.of_process] == ["dies"]
 
 
-def test_every_fault_may_be_seen_by_a_scenario() -> None:
+def test_every_fault_may_be_detected_by_a_scenario() -> None:
     scenarios = specimens.read(ROOT / "features")
-    assert [name for name, fault in FAULTS.items() if not any(map(fault.may_be_seen_by, scenarios))] == []
+    assert [name for name, fault in FAULTS.items() if not any(map(fault.may_be_detected_by, scenarios))] == []
 
 
 def test_every_scenario_that_a_fault_names_exists() -> None:
@@ -172,7 +172,7 @@ def test_every_scenario_that_a_fault_names_exists() -> None:
     assert [part for part in sorted(named) if not any(part in title for title in titles)] == []
 
 
-def test_every_fault_takes_hold_of_the_product_as_it_is() -> None:
+def test_every_fault_can_be_injected_into_the_current_product() -> None:
     """Inject each fault in a forked process, because an injection is never undone. A cycle runs as in the loop."""
     policy = load_policy(POLICIES["capacity"], "test")
     for name, fault in FAULTS.items():
@@ -180,13 +180,13 @@ def test_every_fault_takes_hold_of_the_product_as_it_is() -> None:
             try:
                 fault.inject()
                 loop.decide(Cluster(), policy, 0.0, no_trace, budget=Budget(1000))
-            except BaseException:  # noqa: BLE001 - the exit status says it
+            except BaseException:  # noqa: BLE001 - reported by the exit status
                 os._exit(1)
             os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0, f"{name} does not find what it breaks"
+        assert os.waitpid(child, 0)[1] == 0, f"{name} cannot be injected"
 
 
-def test_an_unknown_fault_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_fault_is_refused_with_a_list_of_the_known_faults() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.test_the_tests.faulty", "tired", "run"],
         cwd=ROOT,

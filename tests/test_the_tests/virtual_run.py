@@ -1,4 +1,4 @@
-"""Run pytest in this process, on a simulated cluster whose scheduler has a fault; use the process only once."""
+"""Run pytest in this process on a simulated cluster whose scheduler has a fault. A process can be used only once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import schedspec.plugin.run_plugin  # noqa: F401 - what is forked from a process that has imported it starts at once
+import schedspec.plugin.run_plugin  # noqa: F401 - preloaded: forks of this process then start at once
 import scheduler.simulation.cluster  # noqa: F401 - for the same reason
 from tests.test_the_tests.faults import FAULTS
 

@@ -1,4 +1,4 @@
-"""Check what a scenario's claims depend on: each positive `Then` must fail when its `When` is left out.
+"""Check that a scenario's claims depend on its actions: each positive `Then` must fail if its `When` is left out.
 
 Only a failure of the claim itself counts. Any other failure proves nothing.
 """
@@ -17,7 +17,7 @@ from tests.test_the_tests.specimens import PAST, Specimen, Step
 class Block:
     """The positive claims that follow one `When` (or several in a row), and the scenario without this `When`."""
 
-    of: Specimen
+    scenario: Specimen
     thens: tuple[Step, ...]
     without: Specimen
     without_any: Specimen
@@ -26,7 +26,7 @@ class Block:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """Whether one claim fails without its `When`, and why, in words."""
+    """Whether one claim fails without its `When`, and a text that says why."""
 
     block: Block
     then: Step
@@ -47,26 +47,26 @@ def blocks(scenario: Specimen) -> Iterator[Block]:
 
 
 def run_all(lab: Lab, scenarios: Sequence[Specimen]) -> list[ClaimResult]:
-    """Return the verdict on every claim. A claim about the whole past may depend on an earlier `When`, too."""
+    """Return the verdict on every claim. A claim about the whole past may instead depend on an earlier `When`."""
     found = [block for scenario in scenarios for block in blocks(scenario)]
     results = lab.run("without-when", [it.without for it in found])
     judged = [(block, result) for block, result in zip(found, results, strict=True) if not result.skipped]
     verdicts = [it for block, result in judged for it in _verdicts(block, result)]
-    again = [
+    retried = [
         it.block
         for it in verdicts
         if not it.fails and PAST.search(it.then.text) and it.block.without.steps != it.block.without_any.steps
     ]
-    again = list(dict.fromkeys(again))
-    requests = [it.without_any for it in again]
+    retried = list(dict.fromkeys(retried))
+    requests = [it.without_any for it in retried]
     earlier = {
         (block, it.then)
-        for block, result in zip(again, lab.run("without-any", requests), strict=True)
+        for block, result in zip(retried, lab.run("without-any", requests), strict=True)
         for it in _verdicts(block, result)
         if it.fails and PAST.search(it.then.text)
     }
     return [
-        ClaimResult(it.block, it.then, True, "rests on an earlier When")
+        ClaimResult(it.block, it.then, True, "depends on an earlier When")
         if not it.fails and (it.block, it.then) in earlier
         else it
         for it in verdicts
@@ -90,14 +90,14 @@ def _verdicts(block: Block, result: Result) -> Iterator[ClaimResult]:
 
 def report(verdicts: Sequence[ClaimResult], out: TextIO) -> bool:
     """Print the table; return True if every claim fails."""
-    print("\nClaims, and what becomes of them without their When", file=out)
+    print("\nClaims, and how many fail without their When", file=out)
     print(f"{'scenario':44} {'claims':>6} {'fail':>5} {'of these by an earlier When':>28}", file=out)
-    for source in dict.fromkeys(it.block.of.source for it in verdicts):
-        mine = [it for it in verdicts if it.block.of.source == source]
+    for source in dict.fromkeys(it.block.scenario.source for it in verdicts):
+        mine = [it for it in verdicts if it.block.scenario.source == source]
         earlier = sum("earlier" in it.text for it in mine)
         print(f"{source:44} {len(mine):6} {sum(it.fails for it in mine):5} {earlier or '':>28}", file=out)
     bad = [it for it in verdicts if not it.fails]
-    print(f"\nClaims that rest on nothing: {len(bad) or 'none'}", file=out)
+    print(f"\nClaims that depend on no When: {len(bad) or 'none'}", file=out)
     for it in bad:
-        print(f"  {it.block.of.title}: {it.then.text}: {it.text[:300]}", file=out)
+        print(f"  {it.block.scenario.title}: {it.then.text}: {it.text[:300]}", file=out)
     return not bad

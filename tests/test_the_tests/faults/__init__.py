@@ -1,4 +1,4 @@
-"""Faults by name: each makes the scheduler do one forbidden thing, and names the scenarios that can see it."""
+"""Faults by name. Each makes the scheduler do one thing wrong, and names the scenarios that can detect it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of the actions: whether an action runs, which job it serves first, and how much of a gang it places."""
+"""Faults in the actions: whether an action runs, which job it serves first, and how much of a gang it places."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _with(action: str) -> Callable[[], None]:
     return instead((loop, "decide", decide_with))
 
 
-def _queue_of_one() -> None:
-    """Serve each queue strictly in order of submission: a job that cannot be served blocks all jobs behind it."""
+def _strict_queue() -> None:
+    """Serve each queue strictly in order of submission: a job that cannot be served blocks all later jobs."""
     place, enqueueable = gang_allocation.GangAllocation.place, QueuePlugin.job_enqueueable
 
     def is_blocked(session: Any, job: Any) -> bool:
@@ -105,29 +105,29 @@ FAULTS = (
         ("queue_capacity/shares: Lent", "cross_queue_reclaim/what", "hierarchy/use_case"),
     ),
     Fault("no-preempt", "never preempts", _without("preempt"), ("queue_admission/admission: A high",)),
-    Fault("no-backfill", "leaves requestless pods alone", _without("backfill"), ("lifecycle/states: A pod without",)),
+    Fault("no-backfill", "ignores pods without requests", _without("backfill"), ("lifecycle/states: A pod without",)),
     Fault(
         "reclaim-unasked",
-        "reclaims where the policy has no such action",
+        "reclaims although the policy does not name this action",
         _with("reclaim"),
         (f"{CONDITIONS}: Without the reclaim", "queue_admission/admission: Preempt evicts nothing"),
     ),
     Fault(
         "backfill-unasked",
-        "backfills where the policy has no such action",
+        "backfills although the policy does not name this action",
         _with("backfill"),
         ("lifecycle/states: Without the backfill",),
     ),
     Fault(
         "admits-everything",
-        "lets every PodGroup in",
+        "admits every PodGroup",
         admit_everything,
         ("queue_admission/admission: A job", "queue_admission/admission: A later", "with enqueue"),
     ),
     Fault(
         "first-in-line-blocks",
-        "serves nobody of a queue whose first job does not fit",
-        _queue_of_one,
+        "serves no job of a queue whose first job does not fit",
+        _strict_queue,
         ("kubeflow/backfill", "queue_admission/admission: A later"),
     ),
     Fault(
@@ -138,13 +138,13 @@ FAULTS = (
     ),
     Fault(
         "training-first",
-        "serves the queue of the lowest priority first",
+        "serves the queue with the lowest priority first",
         instead((QueuePlugin, "queue_order", lambda self, queue: (queue.priority,))),
         (f"{RECLAIM}online_reclaims_offline: The service was",),
     ),
     Fault(
         "gang-bound-in-part",
-        "lets every gang in and binds what fits of it",
+        "admits every gang and binds those of its pods that fit",
         instead(
             *_ADMITS,
             (gang, "_is_ready", always(True)),
@@ -155,7 +155,7 @@ FAULTS = (
     ),
     Fault(
         "closed-queue-serves",
-        "takes jobs of a closed queue",
+        "serves jobs of a closed queue",
         instead(
             (plugin.QueuePlugin, "closed", always(None)),
             (queue_admission.Admission, "vote", always(Vote.PERMIT)),

@@ -1,4 +1,4 @@
-"""Faults of shared cards: of the amounts of a card that are assigned, and of the annotations for the device plugin."""
+"""Faults with shared cards: in the assigned amounts of a card, and in the annotations for the device plugin."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def _any_usable(_question: Any, _part: Any, card: Card, *_: Any) -> bool:
 FAULTS = (
     Fault(
         "shares-beyond-memory",
-        "gives parts of a card whose memory is in use",
+        "assigns parts of a card whose memory is in use",
         instead((card_choice, "fits", _any_usable)),
         ("parts_of_cards: A pod that no single card", "parts_of_cards: A gang waits as a whole where one"),
     ),
     Fault(
         "names-no-card",
-        "binds pods without the cards that they get",
+        "binds pods without naming their cards",
         instead((DeviceShare, "bind_annotations", always({}))),
         ("parts_of_cards: Pods share one card", "virtual_gpus: A pod that wants two cards"),
     ),

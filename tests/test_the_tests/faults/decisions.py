@@ -1,4 +1,4 @@
-"""Faults of all decisions: decisions are changed after they were made, or are never made."""
+"""Faults in whole decisions: they are changed after they were made, or are never made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.test_the_tests.faults.fault import CONDITIONS, EVERYWHERE, ORDER, Fau
 from tests.test_the_tests.specimens import Specimen
 
 Change = Callable[[Cluster, Decisions, float], Decisions]
-SILENT = "nobody/says-so"
+WITHOUT_REASON = "nobody/says-so"
 LATER = 0.15
 """Seconds from a refusal to the bind that contradicts it; less than the time that any `stays` sentence watches."""
 
@@ -43,16 +43,16 @@ def after(change: Callable[[], Change]) -> Callable[[], None]:
     return inject
 
 
-def running(cluster: Cluster, but: set[str]) -> Iterator[Task]:
-    """Yield the running tasks of all jobs except `but`, the youngest job first."""
+def running(cluster: Cluster, excluded: set[str]) -> Iterator[Task]:
+    """Yield the running tasks of all jobs except `excluded`, the youngest job first."""
     jobs = sorted(cluster.jobs.values(), key=lambda job: (-job.creation, job.key))
     for job in jobs:
-        if job.key not in but and job.group is not None:
+        if job.key not in excluded and job.group is not None:
             yield from sorted(job.by_status.get(TaskStatus.RUNNING, {}).values(), key=lambda task: task.key)
 
 
 def running_outside(cluster: Cluster, job: str) -> Iterator[Task]:
-    """Yield the running tasks of all other jobs, then those of the job itself."""
+    """Yield the running tasks of all jobs, those of the job itself last."""
     yield from running(cluster, {job})
     yield from running(cluster, cluster.jobs.keys() - {job})
 
@@ -66,32 +66,32 @@ def eviction(cluster: Cluster, task: Task, preemptor: str) -> Evict:
 def _one_too_many() -> Change:
     """Evict one more pod once a preemptor runs: a pod of another job, or of the preemptor if no other is left.
 
-    An earlier eviction might be a needed one. The job that lost the pod gets no more binds; its pod would return
-    at once.
+    Before that, the eviction might be a needed one. The job that lost the pod gets no more binds, because its pod would
+    start again at once.
     """
     served: set[str] = set()
-    owed: set[str] = set()
+    unserved: set[str] = set()
     starved: set[str] = set()
 
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
         more: list[Evict] = []
-        owed.update({it.reason.preemptor for it in decisions.evictions} - served)
-        for job in sorted(owed & cluster.jobs.keys()):
+        unserved.update({it.reason.preemptor for it in decisions.evictions} - served)
+        for job in sorted(unserved & cluster.jobs.keys()):
             alive = cluster.jobs[job].count(~COMPLETED)
             if alive and alive == cluster.jobs[job].count(TaskStatus.RUNNING):
-                owed.remove(job)
+                unserved.remove(job)
                 served.add(job)
                 more += [eviction(cluster, task, job) for task in islice(running_outside(cluster, job), 1)]
         starved.update(it.job for it in more)
         binds = [bind for bind in decisions.binds if bind.job not in starved]
-        wake_at = now + 0.05 if owed else decisions.wake_at
+        wake_at = now + 0.05 if unserved else decisions.wake_at
         evictions = [*decisions.evictions, *more]
         return msgspec.structs.replace(decisions, binds=binds, evictions=evictions, wake_at=wake_at)
 
     return change
 
 
-def _in_vain() -> Change:
+def _evict_without_binding() -> Change:
     """Evict a pod for each refused job, and bind neither the refused job nor the victim's job afterwards."""
     victims: dict[str, str] = {}
 
@@ -102,15 +102,15 @@ def _in_vain() -> Change:
             if victim is not None:
                 victims[job] = victim.job
                 more.append(eviction(cluster, victim, job))
-        kept = victims.keys() | set(victims.values())
-        binds = [bind for bind in decisions.binds if bind.job not in kept]
+        unbound = victims.keys() | set(victims.values())
+        binds = [bind for bind in decisions.binds if bind.job not in unbound]
         return msgspec.structs.replace(decisions, binds=binds, evictions=[*decisions.evictions, *more])
 
     return change
 
 
 def _ping_pong() -> Change:
-    """Let a victim's job evict a pod of its preemptor, and the other way round, without end."""
+    """Let a victim's job evict a pod of its preemptor, and then the other way round, for ever."""
     lost: dict[str, str] = {}
 
     def change(cluster: Cluster, decisions: Decisions, _: float) -> Decisions:
@@ -134,7 +134,7 @@ def _pending(job: Job) -> list[Task]:
 
 
 def _bind_anyway(cluster: Cluster, decisions: Decisions, jobs: set[str]) -> Decisions:
-    """Bind every pending pod of these jobs to the first node, whether it has room or not."""
+    """Bind every pending pod of these jobs to the first node, whether it fits or not."""
     node = next(iter(sorted(cluster.nodes.by_name)), "")
     bound = {bind.task for bind in decisions.binds}
     tasks = [task for key in sorted(jobs) if key in cluster.jobs for task in _pending(cluster.jobs[key])]
@@ -169,7 +169,7 @@ def _asleep() -> Change:
 
 
 def _restless() -> Change:
-    """Delete a pod of every running job again and again; `_restless_and_silent` also hides the reason."""
+    """Evict a pod of every running job again and again; `_restless_and_silent` also hides the reason."""
     last = 0.0
 
     def change(cluster: Cluster, decisions: Decisions, now: float) -> Decisions:
@@ -177,7 +177,7 @@ def _restless() -> Change:
         more = []
         if now - last > 0.1:  # if timeouts are halved, a number of pods has to be stable for 0.3 s
             last, one_each = now, {task.job: task for task in running(cluster, set())}
-            more = [eviction(cluster, task, SILENT) for task in one_each.values()]
+            more = [eviction(cluster, task, WITHOUT_REASON) for task in one_each.values()]
         return msgspec.structs.replace(decisions, evictions=[*decisions.evictions, *more], wake_at=now + 0.05)
 
     return change
@@ -187,7 +187,7 @@ def _restless_and_silent() -> None:
     mark_as_victim = Writer._mark_as_victim
 
     async def evicting(self: Any, namespace: str, name: str, decision: Evict) -> None:
-        if decision.reason.preemptor != SILENT:
+        if decision.reason.preemptor != WITHOUT_REASON:
             await mark_as_victim(self, namespace, name, decision)
 
     instead((Writer, "_mark_as_victim", evicting))()
@@ -217,43 +217,45 @@ def _schedules(scenario: Specimen) -> bool:
 FAULTS = (
     Fault(
         "victim-too-many",
-        "evicts one pod more than it needs, and gives its job nothing again",
+        "evicts one pod too many, and no longer serves the job of that pod",
         after(_one_too_many),
         ("are evicted", "is evicted:", "pod is evicted"),
     ),
     Fault(
         "evicts-in-vain",
-        "evicts for those who never get the room",
-        after(_in_vain),
+        "evicts pods for jobs that it then does not bind",
+        after(_evict_without_binding),
         ("nothing is evicted", "exactly 0 pods"),
     ),
     Fault(
         "ping-pong",
-        "gives evicted pods their room back",
+        "lets victims evict their preemptors in turn",
         after(_ping_pong),
         ("hierarchy/use_case", "queue_capacity/four", "queue_weights/four", ORDER, f"{CONDITIONS}: A gang"),
     ),
     Fault(
         "overcommit-node",
-        "binds whoever waits, room or not",
+        "binds every waiting pod, even if it does not fit",
         after(overcommit),
         ("stays pending", "stay pending", "of these", "exactly 4 pods of"),
     ),
     Fault(
         "changes-its-mind",
-        "says why somebody waits, and binds them a moment later",
+        "reports why a pod waits, and binds it a moment later although it does not fit",
         after(_changes_its_mind),
         (f"{CONDITIONS}: A pod", "lifecycle/first_job", "queue_capacity/shares: A queue at"),
     ),
-    Fault("silent", "never says why anybody waits", after(_silent), ("stays", "stay "), _waits_for_reasons, acts=False),
+    Fault(
+        "silent", "never reports why a pod waits", after(_silent), ("stays", "stay "), _waits_for_reasons, acts=False
+    ),
     Fault(
         "restless",
-        "deletes running pods of every job without a word",
+        "evicts running pods of every job without a reason",
         _restless_and_silent,
         ("keeps running", "exactly 2 pods of", "exactly 4 pods of", "exactly 1 pod of"),
     ),
     Fault("asleep", "decides nothing", after(_asleep), EVERYWHERE, _schedules, acts=False),
     Fault(
-        "dies", "dies as soon as it is up", _dies, EVERYWHERE, lambda _: True, acts=False, ends=True, of_process=True
+        "dies", "exits soon after its start", _dies, EVERYWHERE, lambda _: True, acts=False, ends=True, of_process=True
     ),
 )

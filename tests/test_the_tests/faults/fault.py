@@ -1,4 +1,4 @@
-"""Define the type of a fault."""
+"""Define `Fault`, which describes a fault, its injection and the scenarios that can detect it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CONDITIONS = "lifecycle/reclaim_conditions"
 
 @dataclass(frozen=True)
 class Fault:
-    """A scheduler that does one thing wrong.
+    """One thing that a scheduler does wrong. `does` completes the sentence "The scheduler …".
 
-    `where`: the scenarios that may catch it, by a part of their titles (`hierarchy/use_case`) or of a sentence.
+    `where`: scenarios that may detect it, by part of their titles (`hierarchy/use_case`) or of a `Then` sentence.
     """
 
     name: str
@@ -27,15 +27,15 @@ class Fault:
     inject: Callable[[], None]
     where: tuple[str, ...]
     must_fail: Callable[[Specimen], bool] = lambda _: False
-    """Scenarios that must all detect the fault; of the other scenarios, one is enough."""
+    """Whether a scenario must detect the fault. Of the other scenarios, one that detects it is enough."""
     acts: bool = True
-    """Whether the fault does something forbidden, and does not just omit something."""
+    """Whether the scheduler does something forbidden, rather than only omitting something."""
     ends: bool = False
-    """Whether the fault ends the scheduler. If any other fault ends it, the fault no longer fits the product."""
+    """Whether the fault ends the scheduler. If another fault ends it, its injection no longer fits the product."""
     of_process: bool = False
     """Whether the fault concerns the scheduler's process, so that it needs an embedded cluster."""
 
-    def may_be_seen_by(self, scenario: Specimen) -> bool:
+    def may_be_detected_by(self, scenario: Specimen) -> bool:
         lines = (scenario.title, *(step.text for step in scenario.steps if step.keyword == "Then"))
         return any(part in line for part in self.where for line in lines)
 

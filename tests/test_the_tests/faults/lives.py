@@ -1,4 +1,4 @@
-"""Faults in the lifecycle of jobs that wait or were stopped: wrong states, and wrong actions."""
+"""Faults in the lifecycle of jobs that wait, start or end: wrong states, and wrong evictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.test_the_tests.faults.decisions import Change, after, eviction, overc
 from tests.test_the_tests.faults.fault import Fault, instead
 
 
-def _said_to_run() -> Change:
+def _reported_as_running() -> Change:
     def change(_: Cluster, decisions: Decisions, __: float) -> Decisions:
         return msgspec.structs.replace(
             decisions, phases={**decisions.phases, **dict.fromkeys(decisions.refusals, PodGroupPhase.RUNNING)}
@@ -32,7 +32,7 @@ def _admits_and_overcommits() -> None:
     after(overcommit)()
 
 
-def _makes_way() -> Change:
+def _evict_at_each_start() -> Change:
     """Evict a pod of another job whenever a job starts to run."""
     known: set[str] = set()
 
@@ -48,7 +48,7 @@ def _makes_way() -> Change:
     return change
 
 
-def _goes_along() -> Change:
+def _evict_at_each_end() -> Change:
     """Evict a pod of another job whenever a job has ended."""
     known: set[str] = set()
 
@@ -79,24 +79,24 @@ FAULTS = (
     Fault(
         "makes-way",
         "evicts a pod for every job that has started",
-        after(_makes_way),
+        after(_evict_at_each_start),
         ("keeps running",),
     ),
     Fault(
         "goes-along",
         "evicts a pod for every job that has ended",
-        after(_goes_along),
+        after(_evict_at_each_end),
         ("hierarchy/use_case",),
     ),
     Fault(
         "says-that-it-runs",
-        "says of a PodGroup that waits that it runs",
-        after(_said_to_run),
+        "reports a waiting PodGroup as running",
+        after(_reported_as_running),
         ("kubeflow/backfill", "kubeflow/priority"),
     ),
     Fault(
         "admits-and-overcommits",
-        "lets every PodGroup in and binds its pods, room or not",
+        "admits every PodGroup and binds its pods, even if they do not fit",
         _admits_and_overcommits,
         (
             "lifecycle/states: A job that does not fit",
@@ -107,7 +107,7 @@ FAULTS = (
     ),
     Fault(
         "resumes-unasked",
-        "makes pods for a job that was aborted",
+        "creates pods for an aborted job",
         instead(
             (reconcile, "JobPhase", SimpleNamespace(**{**JobPhase.__members__, "ABORTED": "no phase"})),
             (reconcile, "pods_to_delete", _none_of_an_aborted_job),

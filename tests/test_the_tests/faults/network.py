@@ -1,4 +1,4 @@
-"""Faults of the network topology: how close the pods of a gang are."""
+"""Faults with the network topology: how close the pods of a gang are to each other."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ FAULTS = (
     ),
     Fault(
         "prefers-nothing",
-        "places a gang that prefers a rack as if it preferred none",
+        "ignores that a gang prefers one rack",
         instead((DomainChoice, "candidates", _anywhere_if_preferred), (DomainChoice, "inner", _no_part_if_preferred)),
         ("topology/close_together: A gang that prefers a rack stays",),
     ),
     Fault(
         "forgets-its-rack",
-        "places the rest of a gang in any rack, wherever its other pods run",
+        "places further pods of a gang in any rack, although its other pods run in one",
         instead((DomainChoice, "candidates", _as_if_nothing_ran)),
         ("topology/leaving_node", "topology/close_together: A gang grows"),
     ),

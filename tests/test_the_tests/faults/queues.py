@@ -1,4 +1,4 @@
-"""Faults of the queue plugins: what a queue may hold, may reclaim, and has to return."""
+"""Faults in the queue plugins: what a queue may hold, what it may reclaim, and what it has to return."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLAIMS_ALL = (
     (Capacity, "entitled", always(None)),
     (Proportion, "entitled", always(None)),
     (Capacity, "claims", always(True)),
-    (LendingPlugin, "_ping_pong", always(None)),  # which asks whether the giver is entitled
+    (LendingPlugin, "_ping_pong", always(None)),  # it checks whether the victim's queue is entitled
 )
 
 
@@ -36,13 +36,13 @@ def _cuts_guarantees() -> None:
     known = LendingPlugin.denial
 
     def denial(self: Any, preemptor: Any, taker: Any, unit: Sequence[Any], giver: Any, amount: Any) -> Any:
-        kept = {id(one): (one, one.guarantee) for one in giver.ancestors}
-        for one, _ in kept.values():
+        guarantees = {id(one): (one, one.guarantee) for one in giver.ancestors}
+        for one, _ in guarantees.values():
             one.guarantee = {}
         try:
             return known(self, preemptor, taker, unit, giver, amount)
         finally:
-            for one, guarantee in kept.values():
+            for one, guarantee in guarantees.values():
                 one.guarantee = guarantee
 
     instead((LendingPlugin, "denial", denial), *GIVES_ALL)()
@@ -114,25 +114,25 @@ def _no_limits(*_: Any) -> Iterator[Any]:
 FAULTS = (
     Fault(
         "ignore-deserved",
-        "lets every queue claim from every queue",
+        "lets every queue reclaim from every queue",
         instead(*GIVES_ALL, *CLAIMS_ALL),
         ("hierarchy/rules: The", f"{CONDITIONS}: A queue that is at", "queue_capacity/shares: A queue at"),
     ),
     Fault(
         "claims-beyond-deserved",
-        "lets a queue claim more than it deserves",
+        "lets a queue reclaim more than it deserves",
         instead(*CLAIMS_ALL),
         ("hierarchy/rules: The", "queue_capacity/shares: A queue at"),
     ),
     Fault(
         "takes-from-the-poor",
-        "takes from queues that are within what they deserve",
+        "reclaims from queues that hold no more than they deserve",
         instead(*GIVES_ALL),
         (f"{CONDITIONS}: A queue that is at", "queue_capacity/shares: Reclaim", "queue_weights/four"),
     ),
     Fault(
         "over-capability",
-        "knows no ceilings",
+        "ignores capabilities and quotas of queues",
         instead(
             (QueuePlugin, "ceilings", always([])),
             (CapacityCard, "limits", _no_limits),
@@ -147,28 +147,30 @@ FAULTS = (
     ),
     Fault(
         "weights-ignored",
-        "takes all queues for equal",
+        "ignores the weights of queues",
         _equal_weights,
         ("queue_weights/",),
     ),
     Fault(
         "lends-guarantees",
-        "lends what is guaranteed to others",
+        "lends capacity that is guaranteed to another queue",
         _lends_guarantees,
         ("queue_capacity/shares: A queue cannot use",),
     ),
     Fault(
         "take-guarantee",
-        "reclaims what is guaranteed",
+        "reclaims capacity that is guaranteed to the victim's queue",
         _cuts_guarantees,
         ("queue_capacity/shares: Reclaim", "queue_capacity/shares: A pod"),
     ),
     Fault("offline-takes", "lets offline work reclaim", _any_work_claims, (f"{_CARDS}: A high-priority job",)),
     Fault(
         "online-gives",
-        "takes services as victims",
+        "evicts online services as victims",
         _any_work_gives,
         (f"{_CARDS}: A high-priority service w",),
     ),
-    Fault("low-takes-high", "reclaims from higher priority", _any_priority_gives, (f"{_CARDS}: A low-priority",)),
+    Fault(
+        "low-takes-high", "reclaims from pods of higher priority", _any_priority_gives, (f"{_CARDS}: A low-priority",)
+    ),
 )

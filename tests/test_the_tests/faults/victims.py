@@ -1,4 +1,4 @@
-"""Faults in the choice of victims: which pods, how many, in which order."""
+"""Faults in the choice of victims: which pods are evicted, how many, and in which order."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from scheduler.reasons import ProtectedBy
 from tests.test_the_tests.faults.fault import CONDITIONS, ORDER, RECLAIM, Fault, always, instead
 
 
-def _blind_to(ignored: ProtectedBy) -> Callable[[], None]:
-    """Return an injection that ignores one protection which holds before any plugin votes."""
+def _ignore_protection(ignored: ProtectedBy) -> Callable[[], None]:
+    """Return an injection that ignores one protection that applies before any plugin votes."""
     known = PreemptionRequest.protection
 
     def protection(self: PreemptionRequest, preemptor: Any, task: Any) -> ProtectedBy | None:
@@ -35,7 +35,7 @@ def _blind_to(ignored: ProtectedBy) -> Callable[[], None]:
     return instead((PreemptionRequest, "protection", protection))
 
 
-def _takes_what_does_not_run() -> None:
+def _evict_before_running() -> None:
     known = PreemptionRequest.__post_init__
 
     def concerns_all_that_hold(self: PreemptionRequest) -> None:
@@ -60,7 +60,7 @@ def _farthest_first() -> None:
     instead((Capacity, "victim_queue_order", lambda self, queue, preemptor: -near(self, queue, preemptor)))()
 
 
-def _told_in_reverse() -> None:
+def _written_in_reverse() -> None:
     waves = CycleLoop._by_priority
     instead((CycleLoop, "_by_priority", lambda self, evictions: waves(self, evictions)[::-1]))()
 
@@ -103,30 +103,30 @@ def _in_order_of_names(_: Any, job: Job) -> list[Task]:
 
 
 FAULTS = (
-    Fault("wrong-order-of-victims", "evicts the most important first", _most_important_first, (ORDER,)),
+    Fault("wrong-order-of-victims", "evicts the most important pods first", _most_important_first, (ORDER,)),
     Fault(
         "oldest-first",
-        "evicts the oldest of equals",
+        "evicts the oldest of equal jobs first",
         _oldest_first,
         ("queue_capacity/shares: Of equal jobs",),
     ),
-    Fault("cousin-first", "takes from the farthest relative first", _farthest_first, ("hierarchy/",)),
-    Fault("told-in-reverse", "tells the most important victims first", _told_in_reverse, (ORDER,)),
+    Fault("cousin-first", "evicts from the farthest queue of the hierarchy first", _farthest_first, ("hierarchy/",)),
+    Fault("told-in-reverse", "writes the evictions of the most important victims first", _written_in_reverse, (ORDER,)),
     Fault(
         "freed-room-lost",
-        "forgets for whom room was freed",
+        "forgets for which job capacity was freed",
         instead((Nominations, "claim", always(None))),
         ("queue_capacity/freed_room: A job with spare",),
     ),
     Fault(
         "given-back-above-quota",
-        "gives victims back without asking what their queue may hold",
+        "spares victims without checking the quota of their queue",
         instead((Reprieve, "entitled", lambda *_: [])),
         ("queue_capacity/freed_room: A queue at",),
     ),
     Fault(
         "gang-evicted-to-the-last",
-        "takes all of a gang where a part of it could stay",
+        "evicts a whole gang although a part of it could keep running",
         instead((Reprieve, "without_spare_members", lambda _, victims, *__: list(victims))),
         ("queue_capacity/freed_room: The third",),
     ),
@@ -138,58 +138,58 @@ FAULTS = (
     ),
     Fault(
         "whole-excess",
-        "evicts all that a queue holds too much for one pod",
+        "evicts the whole excess of a queue for one pod",
         instead((QuotaBound, "permits", always(True)), (QuotaBound, "keeps", always(True))),
         ("queue_capacity/freed_room: A queue far",),
     ),
     Fault(
         "launcher-first",
-        "gives up a gang whose first pod requests nothing",
+        "never places a gang whose first pod has no requests",
         instead((preemptor, "waiting_tasks", _in_order_of_names)),
         ("queue_capacity/waiting: A job with a launcher",),
         acts=False,
     ),
     Fault(
         "left-to-allocate",
-        "passes over a job whose idle room went to another one",
+        "skips a job whose idle capacity another job has received",
         instead((BacklogView, "left_to_allocate", always(None))),
         ("queue_capacity/waiting: A job whose idle",),
         acts=False,
     ),
     Fault(
         "hold-forgotten",
-        "forgets what room a job holds while it waits",
+        "forgets the capacity that a waiting job holds",
         _forgets_holds,
         ("queue_capacity/waiting: A job that waited",),
     ),
     Fault(
         "gang-evicted-in-part",
-        "takes single pods of a gang that needs them all",
+        "evicts single pods of a gang that needs all of them",
         instead((VictimFilter, "units", _pod_by_pod)),
         (f"{CONDITIONS}: A gang", f"{CONDITIONS}: A job of four", "as a whole or not at all"),
     ),
     Fault(
         "gang-veto-ignored",
-        "takes whole gangs that gang protects in its tier",
+        "evicts whole gangs that the plugin gang protects in its tier",
         _gang_has_no_veto,
         (f"{CONDITIONS}: A job of four",),
     ),
     Fault(
         "evict-protected-queue",
-        "takes from queues that are not reclaimable",
-        _blind_to(ProtectedBy.QUEUE),
+        "evicts from queues that are not reclaimable",
+        _ignore_protection(ProtectedBy.QUEUE),
         (f"{CONDITIONS}: A queue that",),
     ),
     Fault(
         "evict-protected-pod",
-        "takes pods that say they are not preemptable",
-        _blind_to(ProtectedBy.PREEMPTABLE),
+        "evicts pods that are marked as not preemptable",
+        _ignore_protection(ProtectedBy.PREEMPTABLE),
         (f"{CONDITIONS}: A pod whose",),
     ),
     Fault(
         "evict-before-running",
-        "takes pods that are bound and not yet running",
-        _takes_what_does_not_run,
+        "evicts pods that are bound but do not run yet",
+        _evict_before_running,
         (f"{CONDITIONS}: A pod that is bound", f"{RECLAIM}what_becomes"),
     ),
 )
