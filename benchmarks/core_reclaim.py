@@ -47,7 +47,7 @@ def _job(cluster: Cluster, name: str, queue: str, tasks: int, cards: int, node: 
             api.PodGroupStatus(phase=phase),
         )
     )
-    asks = api.Resources(requests={"cpu": str(cards), CARD: str(cards)})
+    resources = api.Resources(requests={"cpu": str(cards), CARD: str(cards)})
     for number in range(tasks):
         meta = api.ObjectMeta(
             name=f"{name}-{number}",
@@ -55,7 +55,7 @@ def _job(cluster: Cluster, name: str, queue: str, tasks: int, cards: int, node: 
             uid=f"{name}-{number}",
             annotations={"scheduling.k8s.io/group-name": name},
         )
-        spec = api.PodSpec([api.Container(name="c", resources=asks)], node_name=node)
+        spec = api.PodSpec([api.Container(name="c", resources=resources)], node_name=node)
         cluster.set_pod(api.Pod(meta, spec, api.PodStatus(phase="Running" if node else "Pending")))
 
 

@@ -72,8 +72,8 @@ def _gang(
         key = f"{name}-{member}"
         of_group = {"scheduling.k8s.io/group-name": name}
         meta = api.ObjectMeta(name=key, namespace="bench", uid=key, annotations=of_group)
-        asks = api.Resources(requests={"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"})
-        pod = api.PodSpec([api.Container(name="c", resources=asks)], priority=found.priority_of(priority))
+        resources = api.Resources(requests={"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"})
+        pod = api.PodSpec([api.Container(name="c", resources=resources)], priority=found.priority_of(priority))
         status = api.PodStatus()
         if first is not None:
             pod.node_name, status.phase = f"node-{first + member // CARDS:04d}", "Running"

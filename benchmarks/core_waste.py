@@ -50,10 +50,10 @@ def _running(cluster: Cluster, name: str, queue: str, nodes: list[str], cards: i
         api.PodGroup(group.metadata, api.PodGroupSpec(min_member=minimum, queue=queue), api.PodGroupStatus("Running"))
     )
     for number, node in enumerate(nodes):
-        asks = api.Resources(requests={"cpu": str(cards), "nvidia.com/gpu": str(cards)})
+        resources = api.Resources(requests={"cpu": str(cards), "nvidia.com/gpu": str(cards)})
         key = f"{name}-{number}"
         meta = api.ObjectMeta(name=key, namespace="bench", uid=key, annotations={"scheduling.k8s.io/group-name": name})
-        spec = api.PodSpec([api.Container(name="c", resources=asks)], node_name=node)
+        spec = api.PodSpec([api.Container(name="c", resources=resources)], node_name=node)
         cluster.set_pod(api.Pod(meta, spec, api.PodStatus(phase="Running")))
 
 

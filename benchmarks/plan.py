@@ -85,8 +85,10 @@ def pod(group: str, number: int, node: str) -> objects.Pod:
         name=name, namespace="team", uid=name, creation_timestamp=CREATED, owner_references=[OWNER],
         annotations={"scheduling.k8s.io/group-name": group},
     )  # fmt: skip
-    asks = objects.Resources(requests={"cpu": "2", "memory": "8Gi", CARDS: "1"})
-    spec = objects.PodSpec([objects.Container(name="c", resources=asks)], node_name=node, scheduler_name="schedspec")
+    resources = objects.Resources(requests={"cpu": "2", "memory": "8Gi", CARDS: "1"})
+    spec = objects.PodSpec(
+        [objects.Container(name="c", resources=resources)], node_name=node, scheduler_name="schedspec"
+    )
     return objects.Pod(meta, spec, objects.PodStatus("Running" if node else "Pending"))
 
 

@@ -94,7 +94,7 @@ Feature: Names that others have
     When the scenario wants to remove their node
   Scenario: The deletion of their queue
     When the scenario wants to delete their queue
-  Scenario: Their nodes that nobody named
+  Scenario: Their nodes that no option names
     Given the real nodes of the cluster
 """
 
@@ -148,7 +148,7 @@ REFUSED = {
     ],
     "The removal of their node": ["*node worker-1 exists and is not the scenario's*"],
     "The deletion of their queue": ["*queue team-a exists and is not the scenario's*"],
-    "Their nodes that nobody named": ["*no real nodes that scenarios may use", "*--adopt-nodes NAME*"],
+    "Their nodes that no option names": ["*no real nodes that scenarios may use", "*--adopt-nodes NAME*"],
 }
 
 ADOPTED = """\

@@ -179,12 +179,12 @@ def test_reports_are_written_beside_the_junit_file(specs: Run) -> None:
 
 @pytest.mark.parametrize("argument", ["--help", "--markers", "--fixtures", "--collect-only", "--version"])
 def test_options_that_only_print_start_no_cluster(specs: Run, argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("schedspec.scenario.session.provide", lambda _: pytest.fail("a cluster was asked for"))
+    monkeypatch.setattr("schedspec.scenario.session.provide", lambda _: pytest.fail("a cluster was requested"))
     assert specs(argument, f=FEATURE).ret == 0
 
 
 def test_scenarios_without_the_fixture_world_start_no_cluster(specs: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("schedspec.scenario.session.provide", lambda _: pytest.fail("a cluster was asked for"))
+    monkeypatch.setattr("schedspec.scenario.session.provide", lambda _: pytest.fail("a cluster was requested"))
     specs(f=FEATURE).assert_outcomes(passed=1)
 
 

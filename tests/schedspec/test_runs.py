@@ -71,13 +71,13 @@ def weight(world, n):
     """The default queue has this weight."""
     assert world.history.now().get(Kind.QUEUE, "default")["spec"]["weight"] == n
 
-@given("somebody else makes a queue")
+@given("another client creates a queue")
 def stranger(world, live):
     """Create a queue without our label."""
     live.api.call("POST", "/apis/scheduling.volcano.sh/v1beta1/queues", body={
         "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "strange"}, "spec": {}})
 
-@given("nobody else has a queue")
+@given("the queue of the other client is deleted")
 def alone(live):
     """Delete that queue without the fixture `world`."""
     live.api.delete("/apis/scheduling.volcano.sh/v1beta1/queues/strange")
@@ -87,7 +87,7 @@ def policy(world, name):
     """A policy."""
     world.use_policy(name)
 
-@given("something that would not go")
+@given("a queue that cannot be deleted")
 def stuck(world):
     """Apply a queue with a finalizer that no controller removes."""
     world.apply("queue", name="stuck")
@@ -123,25 +123,25 @@ Feature: What goes wrong
   Scenario: A queue of others is changed
     Given the default queue has weight 7
     Then the default queue has weight 7
-  Scenario: A queue of others is as it was
+  Scenario: A queue of others is restored
     Given a node of 1 cpus
     Then the default queue has weight 1
-  Scenario: Somebody interferes
-    Given somebody else makes a queue
+  Scenario: Another client interferes
+    Given another client creates a queue
   Scenario: The cluster is not empty
     Given a node of 1 cpus
-  Scenario: Somebody is asked to leave
-    Given nobody else has a queue
-  Scenario: A finalizer holds something
-    Given something that would not go
-  Scenario: It is gone all the same
+  Scenario: The queue of the other client is deleted
+    Given the queue of the other client is deleted
+  Scenario: A finalizer prevents a deletion
+    Given a queue that cannot be deleted
+  Scenario: It is deleted nevertheless
     Given a node of 1 cpus
-  Scenario: It runs and should wait
+  Scenario: It runs although it should wait
     Given a node of 4 cpus
     And a queue "q"
     When a job of 1 pods is submitted to "q"
     Then "train" stays pending
-  Scenario: Nobody has submitted it
+  Scenario: It was never submitted
     Given a node of 4 cpus
     Then "train" has no pods
   Scenario: The scheduler dies
@@ -150,7 +150,7 @@ Feature: What goes wrong
     When the scheduler is killed
     And a job of 2 pods is submitted to "q"
     Then it runs
-  Scenario: It stays dead
+  Scenario: No scheduler runs any more
     Given a node of 4 cpus
 """
 
@@ -206,12 +206,12 @@ WRONG = {
         "  the cluster is not empty before the scenario; there are: queue strange",
         "    do next: delete them, or *",
     ],
-    "It runs and should wait": [
+    "It runs although it should wait": [
         'wrong.feature:46: Then "train" stays pending',
         "  expected: the scheduler says why train waits (within 1 s; given up after *",
         "      seen: it runs since *",
     ],
-    "Nobody has submitted it": [
+    "It was never submitted": [
         'wrong.feature:49: Then "train" has no pods',
         "  expected: train has no pods (within 6 s; given up after *",
         "      seen: there is no workload train; there are: none",
@@ -222,7 +222,7 @@ WRONG = {
         "    log: *scheduler.log",
         "    | listening on 127.0.0.1:*",
     ],
-    "It stays dead": [
+    "No scheduler runs any more": [
         "wrong.feature:57: Given a node of 4 cpus",
         "  the scheduler under test was killed by signal 9; scheduling has stopped",
     ],

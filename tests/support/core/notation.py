@@ -25,7 +25,7 @@ EPOCH = 1_790_000_000
 ALIASES = {"gpu": "nvidia.com/gpu"}
 NAMESPACE = "t"
 _TASKS = re.compile(
-    r"(?:(?P<role>[\w-]+):\s*)?(?P<count>\d+) x (?P<asks>.+?)"
+    r"(?:(?P<role>[\w-]+):\s*)?(?P<count>\d+) x (?P<requests>.+?)"
     r"(?: (?P<state>running|bound|leaving|done|failed)(?: on (?P<on>\S+))?)?$"
 )
 
@@ -121,11 +121,11 @@ class Notation:
         total = sum(group["count"] for group in groups)
         least = row.get("min", total)
         spec: Object = {"queue": row.get("queue", "default"), "minMember": least}
-        asks = row.get("asks")
-        if asks is None and groups:
-            spec["minResources"] = _times(groups[0]["asks"], least)
-        elif asks != "none":
-            spec["minResources"] = amounts(asks or "")
+        min_resources = row.get("asks")
+        if min_resources is None and groups:
+            spec["minResources"] = _times(groups[0]["requests"], least)
+        elif min_resources != "none":
+            spec["minResources"] = amounts(min_resources or "")
         if "roles" in row:
             spec["minTaskMember"] = row["roles"]
         if "priority" in row:
@@ -151,13 +151,13 @@ class Notation:
         if match is None:
             raise ValueError(f"{line!r} is not a line of tasks; write for example '8 x 1 cpu running on n1'")
         found = match.groupdict()
-        return {**found, "count": int(found["count"]), "asks": amounts(found["asks"])}
+        return {**found, "count": int(found["count"]), "requests": amounts(found["requests"])}
 
     def _pod(self, row: Mapping[str, Any], job: str, number: int, part: Object) -> Object:
         annotations = {"scheduling.k8s.io/group-name": job, **row.get("annotations", {})}
         if part["role"]:
             annotations["volcano.sh/task-spec"] = part["role"]
-        spec: Object = {"containers": [{"name": "c", "resources": {"requests": part["asks"]}}]}
+        spec: Object = {"containers": [{"name": "c", "resources": {"requests": part["requests"]}}]}
         if "priority" in row:
             spec["priority"] = row["priority"]
         if part["on"]:
@@ -178,9 +178,9 @@ def _taint(text: str) -> Object:
     return {"key": key, "value": value, "effect": effect}
 
 
-def _times(asks: Mapping[str, str], count: int) -> dict[str, str]:
+def _times(requests: Mapping[str, str], count: int) -> dict[str, str]:
     scaled = {}
-    for name, text in asks.items():
+    for name, text in requests.items():
         number, unit = re.fullmatch(r"([\d.]+)(.*)", text).groups()  # type: ignore[union-attr]
         scaled[name] = f"{float(number) * count:g}{unit}"
     return scaled

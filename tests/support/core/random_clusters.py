@@ -72,11 +72,13 @@ def nodes(draw: st.DrawFn) -> list[dict[str, Any]]:
 @st.composite
 def jobs(draw: st.DrawFn, name: str, queues: list[str], *, constrained: bool = True) -> dict[str, Any]:
     count = draw(st.integers(1, 5))
-    asks = draw(st.sampled_from(["1 cpu", "2 cpu", "1 cpu, 2Gi memory", "3 cpu, 1Gi memory", "3Gi memory", "nothing"]))
+    requests = draw(
+        st.sampled_from(["1 cpu", "2 cpu", "1 cpu, 2Gi memory", "3 cpu, 1Gi memory", "3Gi memory", "nothing"])
+    )
     row: dict[str, Any] = {
         "name": name,
         "queue": draw(st.sampled_from(queues)),
-        "tasks": f"{count} x {asks}",
+        "tasks": f"{count} x {requests}",
         "min": draw(st.integers(1, count)),
         "priority": draw(st.integers(0, 2)),
     }

@@ -133,13 +133,13 @@ def _job(
 ) -> dict[str, Any]:
     """Draw a job that runs on the cards of `idle`, which is reduced; without `idle` the job waits."""
     count, cards = count or draw.number(1, 4), cards or draw.number(1, 3)
-    asks = draw.one_of((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu"))
+    requests = draw.one_of((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu"))
     row: dict[str, Any] = {
         "name": name,
         "queue": draw.one_of(leaves),
         "priority": draw.number(0, 3),
         "min": draw.number(0, count),
-        "tasks": [f"{count} x {asks}"],
+        "tasks": [f"{count} x {requests}"],
     }
     pod: dict[str, Any] = {}
     if any(models.values()):
@@ -148,7 +148,7 @@ def _job(
         pod["metadata"] = {"ownerReferences": [{"kind": draw.one_of(("Job", "ReplicaSet"))}]}
         models = {node: has for node, has in models.items() if has in model.split("|")}
     if idle is not None:
-        row["tasks"] = _running(draw, count, cards, asks, idle, models)
+        row["tasks"] = _running(draw, count, cards, requests, idle, models)
     else:
         row["phase"] = draw.one_of(("Inqueue", "Pending"))
         if len(row["tasks"]) == 1 and draw.often(25):  # tasks with different requests
@@ -187,7 +187,9 @@ def _budget(job: str, allowed: int) -> dict[str, Any]:
     }
 
 
-def _running(draw: Draw, count: int, cards: int, asks: str, idle: dict[str, int], models: dict[str, str]) -> list[str]:
+def _running(
+    draw: Draw, count: int, cards: int, requests: str, idle: dict[str, int], models: dict[str, str]
+) -> list[str]:
     placed: Counter[str] = Counter()
     for _ in range(count):
         fitting = [node for node, left in idle.items() if left >= cards and node in models]
@@ -196,6 +198,6 @@ def _running(draw: Draw, count: int, cards: int, asks: str, idle: dict[str, int]
             idle[node] -= cards
             placed[node] += 1
     state = draw.one_of(("running", "running", "running", "bound"))
-    lines = [f"{number} x {asks} {state} on {node}" for node, number in placed.items()]
+    lines = [f"{number} x {requests} {state} on {node}" for node, number in placed.items()]
     rest = count - placed.total()
-    return lines + ([f"{rest} x {asks}"] if rest else [])
+    return lines + ([f"{rest} x {requests}"] if rest else [])

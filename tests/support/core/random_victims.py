@@ -102,8 +102,8 @@ def queue(draw: st.DrawFn, name: str) -> dict[str, Any]:
 def job(draw: st.DrawFn, name: str, leaves: list[str], idle: dict[str, int] | None) -> dict[str, Any]:
     """Draw a job that runs on the cards of `idle`, which is reduced; without `idle` the job waits."""
     count, cards = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    asks = draw(st.sampled_from((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu")))
-    tasks = _running(draw, count, cards, asks, idle) if idle is not None else [f"{count} x {asks}"]
+    requests = draw(st.sampled_from((f"{cards} gpu", f"{cards} gpu, 1 cpu", f"{cards} gpu, {cards} cpu")))
+    tasks = _running(draw, count, cards, requests, idle) if idle is not None else [f"{count} x {requests}"]
     row: dict[str, Any] = {
         "name": name,
         "queue": draw(st.sampled_from(leaves)),
@@ -138,7 +138,7 @@ def filler(draw: st.DrawFn, name: str, node: str, left: int, leaves: list[str]) 
     }
 
 
-def _running(draw: st.DrawFn, count: int, cards: int, asks: str, idle: dict[str, int]) -> list[str]:
+def _running(draw: st.DrawFn, count: int, cards: int, requests: str, idle: dict[str, int]) -> list[str]:
     placed: Counter[str] = Counter()
     for _ in range(count):
         fitting = [node for node, left in idle.items() if left >= cards]
@@ -147,6 +147,6 @@ def _running(draw: st.DrawFn, count: int, cards: int, asks: str, idle: dict[str,
             idle[node] -= cards
             placed[node] += 1
     state = draw(st.sampled_from(("running", "running", "running", "bound")))
-    lines = [f"{number} x {asks} {state} on {node}" for node, number in placed.items()]
+    lines = [f"{number} x {requests} {state} on {node}" for node, number in placed.items()]
     rest = count - placed.total()
-    return lines + ([f"{rest} x {asks}"] if rest else [])
+    return lines + ([f"{rest} x {requests}"] if rest else [])

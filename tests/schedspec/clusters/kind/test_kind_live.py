@@ -70,9 +70,9 @@ def test_a_pod_with_cards_runs_and_a_kubelet_restart_keeps_the_cards(api: Api, w
 
 def test_a_pod_finishes_on_command_with_its_exit_code(api: Api, cards: KindCluster, worker: str) -> None:
     kubectl = binaries.provide(["kubectl"], folder=None, progress=print)["kubectl"].path
-    with bound_pod(api, "told", worker, "--exit", "7") as pod:
+    with bound_pod(api, "commanded", worker, "--exit", "7") as pod:
         within(lambda: phase(api.get(pod)), lambda seen: seen == "Running")
-        command = [kubectl, "--kubeconfig", cards.kubeconfig, "exec", "told", "--", "/worker", "finish"]
+        command = [kubectl, "--kubeconfig", cards.kubeconfig, "exec", "commanded", "--", "/worker", "finish"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         assert done.returncode == 0, done.stderr
         seen = within(lambda: api.get(pod), lambda seen: phase(seen) == "Failed")
