@@ -27,7 +27,7 @@ class _UnsettledError(HarnessError):
 
 
 NEW = 2.0
-"""Seconds after a kind is established during which the API server delays each creation, by the same time.
+"""For this many seconds after a kind is established, the API server delays each creation by the same time.
 
 The delay lets all servers of a cluster learn the kind (apiextensions-apiserver, `customresource_handler.go`).
 """

@@ -54,7 +54,7 @@ COMPLETES: Final = 30.0
 IN_FLUX: Final = 1.0
 """Maximum wait for a condition that can become true only if a controller acts at once.
 
-For instance for work that does not exist, or pods that run and should wait.
+For instance: the work does not exist, or pods run although they should wait.
 """
 
 HOLDS: Final = 0.6

@@ -100,7 +100,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
 @explains_errors
 @refuses_bad_input
 def plan_command(**given: Any) -> int:
-    """Compare two worlds from one state: what the change does at once, over a load, and to the team's own rules.
+    """Compare a cluster's state without and with a change: effects at once, over a load, and on the team's rules.
 
     The exit status is 0 if nothing is worse than --fail-on permits, 1 if something is, 2 on bad input.
 

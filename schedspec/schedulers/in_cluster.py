@@ -164,7 +164,7 @@ class SchedulerInCluster:
         """Return the leader's metrics page."""
         return self._get(self._leader(), "metrics").decode()
 
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
+    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
         return False
 
     def last_lines(self, count: int) -> Sequence[str]:

@@ -89,7 +89,7 @@ class KubeSchedulerProcess:
             self.start(text)
         return wanted
 
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
+    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
         return False
 
     def last_lines(self, count: int) -> Sequence[str]:

@@ -110,7 +110,7 @@ class DeployedVolcano:
             require_running("\n".join(self._deployed.last_lines()))
             require_open(self._api)
 
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
+    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
         return False
 
     def last_lines(self, count: int) -> Sequence[str]:

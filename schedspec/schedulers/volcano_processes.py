@@ -144,7 +144,7 @@ class VolcanoProcesses:
     def _timeout(self) -> float:
         return timeouts.READY * max(self._site.scale, 1.0)
 
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
+    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
         return False
 
     def last_lines(self, count: int) -> Sequence[str]:

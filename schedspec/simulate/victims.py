@@ -4,8 +4,8 @@ Both rules are those of `schedspec.monitors.evictions`, which searches a whole h
 from the outcomes that follow it, and then forgotten:
 
 1. Victims that a cycle could only evict together are a unit: the whole gang if no pod of it remains, else a single pod.
-2. A unit was needed unless, on each of its nodes, it would have fitted beside every pod that was bound there before a
-   pod ended that is no victim of the same cause. A unit that would lift its queue above a limit at a bind was needed.
+2. A unit was needless if it would have fitted on each of its nodes beside every pod bound there afterwards, up to the
+   first end of a pod that is no victim of the same cause. If it would exceed a limit of its queue, it was needed.
 3. If a unit would have fitted, later pods on that node may still prove the need: those of the preemptor, and those of
    other jobs for which the same cycle evicted, because each job may get the capacity that another job's victim frees.
 4. All evictions for a job are summed until the job ends, and compared with what was bound for it.

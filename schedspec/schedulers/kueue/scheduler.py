@@ -113,7 +113,7 @@ class KueueScheduler:
             self._sha256 = wanted
         return wanted
 
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - it keeps none
+    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
         return False
 
     def last_lines(self, count: int) -> Sequence[str]:
