@@ -28,7 +28,7 @@ tiers:
 PREEMPT = distribution.folder("templates") / "policies" / "gangs.yaml"
 PREEMPTORS = 20
 ROUNDS = 5
-MOST = 2.0
+MAX = 2.0
 
 
 def cluster(*, close: bool, full: bool = False) -> Cluster:
@@ -109,7 +109,7 @@ def _compared(policy: Policy, what: str, *, full: bool) -> list[Figure]:
     return [
         Figure(f"a cycle without topology, {what}", round(1000 * best[0], 1), "ms"),
         Figure(f"a cycle with a rack for each gang, {what}", round(1000 * best[1], 1), "ms"),
-        Figure(f"with to without topology, {what}", round(best[1] / best[0], 2), "x", MOST),
+        Figure(f"with to without topology, {what}", round(best[1] / best[0], 2), "x", MAX),
     ]
 
 

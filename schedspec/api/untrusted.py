@@ -16,9 +16,9 @@ import msgspec
 from .errors import HarnessError
 
 T = TypeVar("T")
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 """The size limit of one file."""
-MOST_MEMORY = 1 << 30
+MAX_MEMORY = 1 << 30
 """The memory limit of all decoded content, as `memory_of` estimates it; `{}` alone takes a hundred times its size."""
 
 
@@ -26,7 +26,7 @@ class RefusedFileError(HarnessError):
     """A file does not have the expected form or content."""
 
 
-def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """Return the content of a regular file. Raises RefusedFileError."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -46,10 +46,10 @@ def memory_of(content: bytes) -> int:
     return 5 * len(content) + 250 * content.count(b"{") + 110 * content.count(b",") + 40 * content.count(b"[")
 
 
-def decode(path: Path, content: bytes, type_: type[T], what: str, most: int = MOST_MEMORY) -> T:
+def decode(path: Path, content: bytes, type_: type[T], what: str, most: int = MAX_MEMORY) -> T:
     """Return the JSON content of a file as `type_`; `what` names the kind of file. Raises RefusedFileError."""
     if memory_of(content) > most:
-        problem = f"takes too much memory together with the files read before ({MOST_MEMORY >> 20} MiB in all)"
+        problem = f"takes too much memory together with the files read before ({MAX_MEMORY >> 20} MiB in all)"
         raise RefusedFileError(f"{path}: {problem}; leave it out, or read fewer files at a time")
     try:
         return msgspec.json.decode(content, type=type_)

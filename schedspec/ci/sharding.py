@@ -20,7 +20,7 @@ import msgspec
 
 SHARD_FILE = "shard.json"
 DURATIONS_FILE = "durations.json"
-MOST_SHARDS = 10_000
+MAX_SHARDS = 10_000
 
 
 class ShardError(ValueError):
@@ -41,8 +41,8 @@ class Shard:
 class ShardFacts(msgspec.Struct, frozen=True):
     """The facts that a shard writes beside its results, so that joining the results detects missing shards."""
 
-    shard: Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
-    of: Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
+    shard: Annotated[int, msgspec.Meta(ge=1, le=MAX_SHARDS)]
+    of: Annotated[int, msgspec.Meta(ge=1, le=MAX_SHARDS)]
     suite: Annotated[str, msgspec.Meta(max_length=64)]
     """A checksum of the suite's scenarios and of their shards; equal for all shards of a suite."""
     scenarios: int
@@ -62,7 +62,7 @@ def parse(text: str) -> Shard:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= MOST_SHARDS
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= MAX_SHARDS
 
 
 def read_durations(path: Path) -> dict[str, float]:

@@ -73,7 +73,7 @@ def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None,
         comments.append(written.why_it_fails(monitor, site.scheduler))
     lines = written.write(out, found, comments, thens, scheduler=site.scheduler, is_played=live is None)
     click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
-    for note in found.notes + ([f"more than {written.MOST_LINES} lines"] if lines > written.MOST_LINES else []):
+    for note in found.notes + ([f"more than {written.MAX_LINES} lines"] if lines > written.MAX_LINES else []):
         click.echo(f"  {note}")
     for note in found.left_out:
         click.echo(f"  has no sentence and is left out: {feature.clean(note)}")

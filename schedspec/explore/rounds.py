@@ -24,7 +24,7 @@ ROUND = 200
 """Number of seeds in a round in virtual time."""
 _CHUNK = 10
 """Number of seeds that a process gets at a time."""
-_MOST_PARENTS = 400
+_MAX_PARENTS = 400
 
 Seed = tuple[int, Any]
 """A seed, and the case that it may mutate, or None."""
@@ -117,7 +117,7 @@ def explore(first: int, player: Player, budget: Callable[[Explored], int], witho
                 if not judgement.reached <= found.reached:
                     found.reached |= judgement.reached
                     parents.append(case)
-            parents = parents[-_MOST_PARENTS:]
+            parents = parents[-_MAX_PARENTS:]
             found.seeds += number
     finally:
         player.close()

@@ -15,7 +15,7 @@ from ..api.kinds import GPU, GPU_MEMORY, GPU_NUMBER
 _WORDS = {GPU: "gpus"}
 _NODE = {"cpu": "64", "memory": "256Gi"}
 """Amounts of a node in dimensions that do not matter."""
-_MOST_TEXT = 112
+_MAX_TEXT = 112
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def write_feature(case: Any, story: Any, text: Text) -> str:
 def clean(text: str) -> str:
     """Return a foreign text as one line of plain characters."""
     plain = "".join(character if character.isprintable() else " " for character in text)
-    return plain if len(plain) <= _MOST_TEXT else f"{plain[: _MOST_TEXT - 1]}…"
+    return plain if len(plain) <= _MAX_TEXT else f"{plain[: _MAX_TEXT - 1]}…"
 
 
 def _is_plain(queue: Any) -> bool:

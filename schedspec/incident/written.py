@@ -17,7 +17,7 @@ from .confirm import OWN
 from .feature import Text, write_feature
 
 _NAME = re.compile(r"([a-z0-9.-]+/)?[a-z0-9.-]+")
-MOST_LINES = 30
+MAX_LINES = 30
 """Maximum lines of a short feature; a longer one states its length in a comment."""
 _SIMPLEST = ("capacity", "proportion", "gangs", "preempt", "hierarchy", "default")
 """Policies in the order in which they are tried; the simplest first."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..api.errors import HarnessError
 
 SUFFIXES = (".yaml", ".yml", ".json", ".conf")
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 """Size limit of one file in bytes; a larger file is no policy or manifest."""
 _GIT_SECONDS = 60.0
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
@@ -36,7 +36,7 @@ def files_of(text: str) -> dict[str, str]:
             for file in path.rglob("*")
             if file.suffix in SUFFIXES and file.is_file() and not _is_hidden(file, path)
         )
-        return {file.relative_to(path).as_posix(): _read(file) for file in found if file.stat().st_size <= MOST_BYTES}
+        return {file.relative_to(path).as_posix(): _read(file) for file in found if file.stat().st_size <= MAX_BYTES}
     if path.is_file():
         return {path.name: _read(path)}
     return _of_revision(text)
@@ -83,7 +83,7 @@ def _blobs(revision: str, names: Sequence[str]) -> dict[str, str]:
         head, _, content = content.partition(b"\n")
         size = int(head.rsplit(b" ", 1)[-1]) if head[-1:].isdigit() else 0
         body, content = content[:size], content[size + 1 :]
-        if b" blob " in head and size <= MOST_BYTES:
+        if b" blob " in head and size <= MAX_BYTES:
             try:
                 found[name] = body.decode()
             except UnicodeDecodeError:

@@ -26,8 +26,8 @@ from .record import Failure, RecordError, ScenarioRecord
 
 MEDIA_TYPE: Final = "text/x.cucumber.gherkin+plain"
 """The media type of a feature file."""
-_MOST_BYTES = 4 << 20
-_MOST = 200_000
+_MAX_BYTES = 4 << 20
+_MAX = 200_000
 """Maximum characters of a picture; a larger picture is only in the report."""
 _STATUS = {"passed": "PASSED", "failed": "FAILED", "skipped": "SKIPPED"}
 Message = dict[str, Any]
@@ -108,7 +108,7 @@ def _feature(uri: str, root: Path) -> str:
             raise RecordError(outside)
         if not path.exists():
             raise RecordError(f"{uri}: records name this feature file, but it is not below {root}")
-        return untrusted.read_bytes(path, _MOST_BYTES).decode("utf-8")
+        return untrusted.read_bytes(path, _MAX_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise RecordError(f"{uri}: not a feature file: not UTF-8") from None
     except (OSError, ValueError):  # a loop of symbolic links, or an invalid file name
@@ -172,7 +172,7 @@ def _finished(case: str, step: str, verdict: str, seconds: float, at: float, *, 
 
 def _picture(record: ScenarioRecord, case: str, step: str) -> Iterator[Message]:
     picture = html.picture(record)
-    if len(picture) <= _MOST:
+    if len(picture) <= _MAX:
         yield {
             "attachment": {
                 "body": picture,

@@ -33,7 +33,7 @@ _WIDTH = 160
 _COURSE = "what happened, by seconds since the scenario began"
 _LEAST = 8
 """Minimum number of lines of the timeline, whatever the other sections need."""
-_MOST: dict[str, int | None] = {"course": 34, "queues": 7, "pending": 6}
+_MAX: dict[str, int | None] = {"course": 34, "queues": 7, "pending": 6}
 """The maximum number of lines of a section."""
 _TOGETHER = 0.1
 """Seconds within which equal changes of pods of one workload become one row."""
@@ -66,7 +66,7 @@ def render(running: ScenarioRun, problem: BaseException, *, whole: bool = False,
     With `whole`, nothing is left out and no name is shortened; without `cut`, the number of lines has no limit.
     """
     rows = list(_head(running, problem))
-    most: dict[str, int | None] = _MOST if cut and not whole else dict.fromkeys(_MOST)
+    most: dict[str, int | None] = _MAX if cut and not whole else dict.fromkeys(_MAX)
     rows += [f"also found: {finding}" for finding in running.findings if finding not in str(problem)]
     history, about = running.history, problem.about if isinstance(problem, Unmet) else ()
     course = list(_course(running, about))
@@ -87,7 +87,7 @@ def render(running: ScenarioRun, problem: BaseException, *, whole: bool = False,
     if len(rows) + len(state) > limit - _LEAST:  # a monitor may have one finding for each pod
         rows = _shortened(rows, max(limit // 3, limit - _LEAST - len(state)))
         state = _shortened(state, limit - _LEAST - len(rows))
-    happened = _section(_COURSE, course, min(_MOST["course"] or LINES, limit - len(rows) - len(state) - 1), last=True)
+    happened = _section(_COURSE, course, min(_MAX["course"] or LINES, limit - len(rows) - len(state) - 1), last=True)
     return [*rows, *_fitting(happened, limit - len(rows) - len(state)), *state, *files]
 
 

@@ -24,7 +24,7 @@ RUN = "run.json"
 RECORDS = "**/scenarios/*/*.json"
 """The records of a run, below its folder."""
 
-_MOST = 100
+_MAX = 100
 
 
 class FolderTakenError(HarnessError):
@@ -37,7 +37,7 @@ class Claim:
     def __init__(self, folder: Path, *, named: bool) -> None:
         """Reserve `folder`, or `folder-2` and so on if it is not `named`. Raises FolderTakenError, OSError."""
         folder.parent.mkdir(parents=True, exist_ok=True)
-        names = [folder] if named else [folder, *(folder.with_name(f"{folder.name}-{n}") for n in range(2, _MOST))]
+        names = [folder] if named else [folder, *(folder.with_name(f"{folder.name}-{n}") for n in range(2, _MAX))]
         for self.folder in names:
             self._lock = filelock.FileLock(folder.parent / f".{self.folder.name}.lock", timeout=0)
             try:

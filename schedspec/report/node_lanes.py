@@ -15,7 +15,7 @@ from .objects import is_card
 from .picture import GAP, ROW, Bar, Lane
 from .slots import place
 
-MOST_NODES, MOST_PODS = 40, 400
+MAX_NODES, MAX_PODS = 40, 400
 """Above either limit, nodes share lanes."""
 SHARED_LANES = 12
 
@@ -24,7 +24,7 @@ def draw_nodes(canvas: Canvas) -> None:
     """Draw one lane for each node, or a few lanes for many nodes."""
     nodes = _nodes(canvas)
     busy = sum(life.bound is not None for life in canvas.lives)
-    canvas.picture.shared = len(nodes) > MOST_NODES or busy > MOST_PODS
+    canvas.picture.shared = len(nodes) > MAX_NODES or busy > MAX_PODS
     if canvas.picture.shared:
         _shared_lanes(canvas, nodes)
     else:

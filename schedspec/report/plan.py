@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from . import files, html, load
 
-MOST = 200
+_MAX_ROWS = 200
 """Maximum number of rows of a table; plan.json has all rows."""
 
 
@@ -31,6 +31,6 @@ def write(plan: Any, results: Mapping[str, Path], path: Path) -> Path:
         worlds = [load.read(file, name, keeps_waits=True) for name, file in results.items()]
         section = load.section(load.make(worlds))
     files.make_folder(path.parent, private=False)
-    text = html.template("plan.html.j2").render(plan=plan, load=section, most=MOST)
+    text = html.template("plan.html.j2").render(plan=plan, load=section, most=_MAX_ROWS)
     path.write_text(text, "utf-8")
     return path

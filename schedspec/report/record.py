@@ -309,7 +309,7 @@ def write(record: ScenarioRecord, directory: Path) -> Path:
 
 def read(path: Path) -> ScenarioRecord:
     """Return the record in a file. Raises RecordError with a remedy."""
-    return _read(path, untrusted.MOST_MEMORY)[0]
+    return _read(path, untrusted.MAX_MEMORY)[0]
 
 
 def _read(path: Path, left: int) -> tuple[ScenarioRecord, int]:
@@ -334,7 +334,7 @@ def read_all(directories: Iterable[Path]) -> Iterator[ScenarioRecord]:
         RecordError: A folder is missing, or a record cannot be read.
     """
     found: dict[tuple[str, ...], ScenarioRecord] = {}
-    left = untrusted.MOST_MEMORY
+    left = untrusted.MAX_MEMORY
     for directory in directories:
         if not directory.is_dir():
             raise RecordError(f"{directory}: not a folder")

@@ -19,7 +19,7 @@ from .quotas import at_most, within_parents
 
 QUEUES = ("chat", "imaging", "research", "speech", "training")
 _UNIT = 1000
-_MOST_EARLY, _MOST_LATE = 6, 4
+_MAX_EARLY, _MAX_LATE = 6, 4
 
 
 def contended(random: Random, policy: str, space: tuple[str, ...], classes: tuple[PriorityClass, ...]) -> Case:
@@ -118,14 +118,14 @@ class _Contention:
         """Draw jobs until they fill the nodes, or nearly fill them."""
         jobs: list[Work] = []
         held = self._random.choice((0, 0, self._size))
-        while held < self._capacity and len(jobs) < _MOST_EARLY:
+        while held < self._capacity and len(jobs) < _MAX_EARLY:
             jobs.append(self._job(self._lenders, ("low", "low", "", "high"), self._size))
             held += jobs[-1].pods * jobs[-1].requests[0][1] // _UNIT
         return jobs
 
     def late(self) -> list[Work]:
         random, jobs = self._random, list[Work]()
-        for _ in range(random.randint(1, _MOST_LATE)):
+        for _ in range(random.randint(1, _MAX_LATE)):
             is_same = random.random() < (0.8 if self._by_priority else 0.2)
             most = self._size if self._size == 1 or random.random() < 0.3 else 2 * self._size
             size = random.randint(self._size, most)

@@ -21,7 +21,7 @@ _FIELDS = (
 )
 _OF_EVERY_POD = "node.kubernetes.io/"
 """Tolerations of these taints are added to every pod by the API server."""
-_MOST_NOTES = 8
+_MAX_NOTES = 8
 
 
 def make_case(state: State, policy: str, *, undo_evictions: bool) -> tuple[Case, list[str], dict[str, str]]:
@@ -81,9 +81,7 @@ class _Reader:
             f"{what} of {self._examples[what]}{f' and {number - 1} more' if number > 1 else ''}"
             for what, number in sorted(self._notes.items())
         ]
-        return found[:_MOST_NOTES] + (
-            [f"and {len(found) - _MOST_NOTES} more kinds"] if len(found) > _MOST_NOTES else []
-        )
+        return found[:_MAX_NOTES] + ([f"and {len(found) - _MAX_NOTES} more kinds"] if len(found) > _MAX_NOTES else [])
 
     def _read_node(self, name: str, node: objects.Node) -> None:
         ready = next(

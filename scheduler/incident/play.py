@@ -38,7 +38,7 @@ from .case import NAMESPACE, Case, Change, Close, Complete, Fail, Join, Leave, Q
 
 START = 1_790_000_000.0
 PAUSE = 30.0
-MOST_CYCLES = 400
+MAX_CYCLES = 400
 """A cluster that needs more cycles between two steps counts as never settling; small cases need less than 20."""
 _DEFAULT_QUEUES = tuple(Queue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
 START_DELAY = 0.02
@@ -192,7 +192,7 @@ class _Play:
             for _ in self._simulation.instants(load, begins + PAUSE - 1):
                 if self._stopped:
                     return
-                if self._cycles > MOST_CYCLES + len(self._case.jobs):
+                if self._cycles > MAX_CYCLES + len(self._case.jobs):
                     self._story.problem = f"{self._cycles} cycles after step {number}, and each causes another"
                     break
         except SimulationError as error:

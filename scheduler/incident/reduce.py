@@ -29,7 +29,7 @@ from .simplify import old_names, renamed, simplify_amounts, simplify_fields, sim
 from .thens import describe, title_of
 
 EVICTED, WAITS, BROKEN, DIFFERS = "was evicted", "waits", "monitor", "policy"
-_MOST_MOMENTS = 10
+_MAX_MOMENTS = 10
 """Maximum number of findings of a monitor in a recording that are tried, in order."""
 _WHAT = "'pod NAMESPACE/NAME was evicted', 'job NAMESPACE/NAME waits', 'monitor NAME' or 'policy FILE'"
 
@@ -107,7 +107,7 @@ def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Redu
 def _reduce_broken(path: Path, because: str, name: str, policy: str, known: Known) -> Reduced:
     """Reduce a finding of a monitor in a recording, from the first moment whose state shows the finding again."""
     silent = IncidentError(f"{because}: it finds nothing in {path}\n  do next: name a recording of that time")
-    for moment in islice(known.moments(path, name), _MOST_MOMENTS):
+    for moment in islice(known.moments(path, name), _MAX_MOMENTS):
         try:
             return _reduce_at(path, state_before(path, at_moment(moment)), because, policy, known)
         except SilentError as error:

@@ -27,14 +27,14 @@ from .resource import EVENTS, Resource
 
 log = logging.getLogger(__name__)
 
-_MOST_WAITING = 20_000
+_MAX_WAITING = 20_000
 """Maximum number of waiting events of one namespace."""
 _PAUSE = 1.0
 """Seconds for which the writes of a namespace pause after an event was refused."""
-_MOST_REMEMBERED = 4_096
+_MAX_REMEMBERED = 4_096
 _REPEATED_WITHIN = 300.0
 """Seconds within which a repetition increases the count of the written event. A later one is a new event."""
-_MOST_MESSAGE = 1_000
+_MAX_MESSAGE = 1_000
 """Maximum characters of a message; events.k8s.io/v1 limits a note to 1,024 bytes."""
 
 NORMAL, WARNING = "Normal", "Warning"
@@ -92,7 +92,7 @@ class EventRecorder:
         self._waiting_by_namespace: Counter[str] = Counter()
         """Number of waiting events by namespace."""
         self._keys: FairQueue[tuple[str, str]] = FairQueue(workers)
-        self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _MOST_REMEMBERED, steady_time)
+        self._written: Recent[tuple[str, str], _Written] = Recent(_REPEATED_WITHIN, _MAX_REMEMBERED, steady_time)
         self._writing: dict[tuple[str, str], _Waiting] = {}
         """Events in flight. A repetition of such an event waits until the name of the event is known."""
         self._reasons: set[str] = set()
@@ -122,7 +122,7 @@ class EventRecorder:
             waiting.count += 1
             waiting.last, waiting.message, waiting.type, waiting.data = now, message, severity, data
             return
-        if self._waiting_by_namespace[meta.namespace] >= _MOST_WAITING:
+        if self._waiting_by_namespace[meta.namespace] >= _MAX_WAITING:
             self.dropped += 1
             return
         about = {
@@ -186,7 +186,7 @@ class EventRecorder:
                     self._keys.put(namespace, key)
 
     async def _write(self, key: tuple[str, str], waiting: _Waiting) -> None:
-        message = waiting.message[:_MOST_MESSAGE]
+        message = waiting.message[:_MAX_MESSAGE]
         before, digest = self._written.get(key), hash(message)
         if before is not None and before.digest == digest:
             before.count += waiting.count

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from ..model import objects
-from ..model.footprint import MOST_BYTES, check_size, kept_of_pod, unread_of_pod
+from ..model.footprint import MAX_BYTES, check_size, kept_of_pod, unread_of_pod
 from ..model.objects import ObjectMeta
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -42,7 +42,7 @@ class Resource(Generic[T]):
     """Returns the part of an object to keep, from the object and the size of its JSON in bytes. Raises ValueError if
     the object is too large.
     """
-    most_bytes: int = field(default=MOST_BYTES, compare=False)
+    most_bytes: int = field(default=MAX_BYTES, compare=False)
     """Bytes of memory that an object may take where `trim` is set."""
     unread: Callable[[bytes | msgspec.Raw], Collection[str] | None] | None = field(default=None, compare=False)
     """Returns the paths of fields that `trim` does not need, from the JSON of an object that is too large; None if no

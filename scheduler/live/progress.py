@@ -15,7 +15,7 @@ LONGEST = 30.0
 """Seconds without progress after which the process gives up."""
 TICK = 0.5
 """Seconds between two checks."""
-_MOST_PER_TICK = 2 * TICK
+_MAX_PER_TICK = 2 * TICK
 """Maximum seconds that count between two ticks; a longer interval means that the process was frozen."""
 
 
@@ -57,7 +57,7 @@ class Progress:
     def tick(self) -> None:
         """Record that the event loop runs, and check all expectations."""
         now = self._clock()
-        elapsed, self._ticked = min(now - self._ticked, _MOST_PER_TICK), now
+        elapsed, self._ticked = min(now - self._ticked, _MAX_PER_TICK), now
         for expectation in self._expectations:
             expectation.check(elapsed)
 
@@ -65,7 +65,7 @@ class Progress:
     def age(self) -> float:
         """Return the longest time in seconds without progress; 0 while all expectations make progress."""
         silent = self._clock() - self._ticked
-        return max([silent if silent > _MOST_PER_TICK else 0.0, *(it.age for it in self._expectations)])
+        return max([silent if silent > _MAX_PER_TICK else 0.0, *(it.age for it in self._expectations)])
 
     @property
     def trouble(self) -> str:

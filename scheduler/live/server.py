@@ -36,9 +36,9 @@ _CONNECTIONS = 64
 _SILENCE = 10.0
 """Seconds after which a connection without a request is closed."""
 _CHECK_EVERY = 1.0
-_MOST_BYTES = 4_096
+_MAX_BYTES = 4_096
 """The size limit of the request line, and of each header."""
-_MOST_HEADERS = 32
+_MAX_HEADERS = 32
 _BACKLOG = 512
 _SILENT = logging.getLogger(f"{__name__}.requests")
 """Malformed requests are not logged; each would be a traceback."""
@@ -76,9 +76,9 @@ class _Connections(web.Server):
             self._handle,
             access_log=None,
             logger=_SILENT,
-            max_line_size=_MOST_BYTES,
-            max_field_size=_MOST_BYTES,
-            max_headers=_MOST_HEADERS,
+            max_line_size=_MAX_BYTES,
+            max_field_size=_MAX_BYTES,
+            max_headers=_MAX_HEADERS,
             lingering_time=0.0,
         )
         self._endpoints = endpoints

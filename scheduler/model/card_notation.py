@@ -26,14 +26,14 @@ VGPU_NODE, VGPU_TIME = "volcano.sh/vgpu-node", "volcano.sh/vgpu-time"
 BIND_TIME, BIND_PHASE = "volcano.sh/bind-time", "volcano.sh/bind-phase"
 KIND = "NVIDIA"
 """A substring of every usable card's model, and the kind that the device plugin expects in a pod's annotation."""
-MOST_CARDS = 256
+MAX_CARDS = 256
 """Maximum number of cards of a node, and of shares of a pod; further ones do not count."""
-MOST_LIST = 12 * 1024
+MAX_LIST = 12 * 1024
 """Maximum characters of a pod's list of cards. A longer list counts as unreadable: any tenant may write one."""
 _SHORT_LIST = 1024
 _WHOLE = re.compile(r"[0-9]{1,12}")
 """A number in an annotation. A longer one counts as unreadable: any tenant may write one."""
-MOST_SHARES = 2**31
+MAX_SHARES = 2**31
 """The split of a card whose number of pods is limited by its memory alone."""
 
 
@@ -45,7 +45,7 @@ class Card(msgspec.Struct, frozen=True):
 
     name: str
     memory: int
-    split: int = MOST_SHARES
+    split: int = MAX_SHARES
     model: str = KIND
     is_usable: bool = True
 
@@ -74,7 +74,7 @@ def cards_of(node: Node, scheme: Scheme) -> tuple[Card, ...]:
         return ()
     bad = {part.strip() for part in annotations.get(UNHEALTHY, "").split(",")}
     return tuple(
-        Card(str(index), memory // number, is_usable=str(index) not in bad) for index in range(min(number, MOST_CARDS))
+        Card(str(index), memory // number, is_usable=str(index) not in bad) for index in range(min(number, MAX_CARDS))
     )
 
 
@@ -101,7 +101,7 @@ def _registered(text: str) -> tuple[Card, ...]:
         name, split, memory, model, health, mode = fields[:6]
         is_usable = health.lower() in ("true", "1", "t") and mode != "mig" and KIND in model
         found[name] = Card(name, int(memory), int(split), model, is_usable)
-    return tuple(found.values())[:MOST_CARDS]
+    return tuple(found.values())[:MAX_CARDS]
 
 
 def written(demand: CardDemand, shares: Shares, node: str, now: float) -> dict[str, str]:
@@ -125,7 +125,7 @@ def shares_of(annotations: Mapping[str, str], demand: CardDemand, cards: Sequenc
     """Return the cards that the annotations of a bound pod name; `cards` are the cards of its node."""
     if demand.scheme == "vgpu":
         text = annotations.get(VGPU_IDS, "")
-        return _short_list(text) if len(text) <= _SHORT_LIST else _long_list(text) if len(text) <= MOST_LIST else ()
+        return _short_list(text) if len(text) <= _SHORT_LIST else _long_list(text) if len(text) <= MAX_LIST else ()
     named = {part.strip() for part in annotations.get(GPU_INDEX, "").split(",")}
     part = demand.parts[0]
     memory = {card.name: part.memory if demand.scheme == "memory" else card.memory for card in cards}
@@ -138,7 +138,7 @@ def _shares_read(text: str) -> tuple[Share, ...]:
         entry for entry in entries if len(entry) >= 4 and _WHOLE.fullmatch(entry[2]) and _WHOLE.fullmatch(entry[3])
     )
     return tuple(
-        Share(entry[0], int(entry[2]), int(entry[3])) for _, entry in zip(range(MOST_CARDS), found, strict=False)
+        Share(entry[0], int(entry[2]), int(entry[3])) for _, entry in zip(range(MAX_CARDS), found, strict=False)
     )
 
 

@@ -1,4 +1,4 @@
-"""Limit the memory of one object, so that a tenant's object costs at most `MOST_BYTES` of memory.
+"""Limit the memory of one object, so that a tenant's object costs at most `MAX_BYTES` of memory.
 
 For a pod of another scheduler, only the parts that affect other pods are kept: requests, labels, host ports, volumes,
 terms about other pods, and the node. An object that is still too large is rejected, with one exception: a pod on a node
@@ -35,11 +35,11 @@ from .objects import (
 )
 from .resources import Resource
 
-MOST_BYTES = 512 * 1024
+MAX_BYTES = 512 * 1024
 """Maximum memory of one object in Python."""
 SMALL_BYTES = 12 * 1024
-"""JSON of this size takes less memory than `MOST_BYTES` when decoded, whatever it contains."""
-MOST_NAMES = 64
+"""JSON of this size takes less memory than `MAX_BYTES` when decoded, whatever it contains."""
+MAX_NAMES = 64
 """Maximum number of resources that are counted for a pod that has a node and is too large to be kept."""
 _WITHOUT_EFFECT = (
     "$.spec.tolerations",
@@ -66,7 +66,7 @@ _heads = msgspec.json.Decoder(_PodHead)
 class TooLargeError(ValueError):
     """An object exceeds the memory limit. The text names the largest field."""
 
-    def __init__(self, field: str, most: int = MOST_BYTES) -> None:
+    def __init__(self, field: str, most: int = MAX_BYTES) -> None:
         super().__init__(
             f"{field} is too large: the object would take more than {most // 1024} KiB of the scheduler's memory"
         )
@@ -90,7 +90,7 @@ def kept_of_pod(pod: Pod, size: int, scheduler_names: Collection[str]) -> Pod:
         _limit_names(pod.spec)
     if not is_ours:
         pod = _with_effect_on_others(pod)
-    if size <= SMALL_BYTES or memory_of(pod) <= MOST_BYTES:
+    if size <= SMALL_BYTES or memory_of(pod) <= MAX_BYTES:
         return pod
     if not pod.spec.node_name:
         raise TooLargeError(_largest_field(pod))
@@ -105,7 +105,7 @@ def unread_of_pod(data: bytes | msgspec.Raw, scheduler_names: Collection[str]) -
     return () if spec.node_name else None
 
 
-def check_size(item: Any, size: int, most: int = MOST_BYTES) -> Any:
+def check_size(item: Any, size: int, most: int = MAX_BYTES) -> Any:
     """Return an object of any other kind, with `size` bytes of JSON, unchanged if its memory is within the limit.
 
     Raises:
@@ -116,7 +116,7 @@ def check_size(item: Any, size: int, most: int = MOST_BYTES) -> Any:
     return item
 
 
-def memory_of(value: Any, most: int = MOST_BYTES) -> int:
+def memory_of(value: Any, most: int = MAX_BYTES) -> int:
     """Return the bytes of memory of an object and its parts. Counting stops above `most`."""
     total, waiting = 0, [value]
     while waiting and total <= most:
@@ -177,9 +177,9 @@ def _limit_names(spec: PodSpec) -> None:
     parts = list(filter(None, (*given, spec.resources)))
     of_parts = [amounts for part in parts for amounts in (part.requests, part.limits)]
     distinct = dict.fromkeys(chain.from_iterable(filter(None, (*of_parts, spec.overhead))))
-    if len(distinct) <= 2 * MOST_NAMES:
+    if len(distinct) <= 2 * MAX_NAMES:
         return
-    kept = dict.fromkeys((*_COUNTED_FIRST, *islice(distinct, MOST_NAMES)))
+    kept = dict.fromkeys((*_COUNTED_FIRST, *islice(distinct, MAX_NAMES)))
     for part in parts:
         part.requests, part.limits = _only(part.requests, kept), _only(part.limits, kept)
     spec.overhead = _only(spec.overhead, kept)
@@ -193,7 +193,7 @@ def _request_only(pod: Pod) -> Pod:
     """Reduce a pod that is too large and has a node to its identity, its request and its phase."""
     request, _ = requests_of(pod)
     first = [name for name in _COUNTED_FIRST if name in request]
-    counted = [*first, *sorted(request.keys() - {*first, resources.PODS})][:MOST_NAMES]
+    counted = [*first, *sorted(request.keys() - {*first, resources.PODS})][:MAX_NAMES]
     meta, status = identity_of(pod.metadata), pod.status
     read = (names.GROUP_NAME, names.VOLCANO_GROUP_NAME, GPU_INDEX, VGPU_IDS)
     given = ((key, (pod.metadata.annotations or {}).get(key)) for key in read)
@@ -219,7 +219,7 @@ def _requesting(spec: PodSpec, request: Resource) -> PodSpec:
     )
 
 
-def _largest_field(item: Any, most: int = MOST_BYTES) -> str:
+def _largest_field(item: Any, most: int = MAX_BYTES) -> str:
     """Return the path of the largest part of an object, two levels deep."""
     path: list[str] = []
     for _ in range(2):

@@ -1,7 +1,7 @@
 """The nodes and the amounts on them, as arrays.
 
 A row is a node, and rows are in the order of names, so that the first best row has the smallest name and ties are
-deterministic. The amount on a node is always the exact sum of its tasks' amounts, limited to ±`MOST`
+deterministic. The amount on a node is always the exact sum of its tasks' amounts, limited to ±`MAX_AMOUNT`
 (`scheduler.model.resources`): adding and then removing a task changes nothing. A column is a dimension; dimensions are
 interned.
 """
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from . import resources
 from .objects import Node
-from .resources import MOST, Resource
+from .resources import MAX_AMOUNT, Resource
 from .task import COMPLETED, Task, TaskStatus
 
 Amounts = NDArray[np.int64]
@@ -32,7 +32,7 @@ FEW_SHAPES = 64
 """Number of shapes that a cache may always hold (`Nodes.most_shapes`)."""
 
 LARGE = 2**44
-"""Largest amount (16 TiB) that is summed in the arrays: 2¹⁶ such amounts on a node do not exceed `MOST`."""
+"""Largest amount (16 TiB) that is summed in the arrays: 2¹⁶ such amounts on a node do not exceed `MAX_AMOUNT`."""
 
 
 @dataclass(slots=True)
@@ -88,8 +88,8 @@ class Nodes:
 
     Attributes:
         allocatable: int64 array [nodes x dimensions] in the units of `scheduler.model.resources`, as are `idle`,
-            `releasing` and `pipelined`. No amount exceeds ±`MOST`, so up to seven arrays add up without overflow, which
-            numpy would not report.
+            `releasing` and `pipelined`. No amount exceeds ±`MAX_AMOUNT`, so up to seven arrays add up without overflow,
+            which numpy would not report.
         ready: Rows that may get new tasks.
         version: Grows when a node is added or removed or its object changes.
         touched: Rows whose amounts changed since `refresh`, oldest first.
@@ -305,7 +305,7 @@ class Nodes:
             add(releasing, amount, out=releasing)
 
     def _account_exactly(self, row: int, request: Resource, status: TaskStatus, sign: int, *, is_large: bool) -> None:
-        """Count a task in integers that never overflow; the arrays get these sums, limited to ±`MOST`."""
+        """Count a task in integers that never overflow; the arrays get these sums, limited to ±`MAX_AMOUNT`."""
         arrays = (self.idle, self.releasing, self.pipelined)
         if row not in self._exact:
             idle, releasing, pipelined = ({n: int(a[row, i]) for n, i in self.dimensions.items()} for a in arrays)
@@ -319,7 +319,9 @@ class Nodes:
             if status is TaskStatus.RELEASING:
                 _add(sums.releasing, request, sign)
         for array, exact in zip(arrays, (sums.idle, sums.releasing, sums.pipelined), strict=True):
-            array[row] = self.vector({name: max(min(amount, MOST), -MOST) for name, amount in exact.items()})
+            array[row] = self.vector(
+                {name: max(min(amount, MAX_AMOUNT), -MAX_AMOUNT) for name, amount in exact.items()}
+            )
         if not sums.large:
             del self._exact[row]
 

@@ -8,9 +8,9 @@ from . import objects
 from .job import Job, PodGroupPhase
 from .task import HOLDING
 
-MOST_NAMES = 32
+MAX_NAMES = 32
 """Maximum number of resources that a PodGroup may name."""
-MOST_SUBGROUP_PARTS = 256
+MAX_SUBGROUP_PARTS = 256
 """Maximum number of a PodGroup's subgroup policies and of the labels in them: each pod is matched with all."""
 ON_ITS_WAY = {
     ("", PodGroupPhase.PENDING),
@@ -27,11 +27,11 @@ def check_size(group: objects.PodGroup) -> None:
     Raises:
         ValueError: `minResources` or the subgroup policies are larger than the maximum.
     """
-    if (number := len(group.spec.min_resources or ())) > MOST_NAMES:
-        raise ValueError(f"spec.minResources names {number} resources; name at most {MOST_NAMES}")
-    if (number := _parts(group.spec.sub_group_policy or ())) > MOST_SUBGROUP_PARTS:
+    if (number := len(group.spec.min_resources or ())) > MAX_NAMES:
+        raise ValueError(f"spec.minResources names {number} resources; name at most {MAX_NAMES}")
+    if (number := _parts(group.spec.sub_group_policy or ())) > MAX_SUBGROUP_PARTS:
         text = f"spec.subGroupPolicy has {number} policies and labels in all"
-        raise ValueError(f"{text}; write at most {MOST_SUBGROUP_PARTS}")
+        raise ValueError(f"{text}; write at most {MAX_SUBGROUP_PARTS}")
 
 
 def reserves_as_before(job: Job, phase: str) -> bool:

@@ -5,7 +5,7 @@ count, every other dimension in thousandths (`nvidia.com/gpu: 1` is 1000). An ab
 as in Volcano.
 
 The one rule: arithmetic is exact, so that adding and then subtracting an amount changes nothing. Python's integers
-never overflow; one object's amount is limited to `MOST` when it is read. Only `add_to` and `take_from` change an
+never overflow; one object's amount is limited to `MAX_AMOUNT` when it is read. Only `add_to` and `take_from` change an
 argument.
 
 The comparisons are those of Volcano's `api/resource_info.go` under descriptive names. Volcano compares floats with a
@@ -30,7 +30,7 @@ CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
 
-MOST = 2**60
+MAX_AMOUNT = 2**60
 """The largest amount of one object; a larger one counts as this much (1 EiB, 10¹⁵ CPUs).
 
 Kubernetes limits quantities to 2⁶³-1. The limit here is smaller, so that sums of a few amounts fit into the int64
@@ -70,7 +70,7 @@ class QuantityError(ValueError):
 
 @functools.lru_cache(maxsize=4096)
 def amount_of(value: Quantity, unit: int) -> int:
-    """Convert `value` (`"500m"`, `"8Gi"`, `2`) to our units, rounded up as in Kubernetes and limited to `MOST`.
+    """Convert `value` (`"500m"`, `"8Gi"`, `2`) to our units, rounded up as in Kubernetes and limited to `MAX_AMOUNT`.
 
     Args:
         value: The quantity.
@@ -88,8 +88,8 @@ def amount_of(value: Quantity, unit: int) -> int:
         amount = _EXACT.multiply(_EXACT.scaleb(whole, int(exponent or 0)), unit)
     except decimal.InvalidOperation:
         raise QuantityError(value) from None
-    if abs(amount) >= MOST:
-        return MOST if amount > 0 else -MOST
+    if abs(amount) >= MAX_AMOUNT:
+        return MAX_AMOUNT if amount > 0 else -MAX_AMOUNT
     return int(amount.to_integral_value(decimal.ROUND_CEILING))
 
 
@@ -138,8 +138,8 @@ def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
 
 
 def cut(resource: Mapping[str, int]) -> Resource:
-    """Limit each amount to `MOST`."""
-    return {name: min(amount, MOST) for name, amount in resource.items()}
+    """Limit each amount to `MAX_AMOUNT`."""
+    return {name: min(amount, MAX_AMOUNT) for name, amount in resource.items()}
 
 
 def is_empty(resource: Mapping[str, int]) -> bool:

@@ -26,14 +26,14 @@ Tally = tuple[int, int, int]
 NONE: Tally = (0, 0, 0)
 CLASSES_A_STEP = 8
 """How many classes are searched for one label in one step."""
-MOST_TERMS = 50_000
+MAX_TERMS = 50_000
 """Maximum number of inter-pod terms of pods on nodes. Namespaces share it max-min fairly, because each term is matched
 with the pods of all namespaces, at their cost. A pod waits if its terms would exceed its namespace's share (`is_full`).
 Pods that were placed while fewer namespaces had terms keep their terms.
 """
-MOST_TERMS_MATCHED = 5 * MOST_TERMS
+MAX_TERMS_MATCHED = 5 * MAX_TERMS
 """Maximum number of terms that are matched if another scheduler places pods too: no term is matched of a namespace that
-exceeds its share of this number, or `MOST_TERMS` by itself. Eighty namespaces that use up their shares one after the
+exceeds its share of this number, or `MAX_TERMS` by itself. Eighty namespaces that use up their shares one after the
 other do not reach it.
 """
 
@@ -166,13 +166,13 @@ class PodIndex:
                     self.changes.append((number, row, (b[0] - a[0], b[1] - a[1], b[2] - a[2])))
 
     def is_full(self, task: Task) -> bool:
-        """Whether the task's terms would exceed its namespace's share of `MOST_TERMS`."""
+        """Whether the task's terms would exceed its namespace's share of `MAX_TERMS`."""
         own = 0 if self.number(task) in self._held else terms_of(task)
         if not own:
             return False
         self.spend(len(self._terms) // VALUES_A_STEP)
         wanted = self._terms.get(task.namespace, 0) + own
-        return wanted > fair_share({**self._terms, task.namespace: wanted}.values(), MOST_TERMS)
+        return wanted > fair_share({**self._terms, task.namespace: wanted}.values(), MAX_TERMS)
 
     def number(self, task: Task) -> int:
         """Return the class number of a task."""
@@ -197,7 +197,7 @@ class PodIndex:
             np.array([tally for _, _, tally in entries], dtype=np.float64).reshape(-1, 3).T,
         )
         self._hold(dict.fromkeys(number for number, _, _ in entries))
-        most = min(fair_share(self._terms.values(), MOST_TERMS_MATCHED), MOST_TERMS)
+        most = min(fair_share(self._terms.values(), MAX_TERMS_MATCHED), MAX_TERMS)
         self.holders = [number for number in self.holders if self._terms[self.classes[number].namespace] <= most]
         self._index_labels_of_holders()
 

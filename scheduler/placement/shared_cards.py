@@ -19,7 +19,7 @@ from .card_choice import UNUSED, CardRequest, Order, Usage, choose, fits, score
 from .pod_index import Spend
 
 Used = dict[str, Usage]
-MOST_GROUPS = 64
+MAX_GROUPS = 64
 """Maximum number of combinations of cards for which victims are sought on a node."""
 FIELD = "spec.containers[].resources"
 
@@ -102,7 +102,7 @@ class SharedCards:
                     holders.setdefault(share.card, set()).add(task.key)
         usable = [holders.get(card.name, set()) for card in cards if fits(request, part, card, UNUSED)]
         usable.sort(key=lambda keys: (len(keys), sorted(keys)))
-        for together in islice(combinations(usable, part.cards), MOST_GROUPS):
+        for together in islice(combinations(usable, part.cards), MAX_GROUPS):
             yield frozenset[str]().union(*together)
 
     def chosen(self, task: Task) -> Shares | None:

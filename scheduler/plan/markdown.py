@@ -6,7 +6,7 @@ from ..state.state import render_age
 from .answer import Plan
 from .text import headline, shown, spans
 
-_MOST = 20
+_MAX = 20
 _ESCAPED = str.maketrans({"|": "\\|", "`": "'", "<": "&lt;", "@": "@\u200b", "\n": " "})
 
 
@@ -39,8 +39,8 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     if not rows:
         return []
     lines = ["", f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    lines += [f"| {' | '.join(_safe(cell) for cell in row)} |" for row in rows[:_MOST]]
-    return lines + ([f"\n… and {len(rows) - _MOST} more"] if len(rows) > _MOST else [])
+    lines += [f"| {' | '.join(_safe(cell) for cell in row)} |" for row in rows[:_MAX]]
+    return lines + ([f"\n… and {len(rows) - _MAX} more"] if len(rows) > _MAX else [])
 
 
 def _at_once(plan: Plan) -> list[str]:
@@ -84,4 +84,4 @@ def _rules(plan: Plan) -> list[str]:
     if plan.rules is None:
         return []
     title = plan.rules.problem or f"{plan.rules.scenarios} scenarios, {len(plan.rules.flips)} flip"
-    return ["", f"The rules: {_safe(title)}", *(f"* {_safe(flip)}" for flip in plan.rules.flips[:_MOST])]
+    return ["", f"The rules: {_safe(title)}", *(f"* {_safe(flip)}" for flip in plan.rules.flips[:_MAX])]

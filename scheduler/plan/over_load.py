@@ -24,7 +24,7 @@ from . import findings
 from .answer import JobChange, OverLoad, QueueChange
 from .processes import process_pool
 
-MOST_CHANGED = 20
+MAX_CHANGED = 20
 _SAMPLES = 1000
 Load = Callable[[RunTimes], Iterable[Arrival]]
 
@@ -150,7 +150,7 @@ def compare(now: Result, proposed: Result, load: str, run_times: str, problem: s
         now.numbers(),
         proposed.numbers(),
         [QueueChange(name, now.numbers(name), proposed.numbers(name)) for name in names],
-        [job for _, _, job in changed[:MOST_CHANGED]],
+        [job for _, _, job in changed[:MAX_CHANGED]],
         starved,
         findings.caused(now.findings, proposed.findings),
         problem,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..state.state import render_age
 from .answer import AtOnce, OverLoad, Plan, Subject
 
-MOST_LINES = 40
+MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
 _AT_ONCE, _WAITS, _FINDINGS, _FLIPS, _NOTES, _CHANGES = 12, 6, 3, 4, 3, 4
 
@@ -21,10 +21,10 @@ def render_text(plan: Plan) -> str:
     if plan.rules is not None:
         title = plan.rules.problem or f"{plan.rules.scenarios} scenarios, {len(plan.rules.flips)} flip"
         lines += [f"the rules: {title}", *_indented(_most(plan.rules.flips, _FLIPS, "flips"))]
-    available = max(MOST_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
+    available = max(MAX_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
     lines += ["assumptions:", *_indented(_most(plan.assumptions, available, "assumptions"))]
     lines += [f"worse than permitted: {condition}" for condition in plan.failed]
-    return "\n".join(map(_short, lines[:MOST_LINES])) + "\n"
+    return "\n".join(map(_short, lines[:MAX_LINES])) + "\n"
 
 
 def _short(line: str) -> str:

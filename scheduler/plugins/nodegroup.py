@@ -33,7 +33,7 @@ from ..reasons import QueueBroken, UnschedulableReason
 
 REQUIRED, PREFERRED, AVOIDED = 100.0, 50.0, -1.0
 """Scores of a node whose group the queue requires, prefers, and avoids by preference."""
-MOST_GROUPS = 256
+MAX_GROUPS = 256
 """Maximum number of groups that a queue's affinity, or its limits, may name."""
 _limits_of = msgspec.json.Decoder(dict[str, Quantities]).decode
 
@@ -57,8 +57,8 @@ class GroupRules:
 
     def _contradiction(self) -> str:
         named = {*self.required, *self.preferred, *self.excluded, *self.avoided}
-        if len(named) > MOST_GROUPS:
-            return f"spec.affinity names {len(named)} node groups; name at most {MOST_GROUPS}"
+        if len(named) > MAX_GROUPS:
+            return f"spec.affinity names {len(named)} node groups; name at most {MAX_GROUPS}"
         both = sorted(self.excluded.intersection(self.required))
         return f"spec.affinity requires and excludes node group {both[0]}; remove it from one list" if both else ""
 
@@ -71,8 +71,8 @@ class GroupRules:
         except (msgspec.DecodeError, ValueError) as error:
             remedy = 'write for example {"group": {"cpu": "50"}}'
             return f"annotation {names.NODE_GROUP_LIMITS}: {error}; {remedy}"
-        too_many = len(self.limits) > MOST_GROUPS
-        return f"annotation {names.NODE_GROUP_LIMITS} names more than {MOST_GROUPS} groups" if too_many else ""
+        too_many = len(self.limits) > MAX_GROUPS
+        return f"annotation {names.NODE_GROUP_LIMITS} names more than {MAX_GROUPS} groups" if too_many else ""
 
     def permits(self, group: str) -> bool:
         """Whether the queue may use a group."""

@@ -1,7 +1,7 @@
 """pdb: respect disruption budgets when victims are chosen (semantics: Volcano's `plugins/pdb`).
 
 A namespace's budgets are matched with its own pods only, once for all pods with equal labels. If the budgets of a
-namespace have more parts than `MOST_PARTS`, none of its pods is evicted: preemptors of other namespaces must not pay
+namespace have more parts than `MAX_PARTS`, none of its pods is evicted: preemptors of other namespaces must not pay
 for the matching, and the namespace gains nothing, because one budget that allows nothing has the same effect.
 
 A budget permits up to `status.disruptionsAllowed` victims; pods that this scheduler is evicting count against it.
@@ -20,7 +20,7 @@ from ..model.task import Task, TaskStatus
 from ..policy.hooks import Preemptable, PreemptUnit, Reclaimable, ReclaimUnit, Vote
 from ..reasons import Protected, ProtectedBy, Protection
 
-MOST_PARTS = 1_000
+MAX_PARTS = 1_000
 """Maximum number of parts: labels, expressions and values in all budgets of a namespace, and the budgets themselves."""
 
 
@@ -89,13 +89,13 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
 
 
 def _are_too_many(budgets: Sequence[tuple[str, PodDisruptionBudget]]) -> bool:
-    """Whether the budgets of one namespace have more parts than `MOST_PARTS`."""
+    """Whether the budgets of one namespace have more parts than `MAX_PARTS`."""
     parts = len(budgets)
     for _, budget in budgets:
-        if parts > MOST_PARTS:
+        if parts > MAX_PARTS:
             break
         parts += _parts_of(budget.spec.selector)
-    return parts > MOST_PARTS
+    return parts > MAX_PARTS
 
 
 def _parts_of(selector: LabelSelector | None) -> int:

@@ -14,7 +14,7 @@ from ..model.nodes import Amounts
 from ..model.task import HOLDING, Task
 from .request import RECLAIM, PreemptionRequest
 
-MOST_STEPS = 8
+MAX_STEPS = 8
 """Maximum number of steps into which priorities are grouped."""
 
 
@@ -45,7 +45,7 @@ class VictimRoom:
         """Return the free room of all nodes without evictions, then with more and more candidates evicted."""
         self._refresh()
         priorities = sorted(self._held)
-        ends = set(priorities[:: -(-len(priorities) // MOST_STEPS)] if priorities else ()) | set(priorities[-1:])
+        ends = set(priorities[:: -(-len(priorities) // MAX_STEPS)] if priorities else ()) | set(priorities[-1:])
         free = self._nodes.future_idle()
         found = [free]
         for priority in priorities:

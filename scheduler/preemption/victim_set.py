@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..model.resources import MOST
+from ..model.resources import MAX_AMOUNT
 
 TWICE = 2.0
 """The ratio of freed to requested above which a set is a waste."""
@@ -114,7 +114,7 @@ def _cheapest_without_waste(lacking: Amounts, ranked: Sequence[VictimOption]) ->
         found = _accumulate(lacking, sorted(small, key=lambda o: (max(o.takes), o.rank)), ())
         return found if found is not None and not is_waste(found) else None
     sets = (np.arange(1, 1 << len(small))[:, None] >> np.arange(len(small))) & 1
-    half = MOST // 2  # keeps the sum of all below the maximum of an int64
+    half = MAX_AMOUNT // 2  # keeps the sum of all below the maximum of an int64
     suffices = (sets @ np.array([o.freed for o in small]).clip(max=half) >= np.minimum(lacking, half)).all(axis=1)
     is_no_waste = (sets @ np.array([o.takes for o in small]) <= TWICE + ROUNDING).all(axis=1)
     covers = ([small[i] for i in np.flatnonzero(row)] for row in sets[suffices & is_no_waste])

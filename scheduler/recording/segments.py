@@ -40,7 +40,7 @@ SEGMENT_BYTES = 256 << 20
 KEPT = 8
 """Default number of segments to keep."""
 SUFFIX = ".jsonl.gz"
-MOST_LINE = 256 << 20
+MAX_LINE = 256 << 20
 """Maximum bytes of a line. The longest lines are the decisions of a cycle, with some hundred bytes for each job."""
 _CHUNK = 1 << 20
 
@@ -233,9 +233,9 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for line in lines:
                 number += 1
                 yield number, line
-            if len(remainder) > MOST_LINE:
+            if len(remainder) > MAX_LINE:
                 raise RecordError(
-                    f"{path}, line {number + 1}: has more than {MOST_LINE} bytes, and no recording has such a line"
+                    f"{path}, line {number + 1}: has more than {MAX_LINE} bytes, and no recording has such a line"
                 )
     except zlib.error as error:
         raise RecordError(f"{path}: {error}; a segment is a gzip file named cycles-*{SUFFIX}") from None

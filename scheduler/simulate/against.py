@@ -10,7 +10,7 @@ from typing import Any
 from .errors import InputError
 from .records import End, JobRecord, read_result
 
-_MOST = 20
+_MAX = 20
 """Maximum number of listed jobs."""
 
 
@@ -34,7 +34,7 @@ def differences(before: Path, after: Path) -> str:
         for change in (_wait(job, new_end.at) - _wait(old_jobs[name], old_end.at),)
     ]
     lines += ["", f"{len(changed)} of {len(new_jobs.keys() & old_jobs.keys())} jobs start at another time"]
-    for _, job, old_job, new_job, gap in heapq.nlargest(_MOST, changed):
+    for _, job, old_job, new_job, gap in heapq.nlargest(_MAX, changed):
         lines.append(f"  {job}: waited {_text(old_job)}, now {_text(new_job)} ({gap:+.0f} s)")
     for title, only in (("before", old_jobs.keys() - new_jobs.keys()), ("now", new_jobs.keys() - old_jobs.keys())):
         if only:

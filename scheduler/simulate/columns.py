@@ -54,7 +54,7 @@ _EXCLUSIVE = (
 """Pairs of fields of which a trace has at most one."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _LONGEST_NAME = 63
-_MOST = 1_000_000
+_MAX = 1_000_000
 """The most pods or cards of one job, far beyond real ones: a larger number is a mistake in the trace."""
 _LAST = 253_402_300_799.0
 """The end of the year 9999, which is the last moment that a timestamp can name."""
@@ -144,8 +144,8 @@ def count(text: str, least: int = 0) -> int:
         found = float(text)
     except ValueError:
         found = math.nan
-    if not least <= found <= _MOST or found != int(found):
-        raise CellError("is not a whole number in range", f"write a whole number from {least} to {_MOST}")
+    if not least <= found <= _MAX or found != int(found):
+        raise CellError("is not a whole number in range", f"write a whole number from {least} to {_MAX}")
     return int(found)
 
 
@@ -154,7 +154,7 @@ def integer(text: str) -> int:
     try:
         found = int(text)
     except ValueError:
-        found = _MOST**2
+        found = _MAX**2
     if abs(found) > 1_000_000_000:
         raise CellError("is not a priority", "write a whole number from -1000000000 to 1000000000")
     return found

@@ -30,8 +30,8 @@ _QUEUE = {"rate", "day", "run_time", "pods", "cards", "cpu", "memory", "priority
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _HOUR = 3600.0
 _HOURS = 24
-_MOST_JOBS = 10_000_000
-_MOST_PODS = 1_000_000
+_MAX_JOBS = 10_000_000
+_MAX_PODS = 1_000_000
 
 
 def read_synthetic(path: Path, resource: str, seed: int | None, queues: list[str] | None = None) -> tuple[Trace, int]:
@@ -79,8 +79,8 @@ class _File:
             drawn = self._jobs(str(name), self._mapping(given, _QUEUE, ("queues", name)), start, span, used)
             for job in drawn:
                 jobs.append(job)
-                if len(jobs) > _MOST_JOBS:
-                    raise self._error(("queues", name), f"more than {_MOST_JOBS} jobs", "lower rate or for")
+                if len(jobs) > _MAX_JOBS:
+                    raise self._error(("queues", name), f"more than {_MAX_JOBS} jobs", "lower rate or for")
         if not jobs:
             raise self._error(("for",), "no job arrives in this time", "raise rate or for")
         jobs.sort(key=lambda job: (job.submitted, job.queue))
@@ -235,8 +235,8 @@ def _day(given: Any) -> list[float]:
 
 def _whole(least: int) -> Callable[[Any], int]:
     def read(given: Any) -> int:
-        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= _MOST_PODS:
-            raise ValueError(f"{given!r} is not a whole number from {least} to {_MOST_PODS}")
+        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= _MAX_PODS:
+            raise ValueError(f"{given!r} is not a whole number from {least} to {_MAX_PODS}")
         return given
 
     return read

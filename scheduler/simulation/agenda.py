@@ -13,7 +13,7 @@ from enum import IntEnum
 
 from ..model.times import micro_timestamp
 
-MOST_ROUNDS = 10_000
+MAX_ROUNDS = 10_000
 """Rounds of events and cycles at one virtual instant before a run counts as stuck."""
 
 
@@ -50,7 +50,7 @@ class StuckError(SimulationError):
 
     def __init__(self, now: float) -> None:
         super().__init__(
-            f"{MOST_ROUNDS} rounds of decisions at the virtual time {micro_timestamp(now)}, and each causes another: "
+            f"{MAX_ROUNDS} rounds of decisions at the virtual time {micro_timestamp(now)}, and each causes another: "
             "the policy evicts and binds the same work for ever; give victims a grace period, or correct the policy"
         )
         self.now = now
@@ -88,7 +88,7 @@ class Agenda:
         if time < self.now:
             raise PastEventError("the next event", time, self.now)
         self._rounds = self._rounds + 1 if time == self.now else 0
-        if self._rounds > MOST_ROUNDS:
+        if self._rounds > MAX_ROUNDS:
             raise StuckError(self.now)
         self.now = time
 

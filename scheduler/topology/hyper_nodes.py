@@ -26,7 +26,7 @@ from .domains import Domain, Topology
 NODE, HYPER_NODE = "Node", "HyperNode"
 LONGEST_PATTERN = 256
 """Maximum length of a pattern for node names."""
-MOST_MEMORY = 1 << 16
+MAX_MEMORY = 1 << 16
 """Maximum bytes that a compiled pattern may use. This also bounds the time of a match: `a{500}{500}` is refused."""
 
 
@@ -45,7 +45,7 @@ def compiled(text: str) -> Any:
     if len(text) > LONGEST_PATTERN:
         raise PatternError(f"longer than {LONGEST_PATTERN} characters")
     options = re2.Options()
-    options.max_mem, options.log_errors = MOST_MEMORY, False
+    options.max_mem, options.log_errors = MAX_MEMORY, False
     try:
         return re2.compile(text.encode(), options)  # bytes: decoding offsets takes most of the time of a match
     except re2.error as error:

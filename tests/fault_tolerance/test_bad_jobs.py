@@ -31,7 +31,7 @@ BAD = "bad-jobs"
 MORE = 1.0
 """Seconds that a job may take longer than usual, on an idle machine."""
 TREE = RECLAIM.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}")
-MOST = 150_000
+MAX = 150_000
 """Maximum number of replicas that the CRDs permit."""
 
 
@@ -89,8 +89,8 @@ async def two_namespaces(target: TargetCluster) -> AsyncIterator[None]:
 @pytest.mark.parametrize(
     ("kind", "body", "gang"),
     [
-        ("job", job("bad", *[MOST] * 20, minAvailable=1, queue="bad"), 1),
-        ("training", training("bad", MOST), 1),
+        ("job", job("bad", *[MAX] * 20, minAvailable=1, queue="bad"), 1),
+        ("training", training("bad", MAX), 1),
     ],
     ids=["a job of three million pods", "a training job of a hundred thousand workers"],
 )
@@ -114,7 +114,7 @@ async def test_of_a_job_larger_than_the_cluster_only_a_first_slice_of_pods_is_cr
 @pytest.mark.deadline(120)
 async def test_a_gang_that_can_never_start_creates_no_pods_and_reports_the_reason(target: TargetCluster) -> None:
     async with two_namespaces(target):
-        await target.client.create(JOBS, job("bad", MOST, queue="bad"), BAD)
+        await target.client.create(JOBS, job("bad", MAX, queue="bad"), BAD)
 
         async def has_reason() -> bool:
             state = (await status(target.client, JOBS, "bad", BAD)).get("state") or {}

@@ -71,7 +71,7 @@ ROOT_CERTIFICATES = "kube-root-ca.crt"
 KEYS = ("volcano.sh/task-priority", "volcano.sh/preemptable", "volcano.sh/card.request", "sla-waiting-time")
 ATTACKS_AMONG_OBJECTS, PART = 0.05, 40
 """Probability that an attack is created instead of one object, and the divisor of the attack's size."""
-LASTS, MOST_BAD = 10.0, 60
+LASTS, MAX_BAD = 10.0, 60
 """Lifetime of a gang in seconds; maximum number of hostile objects at a time."""
 MISTAKES, WRITERS = 0.02, 0.05
 """Probability that, while a gang starts, the policy file is bad, and that another client changes its PodGroup."""
@@ -154,7 +154,7 @@ class Churn:
         await remove(self._client, PODGROUPS, name, GOOD)
 
     async def bad(self) -> None:
-        """Create a hostile object or a small attack; delete the oldest objects while there are more than `MOST_BAD`."""
+        """Create a hostile object or a small attack; delete the oldest objects while there are more than `MAX_BAD`."""
         self._number += 1
         name = f"b{self._number}"
         is_attack = self._happens(ATTACKS_AMONG_OBJECTS)
@@ -168,7 +168,7 @@ class Churn:
                 self._bad.append(await make(self._client, resource, body, BAD, self._victim.uid))
             except ApiError:
                 self.refused += 1  # by the schema of the kind
-        while len(self._bad) > MOST_BAD:
+        while len(self._bad) > MAX_BAD:
             await self._end_bad()
 
     async def _end_bad(self) -> None:

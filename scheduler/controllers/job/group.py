@@ -13,7 +13,7 @@ from ...model.objects import NetworkTopology, PodGroup
 from ...model.resources import Resource, quantities
 from ..gang_job import group_update, is_outdated
 from ..runtime.objects import JOBS, Job, PartitionPolicy, TaskSpec
-from ..runtime.pod_batches import MOST_WAITING, too_large
+from ..runtime.pod_batches import MAX_WAITING, too_large
 from ..runtime.pods import priority_of, request_of, without_applied
 from ..runtime.writes import Create, Remove, Write, owned_by
 from .state import ObservedJob, min_available, task_minimum, tasks_of
@@ -68,7 +68,7 @@ def _subgroups(task: str, policy: PartitionPolicy) -> dict[str, Any]:
 def gang_problem(seen: ObservedJob) -> str:
     """Return why the Job's gang could never start; empty if it could."""
     members = _gang(seen.job)
-    return too_large(members, min_resources(seen), seen.place) if members > MOST_WAITING else ""
+    return too_large(members, min_resources(seen), seen.place) if members > MAX_WAITING else ""
 
 
 def _gang(job: Job) -> int:

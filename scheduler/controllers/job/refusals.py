@@ -17,7 +17,7 @@ PLUGINS: dict[str, tuple[str, ...]] = {"env": (), "svc": ("publish-not-ready-add
 """The supported plugins, and the flags of each."""
 
 
-_MOST_HOSTS = 1_000_000
+_MAX_HOSTS = 1_000_000
 """Maximum bytes of the host lists; the API server accepts 1 MiB of data in a ConfigMap."""
 
 
@@ -76,8 +76,8 @@ def impossible(job: Job) -> str:
             return f"spec.tasks[{index}].partitionPolicy: {problem}"
         if unknown := [name for name in _needs(task) if name not in names]:
             return f"spec.tasks[{index}].dependsOn.name: there is no task {', '.join(unknown)}"
-    if "svc" in (job.spec.plugins or {}) and (size := _size_of_hosts(job)) > _MOST_HOSTS:
-        return f"spec.plugins.svc: the names of all hosts are {size} bytes, and a ConfigMap holds {_MOST_HOSTS}"
+    if "svc" in (job.spec.plugins or {}) and (size := _size_of_hosts(job)) > _MAX_HOSTS:
+        return f"spec.plugins.svc: the names of all hosts are {size} bytes, and a ConfigMap holds {_MAX_HOSTS}"
     started = _can_start(tasks)
     for index, task in enumerate(tasks):
         if task.name not in started:

@@ -12,7 +12,7 @@ import msgspec
 from ...kube import resource
 from ...kube.resource import Bare, Resource
 from ...model import objects
-from ...model.footprint import MOST_BYTES
+from ...model.footprint import MAX_BYTES
 from ...model.objects import Object, ObjectMeta, OwnerReference, Quantities
 
 Template = dict[str, Any]
@@ -241,7 +241,7 @@ class Workload(Object):
     spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
 
 
-_WITH_TEMPLATES = 4 * MOST_BYTES
+_WITH_TEMPLATES = 4 * MAX_BYTES
 """Bytes of memory for a job: a template is kept as the user wrote it, which takes about five times its JSON."""
 JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", Job, most_bytes=_WITH_TEMPLATES)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", Command)

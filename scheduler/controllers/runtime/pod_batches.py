@@ -2,7 +2,7 @@
 
 Whatever number a job names, the work that the job causes at once is bounded:
 
-1. At most `max(minAvailable, MOST_WAITING)` pods of a job wait for a node at a time.
+1. At most `max(minAvailable, MAX_WAITING)` pods of a job wait for a node at a time.
 2. A reconciliation creates so few pods that it never blocks the event loop for long.
 """
 
@@ -20,14 +20,14 @@ from ...model.resources import Resource
 from .objects import Template
 from .writes import Create, Write
 
-MOST_WAITING = 200
+MAX_WAITING = 200
 """Maximum number of pods of a job that wait for a node, unless its gang is larger. A gang of this size or less is
 never refused for its size, so that an autoscaler sees its pods.
 """
 _BATCH = 64
 """Pods created in one reconciliation; each takes some 50 µs before its request is sent."""
 _BATCH_BYTES = 64 * 1024
-"""Bytes of templates copied in one reconciliation. One pod of the largest template (`pods.MOST_BYTES`) takes 3 ms."""
+"""Bytes of templates copied in one reconciliation. One pod of the largest template (`pods.MAX_BYTES`) takes 3 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def batch_size(pods: Sequence[Pod], minimum: int, templates: Iterable[Template])
     waiting = sum(1 for pod in pods if _waits(pod))
     largest = max((len(msgspec.json.encode(template)) for template in templates), default=0)
     batch = max(1, min(_BATCH, _BATCH_BYTES // max(largest, 1)))
-    return max(min(max(minimum, MOST_WAITING) - waiting, batch), 0)
+    return max(min(max(minimum, MAX_WAITING) - waiting, batch), 0)
 
 
 def _waits(pod: Pod) -> bool:
@@ -74,7 +74,7 @@ def creation_order(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 def too_large(members: int, needs: Mapping[str, int], place: RoomLimits) -> str:
     """Return why a gang of `members` pods could never start, whatever is evicted; empty if it could."""
-    if members <= MOST_WAITING:
+    if members <= MAX_WAITING:
         return ""
     request = {**needs, resources.PODS: members}
     for name, limit in place.queues:

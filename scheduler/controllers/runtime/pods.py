@@ -16,7 +16,7 @@ from ...model.objects import ObjectMeta, OwnerReference, Pod, PodSpec, PriorityC
 from ...model.resources import Resource
 from .objects import Template
 
-MOST_BYTES = 128 * 1024
+MAX_BYTES = 128 * 1024
 """Maximum size of a template, which is copied for each of its pods."""
 
 
@@ -36,8 +36,8 @@ def check_size(templates: Iterable[Template]) -> None:
         TemplateError: A template is too large.
     """
     for template in templates:
-        if (size := len(msgspec.json.encode(template))) > MOST_BYTES:
-            message = f"template: {size:,} bytes, more than the maximum of {MOST_BYTES:,}"
+        if (size := len(msgspec.json.encode(template))) > MAX_BYTES:
+            message = f"template: {size:,} bytes, more than the maximum of {MAX_BYTES:,}"
             raise TemplateError(f"{message}; mount large content from a ConfigMap")
 
 

@@ -17,7 +17,7 @@ from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
 from ...model.queue import ROOT, Queue
-from ...model.resources import MOST, Resource
+from ...model.resources import MAX_AMOUNT, Resource
 from ...policy.hooks import VictimQueueOrder
 from ...policy.schema import BOOL, INT, Argument
 from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved, UnschedulableReason
@@ -132,7 +132,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         shared = set(map(id, giver.ancestors)).intersection(map(id, taker.ancestors))
         for one in (giver, *self._near(giver)):
             if id(one) not in shared and not _names_none_of(one, amount):
-                names = [name for name in names if one.allocated.get(name, 0) > one.deserved.get(name, MOST)]
+                names = [name for name in names if one.allocated.get(name, 0) > one.deserved.get(name, MAX_AMOUNT)]
         return any(
             any(name not in one.deserved or held <= one.deserved[name] for name, held in _with(one, gang, names))
             for one in (taker, *self._near(taker))

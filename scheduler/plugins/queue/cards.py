@@ -24,7 +24,7 @@ EITHER = "|"
 Such a pod counts in a dimension with this separator (`A|B`) until it has a node.
 """
 
-MOST = 10**9
+_MAX_CARDS = 10**9
 """The largest valid count in an annotation."""
 
 _PRODUCT = re.compile(r"(.+?/\w+)\.product")
@@ -154,7 +154,7 @@ def counts(annotations: Mapping[str, str], key: str) -> Resource:
 
 
 def _is_count(number: object) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= _MAX_CARDS
 
 
 def _number(text: str | None) -> int:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from schedspec.api.errors import HarnessError
-from schedspec.api.untrusted import MOST_BYTES
+from schedspec.api.untrusted import MAX_BYTES
 from schedspec.ci import github, joined
 from schedspec.report import cucumber, record
 from tests.support.scene import reclaim
@@ -65,7 +65,7 @@ def test_the_error_for_an_invalid_json_file_names_the_file(tmp_path: Path, name:
 
 
 UNREADABLE: dict[str, Callable[[Path], object]] = {
-    "too large": lambda path: path.touch() or os.truncate(path, MOST_BYTES + 1),
+    "too large": lambda path: path.touch() or os.truncate(path, MAX_BYTES + 1),
     "a FIFO": os.mkfifo,
     "a link": lambda path: path.symlink_to("/etc/hostname"),
     "a device": lambda path: path.symlink_to("/dev/zero"),

@@ -26,7 +26,7 @@ from tests.schedspec.incident import large_state, unprotected
 CAPACITY = distribution.folder("templates") / "policies" / "capacity.yaml"
 BORN = "2026-11-01T00:00:00Z"
 GPU = "nvidia.com/gpu"
-MOST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 """CPU seconds of a reduction. The command's own budget is wall-clock time, which depends on other programs."""
 
 
@@ -129,7 +129,7 @@ def test_a_wait_in_a_large_state_becomes_a_short_feature(nodes: int, jobs: int, 
     because = f"job {large_state.SUBJECT} waits"
     begun = time.process_time()
     ran = run(state, "--because", because, "--policy", CAPACITY, "-o", out, "--minutes", 60)
-    assert time.process_time() - begun < MOST_SECONDS
+    assert time.process_time() - begun < MAX_SECONDS
     assert ran.return_value == 0, ran.output
     assert "budget" not in ran.output
     assert len(out.read_text("utf-8").splitlines()) <= 30
@@ -330,7 +330,7 @@ def _unpacks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _endless_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded_segments, "MOST_LINE", 1 << 20)
+    monkeypatch.setattr(recorded_segments, "MAX_LINE", 1 << 20)
     path.write_bytes(gzip.compress(write_line(Started(VERSION, [], {})) + b"\n" + b"9" * (5 << 20)))
 
 

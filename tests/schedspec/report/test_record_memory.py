@@ -46,7 +46,7 @@ def test_records_that_take_too_much_memory_together_are_refused_by_name(
 ) -> None:
     one = reclaim()
     paths = [record.write(one, tmp_path / name / "scenarios" / "s") for name in ("a", "b", "c")]
-    monkeypatch.setattr(untrusted, "MOST_MEMORY", 2 * untrusted.memory_of(paths[0].read_bytes()))
+    monkeypatch.setattr(untrusted, "MAX_MEMORY", 2 * untrusted.memory_of(paths[0].read_bytes()))
     assert list(record.read_all([tmp_path / "a", tmp_path / "b"])) == [one]
     with pytest.raises(record.RecordError, match=rf"{paths[2]}: takes too much memory.* read fewer files at a time"):
         list(record.read_all([tmp_path / "a", tmp_path / "b", tmp_path / "c"]))

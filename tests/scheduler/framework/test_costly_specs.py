@@ -261,7 +261,7 @@ def with_terms_on_nodes(pods: int, terms: int) -> World:
 def test_the_cost_of_the_terms_of_running_pods_to_other_jobs_is_bounded(
     pods: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pod_index, "MOST_TERMS", 500)
+    monkeypatch.setattr(pod_index, "MAX_TERMS", 500)
     world = with_terms_on_nodes(pods, 100)
     more = {"name": "more", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", "pod": {"spec": _anti_affinity(1)}}
     good = {"name": "good", "queue": "q", "tasks": "3 x 1 cpu", "phase": "Inqueue"}

@@ -14,12 +14,12 @@ from scheduler.kube import PODS
 from scheduler.kube.chunked_decoding import run_now
 from scheduler.kube.decoding import Listing, Malformed, decode
 from scheduler.model.demand import requests_of
-from scheduler.model.footprint import MOST_BYTES, SMALL_BYTES, TooLargeError, kept_of_pod, memory_of
+from scheduler.model.footprint import MAX_BYTES, SMALL_BYTES, TooLargeError, kept_of_pod, memory_of
 from scheduler.model.objects import Pod
 from scheduler.model.task import Task
 from tests.support.core.lines import counted
 
-MOST_JSON = 1_800_000
+MAX_JSON = 1_800_000
 """Bytes of the largest pod that the API server accepts."""
 OURS = frozenset({"schedspec"})
 REQUESTS = {"requests": {"cpu": "2", "memory": "1Gi"}}
@@ -60,15 +60,15 @@ def bodies(size: int, **more: Any) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("node", ["", "n1"])
 @pytest.mark.parametrize("scheduler", ["schedspec", "another"])
 def test_the_memory_of_any_pod_is_bounded(what: str, node: str, scheduler: str) -> None:
-    for size in (SMALL_BYTES, MOST_JSON):
+    for size in (SMALL_BYTES, MAX_JSON):
         raw = json.dumps(bodies(size, nodeName=node, schedulerName=scheduler)[what]).encode()
         pod = msgspec.json.decode(raw, type=Pod)
         try:
             kept = kept_of_pod(pod, len(raw), OURS)
         except TooLargeError:
-            assert (node, size) == ("", MOST_JSON)
+            assert (node, size) == ("", MAX_JSON)
         else:
-            assert memory_of(kept, 100 * MOST_BYTES) <= MOST_BYTES
+            assert memory_of(kept, 100 * MAX_BYTES) <= MAX_BYTES
             if node and what != "requests":
                 assert Task(kept, "").request["cpu"] == 2000
 
@@ -103,7 +103,7 @@ def test_the_parts_of_another_schedulers_pod_that_affect_other_pods_are_kept() -
 
 def test_a_too_large_pod_is_malformed_and_the_error_names_the_field() -> None:
     kind = PODS.bounded(OURS)
-    raw = json.dumps(bodies(MOST_JSON, schedulerName="schedspec")["tolerations"]).encode()
+    raw = json.dumps(bodies(MAX_JSON, schedulerName="schedspec")["tolerations"]).encode()
     small = json.dumps({"metadata": {"name": "s", "namespace": "n"}, "spec": {"schedulerName": "schedspec"}}).encode()
     found = run_now(decode(kind, raw))
     assert isinstance(found, Malformed)
@@ -117,7 +117,7 @@ def test_a_too_large_pod_is_malformed_and_the_error_names_the_field() -> None:
         assert [bad.metadata.name for bad in listing.malformed] == ["p"]
 
 
-@pytest.mark.parametrize("size", [300_000, MOST_JSON])
+@pytest.mark.parametrize("size", [300_000, MAX_JSON])
 def test_fields_without_effect_in_a_large_pod_of_another_scheduler_are_not_read(size: int) -> None:
     body = bodies(1, schedulerName="another", nodeName="n1", tolerations=filled("none", size))["tolerations"]
     found = run_now(decode(PODS.bounded(OURS), json.dumps(body).encode()))
@@ -128,7 +128,7 @@ def test_fields_without_effect_in_a_large_pod_of_another_scheduler_are_not_read(
 @pytest.mark.parametrize("part", ["labels", "annotations"])
 @pytest.mark.parametrize("wrong", [{"containers": "none"}, {"affinity": 7}], ids=["containers", "affinity"])
 def test_only_the_identity_of_an_unreadable_object_is_kept(wrong: dict[str, Any], part: str) -> None:
-    many = {f"volcano.sh/key-{i}": "v" for i in range(MOST_JSON // 40)}
+    many = {f"volcano.sh/key-{i}": "v" for i in range(MAX_JSON // 40)}
     meta = {"name": "p", "namespace": "n", "uid": "u", part: many}
     found = run_now(decode(PODS, json.dumps({"metadata": meta, "spec": wrong}).encode()))
     assert isinstance(found, Malformed)
@@ -143,7 +143,7 @@ LARGE_FIELDS = [("schedspec", what) for what in (*FIELDS_OF_A_NODE, "containers"
 
 @pytest.mark.parametrize(("scheduler", "what"), [*LARGE_FIELDS, *(("another", what) for what in FIELDS_OF_A_NODE)])
 def test_memory_stays_within_the_limit_while_a_large_pod_is_decoded(scheduler: str, what: str) -> None:
-    raw = json.dumps(bodies(MOST_JSON, schedulerName=scheduler)[what]).encode()
+    raw = json.dumps(bodies(MAX_JSON, schedulerName=scheduler)[what]).encode()
     tracemalloc.start()
     try:
         between_turns = [tracemalloc.get_traced_memory()[0] for _ in decode(PODS.bounded(OURS), raw)]
@@ -151,13 +151,13 @@ def test_memory_stays_within_the_limit_while_a_large_pod_is_decoded(scheduler: s
         tracemalloc.stop()
     assert len(between_turns) >= 3
     texts = 3 * len(raw)  # the text of the object, of the field, and of its chunks
-    assert max(between_turns) <= texts + 2 * MOST_BYTES
+    assert max(between_turns) <= texts + 2 * MAX_BYTES
 
 
 @pytest.mark.parametrize("part", [{}, [], "a", {"name": "c"}], ids=str)
 @pytest.mark.parametrize("resource", [JOBS, PYTORCH_JOBS], ids=lambda it: it.kind)
 def test_the_memory_of_a_job_with_any_template_is_bounded(resource: Any, part: Any) -> None:
-    template = {"spec": {"anything": filled(part, MOST_JSON)}}
+    template = {"spec": {"anything": filled(part, MAX_JSON)}}
     specs = {
         "Job": {"tasks": [{"template": template}]},
         "PyTorchJob": {"pytorchReplicaSpecs": {"W": {"template": template}}},
@@ -188,7 +188,7 @@ def test_the_cost_of_reading_a_request_is_linear_in_the_number_of_containers(
             "spec": {"nodeName": "n1", "schedulerName": scheduler, "initContainers": init},
         }
         pod = msgspec.convert(body, Pod)
-        return counted(lambda: requests_of(pod))[1], counted(lambda: kept_of_pod(pod, MOST_JSON, OURS))[1]
+        return counted(lambda: requests_of(pod))[1], counted(lambda: kept_of_pod(pod, MAX_JSON, OURS))[1]
 
     few, many = lines_of(20), lines_of(80)
     assert many[0] <= 4 * few[0] + 200

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler.model import objects, resources
 from scheduler.model.cluster import Cluster
-from scheduler.model.resources import MOST, Resource
+from scheduler.model.resources import MAX_AMOUNT, Resource
 from scheduler.model.task import COMPLETED, Task, TaskStatus
 
 HUGE = "9223372036854775807"
@@ -56,7 +56,7 @@ def test_a_node_is_free_again_after_foreign_pods_that_requested_everything(pods:
     for number in range(pods):
         cluster.set_pod(pod(f"huge-{number}", HUGE))
         if settled:
-            assert row_of(cluster, "idle")["cpu"] <= -MOST + 3000
+            assert row_of(cluster, "idle")["cpu"] <= -MAX_AMOUNT + 3000
     for number in reversed(range(pods)):
         cluster.delete_pod(f"ns/huge-{number}")
     assert row_of(cluster, "idle") == before == {"cpu": 3000, "pods": 8}
@@ -67,7 +67,7 @@ def test_a_jobs_amounts_are_unchanged_after_pods_that_requested_everything() -> 
     cluster.set_pod(pod("small", "1", scheduler="ours"))
     for number in range(40):
         cluster.set_pod(pod(f"huge-{number}", HUGE, scheduler="ours"))
-    assert cluster.jobs["ns/g"].allocated["cpu"] == 40 * MOST + 1000
+    assert cluster.jobs["ns/g"].allocated["cpu"] == 40 * MAX_AMOUNT + 1000
     for number in range(40):
         cluster.delete_pod(f"ns/huge-{number}")
     assert cluster.jobs["ns/g"].allocated == {"cpu": 1000, "pods": 1}
@@ -79,10 +79,10 @@ def test_the_sum_over_all_nodes_is_exact_however_large_it_is() -> None:
         cluster.set_node(node(f"n{number}", HUGE))
     cluster.set_node(node("small", "4"))
     cluster.nodes.refresh()
-    assert cluster.nodes.total()["cpu"] == 40 * MOST + 4000
+    assert cluster.nodes.total()["cpu"] == 40 * MAX_AMOUNT + 4000
 
 
-LARGE_AND_SMALL = st.sampled_from([1, 1000, 2**44, 2**44 + 1, 2**59, MOST, 2**70])
+LARGE_AND_SMALL = st.sampled_from([1, 1000, 2**44, 2**44 + 1, 2**59, MAX_AMOUNT, 2**70])
 STATUS = st.sampled_from([TaskStatus.RUNNING, TaskStatus.RELEASING, TaskStatus.PIPELINED, TaskStatus.SUCCEEDED])
 TASK = st.tuples(LARGE_AND_SMALL, LARGE_AND_SMALL, STATUS, st.booleans())
 
@@ -102,7 +102,8 @@ def amounts_of(tasks: Iterable[tuple[Task, TaskStatus]], allocatable: Resource) 
             if status is TaskStatus.RELEASING:
                 resources.add_to(releasing, task.request)
     cut = (
-        {name: max(min(amount, MOST), -MOST) for name, amount in sums.items()} for sums in (idle, releasing, pipelined)
+        {name: max(min(amount, MAX_AMOUNT), -MAX_AMOUNT) for name, amount in sums.items()}
+        for sums in (idle, releasing, pipelined)
     )
     return tuple({name: amount for name, amount in sums.items() if amount} for sums in cut)
 

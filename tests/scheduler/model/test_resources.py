@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.model import resources
-from scheduler.model.resources import MOST, UNLIMITED, QuantityError, parse
+from scheduler.model.resources import MAX_AMOUNT, UNLIMITED, QuantityError, parse
 
 AMOUNTS = st.dictionaries(
     st.sampled_from(["cpu", "memory", "pods", "nvidia.com/gpu"]), st.integers(0, 2**70), max_size=4
@@ -24,10 +24,10 @@ AMOUNTS = st.dictionaries(
         ("cpu", "100u", 1),  # rounded up, as Kubernetes does
         ("cpu", 0.29, 290),
         ("memory", "9007199254740993", 2**53 + 1),  # a float cannot represent this number
-        ("memory", "1152921504606846975.1", MOST),
-        ("cpu", "9223372036854775807", MOST),  # amounts are limited, as in Kubernetes
-        ("memory", "9e99", MOST),
-        ("memory", "-9e99", -MOST),
+        ("memory", "1152921504606846975.1", MAX_AMOUNT),
+        ("cpu", "9223372036854775807", MAX_AMOUNT),  # amounts are limited, as in Kubernetes
+        ("memory", "9e99", MAX_AMOUNT),
+        ("memory", "-9e99", -MAX_AMOUNT),
         ("memory", "8Gi", 8 * 2**30),
         ("memory", "4k", 4000),
         ("nvidia.com/gpu", "1", 1000),

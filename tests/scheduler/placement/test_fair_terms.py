@@ -35,7 +35,7 @@ def test_a_fair_share_uses_up_the_total_unless_it_suffices_for_all(wanted: list[
 def test_a_namespace_with_few_terms_starts_pods_after_others_used_up_the_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pod_index, "MOST_TERMS", 400)
+    monkeypatch.setattr(pod_index, "MAX_TERMS", 400)
     world = world_with({f"taken{number}": 60 for number in range(10)})
     decisions = with_jobs(world, small=terms(20), large=terms(50))
     assert {bind.job for bind in decisions.binds} == {"t/small"}
@@ -46,8 +46,8 @@ def test_a_namespace_with_few_terms_starts_pods_after_others_used_up_the_budget(
 def test_terms_beyond_the_share_of_their_namespace_are_not_matched(
     namespaces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pod_index, "MOST_TERMS", 100)
-    monkeypatch.setattr(pod_index, "MOST_TERMS_MATCHED", 500)
+    monkeypatch.setattr(pod_index, "MAX_TERMS", 100)
+    monkeypatch.setattr(pod_index, "MAX_TERMS_MATCHED", 500)
     world = world_with({f"taken{number}": 60 for number in range(namespaces)})
     everywhere = [{"topologyKey": HOSTNAME, "namespaceSelector": {}, "labelSelector": {}}]
     world.put("Pod", pod_on_node("few", 1, everywhere))

@@ -11,7 +11,7 @@ import yaml
 
 from scheduler.plan import ChangeError, Plan, Request, Side, judge, make_plan, parse_conditions
 from scheduler.plan.markdown import render_markdown
-from scheduler.plan.text import MOST_LINES, render_text
+from scheduler.plan.text import MAX_LINES, render_text
 from scheduler.policy.source import PolicyError
 from scheduler.state import TooOldError
 from scheduler.state.dump import write_state
@@ -142,7 +142,7 @@ def test_the_text_has_at_most_forty_lines_and_names_victims_and_preemptors(tmp_p
     found.assumptions = [f"assumption {at}" for at in range(50)]
     found.failed = ["evictions>0: 40"]
     lines = render_text(found).splitlines()
-    assert len(lines) <= MOST_LINES
+    assert len(lines) <= MAX_LINES
     assert lines[-1] == "worse than permitted: evictions>0: 40"
     assert any(line.startswith("  - t/low") and " for t/new" in line for line in lines)
     assert any("more evictions (-o json)" in line for line in lines)

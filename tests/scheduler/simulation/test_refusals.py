@@ -19,7 +19,7 @@ from scheduler.simulation import (
     Workload,
     node,
 )
-from scheduler.simulation.agenda import MOST_ROUNDS, Agenda, Rank
+from scheduler.simulation.agenda import MAX_ROUNDS, Agenda, Rank
 from scheduler.simulation.outcomes import Ended, Refused
 from tests.support.core.virtual import CARDS, START, Run, policy
 
@@ -91,7 +91,7 @@ def test_events_of_one_instant_run_in_the_order_of_their_rank() -> None:
 
 def test_time_that_does_not_advance_is_an_error() -> None:
     agenda = Agenda(START)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         agenda.advance(START)
     with pytest.raises(StuckError, match="the same work for ever"):
         agenda.advance(START)

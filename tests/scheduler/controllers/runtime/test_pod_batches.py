@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.controllers.queue.state import limits_above
-from scheduler.controllers.runtime.pod_batches import MOST_WAITING, Capacity, RoomLimits, creation_order, too_large
+from scheduler.controllers.runtime.pod_batches import MAX_WAITING, Capacity, RoomLimits, creation_order, too_large
 from scheduler.controllers.runtime.writes import Create
 from scheduler.kube.resource import PODS
 from scheduler.model.objects import Node, Queue
@@ -47,10 +47,10 @@ def job(*tasks: dict[str, Any], **spec: Any) -> FakeJobCluster:
 @pytest.mark.parametrize(
     ("cluster", "at_first"),
     [
-        (lambda: job({"name": "a", "replicas": 5_000_000}, minAvailable=1), MOST_WAITING),
+        (lambda: job({"name": "a", "replicas": 5_000_000}, minAvailable=1), MAX_WAITING),
         (lambda: job({"name": "a", "replicas": 1_000}, minAvailable=300), 300),
         (lambda: job({"name": "a", "replicas": 150}, minAvailable=1), 150),
-        (lambda: FakeTrainingCluster(1_000_000, runPolicy={"schedulingPolicy": {"minAvailable": 2}}), MOST_WAITING),
+        (lambda: FakeTrainingCluster(1_000_000, runPolicy={"schedulingPolicy": {"minAvailable": 2}}), MAX_WAITING),
         (lambda: FakeTrainingCluster(999, runPolicy={"schedulingPolicy": {"minAvailable": 250}}), 250),
     ],
     ids=["millions", "a large gang", "few", "a million workers", "a gang of workers"],

@@ -11,7 +11,7 @@ import pytest
 
 from scheduler.controllers import Context, build
 from scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
-from scheduler.controllers.runtime.pods import MOST_BYTES
+from scheduler.controllers.runtime.pods import MAX_BYTES
 from scheduler.controllers.runtime.writes import Create, ReconcileResult
 from scheduler.kube import Client, Connection, EventRecorder, Http, Present, Resource
 from tests.support.controllers.fake_cluster import FakeJobCluster, template
@@ -51,7 +51,7 @@ async def test_a_decision_about_thousands_of_pods_runs_in_a_thread(
     assert (large is threading.main_thread(), small is threading.main_thread()) == (False, True)
 
 
-LARGE = {**template(), "metadata": {"annotations": {"a": "x" * MOST_BYTES}}}
+LARGE = {**template(), "metadata": {"annotations": {"a": "x" * MAX_BYTES}}}
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_a_template_that_is_too_large_to_be_copied_often_is_refused(
     assert [write for write in writes if isinstance(write, Create)] == []
     text = " ".join(map(str, writes))
     assert "Malformed" in text
-    assert f"more than the maximum of {MOST_BYTES:,}" in text
+    assert f"more than the maximum of {MAX_BYTES:,}" in text
