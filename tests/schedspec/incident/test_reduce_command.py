@@ -192,8 +192,8 @@ def test_a_monitor_that_finds_nothing_in_a_recording_is_one_clear_error(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--shown", "4/2"), "no K/N"),
-        (("--shown", "often"), "no K/N"),
+        (("--shown", "4/2"), "not K/N"),
+        (("--shown", "often"), "not K/N"),
         (("--cluster", "simulated", "--scheduler", "volcano"), "name --cluster embedded"),
         (("--scheduler", "no.such:Adapter"), "cannot be imported"),
     ],
