@@ -118,7 +118,7 @@ async def test_a_gang_that_can_never_start_creates_no_pods_and_reports_the_reaso
 
         async def has_reason() -> bool:
             state = (await status(target.client, JOBS, "bad", BAD)).get("state") or {}
-            return state.get("reason") == "GangTooLarge" and "of queue bad's capability" in state["message"]
+            return state.get("reason") == "GangTooLarge" and "queue bad's capability" in state["message"]
 
         async def has_warning() -> bool:
             return (await events(target.client, BAD, "Job", "bad")).get("GangTooLarge", ("",))[0] == "Warning"
