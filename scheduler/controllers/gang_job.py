@@ -21,7 +21,7 @@ from .runtime.controller import Context, unreadable
 from .runtime.executor import About
 from .runtime.objects import QUEUES, Command, Job, PyTorchJob
 from .runtime.ownership import owner_key, reconcile_delay, removals_of_orphans, scoped
-from .runtime.pod_batches import ANYWHERE, RoomLimits
+from .runtime.pod_batches import NO_LIMITS, CapacityLimits
 from .runtime.writes import ApplyObject, ReconcileResult, Write
 
 J = TypeVar("J", bound=Job | PyTorchJob)
@@ -39,7 +39,7 @@ class ObservedGangJob(Generic[J]):
     """Commands to carry out; only a Volcano Job has any."""
     queue: str = DEFAULT
     """The job's queue: named by the job, its PodGroup or its namespace."""
-    place: RoomLimits = ANYWHERE
+    limits: CapacityLimits = NO_LIMITS
     """Upper limits of the capacity for the job's gang."""
     queue_problem: str = ""
     """Why that queue cannot be used (missing, closed, has children), or empty."""
@@ -148,7 +148,7 @@ class GangJobController(ABC, Generic[J]):
             classes=list(self._classes),
             commands=commands,
             queue=queue,
-            place=RoomLimits(self._context.capacity.total, limits_above(queue, self._queues)),
+            limits=CapacityLimits(self._context.capacity.total, limits_above(queue, self._queues)),
             queue_problem=usability(queue, list(self._queues), group),
             name_taken=self._context.name_taken(self.name, key),
             scheduler_name=self._context.scheduler_names[0],

@@ -68,7 +68,7 @@ def _subgroups(task: str, policy: PartitionPolicy) -> dict[str, Any]:
 def gang_problem(seen: ObservedJob) -> str:
     """Return why the Job's gang could never start; empty if it could."""
     members = _gang(seen.job)
-    return too_large(members, min_resources(seen), seen.place) if members > MAX_WAITING else ""
+    return too_large(members, min_resources(seen), seen.limits) if members > MAX_WAITING else ""
 
 
 def _gang(job: Job) -> int:

@@ -13,7 +13,7 @@ from ...model import names, resources
 from ...model.objects import PriorityClass, Quantities
 from ...model.resources import Resource, quantities
 from ..runtime.objects import PYTORCH_JOBS, SERVICES, PyTorchJob, ReplicaSpec
-from ..runtime.pod_batches import MAX_WAITING, RoomLimits, too_large
+from ..runtime.pod_batches import MAX_WAITING, CapacityLimits, too_large
 from ..runtime.pods import add_environment, copy_of, priority_of, request_of, without_applied
 from ..runtime.writes import Create, owned_by
 
@@ -136,10 +136,10 @@ def minimum_of(job: PyTorchJob) -> int:
     return total_of(job) if policy is None or policy.min_available is None else policy.min_available
 
 
-def gang_problem(job: PyTorchJob, classes: Iterable[PriorityClass], place: RoomLimits) -> str:
+def gang_problem(job: PyTorchJob, classes: Iterable[PriorityClass], limits: CapacityLimits) -> str:
     """Return why the job's gang could never start; empty if it could."""
     members = minimum_of(job)
-    return too_large(members, min_resources(job, members, list(classes)), place) if members > MAX_WAITING else ""
+    return too_large(members, min_resources(job, members, list(classes)), limits) if members > MAX_WAITING else ""
 
 
 def group_spec(job: PyTorchJob, queue: str, classes: Iterable[PriorityClass]) -> dict[str, Any]:

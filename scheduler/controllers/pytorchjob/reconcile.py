@@ -150,7 +150,7 @@ def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod],
     else:
         problem, reason = seen.queue_problem, "QueueNotUsable"
         if not problem:
-            problem, reason = gang_problem(job, seen.classes, seen.place), "GangTooLarge"
+            problem, reason = gang_problem(job, seen.classes, seen.limits), "GangTooLarge"
         if not problem:
             problem, reason = _group_problem(seen) or seen.name_taken, conditions.NAME_TAKEN
         conditions.put_obstacle(job, status, reason, problem, now)
@@ -181,7 +181,7 @@ def _has_succeeded(job: PyTorchJob, live: list[Pod]) -> bool:
 def _group_and_pods(seen: ObservedTraining) -> list[Write]:
     """Return the writes for the PodGroup, and for missing pods once it is admitted to its queue."""
     job, group = seen.job, seen.group
-    if gang_problem(seen.job, seen.classes, seen.place) or _group_problem(seen):
+    if gang_problem(seen.job, seen.classes, seen.limits) or _group_problem(seen):
         return []
     if group is None:
         return [Create(PODGROUPS, group_body(job, group_spec(job, seen.queue, seen.classes)))]

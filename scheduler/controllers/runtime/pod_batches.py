@@ -31,7 +31,7 @@ _BATCH_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class RoomLimits:
+class CapacityLimits:
     """Upper limits of the capacity for a gang: the whole cluster, and the capability of its queue and its ancestors."""
 
     cluster: Mapping[str, int] | None = None
@@ -39,7 +39,7 @@ class RoomLimits:
     queues: Sequence[tuple[str, Mapping[str, int]]] = ()
 
 
-ANYWHERE = RoomLimits()
+NO_LIMITS = CapacityLimits()
 
 
 def batch_size(pods: Sequence[Pod], minimum: int, templates: Iterable[Template]) -> int:
@@ -72,15 +72,15 @@ def creation_order(tasks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]
         yield from ((task, index) for task, (minimum, replicas) in enumerate(tasks) if minimum <= index < replicas)
 
 
-def too_large(members: int, needs: Mapping[str, int], place: RoomLimits) -> str:
+def too_large(members: int, needs: Mapping[str, int], limits: CapacityLimits) -> str:
     """Return why a gang of `members` pods could never start, whatever is evicted; empty if it could."""
     if members <= MAX_WAITING:
         return ""
     request = {**needs, resources.PODS: members}
-    for name, limit in place.queues:
+    for name, limit in limits.queues:
         if over := _over(needs, limit):
             return f"{members} pods have to start together and exceed queue {name}'s capability: {over}; {_REMEDY}"
-    if place.cluster is not None and (over := _over(request, {name: place.cluster.get(name, 0) for name in request})):
+    if limits.cluster is not None and (over := _over(request, {name: limits.cluster.get(name, 0) for name in request})):
         return f"{members} pods have to start together and exceed the capacity of all nodes: {over}; {_REMEDY}"
     return ""
 

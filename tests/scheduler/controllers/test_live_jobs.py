@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.controllers.live_controllers import LiveControllers, order, renewed, task, template, until
+from tests.support.controllers.live_controllers import LiveControllers, renewed, send_command, task, template, until
 
 pytestmark = pytest.mark.embedded
 
@@ -56,7 +56,7 @@ class TestJobs:
             place.run(3)
             until(lambda: place.phase("j") == "Running", "the job to run again")
         else:
-            order(place, "ResumeJob", "Job", "j")
+            send_command(place, "ResumeJob", "Job", "j")
             place.run(3)
             until(lambda: place.phase("j") == "Running", "the job to resume")
             assert until(lambda: not place.all("Command"), "the command to be carried out")

@@ -13,8 +13,8 @@ from tests.support.controllers.live_controllers import (
     SCHEDULER,
     LiveControllers,
     container,
-    order,
     renewed,
+    send_command,
     task,
     template,
     until,
@@ -173,9 +173,9 @@ class TestQueues:
         place.create("Queue", "child", {"parent": "parent"})
         try:
             until(lambda: _state(place, "child") == "Open", "the child to be open")
-            order(place, "CloseQueue", "Queue", "parent")
+            send_command(place, "CloseQueue", "Queue", "parent")
             until(lambda: _state(place, "child") == "Closed", "the child to close")
-            order(place, "OpenQueue", "Queue", "parent")
+            send_command(place, "OpenQueue", "Queue", "parent")
             until(lambda: _state(place, "child") == "Open", "the child to open")
         finally:
             place.delete("Queue", "child")
@@ -188,7 +188,7 @@ class TestQueues:
             place.run(3)
             place.admit("Running")
             until(lambda: _status(place, "busy").get("running") == 1, "the PodGroup to be counted")
-            order(place, "CloseQueue", "Queue", "busy")
+            send_command(place, "CloseQueue", "Queue", "busy")
             until(lambda: _state(place, "busy") == "Closing", "the queue to be closing")
             place.delete("Job", "j")
             until(lambda: _state(place, "busy") == "Closed", "the queue to be closed")
@@ -319,7 +319,7 @@ class TestPyTorchJobs:
         policy = {"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 0}
         place.create("PyTorchJob", "t", {**training(), "runPolicy": policy})
         place.create("Job", "j", {"tasks": [task(1)], "ttlSecondsAfterFinished": 0})
-        order(place, "TerminateJob", "Job", "j")
+        send_command(place, "TerminateJob", "Job", "j")
         until(lambda: not place.get("PyTorchJob", "t") and not place.get("Job", "j"), "both to be deleted")
 
     def test_pytorchjobs_are_left_alone_if_a_training_operator_is_installed(self, place: LiveControllers) -> None:

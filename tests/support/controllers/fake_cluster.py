@@ -16,7 +16,7 @@ from scheduler.controllers.job import reconcile as job
 from scheduler.controllers.job.state import ObservedJob as JobSeen
 from scheduler.controllers.queue.state import queue_for
 from scheduler.controllers.runtime.objects import COMMANDS, JOBS
-from scheduler.controllers.runtime.pod_batches import ANYWHERE
+from scheduler.controllers.runtime.pod_batches import NO_LIMITS
 from scheduler.controllers.runtime.writes import (
     ApplyObject,
     Create,
@@ -43,10 +43,10 @@ class FakeCluster:
         """The names of pods, in the order of their creation."""
         self.now = START
         self.again: float | None = None
-        self.home: Namespace | None = None
+        self.namespace: Namespace | None = None
         """The namespace's object, if the test needs it."""
         self.queue_problem = ""
-        self.place = ANYWHERE
+        self.limits = NO_LIMITS
         self._numbers = itertools.count(1)
 
     # -------------------------------------------------------------------------------------------------------- objects
@@ -101,7 +101,7 @@ class FakeCluster:
             if kind == PODGROUPS.id:
                 body.setdefault("status", {})["phase"] = phase
 
-    def become(self, phase: str, pods: Iterable[str] | None = None, exit_code: int | None = None) -> None:
+    def set_phase(self, phase: str, pods: Iterable[str] | None = None, exit_code: int | None = None) -> None:
         """Set the phase of pods, by default of all live ones."""
         for name in list(pods) if pods is not None else self.pods():
             status = self.objects[PODS.id, name]["status"]
@@ -110,11 +110,11 @@ class FakeCluster:
                 status["containerStatuses"] = [{"name": "x", "state": {"terminated": {"exitCode": exit_code}}}]
 
     def evict(self, *names: str) -> None:
-        """Delete pods gracefully; `leave` removes them."""
+        """Delete pods gracefully; `remove_terminating` removes them."""
         for name in names:
             self.objects[PODS.id, name]["metadata"]["deletionTimestamp"] = timestamp(self.now)
 
-    def leave(self) -> None:
+    def remove_terminating(self) -> None:
         """Remove the pods that terminate."""
         for key, body in list(self.objects.items()):
             if key[0] == PODS.id and "deletionTimestamp" in body["metadata"]:
@@ -172,7 +172,7 @@ class FakeCluster:
         else:
             del self.objects[write.resource.id, write.name]
 
-    def turn(self, decide: Callable[[], ReconcileResult], most: int | None = None) -> int:
+    def reconcile_once(self, decide: Callable[[], ReconcileResult], most: int | None = None) -> int:
         """Reconcile once and carry out at most `most` of the writes; return how many writes were wanted."""
         outcome = decide()
         self.again = outcome.again
@@ -181,7 +181,7 @@ class FakeCluster:
 
     def settle(self, decide: Callable[[], ReconcileResult]) -> None:
         for _ in range(20):
-            if not self.turn(decide):
+            if not self.reconcile_once(decide):
                 return
         raise AssertionError("the controller never settles: it still writes after 20 turns")
 
@@ -229,8 +229,8 @@ class FakeJobCluster(FakeCluster):
                 self.group,
                 self.all(PRIORITY_CLASSES),
                 self.all(COMMANDS),
-                queue=queue_for(self.job.spec.queue, self.group, self.home),
-                place=self.place,
+                queue=queue_for(self.job.spec.queue, self.group, self.namespace),
+                limits=self.limits,
                 queue_problem=self.queue_problem,
                 scheduler_name="schedspec",
                 now=self.now,
@@ -246,7 +246,7 @@ class FakeJobCluster(FakeCluster):
         self.work()
         self.admit()
         self.work()
-        self.become("Running")
+        self.set_phase("Running")
         self.admit("Running")
         return self.work()
 

@@ -41,8 +41,8 @@ class FakeTrainingCluster(FakeCluster):
             self.all(PODS),
             self.group,
             self.all(PRIORITY_CLASSES),
-            queue=queue_of(self.job, self.group, self.home),
-            place=self.place,
+            queue=queue_of(self.job, self.group, self.namespace),
+            limits=self.limits,
             queue_problem=self.queue_problem,
             scheduler_name="schedspec",
             now=self.now,
@@ -57,5 +57,5 @@ class FakeTrainingCluster(FakeCluster):
         self.work()
         self.admit()
         self.work()
-        self.become("Running")
+        self.set_phase("Running")
         return self.work()

@@ -195,7 +195,7 @@ def task(replicas: int = 3, name: str = "a", **more: Any) -> dict[str, Any]:
     return {"name": name, "replicas": replicas, "template": template(), **more}
 
 
-def order(place: LiveControllers, action: str, kind: str, name: str) -> None:
+def send_command(place: LiveControllers, action: str, kind: str, name: str) -> None:
     target = {"apiVersion": "x/y", "kind": kind, "name": name, "uid": ""}
     body = {"apiVersion": PLACES["Command"][0], "kind": "Command", "action": action, "target": target}
     space = "kube-system" if kind == "Queue" else place.namespace

@@ -14,7 +14,7 @@ class TestEviction:
         old = fake.objects["pods", "j-test-2"]["metadata"]["uid"]
         fake.evict("j-test-2")
         assert fake.work().pods() == ["j-test-0", "j-test-1"]
-        fake.leave()
+        fake.remove_terminating()
         fake.work()
         assert fake.pods("Pending") == ["j-test-2"]
         assert fake.objects["pods", "j-test-2"]["metadata"]["uid"] != old
@@ -26,11 +26,11 @@ class TestEviction:
         fake.evict("j-a-0", "j-a-1")
         for _ in range(3):
             fake.work()
-        fake.leave()
+        fake.remove_terminating()
         fake.work()
         fake.admit()
         fake.work()
-        fake.become("Running")
+        fake.set_phase("Running")
         fake.work()
         assert fake.job.status.retry_count == 1
         assert fake.phase == "Running"
@@ -51,7 +51,7 @@ class TestScaling:
         ).run()
         fake.change_spec(JOBS, "j", lambda spec: spec["tasks"][0].update(replicas=2))
         fake.work()
-        fake.leave()
+        fake.remove_terminating()
         fake.work()
         assert fake.pods() == ["j-a-0", "j-a-1"]
         assert fake.phase == "Running"
@@ -65,7 +65,7 @@ class TestScaling:
         fake.work()
         fake.change_spec(JOBS, "j", lambda spec: spec["tasks"][0].update(replicas=4))
         fake.work()
-        fake.leave()
+        fake.remove_terminating()
         fake.work()
         assert len(fake.pods()) == 4
         assert fake.job.status.version == 0
@@ -74,7 +74,7 @@ class TestScaling:
         fake = FakeJobCluster({"tasks": [task("a", 2)]}).run()
         fake.change_spec(JOBS, "j", lambda spec: spec["tasks"][0].update(replicas=0))
         fake.work()
-        fake.leave()
+        fake.remove_terminating()
         assert fake.work().phase == "Running"
 
 
@@ -84,22 +84,22 @@ class TestCommands:
     )
     def test_commands_end_a_job(self, action: str, phase: str) -> None:
         fake = FakeJobCluster({"tasks": [task()]}).run().command(action)
-        fake.leave()
+        fake.remove_terminating()
         assert fake.work().phase == phase
         assert [key for key in fake.objects if key[0].startswith("commands")] == []
 
     def test_an_aborted_job_resumes(self) -> None:
         fake = FakeJobCluster({"tasks": [task("a", 2)]}).run()
-        fake.become("Succeeded", ["j-a-0"])
+        fake.set_phase("Succeeded", ["j-a-0"])
         fake.work()
         fake.command("AbortJob")
-        fake.leave()
+        fake.remove_terminating()
         fake.work()
         assert fake.pods() == ["j-a-0"], "finished pods are kept"
         fake.command("ResumeJob")
         fake.admit()
         fake.work()
-        fake.become("Running", ["j-a-1"])
+        fake.set_phase("Running", ["j-a-1"])
         fake.work()
         assert fake.phases[-4:] == ["Aborted", "Restarting", "Pending", "Running"]
         assert fake.created.count("j-a-0") == 1
@@ -110,9 +110,9 @@ class TestCommands:
         body = {"action": "RestartJob", "target": {"kind": "Job", "name": "j", "uid": fake.job.metadata.uid}}
         fake.put(COMMANDS, {"metadata": {"name": "c"}, **body})
         for _ in range(6):
-            fake.turn(fake.decide, most=1)  # the status is written, then the controller crashes
+            fake.reconcile_once(fake.decide, most=1)  # the status is written, then the controller crashes
             fake.evict(*fake.pods())
-            fake.leave()
+            fake.remove_terminating()
         fake.work()
         assert fake.job.status.retry_count == 1
 
@@ -127,8 +127,8 @@ def crash_after(fake: FakeJobCluster, event: str, written: int) -> None:
     if event == "evicted":
         fake.evict("j-a-0")
     else:
-        fake.become("Failed", ["j-a-0"])
-    fake.turn(fake.decide, most=written)
+        fake.set_phase("Failed", ["j-a-0"])
+    fake.reconcile_once(fake.decide, most=written)
 
 
 class TestCrashes:
@@ -139,7 +139,7 @@ class TestCrashes:
         old = fake.group.metadata.uid
         body = {"action": "RestartJob", "target": {"kind": "Job", "name": "j", "uid": fake.job.metadata.uid}}
         fake.put(COMMANDS, {"metadata": {"name": "c"}, **body})
-        fake.turn(fake.decide, most=1)
+        fake.reconcile_once(fake.decide, most=1)
         fake.work()
         assert fake.phase == "Pending"
         assert fake.group.metadata.uid != old
@@ -154,7 +154,7 @@ class TestCrashes:
         crash_after(fake, event, written)
         for _ in range(4):
             fake.work()
-            fake.leave()
+            fake.remove_terminating()
             fake.admit()
         expected = {"RestartJob": "Pending", "AbortJob": "Aborted", "CompleteJob": "Completed"}[action]
         assert fake.phase == expected
@@ -170,11 +170,11 @@ class TestCrashes:
         crash_after(fake, event, written)
         for _ in range(4):
             fake.work()
-            fake.leave()
+            fake.remove_terminating()
         assert fake.job.status.retry_count == 1, "a restart that was interrupted is one restart"
         twice = {name for name in fake.pods() if fake.created.count(name) == 2}
         assert twice == ({"j-a-0"} if action == "RestartPod" else {"j-a-0", "j-a-1", "j-a-2"})
         assert len(fake.created) == 4 + len(twice)
         assert fake.job.status.restarting is None
-        fake.become("Running")
+        fake.set_phase("Running")
         assert fake.work().phase == "Running"

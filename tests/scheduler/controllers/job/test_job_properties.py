@@ -33,7 +33,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(most=st.one_of(st.none(), st.integers(0, 5)))
     def controller(self, most: int | None) -> None:
-        self.fake.turn(self.fake.decide, most)
+        self.fake.reconcile_once(self.fake.decide, most)
 
     @rule(phase=st.sampled_from(["Inqueue", "Running", "Pending", "Unknown"]))
     def scheduler(self, phase: str) -> None:
@@ -42,7 +42,7 @@ class Life(RuleBasedStateMachine):
     @rule(phase=st.sampled_from(["Running", "Succeeded", "Failed"]), data=st.data())
     def kubelet(self, phase: str, data: st.DataObject) -> None:
         if pods := [name for name in self.fake.pods() if name not in self.fake.pods("Succeeded")]:
-            self.fake.become(phase, [data.draw(st.sampled_from(pods))])
+            self.fake.set_phase(phase, [data.draw(st.sampled_from(pods))])
 
     @rule(data=st.data())
     def eviction(self, data: st.DataObject) -> None:
@@ -51,7 +51,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def pods_leave(self) -> None:
-        self.fake.leave()
+        self.fake.remove_terminating()
 
     @rule(replicas=st.integers(0, 3))
     def user_scales(self, replicas: int) -> None:
@@ -82,7 +82,7 @@ class Life(RuleBasedStateMachine):
         created, events, again = list(self.fake.created), list(self.fake.events), self.fake.again
         for _ in range(6):
             self.fake.work()
-            self.fake.leave()
+            self.fake.remove_terminating()
         self.fake.work()
         phase, pods = self.fake.phase, self.fake.all(PODS)
         wanted = sum(one.replicas for one in self.fake.job.spec.tasks)

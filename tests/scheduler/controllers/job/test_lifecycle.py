@@ -67,8 +67,8 @@ def test_a_task_without_a_name_is_named_by_its_index() -> None:
 def test_the_final_phase_follows_from_the_pods(spec: dict, succeed: int, fail: int, phase: str) -> None:
     fake = FakeJobCluster(spec).run()
     names = fake.pods()
-    fake.become("Succeeded", names[:succeed])
-    fake.become("Failed", names[succeed : succeed + fail])
+    fake.set_phase("Succeeded", names[:succeed])
+    fake.set_phase("Failed", names[succeed : succeed + fail])
     assert fake.work().phase == phase
     if phase != "Running":
         assert fake.group is None
@@ -80,24 +80,24 @@ def test_a_job_is_pending_again_when_too_many_of_its_pods_are() -> None:
     fake = FakeJobCluster({"tasks": [task("a", 3)], "minAvailable": 2}).run()
     fake.evict("j-a-0")
     fake.work()
-    fake.leave()
+    fake.remove_terminating()
     assert fake.work().phase == "Running"
     fake.evict("j-a-1")
     fake.work()
-    fake.leave()
+    fake.remove_terminating()
     assert fake.work().phase == "Pending"
 
 
 def test_the_status_counts_pods_by_phase() -> None:
     fake = FakeJobCluster({"tasks": [task("a", 4)], "minAvailable": 2}).run()
-    fake.become("Succeeded", ["j-a-0"])
-    fake.become("Failed", ["j-a-1"])
+    fake.set_phase("Succeeded", ["j-a-0"])
+    fake.set_phase("Failed", ["j-a-1"])
     fake.evict("j-a-2")
     status = fake.work().job.status
     assert (status.running, status.succeeded, status.failed, status.terminating, status.pending) == (1, 1, 1, 1, 0)
     assert status.min_available == 2
     assert status.task_status_count["a"].phase == {"Running": 1, "Succeeded": 1, "Failed": 1}
-    fake.become("Unknown", ["j-a-3"])
+    fake.set_phase("Unknown", ["j-a-3"])
     assert (fake.work().job.status.unknown, fake.job.status.running) == (1, 0)
     assert (fake.job.status.version, fake.job.status.retry_count) == (0, 0)
 
@@ -105,12 +105,12 @@ def test_the_status_counts_pods_by_phase() -> None:
 def test_a_finished_job_is_deleted_after_its_ttl() -> None:
     fake = FakeJobCluster({"tasks": [task("a", 1)], "ttlSecondsAfterFinished": 60}).run()
     fake.now += 30
-    fake.become("Succeeded")
+    fake.set_phase("Succeeded")
     fake.work()
     assert fake.job.status.running_duration == "30s"
     assert fake.again == 60.0
     fake.now += 60
-    fake.turn(fake.decide)
+    fake.reconcile_once(fake.decide)
     assert fake.job is None
 
 
@@ -120,9 +120,9 @@ def test_a_task_waits_for_the_tasks_that_it_depends_on() -> None:
     fake.work()
     fake.admit()
     assert fake.work().pods() == ["j-a-0", "j-a-1"]
-    fake.become("Running", ["j-a-0"])
+    fake.set_phase("Running", ["j-a-0"])
     assert fake.work().pods() == ["j-a-0", "j-a-1"]
-    fake.become("Running")
+    fake.set_phase("Running")
     assert fake.work().pods() == ["j-a-0", "j-a-1", "j-b-0"]
 
 
@@ -134,12 +134,12 @@ def test_a_dependent_task_is_not_part_of_the_gang(given: dict) -> None:
     assert spec.min_resources == {"cpu": "2", "memory": "2Gi"}
     fake.admit()
     fake.work()
-    fake.become("Running")
+    fake.set_phase("Running")
     assert fake.work().phase == "Pending"
-    fake.become("Running")
+    fake.set_phase("Running")
     assert fake.work().phase == "Running"
-    fake.become("Succeeded", ["j-a-0", "j-a-1"])
-    fake.become("Failed", ["j-b-0"])
+    fake.set_phase("Succeeded", ["j-a-0", "j-a-1"])
+    fake.set_phase("Failed", ["j-b-0"])
     assert fake.work().phase == "Failed", "it is part of the job"
 
 
@@ -150,12 +150,12 @@ def test_min_available_of_0_means_all_pods_as_in_volcano() -> None:
 @pytest.mark.parametrize(("named", "queue"), [("default", "team"), ("", "team"), ("mine", "mine")])
 def test_a_job_without_a_queue_uses_the_queue_of_its_namespace(named: str, queue: str) -> None:
     fake = FakeJobCluster({"tasks": [task("a", 1)], "queue": named})
-    fake.home = Namespace(ObjectMeta(annotations={"scheduling.volcano.sh/queue-name": "team"}))
+    fake.namespace = Namespace(ObjectMeta(annotations={"scheduling.volcano.sh/queue-name": "team"}))
     fake.run()
     pod = fake.get(PODS, "j-a-0")
     assert pod is not None
     assert (fake.group.spec.queue, pod["metadata"]["labels"]["volcano.sh/queue-name"]) == (queue, queue)
-    fake.home = None
+    fake.namespace = None
     assert fake.work().group.spec.queue == queue, "the queue of its PodGroup is kept"
 
 
@@ -199,12 +199,12 @@ def test_the_svc_plugin_lets_pods_find_each_other() -> None:
 @pytest.mark.parametrize("written", range(9))
 def test_after_a_crash_no_pod_lacks_the_host_list(written: int) -> None:
     fake = FakeJobCluster({"tasks": [task("ps", 1), task("wk", 2)], "plugins": {"svc": []}})
-    fake.turn(fake.decide, most=written)
+    fake.reconcile_once(fake.decide, most=written)
     fake.run()
     assert fake.get(CONFIG_MAPS, "j-svc") is not None
     assert fake.get(SERVICES, "j") is not None
     fake.change_spec(JOBS, "j", lambda spec: spec["tasks"][1].update(replicas=1))
-    fake.turn(fake.decide, most=written)
+    fake.reconcile_once(fake.decide, most=written)
     fake.work()
     hosts = fake.get(CONFIG_MAPS, "j-svc")
     assert hosts is not None

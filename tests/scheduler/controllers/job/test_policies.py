@@ -16,7 +16,7 @@ def an_eviction(fake: FakeJobCluster) -> None:
 
 
 def a_failure(fake: FakeJobCluster) -> None:
-    fake.become("Failed", ["j-a-1"], exit_code=3)
+    fake.set_phase("Failed", ["j-a-1"], exit_code=3)
 
 
 def an_update(fake: FakeJobCluster) -> None:
@@ -81,7 +81,7 @@ class TestTimeouts:
         fake = FakeJobCluster({"tasks": [task()], "policies": list(self.policies)}).run()
         a_failure(fake)
         fake.work()
-        fake.become("Running")
+        fake.set_phase("Running")
         fake.now += 100
         fake.work()
         assert fake.phase == "Running"
@@ -93,10 +93,10 @@ class TestTimeouts:
         fake = FakeJobCluster({"tasks": [task(replicas=3)], "minAvailable": 1, "policies": [policy]}).run()
         an_eviction(fake)
         fake.work()
-        fake.leave()
+        fake.remove_terminating()
         fake.work()
         assert fake.pods("Pending") == ["j-a-1"]
-        fake.become("Running")
+        fake.set_phase("Running")
         fake.work()
         fake.now += 60
         assert fake.work().job.status.version == 0
@@ -122,7 +122,7 @@ class TestTimeouts:
         fake.work()
         fake.now += 30
         fake.work()
-        fake.leave()
+        fake.remove_terminating()
         fake.work()
         assert [name for name in fake.pods() if fake.created.count(name) == 2] == ["j-a-1"]
 
@@ -131,7 +131,7 @@ class TestTimeouts:
         fake = FakeJobCluster({"tasks": [task()], "policies": [policy]})
         fake.work()
         fake.admit()
-        fake.turn(fake.decide)
+        fake.reconcile_once(fake.decide)
         fake.now += 100
         fake.work()
         assert fake.again == 500.0
@@ -151,19 +151,19 @@ class TestRetries:
         for expected in ("Pending", "Failed"):
             a_failure(fake)
             fake.work()
-            fake.leave()
+            fake.remove_terminating()
             fake.work()
             assert fake.phase == expected
             fake.admit()
             fake.work()
-            fake.become("Running")
+            fake.set_phase("Running")
             fake.work()
         assert fake.pods() == []
 
     def test_an_eviction_while_no_controller_ran_is_noticed(self) -> None:
         fake = FakeJobCluster({"tasks": [task()], "policies": [{"event": "PodEvicted", "action": "AbortJob"}]}).run()
         an_eviction(fake)
-        fake.leave()
+        fake.remove_terminating()
         assert fake.work().phase == "Aborting"
 
     def test_a_pod_that_failed_before_an_abort_does_not_abort_the_resumed_job(self) -> None:
@@ -172,7 +172,7 @@ class TestRetries:
         ).run()
         a_failure(fake)
         fake.work()
-        fake.leave()
+        fake.remove_terminating()
         fake.work()
         fake.command("ResumeJob")
         fake.admit()

@@ -16,13 +16,13 @@ ALL = ("j-a-0", "j-a-1", "j-b-0", "j-b-1")
 
 
 def failed(fake: FakeJobCluster) -> None:
-    fake.become("Failed", ["j-a-1"], exit_code=137)
+    fake.set_phase("Failed", ["j-a-1"], exit_code=137)
 
 
 def evicted(fake: FakeJobCluster) -> None:
     fake.evict("j-a-1")
     fake.work()
-    fake.leave()
+    fake.remove_terminating()
 
 
 def restarted(fake: FakeJobCluster) -> None:
@@ -34,12 +34,12 @@ EVENTS: dict[str, tuple[dict[str, Any], Trigger, str, str]] = {
     "*": ({"event": "*"}, failed, "a", "j-a-1"),
     "PodFailed": ({"event": "PodFailed"}, failed, "a", "j-a-1"),
     "PodEvicted": ({"event": "PodEvicted"}, evicted, "a", "j-a-1"),
-    "PodPending": ({"event": "PodPending"}, lambda fake: fake.become("Pending", ["j-a-1"]), "a", "j-a-1"),
-    "PodRunning": ({"event": "PodRunning"}, lambda fake: fake.become("Running", ["j-a-1"]), "a", ""),
+    "PodPending": ({"event": "PodPending"}, lambda fake: fake.set_phase("Pending", ["j-a-1"]), "a", "j-a-1"),
+    "PodRunning": ({"event": "PodRunning"}, lambda fake: fake.set_phase("Running", ["j-a-1"]), "a", ""),
     "TaskFailed": ({"event": "TaskFailed"}, restarted, "a", ""),
     "TaskCompleted": (
         {"event": "TaskCompleted"},
-        lambda fake: fake.become("Succeeded", ["j-a-0", "j-a-1"]),
+        lambda fake: fake.set_phase("Succeeded", ["j-a-0", "j-a-1"]),
         "a",
         "",
     ),
@@ -74,7 +74,7 @@ def begin(policy: dict[str, Any], level: str, event: str) -> FakeJobCluster:
     fake.work()
     if event != "PodRunning":
         return fake.run()
-    fake.become("Running", [name for name in ALL if not name.startswith("j-a")])
+    fake.set_phase("Running", [name for name in ALL if not name.startswith("j-a")])
     fake.objects[JOBS.id, "j"]["status"] = {
         **fake.objects[JOBS.id, "j"]["status"],
         "state": {"phase": "Running"},
@@ -97,7 +97,7 @@ def test_every_event_with_every_action(event: str, action: str, level: str, time
         assert [(one.action, one.until > "2027-01-15T08:00:00Z") for one in fake.job.status.delayed] == [(action, True)]
         fake.now = START + 31
         fake.work()
-    fake.leave()
+    fake.remove_terminating()
     fake.work()
     phase, status = fake.phase, fake.job.status
     executed = sum(event.reason == "ExecuteAction" for event in fake.events)
@@ -119,7 +119,7 @@ def test_every_event_with_every_action(event: str, action: str, level: str, time
         assert gone == ({of_pod} if action == "RestartPod" else {"j-a-0", "j-a-1"})
         assert set(fake.pods()) == set(ALL), "the replaced pods have the same names"
         assert fake.group.metadata.uid == group
-        fake.become("Running")
+        fake.set_phase("Running")
         assert fake.work().phase == "Running"
     else:
         assert (phase, status.version, status.retry_count) == ("Running", 0, 0)
@@ -132,7 +132,7 @@ def test_without_a_policy_only_missing_pods_are_created_again(event: str) -> Non
     fake = FakeJobCluster({"tasks": [task("a", 3), task("b")], "minAvailable": 1}).run()
     EVENTS[event][1](fake)
     fake.work()
-    fake.leave()
+    fake.remove_terminating()
     fake.work()
     assert fake.phase == "Running"
     assert fake.job.status.version == 0

@@ -86,7 +86,7 @@ def test_with_iteration_any_one_running_task_is_enough() -> None:
     fake = FakeJobCluster({"tasks": tasks}).work()
     fake.admit()
     fake.work()
-    fake.become("Running")
+    fake.set_phase("Running")
     assert fake.work().pods() == ["j-a-0", "j-a-1", "j-b-0", "j-b-1"]
 
 

@@ -41,7 +41,7 @@ def test_a_users_podgroup_keeps_its_queue_and_is_not_removed() -> None:
     fake.run()
     assert fake.get(PODGROUPS, "t")["spec"] == before  # type: ignore[index]
     assert (fake.group.spec.queue, fake.group.spec.min_member) == ("mine", 3)
-    fake.become("Succeeded", ["t-master-0"])
+    fake.set_phase("Succeeded", ["t-master-0"])
     fake.work()
     assert fake.group is not None
 
@@ -66,7 +66,7 @@ def test_the_states_of_a_job_that_succeeds() -> None:
     for step in (fake.work, lambda: fake.admit() or fake.work(), fake.run):
         step()
         states.append(fake.state)
-    fake.become("Succeeded", ["t-master-0"])
+    fake.set_phase("Succeeded", ["t-master-0"])
     fake.work()
     states.append(fake.state)
     assert states == ["Created", "Created", "Running", "Succeeded"]
@@ -121,9 +121,9 @@ def test_without_a_master_the_first_worker_leads() -> None:
     found = {entry["name"]: entry["value"] for entry in pod["spec"]["containers"][0]["env"]}
     assert (found["MASTER_ADDR"], found["RANK"], found["WORLD_SIZE"]) == ("t-worker-0", "1", "2")
     assert fake.state == "Running"
-    fake.become("Succeeded", ["t-worker-0"])
+    fake.set_phase("Succeeded", ["t-worker-0"])
     assert fake.work().state == "Running", "the other worker still runs"
-    fake.become("Succeeded", ["t-worker-1"])
+    fake.set_phase("Succeeded", ["t-worker-1"])
     assert fake.work().state == "Succeeded"
 
 
@@ -140,8 +140,8 @@ def test_without_a_master_the_first_worker_leads() -> None:
 )
 def test_the_restart_policy_decides_about_a_failed_pod(policy: str, code: int, state: str) -> None:
     fake = FakeTrainingCluster(replica={"restartPolicy": policy}).run()
-    fake.become("Failed", ["t-worker-0"], exit_code=code)
-    fake.turn(fake.decide)
+    fake.set_phase("Failed", ["t-worker-0"], exit_code=code)
+    fake.reconcile_once(fake.decide)
     assert fake.state == state
     if state == "Failed":
         fake.work()
@@ -149,10 +149,10 @@ def test_the_restart_policy_decides_about_a_failed_pod(policy: str, code: int, s
         assert "t-worker-0 failed (exit code 1)" in fake.job.status.conditions[-1].message
         return
     assert ("Running", "True") not in types(fake)
-    fake.leave()
+    fake.remove_terminating()
     fake.work()
     assert fake.created.count("t-worker-0") == 2
-    fake.become("Running")
+    fake.set_phase("Running")
     assert fake.work().state == "Running"
     assert ("Restarting", "True") not in types(fake)
 
@@ -160,11 +160,11 @@ def test_the_restart_policy_decides_about_a_failed_pod(policy: str, code: int, s
 def test_too_many_restarts_fail_the_job() -> None:
     fake = FakeTrainingCluster(runPolicy={"backoffLimit": 1}).run()
     for state in ("Running", "Failed"):
-        fake.become("Failed", ["t-worker-0"])
-        fake.turn(fake.decide)
-        fake.leave()
+        fake.set_phase("Failed", ["t-worker-0"])
+        fake.reconcile_once(fake.decide)
+        fake.remove_terminating()
         fake.work()
-        fake.become("Running")
+        fake.set_phase("Running")
         assert fake.work().state == state
     assert fake.job.status.conditions[-1].reason == "BackoffLimitExceeded"
 
@@ -174,7 +174,7 @@ def test_an_evicted_pod_is_created_again_and_the_job_stays_running() -> None:
     fake.evict("t-worker-1")
     fake.work()
     assert fake.pods() == ALL[:2]
-    fake.leave()
+    fake.remove_terminating()
     fake.work()
     assert fake.pods() == ALL
     assert fake.state == "Running"
@@ -183,7 +183,7 @@ def test_an_evicted_pod_is_created_again_and_the_job_stays_running() -> None:
 @pytest.mark.parametrize(("policy", "left"), [("All", []), ("Running", ["t-master-0"]), ("None", ALL), ("", ALL)])
 def test_the_clean_pod_policy_decides_which_pods_are_kept(policy: str, left: list[str]) -> None:
     fake = FakeTrainingCluster(runPolicy={"cleanPodPolicy": policy}).run()
-    fake.become("Succeeded", ["t-master-0"])
+    fake.set_phase("Succeeded", ["t-master-0"])
     assert fake.work().pods() == left
     assert fake.get(PODGROUPS, "t") is None
 
@@ -197,11 +197,11 @@ def test_a_job_that_runs_too_long_fails() -> None:
 
 def test_a_finished_job_is_deleted_after_its_ttl() -> None:
     fake = FakeTrainingCluster(runPolicy={"ttlSecondsAfterFinished": 60}).run()
-    fake.become("Succeeded", ["t-master-0"])
+    fake.set_phase("Succeeded", ["t-master-0"])
     fake.work()
     assert fake.again == 60.0
     fake.now += 60
-    fake.turn(fake.decide)
+    fake.reconcile_once(fake.decide)
     assert fake.job is None
 
 
@@ -209,7 +209,7 @@ def test_a_suspended_job_has_no_pods_and_can_be_resumed() -> None:
     fake = FakeTrainingCluster().run()
     fake.change_spec(PYTORCH_JOBS, "t", lambda spec: spec.update(runPolicy={"suspend": True}))
     fake.work()
-    fake.leave()
+    fake.remove_terminating()
     assert fake.work().state == "Suspended"
     assert fake.pods() == []
     assert fake.group is None
@@ -227,6 +227,6 @@ def test_scaling_down_deletes_workers() -> None:
 
 def test_replica_statuses_count_pods_by_type() -> None:
     fake = FakeTrainingCluster().run()
-    fake.become("Succeeded", ["t-worker-0"])
+    fake.set_phase("Succeeded", ["t-worker-0"])
     status = fake.work().job.status.replica_statuses
     assert (status["Master"].active, status["Worker"].active, status["Worker"].succeeded) == (1, 1, 1)

@@ -30,7 +30,7 @@ def test_a_job_past_its_deadline_deletes_its_pods_under_any_clean_pod_policy(pol
 
 def test_a_job_with_too_many_restarts_deletes_its_pods() -> None:
     fake = FakeTrainingCluster(runPolicy={"backoffLimit": 0}).run()
-    fake.become("Failed", ["t-worker-0"])
+    fake.set_phase("Failed", ["t-worker-0"])
     fake.work()
     assert last(fake) == ("Failed", "BackoffLimitExceeded")
     assert fake.pods() == []
@@ -39,9 +39,9 @@ def test_a_job_with_too_many_restarts_deletes_its_pods() -> None:
 @pytest.mark.parametrize("policy", ["", "None", "Running", "All"])
 def test_the_counts_of_a_finished_job_outlive_its_pods(policy: str) -> None:
     fake = FakeTrainingCluster(runPolicy={"cleanPodPolicy": policy}).run()
-    fake.become("Succeeded", ["t-master-0"])
+    fake.set_phase("Succeeded", ["t-master-0"])
     fake.work()
-    fake.leave()
+    fake.remove_terminating()
     status = fake.work().job.status.replica_statuses
     assert {kind: (one.active, one.succeeded, one.failed) for kind, one in status.items()} == {
         "Master": (0, 1, 0),
@@ -51,9 +51,9 @@ def test_the_counts_of_a_finished_job_outlive_its_pods(policy: str) -> None:
 
 def test_failed_pods_are_counted_after_their_deletion() -> None:
     fake = FakeTrainingCluster(replica={"restartPolicy": "Never"}, runPolicy={"cleanPodPolicy": "All"}).run()
-    fake.become("Failed", ["t-worker-0"], exit_code=1)
+    fake.set_phase("Failed", ["t-worker-0"], exit_code=1)
     fake.work()
-    fake.leave()
+    fake.remove_terminating()
     status = fake.work().job.status.replica_statuses["Worker"]
     assert (status.active, status.failed) == (0, 1)
 
@@ -114,9 +114,9 @@ def test_a_queue_that_cannot_be_used_is_reported_until_it_can() -> None:
 def test_a_job_without_a_queue_uses_the_queue_of_its_namespace(named: str | None, queue: str) -> None:
     policy: dict[str, Any] = {"schedulingPolicy": {"queue": named}} if named else {}
     fake = FakeTrainingCluster(runPolicy=policy)
-    fake.home = Namespace(ObjectMeta(annotations={"scheduling.volcano.sh/queue-name": "team"}))
+    fake.namespace = Namespace(ObjectMeta(annotations={"scheduling.volcano.sh/queue-name": "team"}))
     assert fake.work().group.spec.queue == queue
-    fake.home = None
+    fake.namespace = None
     assert fake.work().group.spec.queue == queue, "the queue of its PodGroup is kept"
 
 
@@ -145,7 +145,7 @@ def test_no_pod_is_created_before_the_podgroup_is_admitted(phase: str) -> None:
 @pytest.mark.parametrize("written", range(5))
 def test_the_job_runs_after_a_crash_at_any_write(written: int) -> None:
     fake = FakeTrainingCluster()
-    fake.turn(fake.decide, most=written)
+    fake.reconcile_once(fake.decide, most=written)
     fake.run()
     assert fake.state == "Running"
     assert fake.get(SERVICES, "t-master-0") is not None
@@ -155,14 +155,14 @@ def test_the_job_runs_after_a_crash_at_any_write(written: int) -> None:
 @pytest.mark.parametrize("written", range(6))
 def test_a_restart_that_was_interrupted_is_one_restart(written: int) -> None:
     fake = FakeTrainingCluster(runPolicy={"backoffLimit": 1}).run()
-    fake.become("Failed", ["t-worker-0"])
-    fake.turn(fake.decide, most=written)
+    fake.set_phase("Failed", ["t-worker-0"])
+    fake.reconcile_once(fake.decide, most=written)
     for _ in range(3):
         fake.work()
-        fake.leave()
+        fake.remove_terminating()
     assert fake.job.status.restarts == 1
     assert fake.created.count("t-worker-0") == 2
-    fake.become("Running")
+    fake.set_phase("Running")
     assert fake.work().state == "Running"
 
 
@@ -170,6 +170,6 @@ def test_a_deleted_service_of_the_master_is_created_again_before_a_missing_pod()
     fake = FakeTrainingCluster().run()
     del fake.objects[SERVICES.id, "t-master-0"]
     fake.evict("t-worker-0")
-    fake.leave()
+    fake.remove_terminating()
     fake.work()
     assert fake.get(SERVICES, "t-master-0") is not None

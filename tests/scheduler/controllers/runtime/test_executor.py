@@ -9,7 +9,7 @@ import pytest
 from scheduler.controllers.runtime.executor import WriteExecutor
 from scheduler.controllers.runtime.writes import Remove
 from scheduler.kube import PODS, Conflict, EventRecorder
-from tests.support.fake_server import Answer, Handler, Reply, Request, standing_in, status
+from tests.support.fake_server import Answer, Handler, Reply, Request, serving, status
 
 
 def conflicting(*uids: str) -> Handler:
@@ -25,7 +25,7 @@ def conflicting(*uids: str) -> Handler:
 
 
 async def remove(*uids: str) -> None:
-    async with standing_in(conflicting(*uids)) as (_, client):
+    async with serving(conflicting(*uids)) as (_, client):
         executor = WriteExecutor(client, cast(EventRecorder, None), lambda _: ())
         await executor.carry_out([Remove(PODS, "ns", "p", "u")])
 

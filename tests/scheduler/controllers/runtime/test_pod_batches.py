@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.controllers.queue.state import limits_above
-from scheduler.controllers.runtime.pod_batches import MAX_WAITING, Capacity, RoomLimits, creation_order, too_large
+from scheduler.controllers.runtime.pod_batches import MAX_WAITING, Capacity, CapacityLimits, creation_order, too_large
 from scheduler.controllers.runtime.writes import Create
 from scheduler.kube.resource import PODS
 from scheduler.model.objects import Node, Queue
@@ -70,7 +70,7 @@ def test_a_limited_number_of_pods_waits_for_nodes_at_a_time(
 def test_a_reconciliation_creates_few_pods_and_is_repeated_at_once() -> None:
     fake = job({"name": "a", "replicas": 5_000_000}, minAvailable=1).work()
     fake.admit()
-    fake.turn(fake.decide)
+    fake.reconcile_once(fake.decide)
     assert 0 < len(fake.created) <= 64
     assert fake.again == 0.0
 
@@ -80,7 +80,7 @@ def test_a_reconciliation_creates_fewer_pods_of_a_large_template() -> None:
     large["spec"]["containers"][0]["args"] = ["x" * 100_000]
     fake = job({"name": "a", "replicas": 100, "template": large}).work()
     fake.admit()
-    fake.turn(fake.decide)
+    fake.reconcile_once(fake.decide)
     assert len(fake.created) == 1
 
 
@@ -113,7 +113,7 @@ def test_every_pod_is_created_once(tasks: list[tuple[int, int]]) -> None:
 
 # ------------------------------------------------------------------------------------------------------------ the gang
 
-SMALL = RoomLimits({"cpu": 64_000, "memory": 256 * GB, "pods": 440})
+SMALL = CapacityLimits({"cpu": 64_000, "memory": 256 * GB, "pods": 440})
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ SMALL = RoomLimits({"cpu": 64_000, "memory": 256 * GB, "pods": 440})
         (
             300,
             {"cpu": 5_000},
-            RoomLimits(None, [("team", {"cpu": 4_000})]),
+            CapacityLimits(None, [("team", {"cpu": 4_000})]),
             "exceed queue team's capability: cpu 5 > 4",
         ),
-        (300, {"memory": GB}, RoomLimits(None, [("team", {"cpu": 4_000})]), ""),
+        (300, {"memory": GB}, CapacityLimits(None, [("team", {"cpu": 4_000})]), ""),
     ],
 )
 def test_the_reason_why_a_gang_can_never_start_is_named(
-    members: int, needs: dict[str, int], limits: RoomLimits, text: str
+    members: int, needs: dict[str, int], limits: CapacityLimits, text: str
 ) -> None:
     found = too_large(members, needs, limits)
     assert text in found
@@ -143,13 +143,13 @@ def test_the_reason_why_a_gang_can_never_start_is_named(
 
 def test_a_job_that_can_never_start_has_no_pods_until_it_can() -> None:
     fake = job({"name": "a", "replicas": 500})
-    fake.place = RoomLimits({"cpu": 400_000, "memory": 500 * GB, "pods": 10_000})
+    fake.limits = CapacityLimits({"cpu": 400_000, "memory": 500 * GB, "pods": 10_000})
     fake.work()
     assert (fake.group, fake.created, fake.phase) == (None, [], "Pending")
     assert fake.job.status.state.reason == "GangTooLarge"
     assert "exceed the capacity of all nodes: cpu 500 > 400" in fake.job.status.state.message
     assert [event.reason for event in fake.events if event.kind == "Warning"] == ["GangTooLarge"]
-    fake.place = RoomLimits({"cpu": 500_000, "memory": 500 * GB, "pods": 10_000})
+    fake.limits = CapacityLimits({"cpu": 500_000, "memory": 500 * GB, "pods": 10_000})
     admitted(fake)
     assert len(fake.created) == 500
     assert fake.job.status.state.reason == ""
@@ -157,7 +157,7 @@ def test_a_job_that_can_never_start_has_no_pods_until_it_can() -> None:
 
 def test_a_training_job_that_can_never_start_has_no_pods() -> None:
     fake = FakeTrainingCluster(2_000_000_000)
-    fake.place = RoomLimits({"cpu": 400_000, "pods": 10_000})
+    fake.limits = CapacityLimits({"cpu": 400_000, "pods": 10_000})
     fake.work()
     assert (fake.group, fake.created) == (None, [])
     last = fake.job.status.conditions[-1]
