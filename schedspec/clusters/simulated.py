@@ -31,8 +31,8 @@ class VirtualCluster(Protocol):
     def wall(self) -> float:
         """Return the virtual time, in seconds since 1970."""
 
-    def advance(self, seconds: float, *, until_shown: bool = False) -> None:
-        """Let virtual time pass, at most until an object changes if `until_shown`."""
+    def advance(self, seconds: float, *, until_change: bool = False) -> None:
+        """Let virtual time pass, at most until an object changes if `until_change`."""
 
     def use_policy(self, text: str) -> str:
         """Apply a policy and return its sha256. Raises ValueError if the scheduler rejects it."""

@@ -82,7 +82,7 @@ class VirtualWatches:
 
     def _record(self, kind: str, change: str, item: Object) -> None:
         if (known := _KINDS.get(kind)) is not None:
-            self._writer.saw(known, dict(item, metadata=dict(item["metadata"])), gone=change == "DELETED")
+            self._writer.record(known, dict(item, metadata=dict(item["metadata"])), gone=change == "DELETED")
 
     def check(self) -> None:
         """Do nothing: no connection can break."""
@@ -108,4 +108,4 @@ class VirtualClock:
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
         del condition
-        self._virtual.advance(max(seconds, _CHECK_INTERVAL), until_shown=True)
+        self._virtual.advance(max(seconds, _CHECK_INTERVAL), until_change=True)

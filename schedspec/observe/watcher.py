@@ -53,7 +53,7 @@ class HistoryWriter:
             self.history = History(namespace, self._live)
             return self.history
 
-    def saw(self, kind: Kind, obj: Object, *, gone: bool = False) -> None:
+    def record(self, kind: Kind, obj: Object, *, gone: bool = False) -> None:
         """Record one object, without its managedFields."""
         meta = obj["metadata"]
         meta.pop("managedFields", None)
@@ -97,9 +97,9 @@ class HistoryWriter:
                 obj for ref, obj in self._live.items() if ref.kind == kind and (ref.namespace, ref.name) not in listed
             ]
         for obj in lost:
-            self.saw(kind, obj, gone=True)
+            self.record(kind, obj, gone=True)
         for obj in objects:
-            self.saw(kind, obj)
+            self.record(kind, obj)
 
 
 class Watches:
@@ -230,7 +230,7 @@ class _Watch:
                     raise _StaleError
                 version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
-                    self._writer.saw(self.kind, event["object"], gone=event["type"] == "DELETED")
+                    self._writer.record(self.kind, event["object"], gone=event["type"] == "DELETED")
         except urllib3.exceptions.HTTPError:
             pass  # the connection was cut: continue from the last resourceVersion
         finally:

@@ -186,7 +186,7 @@ class App:
         elected = asyncio.create_task(leader.elected(), name="election")
         try:
             while not elected.done():
-                await self.cycles.take_in()
+                await self.cycles.apply_inbox()
                 await asyncio.wait({elected}, timeout=0.1)
             elected.result()
         finally:
@@ -304,7 +304,7 @@ class App:
             self.metrics.policy("loaded")
             message = f"{current.path}, sha256 {current.sha256}, is in force"
             self.events.event(LEASES, lease, NORMAL, "PolicyLoaded", message)
-            self.cycles.want()
+            self.cycles.request_cycle()
 
 
 class LeaseLostError(Exception):

@@ -101,7 +101,7 @@ class CycleLoop:
         self._pace = pace or Pace()
         self._ended = 0.0
         """When the last cycle ended, by the loop's clock."""
-        self._taken_in = 0
+        self._applied = 0
         """Number of inputs that were applied to the state since the last cycle."""
         self._was_quick = False
         """Whether the last cycle could have been decided on the event loop."""
@@ -110,12 +110,12 @@ class CycleLoop:
     def is_due(self) -> bool:
         """Whether a cycle is due, is running, or has failed."""
         now = asyncio.get_running_loop().time()
-        is_wanted = self._due is not None and now >= max(self._due, self._paused_until)
-        return self._is_running and (self._is_deciding or is_wanted)
+        is_requested = self._due is not None and now >= max(self._due, self._paused_until)
+        return self._is_running and (self._is_deciding or is_requested)
 
-    def want(self) -> None:
+    def request_cycle(self) -> None:
         """Request a cycle soon, even if the state did not change (for example for a new policy)."""
-        self._want(DEBOUNCE)
+        self._request(DEBOUNCE)
         self._feed.inbox.arrived.set()
 
     def between_cycles(self, action: Callable[[], None]) -> None:
@@ -126,16 +126,16 @@ class CycleLoop:
     async def run(self) -> None:
         """Run cycles until cancelled."""
         await self._feed.synced()
-        await self.take_in()
+        await self.apply_inbox()
         self._is_running = True
-        self._want(0.0)
+        self._request(0.0)
         loop = asyncio.get_running_loop()
         while True:
             at = self._due
             wait = None if at is None else max(max(at, self._paused_until) - loop.time(), 0.0)
             if wait != 0.0:
                 await self._arrival(wait)
-            self._want_after(await self.take_in())
+            self._request_after(await self.apply_inbox())
             while self._between:
                 self._between.pop()()
             if self._due is not None and loop.time() >= max(self._due, self._paused_until):
@@ -152,10 +152,10 @@ class CycleLoop:
         except TimeoutError:
             pass
 
-    async def take_in(self) -> Urgency:
+    async def apply_inbox(self) -> Urgency:
         """Apply the inbox to the state and report the side effects. Return how soon a cycle should follow."""
         urgency, left = Urgency.NONE, len(self._feed.inbox)
-        self._taken_in += left
+        self._applied += left
         while True:
             intake = self._feed.empty(ITEMS_PER_TURN)
             for uid in intake.gone:
@@ -166,17 +166,17 @@ class CycleLoop:
                 return urgency
             await asyncio.sleep(0)
 
-    def _want_after(self, urgency: Urgency) -> None:
+    def _request_after(self, urgency: Urgency) -> None:
         is_idle = asyncio.get_running_loop().time() - self._ended > _IDLE
         if urgency is Urgency.NOW and is_idle:
-            self._want(0.0)
+            self._request(0.0)
         elif urgency >= Urgency.SOON:
-            self._want(DEBOUNCE)
+            self._request(DEBOUNCE)
         elif urgency is Urgency.LAZY:
             wait = LAZY_UNDER_LOAD if self._writer.binds.pressing else LAZY
-            self._want(max(wait, self._lazy_not_before - asyncio.get_running_loop().time()))
+            self._request(max(wait, self._lazy_not_before - asyncio.get_running_loop().time()))
 
-    def _want(self, seconds: float) -> None:
+    def _request(self, seconds: float) -> None:
         at = asyncio.get_running_loop().time() + seconds
         self._due = at if self._due is None else min(self._due, at)
 
@@ -199,7 +199,7 @@ class CycleLoop:
             self._metrics.failed()
             log.exception("cycle %d failed, next cycle in %.1f s", self.number, pause)
             self._not_before = loop.time() + pause
-            self._want(pause)
+            self._request(pause)
             return
         self._errors.reset()
         self._is_deciding = False
@@ -218,13 +218,13 @@ class CycleLoop:
             self._published = loop.time()
         await self._status_builder.publish(decisions, now, only_urgent=many and not is_late)
         if self._writer.binds.pressing:
-            self._want(LAZY_UNDER_LOAD)  # publish what `only_urgent` left
+            self._request(LAZY_UNDER_LOAD)  # publish what `only_urgent` left
         if self._status_builder.again_at is not None:
-            self._want(max(self._status_builder.again_at - now, LAZY))
+            self._request(max(self._status_builder.again_at - now, LAZY))
         if decisions.cut or has_due(cluster, now):
-            self._want(0.0)
+            self._request(0.0)
         if decisions.wake_at is not None:
-            self._want(max(decisions.wake_at - now, DEBOUNCE))
+            self._request(max(decisions.wake_at - now, DEBOUNCE))
         log.log(
             logging.INFO if decisions.binds or decisions.evictions else logging.DEBUG,
             "decided %d binds, %d evictions, %d jobs wait, in %.1f ms",
@@ -241,9 +241,9 @@ class CycleLoop:
         On the event loop, the core gets a small budget. A cycle that exhausts the budget is discarded and decided again
         in the thread. This is safe, because the core does not change the state.
         """
-        policy, taken_in = self._policy().policy, self._taken_in
-        self._taken_in = 0
-        if self._was_quick and taken_in <= ITEMS_PER_TURN:
+        policy, applied = self._policy().policy, self._applied
+        self._applied = 0
+        if self._was_quick and applied <= ITEMS_PER_TURN:
             budget, watch = self._pace.budget_within(_QUICK), Stopwatch()
             decisions = self._decide_and_time(policy, now, budget, watch)
             if not decisions.cut and decisions.steps < budget.job:

@@ -44,7 +44,7 @@ async def test_all_gangs_run_although_a_third_of_the_binds_fail(target: TargetCl
             await target.gang(f"g{i}", 4)
         target.start()
         await target.bound(12)
-        await target.rests()
+        await target.assert_settled()
         assert len(failed) >= 3
         assert not target.history.evicting
 

@@ -165,5 +165,5 @@ async def test_creating_a_child_of_a_queue_does_not_affect_its_existing_jobs(tar
         await target.gang("late", 1)
         await target.add_node("node-more", "3")
         await target.bound(4)
-        await target.rests()
+        await target.assert_settled()
         assert not [key for key in target.history.bound() if "late" in key]

@@ -52,7 +52,7 @@ async def test_all_gangs_are_bound_although_the_api_server_is_killed_and_restart
         restarted = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         target.ends_with_the_cluster(restarted)
         await target.bound(GANGS * SIZE)
-        await target.rests()
+        await target.assert_settled()
 
 
 @pytest.mark.deadline(200)
@@ -70,4 +70,4 @@ async def test_all_gangs_are_bound_although_etcd_pauses_for_five_seconds(target:
             os.kill(etcd.pid, signal.SIGCONT)
         assert time.monotonic() - paused >= 5.0
         await target.bound(GANGS * SIZE)
-        await target.rests()
+        await target.assert_settled()

@@ -60,7 +60,7 @@ async def test_a_queue_is_deleted_while_its_gang_is_bound_and_the_gang_is_still_
         )
         await target.gang("other", 4, "default")
         await target.history.until(lambda: len(target.history.bound("other-0")) == 4, "the other gang runs")
-        await target.rests()
+        await target.assert_settled()
         assert len(target.history.bound("g-0")) == 8
         assert not target.history.evicting
         scheduler.page("/healthz")
@@ -76,7 +76,7 @@ async def test_a_queue_is_deleted_while_its_gang_waits_and_other_gangs_still_sta
         await target.gang("orphan", 2, "deleted")
         await target.gang("other", 4, "default")
         await target.history.until(lambda: len(target.history.bound("other-0")) == 4, "the other gang runs")
-        await target.rests()
+        await target.assert_settled()
         assert target.history.bound("orphan-0") == []
         await target.client.create(QUEUES, queue("deleted", deserved={"cpu": "4"}))
         await target.history.until(

@@ -71,7 +71,7 @@ async def _scenario(target: TargetCluster, at: At, verdict: Ignore | Lose) -> No
         if not is_created:  # the kill came before gang b was created
             await target.gang("b", 6, "b")
         await target.history.until(lambda: len(target.history.bound("b-0")) == 6, "b runs after the restart")
-        await target.rests()
+        await target.assert_settled()
         assert len(target.history.evicting) == 6, f"6 evictions are needed, {len(target.history.evicting)} were made"
 
 
@@ -121,14 +121,14 @@ async def test_a_restart_after_the_last_write_changes_nothing(target: TargetClus
         await target.gang("b", 6, "b")
         await target.gang("large", 20, "b")
         await target.history.until(lambda: len(target.history.bound("b-0")) == 6, "b runs")
-        await target.rests()
+        await target.assert_settled()
         await _wait_for_reasons_of_groups_without_pods(target)
         assert await asyncio.to_thread(first.stop) == 0  # the scheduler finishes its writes
         target.stopped(first)
         before = len(target.proxy.calls)
         second = target.start()
         await target.ready(second)
-        await target.rests()
+        await target.assert_settled()
         # each scheduler process writes the queues' statuses once, even if they are unchanged
         repeated = ("/events", "/queues/", f"/namespaces/{LATER}/")
         later = [

@@ -31,7 +31,7 @@ async def test_a_frozen_leader_is_replaced_in_time_and_writes_nothing_when_it_re
         async with target.second_proxy() as (proxy, start):
             second: Scheduler = await asyncio.to_thread(start, *options, "--identity", "second")
             await target.ready(second)
-            await target.rests()
+            await target.assert_settled()
             assert not [call for call in proxy.calls if call.is_write], (
                 "the second replica writes, although it does not lead"
             )

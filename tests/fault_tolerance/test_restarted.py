@@ -45,7 +45,7 @@ async def test_freed_capacity_goes_to_its_nominee_after_a_restart(
         for pod in [pod for pod in target.history.pods.values() if pod.metadata.uid in target.history.evicting]:
             await target.delete_pod(pod.metadata.name)
         await target.history.until(lambda: len(target.history.bound("b-0")) == 3, "the nominee runs")
-        await target.rests()
+        await target.assert_settled()
         assert target.history.bound("first-0") == []
 
 

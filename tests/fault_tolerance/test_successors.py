@@ -67,7 +67,7 @@ async def test_a_write_never_affects_a_new_pod_of_the_same_name(
         await target.history.until(lambda: bool(successors), "the pod is replaced before the write")
         if not write(BIND):
             await target.history.until(lambda: len(target.history.bound("b-0")) == 1, "the preemptor runs")
-        await target.rests()
+        await target.assert_settled()
         assert "eviction of" not in scheduler.log.read_text()
         [before] = successors
         after = await target.client.get(PODS, before.metadata.name, NAMESPACE)

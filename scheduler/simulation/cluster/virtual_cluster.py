@@ -54,7 +54,7 @@ class VirtualCluster:
         self._names, self._selector = tuple(scheduler_names), dict(node_selector or {})
         self._policy = InForce(load_policy(DEFAULT_TEXT, "default"), "", DEFAULT_TEXT)
         self._pause: asyncio.Future[None] = self._loop.create_future()
-        self._until_shown = False
+        self._until_change = False
         self._cycles: CycleLoop | None = None
         self._work: asyncio.Task[None] | None = None
         self._store.add_listener(self._on_change)
@@ -72,13 +72,13 @@ class VirtualCluster:
         """Return the virtual time, in seconds since the epoch."""
         return self._loop.wall()
 
-    def advance(self, seconds: float, *, until_shown: bool = False) -> None:
-        """Let virtual time pass; with `until_shown`, at most until the next change of any object.
+    def advance(self, seconds: float, *, until_change: bool = False) -> None:
+        """Let virtual time pass; with `until_change`, at most until the next change of any object.
 
         Raises the error that ended the scheduler.
         """
         self._pause = pause = self._loop.create_future()
-        self._until_shown = until_shown
+        self._until_change = until_change
         timer = self._loop.call_later(max(seconds, 0.0), self._end_pause)
         try:
             self._loop.run_until_complete(pause)
@@ -100,8 +100,8 @@ class VirtualCluster:
 
     def _on_change(self, kind: Kind, change: str, item: Object) -> None:
         del kind, change, item
-        if self._until_shown and not self._pause.done():
-            self._until_shown = False
+        if self._until_change and not self._pause.done():
+            self._until_change = False
             self._loop.call_later(_BATCH, self._end_pause)
 
     # ------------------------------------------------------------------------------------------------------ the API
@@ -123,7 +123,7 @@ class VirtualCluster:
         """Put a policy into force and return its sha256. Raises ValueError (a PolicyError) if it is refused."""
         self._policy = InForce(load_policy(text, "policy"), "policy", text)
         if self._cycles is not None:
-            self._loop.call_soon(self._cycles.want)
+            self._loop.call_soon(self._cycles.request_cycle)
         return self._policy.sha256
 
     async def _run(self) -> None:

@@ -86,17 +86,17 @@ def test_evictions_and_reasons_in_conditions_of_another_scheduler_are_read() -> 
     victim = {"type": "TerminationTarget", "status": "True", "reason": "WorkloadEvictedDueToPreempted", "message": "m"}
     writer = HistoryWriter(KUEUE)
     history: History = writer.begin("t")
-    writer.saw(Kind.POD, obj(version="2"))
-    writer.saw(Kind.POD, obj(victim, version="3"))
+    writer.record(Kind.POD, obj(version="2"))
+    writer.record(Kind.POD, obj(victim, version="3"))
     assert [act.kind for act in Ledger(history.versions(Kind.POD)).acts] == ["bind", "evict"]
     assert view.eviction(history.now().get(Kind.POD, "p") or {}) == victim
-    writer.saw(Kind.POD, obj({"type": "QuotaReserved", "status": "False", "message": "no quota"}, version="4"))
+    writer.record(Kind.POD, obj({"type": "QuotaReserved", "status": "False", "message": "no quota"}, version="4"))
     assert view.reason(history.now().get(Kind.POD, "p") or {}) == "no quota"
 
 
 def test_conditions_that_are_no_marks_of_the_scheduler_are_ignored() -> None:
     writer = HistoryWriter(KUEUE)
     history = writer.begin("t")
-    writer.saw(Kind.POD, obj(VICTIMS["volcano"], WAITING["a pod"][0]))
+    writer.record(Kind.POD, obj(VICTIMS["volcano"], WAITING["a pod"][0]))
     found = history.now().get(Kind.POD, "p") or {}
     assert (view.eviction(found), view.reason(found)) == (None, "")

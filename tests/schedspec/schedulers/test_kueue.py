@@ -238,7 +238,7 @@ class TestAnswers:
         found = HistoryWriter(Kueue.marks)
         found.begin("s")
         for unit in units:
-            found.saw(Kind.WORKLOAD, unit)
+            found.record(Kind.WORKLOAD, unit)
         return found
 
     @pytest.mark.parametrize(
@@ -250,18 +250,18 @@ class TestAnswers:
         self, conditions: tuple[dict[str, str], ...], metadata: dict[str, str], evicted: bool
     ) -> None:
         found = pod(ownerReferences=[{"uid": "j", "name": "train"}], **metadata)
-        self.writer(workload("j", *conditions)).saw(Kind.POD, found)
+        self.writer(workload("j", *conditions)).record(Kind.POD, found)
         assert (views.eviction(found) is not None) is evicted
 
     def test_a_workload_of_another_job_does_not_count(self) -> None:
         found = pod(ownerReferences=[{"uid": "other", "name": "other"}], **DELETED)
-        self.writer(workload("j", PREEMPTED)).saw(Kind.POD, found)
+        self.writer(workload("j", PREEMPTED)).record(Kind.POD, found)
         assert views.eviction(found) is None
 
     def test_a_pod_with_a_termination_target_condition_is_a_victim(self) -> None:
         found = pod()
         found["status"]["conditions"] = [{"type": "TerminationTarget", "status": "True", "reason": "WorkloadEvicted"}]
-        self.writer().saw(Kind.POD, found)
+        self.writer().record(Kind.POD, found)
         assert views.eviction(found) is not None
 
     def test_the_reason_is_read_from_the_workload(self) -> None:
@@ -280,7 +280,7 @@ class TestAnswers:
         found = pod()
         gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "blocked"}
         found["status"]["conditions"] = [gated]
-        self.writer().saw(Kind.POD, found)
+        self.writer().record(Kind.POD, found)
         assert found[READ] == {"evicted": None, "reason": ""}
 
 

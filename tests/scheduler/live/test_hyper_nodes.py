@@ -106,7 +106,7 @@ async def test_each_faulty_hyper_node_gets_one_event_and_delays_no_job(target: T
             return (await malformed(target)).keys() == FAULTS.keys()
 
         await eventually("an event about each faulty HyperNode", are_reported)
-        await target.rests()
+        await target.assert_settled()
         assert await malformed(target) == {name: [message] for name, message in FAULTS.items()}
         history = target.history
         assert {history.pods[key].spec.node_name for key in history.bound("close")} == {"node-0", "node-1"}

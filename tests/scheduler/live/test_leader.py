@@ -17,7 +17,7 @@ from tests.support.fake_server import (
     Reply,
     Request,
     cancelled,
-    standing_in,
+    serving,
     status,
     until,
 )
@@ -71,7 +71,7 @@ def leader(client: Client, name: str, clock: Clock, seconds: float = 3.0) -> Lea
 
 async def test_a_second_replica_acquires_the_lease_only_after_it_expires() -> None:
     server = LeaseServer()
-    async with standing_in(server) as (_, client):
+    async with serving(server) as (_, client):
         clock = Clock()
         a, b = leader(client, "a", clock), leader(client, "b", clock)
         await a.elected()
@@ -87,7 +87,7 @@ async def test_a_second_replica_acquires_the_lease_only_after_it_expires() -> No
 
 
 async def test_the_leader_stops_writing_before_another_replica_may_take_over() -> None:
-    async with standing_in(LeaseServer()) as (_, client):
+    async with serving(LeaseServer()) as (_, client):
         clock = Clock()
         a = leader(client, "a", clock, seconds=15.0)
         await a.elected()
@@ -99,7 +99,7 @@ async def test_the_leader_stops_writing_before_another_replica_may_take_over() -
 
 async def test_a_leader_stops_when_another_replica_holds_the_lease() -> None:
     server = LeaseServer()
-    async with standing_in(server) as (_, client):
+    async with serving(server) as (_, client):
         a = leader(client, "a", Clock(), seconds=0.6)
         await a.elected()
         assert server.lease
@@ -110,7 +110,7 @@ async def test_a_leader_stops_when_another_replica_holds_the_lease() -> None:
 
 async def test_a_leader_without_answers_stops_when_it_may_no_longer_write() -> None:
     server = LeaseServer()
-    async with standing_in(server) as (_, client):
+    async with serving(server) as (_, client):
         clock = Clock()
         a = leader(client, "a", clock, seconds=0.6)
         await a.elected()
@@ -126,7 +126,7 @@ async def test_a_leader_without_answers_stops_when_it_may_no_longer_write() -> N
 
 async def test_a_released_lease_is_acquired_at_once() -> None:
     server = LeaseServer()
-    async with standing_in(server) as (_, client):
+    async with serving(server) as (_, client):
         clock = Clock()
         a, b = leader(client, "a", clock, 15.0), leader(client, "b", clock, 15.0)
         await a.elected()
@@ -139,7 +139,7 @@ async def test_a_released_lease_is_acquired_at_once() -> None:
 async def test_a_stopping_replica_does_not_wait_for_a_silent_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader_module, "_RELEASE_WITHIN", 0.05)
     server = LeaseServer()
-    async with standing_in(server) as (_, client):
+    async with serving(server) as (_, client):
         a = leader(client, "a", Clock(), 15.0)
         await a.elected()
         server.hangs = True
@@ -150,7 +150,7 @@ async def test_a_stopping_replica_does_not_wait_for_a_silent_api_server(monkeypa
 
 async def test_a_stopping_replica_does_not_release_the_lease_of_another() -> None:
     server = LeaseServer()
-    async with standing_in(server) as (_, client):
+    async with serving(server) as (_, client):
         a = leader(client, "a", Clock(), 15.0)
         await a.elected()
         assert server.lease
@@ -161,7 +161,7 @@ async def test_a_stopping_replica_does_not_release_the_lease_of_another() -> Non
 
 async def test_an_unreadable_lease_is_read_again() -> None:
     server = LeaseServer()
-    async with standing_in(server) as (_, client):
+    async with serving(server) as (_, client):
         a = leader(client, "a", Clock(), seconds=0.6)
         server.corrupt = [b"null", b"[]", b'{"metadata": {"name": "\xff"}, "spec": {}}']
         await a.elected()

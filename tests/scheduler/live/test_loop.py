@@ -77,7 +77,7 @@ async def looping(
 async def another_cycle(loop: Loop) -> None:
     """Wait for the decisions of one more cycle."""
     decided = loop.cycles.decided
-    loop.cycles.want()
+    loop.cycles.request_cycle()
     await until(lambda: loop.cycles.decided > decided and is_quiescent(loop))
 
 
@@ -169,7 +169,7 @@ async def test_without_a_change_a_cycle_runs_only_if_the_core_requests_a_wake_up
     async with looping(monkeypatch, decide) as loop:
         await until(lambda: loop.cycles.number == 4 and is_quiescent(loop))
         assert loop.cycles.number == 4
-        loop.cycles.want()
+        loop.cycles.request_cycle()
         await until(lambda: loop.cycles.number == 5)
 
 
@@ -214,7 +214,7 @@ async def test_changes_that_arrive_together_share_one_cycle(monkeypatch: pytest.
             loop.feed.inbox.put(ObjectSeen("Pod", pod(name=f"p{i}", uid=f"u{i}")))
             await asyncio.sleep(0)
         await until(lambda: loop.cycles.number == 2)
-        loop.cycles.want()
+        loop.cycles.request_cycle()
         await until(lambda: loop.cycles.number == 3)
         assert seen == [0, 20, 20]
 
@@ -314,7 +314,7 @@ async def test_only_quick_cycles_are_decided_on_the_event_loop(
     async with looping(monkeypatch, decide) as loop:
         for number in range(1, 4):
             await until(lambda number=number: loop.cycles.decided >= number)
-            loop.cycles.want()
+            loop.cycles.request_cycle()
         assert seen[:3] == places
 
 
@@ -333,7 +333,7 @@ async def test_a_cycle_over_the_event_loops_budget_is_decided_again_in_the_threa
 
     async with looping(monkeypatch, lambda _: Decisions(), core) as loop:
         await until(lambda: loop.cycles.decided == 1)
-        loop.cycles.want()
+        loop.cycles.request_cycle()
         await until(lambda: loop.cycles.decided == 2)
     assert seen == [("thread", True, None), ("loop", False, "decided on the thread"), ("thread", True, None)]
 

@@ -67,7 +67,7 @@ async def test_a_cycles_budget_follows_from_earlier_cycles_and_is_recorded(
     async with looping(monkeypatch, lambda _: Decisions(), core) as loop:
         for number in range(1, 4):
             await until(lambda number=number: loop.cycles.decided == number)
-            loop.cycles.want()
+            loop.cycles.request_cycle()
     recorded = [item.budget for item in loop.inputs if isinstance(item, Decided)]
     budgets = [budget for budget in budgets if budget.job > budget.cycle]  # only cycles in the thread
     assert recorded[:3] == budgets[:3]

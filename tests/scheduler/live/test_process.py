@@ -89,7 +89,7 @@ async def test_a_gang_that_does_not_fit_is_not_bound_and_states_the_reason(targe
             )
 
         await eventually("conditions and an event", are_published)
-        await target.rests()
+        await target.assert_settled()
         assert target.history.bound() == []
         pod = await target.client.get(PODS, "g-0-0", NAMESPACE)
         [condition] = [c for c in pod.status.conditions or () if c.type == "PodScheduled"]

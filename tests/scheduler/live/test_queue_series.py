@@ -35,7 +35,7 @@ TWO: dict[str, Any] = {
     ],
     "jobs": [
         {"name": "runs", "queue": "a", "tasks": ["2 x 1 cpu running on n1", "1 x 1 cpu"], "min": 1},
-        {"name": "waits", "queue": "b", "tasks": "1 x 9 cpu", "asks": "none"},
+        {"name": "waits", "queue": "b", "tasks": "1 x 9 cpu", "requests": "none"},
     ],
 }
 

@@ -31,7 +31,7 @@ from scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, TooCostly, 
 from scheduler.recording.events import ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, make_feed, pod
 from tests.scheduler.live.test_status_writer import DONE
-from tests.support.fake_server import cancelled, standing_in
+from tests.support.fake_server import cancelled, serving
 
 NOW = 1_800_000_000.0
 NO_ROOM = Refusal((NoNode("ns/p", 2),))
@@ -82,7 +82,7 @@ def test_an_object_that_a_watch_cannot_read_gets_a_condition(kind: str) -> None:
 
 async def test_an_outdated_reason_for_waiting_is_not_written_after_the_bind() -> None:
     bound = asyncio.Event()
-    async with standing_in(lambda request: DONE) as (server, client):
+    async with serving(lambda request: DONE) as (server, client):
         status_writer = StatusWriter(client, bound.wait, pause=0.01)  # type: ignore[arg-type]
         feed = make_feed()
         status_builder = StatusBuilder(feed, status_writer, create_autospec(EventRecorder), Metrics())

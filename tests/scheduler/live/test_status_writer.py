@@ -20,7 +20,7 @@ from tests.support.fake_server import (
     Request,
     cancelled,
     scripted,
-    standing_in,
+    serving,
     status,
     until,
 )
@@ -39,7 +39,7 @@ async def publishing(
     async def urgent() -> None:
         await no_urgent_writes.wait()
 
-    async with standing_in(handler, once=True) as (server, client):
+    async with serving(handler, once=True) as (server, client):
         status_writer = StatusWriter(client, urgent, pause=0.05)
         task = asyncio.create_task(status_writer.run())
         try:

@@ -30,7 +30,7 @@ from tests.support.fake_server import (
     Request,
     cancelled,
     scripted,
-    standing_in,
+    serving,
     status,
     until,
 )
@@ -62,7 +62,7 @@ class Outcome(Inbox):
 
 @asynccontextmanager
 async def writing(handler: Handler) -> AsyncIterator[tuple[FakeServer, Writer, Outcome]]:
-    async with standing_in(handler, once=True) as (server, client):
+    async with serving(handler, once=True) as (server, client):
         outcome = Outcome()
         writer = Writer(client, outcome, Metrics())
         task = asyncio.create_task(writer.run())

@@ -51,7 +51,7 @@ class HeldLoop(CycleLoop):
 
     async def one_cycle(self) -> None:
         before, self._is_held = self._ended_cycles, False
-        self.want()
+        self.request_cycle()
         await until(lambda: self._ended_cycles > before)
 
 

@@ -153,7 +153,7 @@ class TargetCluster:
         """Record a component that a test restarted, so that it is killed after the cluster has ended."""
         self.components.append(process)
 
-    async def rests(self) -> None:
+    async def assert_settled(self) -> None:
         """Assert that the scheduler has settled: it binds and evicts nothing until two reports later.
 
         Each report is on a gang that is newer than everything else, and is written after the binds and evictions of its
