@@ -72,9 +72,9 @@ def gangs(state: State, rng: random.Random, name: str, pods: int, nodes: Iterato
         meta = objects.ObjectMeta(name=key, namespace="team", uid=key, creation_timestamp=CREATED)
         spec = objects.PodGroupSpec(min_member=rng.randint(1, size), queue=at)
         phase = "Running" if name == "run" else "Pending"
-        state.see("PodGroup", objects.PodGroup(meta, spec, objects.PodGroupStatus(phase)))
+        state.put("PodGroup", objects.PodGroup(meta, spec, objects.PodGroupStatus(phase)))
         for number in range(size):
-            state.see("Pod", pod(key, number, next(nodes, "")))
+            state.put("Pod", pod(key, number, next(nodes, "")))
         made += size
 
 
@@ -100,13 +100,13 @@ def write(path: Path) -> None:
     names = [f"node-{at:05}" for at in range(NODES)]
     for name in names:
         status = objects.NodeStatus(allocatable=has, conditions=[objects.Condition("Ready", "True")])
-        state.see("Node", objects.Node(objects.ObjectMeta(name=name), status=status))
+        state.put("Node", objects.Node(objects.ObjectMeta(name=name), status=status))
     deserved = Counter(q7=NODES * PER_NODE // 50)
     gangs(state, rng, "run", NODES * PER_NODE, iter(names * PER_NODE), deserved)
     gangs(state, rng, "wait", WAITING, iter(()), deserved)
     for name, cards in sorted(deserved.items()):
         spec = objects.QueueSpec(deserved={CARDS: str(cards)})
-        state.see("Queue", objects.Queue(objects.ObjectMeta(name=name), spec, objects.QueueStatus("Open")))
+        state.put("Queue", objects.Queue(objects.ObjectMeta(name=name), spec, objects.QueueStatus("Open")))
     write_state(state, path)
 
 

@@ -79,10 +79,10 @@ def measure(setting: Setting) -> list[Figure]:
     policy = load_policy(TEXT.format(actions=setting.actions), "benchmark")
     simulation = Simulation(policy, emit=emit, start=START)
     for number in range(setting.nodes):
-        simulation.see("Node", node(f"n{number:04}", {CARDS: "8", "pods": "110"}))
+        simulation.put("Node", node(f"n{number:04}", {CARDS: "8", "pods": "110"}))
     for number in range(5):
         spec = objects.QueueSpec(deserved={CARDS: str(setting.nodes * 8 // 5)})
-        simulation.see("Queue", objects.Queue(objects.ObjectMeta(name=f"q{number}"), spec, objects.QueueStatus("Open")))
+        simulation.put("Queue", objects.Queue(objects.ObjectMeta(name=f"q{number}"), spec, objects.QueueStatus("Open")))
     began = time.process_time()
     simulation.run(load(setting))
     took = time.process_time() - began

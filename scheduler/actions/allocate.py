@@ -58,7 +58,7 @@ def _to_place(session: Session, job: Job) -> list[Task]:
     """Return the tasks of a job that wait for room; none if the whole job may not be placed."""
     waiting = [
         task
-        for status in ((TaskStatus.PENDING,) if session.nominations.stands(job.key) else WAITING)
+        for status in ((TaskStatus.PENDING,) if session.nominations.evicted_for(job.key) else WAITING)
         for task in job.by_status.get(status, {}).values()
         if not task.gated and not task.best_effort
     ]

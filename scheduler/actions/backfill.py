@@ -37,7 +37,7 @@ def _domain_of(session: Session, job: Job, task: Task) -> tuple[Domain | None, U
     If these pods run further apart than is permitted, return `NOWHERE` and the reason: the task is not placed.
     """
     hooks, by_name = session.hooks, session.nodes.by_name
-    group = session.own(SubGroups).group_of(job, task)
+    group = session.shared(SubGroups).group_of(job, task)
     limits = [(hooks.closeness(job, None), "", [*job.having(BINDING)])]
     if group is not None:
         limits.append((hooks.closeness(job, group), group.name, group.tasks))

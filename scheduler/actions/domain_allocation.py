@@ -35,7 +35,7 @@ BINDING = HOLDING | TaskStatus.PIPELINED
 
 def allocation_of(session: Session, queue: Queue, job: Job) -> GangAllocation:
     """Return the transaction of a job's turn."""
-    closeness, groups = session.hooks.closeness(job, None), session.own(SubGroups).of(job)
+    closeness, groups = session.hooks.closeness(job, None), session.shared(SubGroups).of(job)
     if closeness is None and not groups:
         return GangAllocation(session, queue, job)
     return DomainAllocation(session, queue, job, closeness, groups)

@@ -141,7 +141,7 @@ class CycleEnd:
                 memory.kept.append(key)
             return
         is_skipped = entry is not None and self._view.is_skipped(key, entry)
-        only_waits = _holds_room(job)
+        only_waits = _holds_capacity(job)
         if has_moved or (not outcome.cut and (only_waits or (refusal is None and not is_skipped))):
             if entry is not None:
                 memory.forgotten.append(key)
@@ -262,7 +262,7 @@ class CycleEnd:
         return hints_of(job, others), quotas
 
 
-def _holds_room(job: Job) -> bool:
+def _holds_capacity(job: Job) -> bool:
     """Whether a job holds capacity in this cycle without starting, so that it must keep the capacity in the next."""
     return bool(job.count(TaskStatus.PIPELINED | TaskStatus.ALLOCATED))
 

@@ -79,7 +79,7 @@ class BacklogView:
         self.due = others | by_quota
         self.by_quota_alone = {key for key in by_quota - others if now < known.entries[key].retry_at}
         self.lines = lines
-        if known.turns or cluster.nodes.minding:
+        if known.turns or cluster.nodes.with_pod_terms:
             self.due.update(known.followers(self.entries))  # outcomes of equal jobs may differ, so all are tried
         self._misplaced = {key for key in self.due if self._is_misplaced(key)}
         """Jobs that have changed, and are no longer equal to the jobs of the line in which they wait."""

@@ -142,7 +142,7 @@ class Nominations:
         """Keep this job's result until the cycle ends, because other tasks were evicted for the job."""
         self._made.add(job.key)
 
-    def stands(self, job: str) -> bool:
+    def evicted_for(self, job: str) -> bool:
         """Whether other tasks were evicted for this job in this cycle."""
         return job in self._made
 
@@ -154,7 +154,7 @@ class Nominations:
         outranked = [
             task
             for key, tasks in self._claims.items()
-            if jobs[key].queue == job.queue and outranks(job, jobs[key]) and not self.stands(key)
+            if jobs[key].queue == job.queue and outranks(job, jobs[key]) and not self.evicted_for(key)
             for task in tasks
             if task.status is TaskStatus.PIPELINED
         ]

@@ -176,7 +176,7 @@ class Session:
             by_queue[name] = by_queue[name].without(left_out)
         return by_queue
 
-    def own(self, make: Callable[[Session], T]) -> T:
+    def shared(self, make: Callable[[Session], T]) -> T:
         """Return `make(session)`, which is called only once a cycle, for computations that several actions share."""
         if make not in self._shared:
             self._shared[make] = make(self)
@@ -258,7 +258,7 @@ class Session:
             cut=work.cut,
             full_budget=work.budget.full or work.budget.cycle,
             retry_after=work.budget.retry_after,
-            evicted_for=self.nominations.stands,
+            evicted_for=self.nominations.evicted_for,
             quota_bounds=(lambda *_: ()) if self._queue_plugin is None else self._queue_plugin.quota_bounds,
             nodes=self.nodes,
             placement=self.placement,

@@ -164,16 +164,16 @@ class _Play:
     def run(self) -> Story:
         case, simulation = self._case, self._simulation
         for priority_class in case.classes:
-            simulation.see(
+            simulation.put(
                 "PriorityClass",
                 objects.PriorityClass(objects.ObjectMeta(name=priority_class.name), priority_class.value),
             )
         for queue in self._queues.values():
-            simulation.see("Queue", queue_object(queue))
+            simulation.put("Queue", queue_object(queue))
         for given in case.nodes:
-            simulation.see("Node", node_object(given))
+            simulation.put("Node", node_object(given))
         for rack in hyper_nodes(case.nodes):
-            simulation.see("HyperNode", rack)
+            simulation.put("HyperNode", rack)
         for work in sorted(case.work, key=lambda job: (job.created, job.name)):
             simulation.carry_out(self._adopted(work, START - 1e6 + work.created))
         for number in range(len(case.steps) + 1):

@@ -97,7 +97,7 @@ class Nodes:
         lasting: Cache for results that survive such a change; their owners check themselves what has changed.
         most_shapes: Maximum number of shapes in a cache before it is emptied. The number depends on the existing tasks,
             so that shapes of deleted tasks do not fill the memory.
-        minding: Tasks on nodes that have terms about other pods, by shape.
+        with_pod_terms: Tasks on nodes that have terms about other pods, by shape.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Nodes:
         self.kept: dict[Any, Any] = {}
         self.lasting: dict[str, Any] = {}
         self.most_shapes = FEW_SHAPES
-        self.minding: dict[bytes, dict[str, Task]] = {}
+        self.with_pod_terms: dict[bytes, dict[str, Task]] = {}
         self._stale = False
         self._total: tuple[int, Resource] = (-1, {})
         self._vectors: dict[bytes, tuple[Amounts, Amounts, bool]] = {}
@@ -269,7 +269,7 @@ class Nodes:
     def _enter(self, info: NodeInfo, task: Task) -> None:
         info.tasks[task.key] = task
         if task.has_inter_pod_constraints:
-            self.minding.setdefault(task.shape, {})[task.key] = task
+            self.with_pod_terms.setdefault(task.shape, {})[task.key] = task
 
     def _leave(self, info: NodeInfo, task: Task) -> bool:
         if info.tasks.pop(task.key, None) is None:
@@ -279,10 +279,10 @@ class Nodes:
         return True
 
     def _forget_minding(self, task: Task) -> None:
-        alike = self.minding[task.shape]
+        alike = self.with_pod_terms[task.shape]
         del alike[task.key]
         if not alike:
-            del self.minding[task.shape]
+            del self.with_pod_terms[task.shape]
 
     def _account(self, row: int, task: Task, status: TaskStatus, sign: int) -> None:
         # A releasing task still holds its capacity; a pipelined one only reserves capacity that is being freed.

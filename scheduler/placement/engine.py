@@ -291,7 +291,7 @@ class Placement:
 
         The result is the same for all tasks of a shape while no pod on a node has anti-affinity or preferences.
         """
-        if self._nodes.minding:
+        if self._nodes.with_pod_terms:
             return self._is_constrained_by_pods(task)
         kind = self._kind(task)
         constrained = self._are_constrained.get(kind)
@@ -305,7 +305,7 @@ class Placement:
     def best(self, task: Task, *, future: bool = False) -> NodeInfo | None:
         """Return the best node with room for the task; None if there is none."""
         self.spend(100)
-        constrained = bool(self._nodes.minding) or self.has_inter_pod_constraints(task)
+        constrained = bool(self._nodes.with_pod_terms) or self.has_inter_pod_constraints(task)
         neighbours = self.neighbours(task, future=future) if constrained else None
         pod_score = self._pod_score(task) if constrained else None
         if neighbours is None and pod_score is None:

@@ -101,9 +101,9 @@ class PodAffinities:
 
     def anti_affinity_mask(self, task: Task, *, future: bool) -> Mask | None:
         """Return the nodes that neither the task's anti-affinity nor a running pod's anti-affinity excludes."""
-        if not self._nodes.minding and not _has_terms(task):
+        if not self._nodes.with_pod_terms and not _has_terms(task):
             return None
-        if self._nodes.minding and _has_terms(task) and self._pods.is_full(task):
+        if self._nodes.with_pod_terms and _has_terms(task) and self._pods.is_full(task):
             self._pods.spend(TOO_MUCH, AFFINITY)
         return self._cached(("anti-affinity", class_of(task), future), lambda: self._anti_affinity(task, future=future))
 
@@ -240,7 +240,7 @@ class PodAffinities:
 
     def _effects_on(self, task: Task) -> _EffectsOnTask:
         """Return how the terms of pods on nodes affect the task."""
-        if not self._nodes.minding:
+        if not self._nodes.with_pod_terms:
             return NO_EFFECTS
         number = self._pods.number(task)
         effects = self._on_task.setdefault(number, _EffectsOnTask())

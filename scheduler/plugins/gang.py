@@ -58,7 +58,7 @@ class Gang(
     orders_by_job_alone = True
 
     def open(self, session: Session) -> None:
-        self._groups = session.own(SubGroups)
+        self._groups = session.shared(SubGroups)
 
     def job_order(self, job: Job) -> int:
         """Return 0 for gangs that have lost tasks, 1 for other jobs that are not ready, 2 for ready jobs.

@@ -58,7 +58,7 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
     def open(self, session: Session) -> None:
         self._nodes, self._cluster = session.nodes, session.cluster
         self._closeness = ClosenessOfJobs(session.cluster, self.argument(_TRIED))
-        self._groups = session.own(SubGroups)
+        self._groups = session.shared(SubGroups)
 
     # ---------------------------------------------------------------------------------------------------- the request
 

@@ -75,7 +75,7 @@ class CycleCache:
     @classmethod
     def of(cls, session: Session) -> CycleCache:
         """Return the cache of this cycle."""
-        return session.own(cls)
+        return session.shared(cls)
 
     # ------------------------------------------------------------------------------------------------ equal preemptors
 

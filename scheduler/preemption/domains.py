@@ -33,7 +33,7 @@ def limits_of(request: PreemptionRequest) -> Limits | None:
     """Return the domain limit of the job and its subgroups; None if tasks may be evicted on any node."""
     session, job = request.session, request.job
     closeness = session.hooks.closeness(job, None)
-    groups = session.own(SubGroups).of(job)
+    groups = session.shared(SubGroups).of(job)
     if not groups and (closeness is None or not closeness.is_hard):
         return None
     return closeness, [*groups.values()]

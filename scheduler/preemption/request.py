@@ -84,7 +84,7 @@ class PreemptionRequest:
             return ProtectedBy.STATUS
         if not task.preemptable:
             return ProtectedBy.PREEMPTABLE
-        if self.session.nominations.stands(task.job) and not self.within_job:
+        if self.session.nominations.evicted_for(task.job) and not self.within_job:
             return ProtectedBy.PREEMPTOR
         if self.action == RECLAIM:
             is_reclaimable = self.session.queues[self.session.jobs[task.job].queue].reclaimable

@@ -76,11 +76,11 @@ def begin(
     for given in state.inputs():
         if given.kind == "Pod" and given.object.metadata.key not in members:
             found.foreign_pods += 1
-            simulation.see("Pod", given.object)
+            simulation.put("Pod", given.object)
         elif given.kind == "Queue":
-            simulation.see("Queue", opened(given.object))
+            simulation.put("Queue", opened(given.object))
         elif given.kind not in ("Pod", "PodGroup"):
-            simulation.see(given.kind, given.object)
+            simulation.put(given.kind, given.object)
     ages = {key: _age(pods, state.taken) for key, pods in pods_of.items()}
     usual = _usual([age for age in ages.values() if age is not None], run_times)
     for key, pods in pods_of.items():

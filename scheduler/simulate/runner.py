@@ -47,7 +47,7 @@ class Outcome:
 class Monitor(Protocol):
     """A judge of a run that is independent of the scheduler."""
 
-    def take(self, outcome: Any) -> None:
+    def observe(self, outcome: Any) -> None:
         """Judge the next outcome."""
 
     def close(self) -> Sequence[Mapping[str, Any]]:
@@ -116,12 +116,12 @@ def _run(
     def process(outcome: Any) -> None:
         books.process(outcome)
         if monitor is not None:
-            monitor.take(outcome)
+            monitor.observe(outcome)
 
     simulation = make(emit=process)
     for kind, items in (("Node", scene.nodes), ("Queue", scene.queues), ("PriorityClass", scene.priority_classes)):
         for item in items:
-            simulation.see(kind, item)
+            simulation.put(kind, item)
     begin(simulation)
     interrupted, problem = False, ""
     with _interruptions() as is_interrupted, _progress(books, header.jobs) as show:

@@ -40,8 +40,8 @@ class Simulation:
     ::
 
         simulation = Simulation(policy, emit=write, start=1_790_000_000.0)
-        for node in nodes: simulation.see("Node", node)
-        for queue in queues: simulation.see("Queue", queue)
+        for node in nodes: simulation.put("Node", node)
+        for queue in queues: simulation.put("Queue", queue)
         simulation.run(load)
     """
 
@@ -76,7 +76,7 @@ class Simulation:
 
     # ------------------------------------------------------------------------------------------------------- inputs
 
-    def see(self, kind: str, item: msgspec.Struct) -> None:
+    def put(self, kind: str, item: msgspec.Struct) -> None:
         """Show an object of one of `STATE_KINDS` to the core now. Pods with work come from workloads instead."""
         self._seen(ObjectSeen(kind, item))
 

@@ -163,7 +163,7 @@ async def _list(client: Client, resource: Resource[Any], state: State) -> None:
         return
     for item in listing.items:
         item.metadata.annotations = read_annotations(item.metadata.annotations)
-        state.see(resource.kind, item)
+        state.put(resource.kind, item)
     state.notes += [f"{resource.id} {item.metadata.key} is left out: {item.error}" for item in listing.malformed]
 
 

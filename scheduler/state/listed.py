@@ -119,7 +119,7 @@ def _add(state: State, raw: msgspec.Raw | bytes, place: str) -> None:
             name = head.metadata.get("name", "without a name")
             raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
         item.metadata.annotations = objects.read_annotations(item.metadata.annotations)
-        state.see(head.kind, item)
+        state.put(head.kind, item)
     else:
         state.left_out[f"{head.kind}.{group}" if group else head.kind or "objects without a kind"] += 1
 

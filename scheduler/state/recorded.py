@@ -66,7 +66,7 @@ def apply_to(state: State, given: Input) -> None:
         case PolicyLoaded():
             state.policy = given if given.text else None
         case ObjectSeen():
-            state.see(given.kind, given.object)
+            state.put(given.kind, given.object)
         case ObjectGone():
             state.forget(given)
         case Assumed():

@@ -90,7 +90,7 @@ def redact(state: State) -> State:
     for kind, items in plain.items():
         for item in items:
             done = _Object(new, kept, claims, kind, item).redacted()
-            result.see(kind, msgspec.convert(done, STATE_KINDS[kind].struct))
+            result.put(kind, msgspec.convert(done, STATE_KINDS[kind].struct))
     return result
 
 

@@ -43,7 +43,7 @@ class State:
     """Whether the file is an incomplete recording: its scheduler still writes it, or was killed."""
     _in_flight: dict[str, Assumed] = field(default_factory=dict)
 
-    def see(self, kind: str, item: Any) -> None:
+    def put(self, kind: str, item: Any) -> None:
         """Add an object, or a later version of it."""
         self.objects[kind][item.metadata.key] = item
         if kind == "Pod":

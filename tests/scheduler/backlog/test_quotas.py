@@ -214,7 +214,7 @@ def job_of(rng: random.Random, leaves: list[str]) -> dict[str, Any]:
         "phase": rng.choice(("", "Inqueue", "Inqueue")),
         "priority": rng.choice((0, 0, 5)),
     }
-    return {**found, "asks": "none"} if rng.random() < 0.3 else found
+    return {**found, "requests": "none"} if rng.random() < 0.3 else found
 
 
 def event_of(rng: random.Random, table: dict[str, Any], number: int) -> dict[str, Any]:

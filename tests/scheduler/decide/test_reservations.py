@@ -36,9 +36,9 @@ def world_with(policy: str, *ghosts: dict[str, Any]) -> World:
     return world
 
 
-def ghost(name: str, asks: str = "9999m cpu", namespace: str = "t", **more: Any) -> dict[str, Any]:
+def ghost(name: str, requests: str = "9999m cpu", namespace: str = "t", **more: Any) -> dict[str, Any]:
     meta = {"metadata": {"namespace": namespace}}
-    return {"name": name, "min": 9, "asks": asks, "phase": "Inqueue", "podgroup": meta, "pod": meta, **more}
+    return {"name": name, "min": 9, "requests": requests, "phase": "Inqueue", "podgroup": meta, "pod": meta, **more}
 
 
 def run_cycle(world: World) -> set[str]:
@@ -71,16 +71,16 @@ def test_a_reservation_lapses_if_its_pods_are_not_created(policy: str, kind: str
 
 
 def test_a_lapsed_reservation_counts_again_once_its_pods_exist() -> None:
-    world = world_with("capacity", ghost("late", asks="6 cpu", tasks=[], min=2))
+    world = world_with("capacity", ghost("late", requests="6 cpu", tasks=[], min=2))
     run_cycle(world)
     world.now += GRACE
     run_cycle(world)
-    world.load({"jobs": [ghost("late", asks="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS), real_job(cpu=5)]})
+    world.load({"jobs": [ghost("late", requests="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS), real_job(cpu=5)]})
     assert "t/real" not in run_cycle(world)
 
 
 def test_a_reservation_whose_pods_exist_does_not_lapse() -> None:
-    world = world_with("capacity", ghost("slow", asks="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS))
+    world = world_with("capacity", ghost("slow", requests="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS))
     world.load({"jobs": [real_job(cpu=5)]})
     for _ in range(5):
         assert "t/real" not in run_cycle(world)
@@ -96,8 +96,10 @@ def test_recreated_ghosts_leave_other_namespaces_their_share(policy: str, number
     for turn in range(4):
         for index in range(number):
             world.remove("PodGroup", f"bad/ghost-{turn - 1}-{index}")
-            asks = f"{9999 // number}m cpu"
-            world.load({"jobs": [ghost(f"ghost-{turn}-{index}", asks=asks, namespace="bad", tasks=[], priority=9)]})
+            requests = f"{9999 // number}m cpu"
+            world.load(
+                {"jobs": [ghost(f"ghost-{turn}-{index}", requests=requests, namespace="bad", tasks=[], priority=9)]}
+            )
         if "t/real" in run_cycle(world):
             return
         world.now += GRACE - 1

@@ -14,7 +14,7 @@ from scheduler.model.job import Job
 from tests.support.core import random_clusters
 from tests.support.core import random_victims as crowded
 from tests.support.core.events import policy_of
-from tests.support.core.world import World, what_is_done
+from tests.support.core.world import World, without_bookkeeping
 
 
 @given(st.one_of(random_clusters.tables(), crowded.tables()), st.sampled_from(("leave", "return", "stay")))
@@ -25,7 +25,7 @@ def test_skipping_settled_jobs_changes_no_decision(table: dict[str, Any], victim
         decisions = world.cycle()
         world.cluster.last_cycle = None
         with mock.patch.object(Job, "needs_nothing", new=False):
-            assert what_is_done(decide(world.cluster, world.policy, world.now)) == what_is_done(decisions)
+            assert without_bookkeeping(decide(world.cluster, world.policy, world.now)) == without_bookkeeping(decisions)
         world.carry_out(decisions, victims)
 
 

@@ -18,7 +18,7 @@ from tests.support.core import random_clusters
 from tests.support.core import random_victims as crowded
 from tests.support.core.events import policy_of
 from tests.support.core.invariants import check_cycle, snapshot
-from tests.support.core.world import World, what_is_done
+from tests.support.core.world import World, without_bookkeeping
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -237,7 +237,7 @@ def test_steps_do_not_depend_on_data_kept_between_cycles() -> None:
     first = decide(world.cluster, world.policy, world.now)
     world.cluster.last_cycle = None
     again = decide(world.cluster, world.policy, world.now)
-    assert (first.steps, what_is_done(first)) == (again.steps, what_is_done(again))
+    assert (first.steps, without_bookkeeping(first)) == (again.steps, without_bookkeeping(again))
     assert decide(world.fresh(), world.policy, world.now).steps == first.steps
 
 

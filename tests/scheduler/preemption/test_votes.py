@@ -80,7 +80,7 @@ def test_a_reason_names_the_votes_and_the_deciding_tier(old: dict[str, Any], tie
 
 def test_the_reason_of_a_spare_task_names_its_whole_gang_if_all_of_it_is_evicted() -> None:
     world = World(policy_of("capacity"))
-    new = {"name": "new", "queue": "a", "tasks": ["1 x 1 cpu", "1 x 3 cpu"], "phase": "Inqueue", "asks": "none"}
+    new = {"name": "new", "queue": "a", "tasks": ["1 x 1 cpu", "1 x 3 cpu"], "phase": "Inqueue", "requests": "none"}
     world.load({**FULL, "jobs": [{**SPARE, "min": 3}, new]})
 
     reasons = {evict.task: evict.reason for evict in world.cycle().evictions}

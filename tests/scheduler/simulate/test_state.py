@@ -69,8 +69,8 @@ def record(folder: Path) -> None:
             writer.write(given)
 
     simulation = Simulation(load_policy(POLICY, "policy"), start=NOW, on_input=record_input)
-    simulation.see("Node", node("n1", CARDS))
-    simulation.see("Queue", opened(objects.Queue(objects.ObjectMeta(name="default"))))
+    simulation.put("Node", node("n1", CARDS))
+    simulation.put("Queue", opened(objects.Queue(objects.ObjectMeta(name="default"))))
     load = (Arrival(NOW, Workload("old", 600, CARDS)), Arrival(NOW + 100, Workload("new", 300, CARDS)))
     for _ in simulation.instants(load):
         if not began:

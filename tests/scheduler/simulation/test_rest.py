@@ -58,9 +58,9 @@ def test_jobs_in_a_tree_of_queues_settle(rng: random.Random) -> None:
 
     simulation = Simulation(policy, emit=watch, settings=Settings(start_delay=1, grace=1), start=START)
     for name, has in nodes.items():
-        simulation.see("Node", node(name, has))
+        simulation.put("Node", node(name, has))
     for name, spec in queues.items():
-        simulation.see("Queue", queue(name, **spec))
+        simulation.put("Queue", queue(name, **spec))
     simulation.run(Arrival(START + 20 * i, job) for i, job in enumerate(jobs))
     assert len(simulation.gangs) == len(jobs)
 

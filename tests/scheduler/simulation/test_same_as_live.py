@@ -66,7 +66,7 @@ def simulated(live: Lockstep, start_delay: float = 0.0) -> list[Any]:
         load_policy(POLICY, "test"), emit=found.append, start=START, settings=Settings(start_delay=start_delay)
     )
     for it in live.shown:
-        simulation.see(it.kind, it.object)
+        simulation.put(it.kind, it.object)
     simulation.run(load())
     return found
 

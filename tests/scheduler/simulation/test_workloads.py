@@ -150,7 +150,7 @@ def test_a_change_of_a_queue_takes_effect_at_once() -> None:
 
 def test_a_priority_class_of_the_cluster_orders_the_jobs_that_name_it() -> None:
     run = Run(policy(), EIGHT)
-    run.simulation.see("PriorityClass", objects.PriorityClass(objects.ObjectMeta(name="high"), 10))
+    run.simulation.put("PriorityClass", objects.PriorityClass(objects.ObjectMeta(name="high"), 10))
     run.play((0, gang("first", 10)), (1, gang("low", 10)), (2, gang("high", 10, priority_class="high")))
     assert run.times(Started, "high") == [10]
     assert run.times(Started, "low") == [20]

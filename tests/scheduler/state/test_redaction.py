@@ -188,7 +188,7 @@ def test_keys_keep_their_order_if_one_namespace_is_a_prefix_of_another() -> None
     for namespace in ("a", "a-b", "a0", "default", "default-x", "defaults", "kube-system", "zed"):
         for name in ("train-2", "train-10", "train", "train-0x"):
             meta = {"name": name, "namespace": namespace, "uid": f"{namespace}-{name}"}
-            state.see("Pod", msgspec.convert({"metadata": meta}, STATE_KINDS["Pod"].struct))
+            state.put("Pod", msgspec.convert({"metadata": meta}, STATE_KINDS["Pod"].struct))
     redacted = redact(state)
     new = {it.metadata.uid: it.metadata for it in redacted.objects["Pod"].values()}
     by_uid = dict(zip(sorted(it.metadata.uid for it in state.objects["Pod"].values()), sorted(new), strict=True))

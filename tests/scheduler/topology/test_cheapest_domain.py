@@ -15,7 +15,7 @@ from scheduler.policy.loader import load_policy
 from scheduler.policy.model import Policy
 from scheduler.preemption.domain_costs import DomainCosts
 from tests.support.core.random_gangs import EVICTING
-from tests.support.core.world import World, what_is_done
+from tests.support.core.world import World, without_bookkeeping
 
 WITH_GANG = load_policy(EVICTING, "test")
 POLICY = load_policy(EVICTING.replace("{name: gang}", "{name: gang, enablePreemptable: false}"), "test")
@@ -90,7 +90,7 @@ def test_cached_costs_of_equal_gangs_change_no_decision(
 ) -> None:
     found = decide_for(gangs, size, RACKS, jobs, policy)
     with mock.patch.object(DomainCosts, "known", return_value=None):
-        assert what_is_done(found) == what_is_done(decide_for(gangs, size, RACKS, jobs, policy))
+        assert without_bookkeeping(found) == without_bookkeeping(decide_for(gangs, size, RACKS, jobs, policy))
 
 
 def test_a_rack_near_the_end_of_the_list_is_freed_if_it_costs_least() -> None:

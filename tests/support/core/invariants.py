@@ -29,7 +29,7 @@ def snapshot(cluster: Cluster) -> dict[str, Any]:
             for key, job in sorted(cluster.jobs.items())
         },
         "on nodes": {name: sorted(info.tasks) for name, info in sorted(nodes.by_name.items())},
-        "minding": {shape: sorted(tasks) for shape, tasks in nodes.minding.items()},
+        "with_pod_terms": {shape: sorted(tasks) for shape, tasks in nodes.with_pod_terms.items()},
         "amounts": [
             {name: array[:, column].tolist() for name, column in sorted(nodes.dimensions.items())}
             for array in (nodes.idle, nodes.used, nodes.releasing, nodes.pipelined)

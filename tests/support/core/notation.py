@@ -8,9 +8,9 @@ a state are pending.
     queues: [{name: a, deserved: "6 cpu", guarantee: "2 cpu", capability: "8 cpu", priority: 5, weight: 2, parent: p}]
     jobs:   [{name: old, queue: b, min: 1, priority: 10, tasks: "8 x 1 cpu running on n1", pod: {…}, podgroup: {…}}]
 
-`min` defaults to the number of tasks; `pod` and `podgroup` overlay the generated objects. `asks` is minResources: by
-default `min` times the first task's requests; `none` leaves it out. Each object is one second younger than the object
-before.
+`min` defaults to the number of tasks; `pod` and `podgroup` overlay the generated objects. `requests` is minResources:
+by default `min` times the first task's requests; `none` leaves it out. Each object is one second younger than the
+object before.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Notation:
         total = sum(group["count"] for group in groups)
         least = row.get("min", total)
         spec: Object = {"queue": row.get("queue", "default"), "minMember": least}
-        min_resources = row.get("asks")
+        min_resources = row.get("requests")
         if min_resources is None and groups:
             spec["minResources"] = _times(groups[0]["requests"], least)
         elif min_resources != "none":

@@ -144,7 +144,7 @@ def _job(
     pod: dict[str, Any] = {}
     if any(models.values()):
         model = draw.one_of((*sorted(set(models.values())), "|".join(sorted(set(models.values())))))
-        row |= {"annotations": {"volcano.sh/card.name": model}, "asks": "none"}
+        row |= {"annotations": {"volcano.sh/card.name": model}, "requests": "none"}
         pod["metadata"] = {"ownerReferences": [{"kind": draw.one_of(("Job", "ReplicaSet"))}]}
         models = {node: has for node, has in models.items() if has in model.split("|")}
     if idle is not None:

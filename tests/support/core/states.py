@@ -27,7 +27,7 @@ def state_of(table: Mapping[str, Any]) -> State:
     """Return the state that a table describes, a thousand seconds after its first object."""
     state = State("table", NOW)
     for kind, item in Notation().objects(table):
-        state.see(kind, msgspec.convert(item, STATE_KINDS[kind].struct))
+        state.put(kind, msgspec.convert(item, STATE_KINDS[kind].struct))
     state.policy = PolicyLoaded("table", POLICIES.get(table["policy"], table["policy"]))
     return state
 

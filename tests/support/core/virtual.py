@@ -56,9 +56,9 @@ class Run:
             by, emit=self.outcomes.append, settings=Settings(**settings), start=start, on_input=on_input
         )
         for name, has in nodes.items():
-            self.simulation.see("Node", node(name, has))
+            self.simulation.put("Node", node(name, has))
         for each in [*queues] or [queue("default")]:
-            self.simulation.see("Queue", each)
+            self.simulation.put("Queue", each)
 
     def of(self, kind: type[T], job: str = "") -> list[T]:
         """Return the outcomes of a kind (and of a job)."""
@@ -87,9 +87,9 @@ def serve(jobs: Iterable[Job], by: Any, quotas: Mapping[str, int], *, shortest: 
 
     simulation = Simulation(by, emit=keep, start=min((job.submitted for job in jobs), default=START))
     for name, has in nodes.items():
-        simulation.see("Node", node(name, has))
+        simulation.put("Node", node(name, has))
     for each in queues:
-        simulation.see("Queue", each)
+        simulation.put("Queue", each)
     simulation.run(Arrival(job.submitted, workload(job, shortest=shortest)) for job in jobs)
     return started
 

@@ -27,7 +27,7 @@ def key_of(item: Object) -> str:
     return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
 
 
-def what_is_done(decisions: Decisions, passed_over: Iterable[str] = ()) -> Decisions:
+def without_bookkeeping(decisions: Decisions, passed_over: Iterable[str] = ()) -> Decisions:
     """Return the decisions without the memory, the counters, and the reasons of skipped jobs."""
     refusals = {key: Refusal() if key in passed_over else refusal for key, refusal in decisions.refusals.items()}
     refusals = dict(sorted(refusals.items()))
@@ -95,7 +95,7 @@ class World:
         new.policy, new.lapses = known.policy, dict(known.lapses)
         again = decide(rebuilt, self.policy, self.now)
         passed_over = self._passed_over(decisions)
-        assert what_is_done(decisions, passed_over) == what_is_done(again, passed_over), (
+        assert without_bookkeeping(decisions, passed_over) == without_bookkeeping(again, passed_over), (
             "the state that was updated by events yields other decisions than a state that is built from all objects"
         )
         backlog_of(self.cluster).apply(decisions.memory, decisions.pipelined)

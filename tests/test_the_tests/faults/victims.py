@@ -95,7 +95,7 @@ def _forgets_holds() -> None:
         found.held = {}
         return found
 
-    instead((cycle_end, "_holds_room", lambda job: job.waiting > 0), (CycleEnd, "memory", without_holds))()
+    instead((cycle_end, "_holds_capacity", lambda job: job.waiting > 0), (CycleEnd, "memory", without_holds))()
 
 
 def _in_order_of_names(_: Any, job: Job) -> list[Task]:
