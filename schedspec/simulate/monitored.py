@@ -42,7 +42,7 @@ class Monitors:
         self.found: list[dict[str, Any]] = []
         """Fields of `scheduler.simulate.records.Finding`, in order."""
 
-    def take(self, outcome: Any) -> None:
+    def observe(self, outcome: Any) -> None:
         """Process the next outcome of the simulation."""
         handler = getattr(self, f"_on_{type(outcome).__name__.lower()}", None)
         if handler is not None:

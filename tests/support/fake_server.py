@@ -144,9 +144,7 @@ class FakeServer:
 
 
 @asynccontextmanager
-async def standing_in(
-    handler: Handler, *, once: bool = False, **options: Any
-) -> AsyncIterator[tuple[FakeServer, Client]]:
+async def serving(handler: Handler, *, once: bool = False, **options: Any) -> AsyncIterator[tuple[FakeServer, Client]]:
     """Yield a server and a client of it."""
     server = FakeServer(handler)
     http = Http(await server.start(), **options)

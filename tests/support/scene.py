@@ -41,7 +41,7 @@ class Scene:
         self.sentences: list[SentenceRun] = []
         self.cleanup_at: float | None = None
 
-    def see(self, kind: Kind, name: str, obj: Object, *, namespaced: bool = True, change: Change | None = None) -> None:
+    def put(self, kind: Kind, name: str, obj: Object, *, namespaced: bool = True, change: Change | None = None) -> None:
         """Record one version of an object."""
         ref = Ref(kind, name, self.namespace if namespaced else "")
         self._version += 1
@@ -62,18 +62,18 @@ class Scene:
         amounts = {"cpu": str(cpu), "memory": "256Gi", "pods": "110"}
         amounts |= {"nvidia.com/gpu": str(cards)} if cards else {}
         labels = {"nvidia.com/gpu.product": model} if cards else {}
-        self.see(
+        self.put(
             Kind.NODE, name, {"metadata": {"labels": labels}, "status": {"allocatable": amounts}}, namespaced=False
         )
 
     def queue(self, name: str, quota: Mapping[str, object] | None = None, **spec: object) -> None:
         """Record a queue; `quota` is its quota of cards, by model."""
         notes = {"annotations": {"volcano.sh/card.quota": json.dumps(quota)}} if quota else {}
-        self.see(Kind.QUEUE, name, {"metadata": notes, "spec": spec}, namespaced=False)
+        self.put(Kind.QUEUE, name, {"metadata": notes, "spec": spec}, namespaced=False)
 
     def gang(self, name: str, queue: str, minimum: int = 1) -> None:
         """Record a PodGroup."""
-        self.see(Kind.PODGROUP, name, {"spec": {"queue": queue, "minMember": minimum}, "status": {"phase": "Inqueue"}})
+        self.put(Kind.PODGROUP, name, {"spec": {"queue": queue, "minMember": minimum}, "status": {"phase": "Inqueue"}})
 
     def pod(self, name: str, group: str, cards: int = 0, cpu: str = "1", priority: str = "") -> None:
         """Record a pending pod."""
@@ -84,7 +84,7 @@ class Scene:
             "annotations": {"scheduling.k8s.io/group-name": group},
             "labels": {"schedspec.dev/workload": group},
         }
-        self.see(Kind.POD, name, {"metadata": meta, "spec": spec, "status": {"phase": "Pending"}})
+        self.put(Kind.POD, name, {"metadata": meta, "spec": spec, "status": {"phase": "Pending"}})
 
     def waits(self, name: str, why: str) -> None:
         """Record the scheduler's reason why a pod waits."""
@@ -93,7 +93,7 @@ class Scene:
     def bind(self, name: str, node: str) -> None:
         """Record the bind of a pod."""
         pod = self._pod(name)
-        self.see(Kind.POD, name, {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": {"phase": "Pending"}})
+        self.put(Kind.POD, name, {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": {"phase": "Pending"}})
 
     def run(self, name: str) -> None:
         """Record that a pod runs."""
@@ -107,7 +107,7 @@ class Scene:
         mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": text}
         self._change(name, conditions=[mark])
         if preemptor:
-            self.see(
+            self.put(
                 Kind.EVENT,
                 f"{name}.evict",
                 {
@@ -128,11 +128,13 @@ class Scene:
             )
         self._change(name, deleted=True)
 
-    def gone(self, name: str) -> None:
+    def delete(self, name: str) -> None:
         """Record the deletion of a pod."""
-        self.see(Kind.POD, name, self._pod(name), change="gone")
+        self.put(Kind.POD, name, self._pod(name), change="gone")
 
-    def say(self, keyword: str, text: str, seconds: float, *, verdict: str = "passed", table: Any = ()) -> None:
+    def add_sentence(
+        self, keyword: str, text: str, seconds: float, *, verdict: str = "passed", table: Any = ()
+    ) -> None:
         """Record a sentence that begins now and takes `seconds`; the clock does not advance."""
         began = 1000.0 + self.now
         row = SentenceRun(keyword, text, 10 + len(self.sentences), began, began + seconds, cast("Any", verdict))
@@ -168,26 +170,26 @@ class Scene:
         status |= {"phase": phase} if phase else {}
         status |= {"conditions": list(conditions)} if conditions or phase else {}
         meta = {**pod["metadata"]} | ({"deletionTimestamp": "2026-11-22T00:00:00Z"} if deleted else {})
-        self.see(Kind.POD, name, {**pod, "metadata": meta, "status": status})
+        self.put(Kind.POD, name, {**pod, "metadata": meta, "status": status})
 
 
 def reclaim(*, fails: bool = False, names_preemptor: bool = True) -> ScenarioRecord:
     """Return a record in which a service of six cards evicts both low jobs and one of the medium jobs."""
     it = Scene()
-    it.say("Given", 'the policy "cross-queue-reclaim"', 0.02)
+    it.add_sentence("Given", 'the policy "cross-queue-reclaim"', 0.02)
     it.now = 0.05
-    it.say("And", 'a cluster with 8 cards "A100"', 0.04)
+    it.add_sentence("And", 'a cluster with 8 cards "A100"', 0.04)
     it.node("card-node-1", cards=8)
     it.now = 0.1
     rows = [["queue", "priority", "card quota"], ["inference", "80000", "8"], ["training", "20000", "8"]]
-    it.say("And", "these queues:", 0.03, table=rows)
+    it.add_sentence("And", "these queues:", 0.03, table=rows)
     it.queue("inference", {"A100": 8}, deserved={"nvidia.com/gpu": "6"})
     it.queue("training", {"A100": 8}, deserved={"nvidia.com/gpu": "2"}, capability={"nvidia.com/gpu": "8"})
     it.now = 0.15
     jobs = ["medium-1", "medium-2", "low-1", "low-2"]
     table = [["job", "queue", "priority", "cards", "replicas", "min available", "memory"]]  # wider than its column
     table += [[job, "training", job[:-2], "2", "1", "1", "64Gi"] for job in jobs]
-    it.say("Given", "these jobs run:", 0.35, table=table)
+    it.add_sentence("Given", "these jobs run:", 0.35, table=table)
     for n, job in enumerate(jobs):
         it.now = 0.16 + 0.002 * n
         it.gang(job, "training")
@@ -199,7 +201,7 @@ def reclaim(*, fails: bool = False, names_preemptor: bool = True) -> ScenarioRec
         it.now = 0.3 + 0.003 * n
         it.run(f"{job}-task-0")
     it.now = 0.5
-    it.say("When", "these services are submitted:", 0.05, table=[["service", "cards"], ["chat", "6"]])
+    it.add_sentence("When", "these services are submitted:", 0.05, table=[["service", "cards"], ["chat", "6"]])
     it.now = 0.52
     it.gang("chat", "inference")
     it.pod("chat-5f7-x2", "chat", cards=6, priority="high")
@@ -207,40 +209,42 @@ def reclaim(*, fails: bool = False, names_preemptor: bool = True) -> ScenarioRec
     it.waits("chat-5f7-x2", "1 node: 1 lacks nvidia.com/gpu; reclaim is under way")
     it.now = 0.55
     problem = Unmet('"chat" keeps waiting', "it runs on card-node-1", (), "for 1 s") if fails else None
-    it.say("Then", '"chat" runs' if not fails else '"chat" keeps waiting', 0.4, verdict="failed" if fails else "passed")
+    it.add_sentence(
+        "Then", '"chat" runs' if not fails else '"chat" keeps waiting', 0.4, verdict="failed" if fails else "passed"
+    )
     for n, victim in enumerate(("low-2", "low-1", "medium-2")):
         it.now = 0.56 + 0.002 * n
         it.evict(f"{victim}-task-0", "chat-5f7-x2" if names_preemptor else "")
     for victim in ("low-2", "low-1", "medium-2"):
         it.now += 0.01
-        it.gone(f"{victim}-task-0")
+        it.delete(f"{victim}-task-0")
     it.now = 0.61
     it.bind("chat-5f7-x2", "card-node-1")
     it.now = 0.72
     it.run("chat-5f7-x2")
     it.now = 0.96
     if not fails:
-        it.say("And", "exactly 3 pods are evicted, once each", 2.0)
+        it.add_sentence("And", "exactly 3 pods are evicted, once each", 2.0)
         it.now = 2.96
-        it.say("And", '"low-1" is evicted', 0.0)
+        it.add_sentence("And", '"low-1" is evicted', 0.0)
     it.cleanup_at = it.now
     it.now += 0.1
     for name in ("chat-5f7-x2", "medium-1-task-0"):
-        it.gone(name)
+        it.delete(name)
     return it.record("A service of six cards evicts both low jobs and one of the medium jobs", problem=problem)
 
 
 def large(pods: int = 5_000, nodes: int = 1_000) -> ScenarioRecord:
     """Return a record of gangs of twenty on many nodes; a tenth of their pods is evicted for a late gang."""
     it = Scene("spec-large")
-    it.say("Given", f"{nodes} nodes", 0.5)
+    it.add_sentence("Given", f"{nodes} nodes", 0.5)
     for n in range(nodes):
         it.now = 0.0005 * n
         it.node(f"node-{n:04}", cpu=8)
     it.now = 0.6
     for queue in ("batch", "research"):
         it.queue(queue, deserved={"cpu": str(nodes * 2)}, capability={"cpu": str(nodes * 8)})
-    it.say("Given", f"{pods} pods run", pods / 900)
+    it.add_sentence("Given", f"{pods} pods run", pods / 900)
     for n in range(pods):
         it.now = 0.7 + n / 2000
         if n % 20 == 0:
@@ -251,17 +255,17 @@ def large(pods: int = 5_000, nodes: int = 1_000) -> ScenarioRecord:
         it.bind(f"gang-{n // 20}-{n % 20}", f"node-{n % nodes:04}")
         it.run(f"gang-{n // 20}-{n % 20}")
     it.now += 0.5
-    it.say("When", "a gang comes late", 0.1)
+    it.add_sentence("When", "a gang comes late", 0.1)
     it.gang("late", "research", pods // 10)
     for n in range(pods // 10):
         it.pod(f"late-{n}", "late", cpu="2")
     it.now += 0.2
-    it.say("Then", '"late" runs', 2.0)
+    it.add_sentence("Then", '"late" runs', 2.0)
     for n in range(pods // 10):
         it.now += 0.001
         victim = n * 10
         it.evict(f"gang-{victim // 20}-{victim % 20}", f"late-{n}")
-        it.gone(f"gang-{victim // 20}-{victim % 20}")
+        it.delete(f"gang-{victim // 20}-{victim % 20}")
     for n in range(pods // 10):
         it.now += 0.001
         it.bind(f"late-{n}", f"node-{(n * 10) % nodes:04}")
@@ -276,7 +280,7 @@ def blocked() -> ScenarioRecord:
     it.node("gpu-1", cards=8)
     it.queue("research", deserved={"nvidia.com/gpu": "4"})
     it.queue("serving", deserved={"nvidia.com/gpu": "4"})
-    it.say("Given", "these jobs run:", 0.3, table=[["job", "queue", "gpus"], ["train", "research", "1"]])
+    it.add_sentence("Given", "these jobs run:", 0.3, table=[["job", "queue", "gpus"], ["train", "research", "1"]])
     it.gang("train", "research", 8)
     for number in range(8):
         it.now = 0.1 + 0.01 * number
@@ -284,7 +288,7 @@ def blocked() -> ScenarioRecord:
         it.bind(f"train-task-{number}", "gpu-1")
         it.run(f"train-task-{number}")
     it.now = 0.5
-    it.say("When", "these services are submitted:", 0.1, table=[["service", "gpus"], ["chat", "4"]])
+    it.add_sentence("When", "these services are submitted:", 0.1, table=[["service", "gpus"], ["chat", "4"]])
     it.gang("chat", "serving")
     it.pod("chat-1", "chat", cards=4)
     text = (
@@ -300,16 +304,16 @@ def blocked() -> ScenarioRecord:
     it.waits("chat-1", text)
     group = {"spec": {"queue": "serving", "minMember": 1}, "status": {"phase": "Inqueue"}}
     group["status"] |= {"conditions": [{"type": "Unschedulable", "status": "True", "message": text}]}
-    it.see(Kind.PODGROUP, "chat", group)
+    it.put(Kind.PODGROUP, "chat", group)
     event = {
         "metadata": {"annotations": {"schedspec.dev/waits": json.dumps([why])}},
         "involvedObject": {"kind": "PodGroup", "name": "chat", "uid": "uid-chat"},
         "reason": "Unschedulable",
         "message": text,
     }
-    it.see(Kind.EVENT, "chat.unschedulable", event)
+    it.put(Kind.EVENT, "chat.unschedulable", event)
     it.now = 4.0
     problem = Unmet('the pod of "chat" runs', "0 of 1 run; 1 Pending: chat-1", (), "within 20 s")
-    it.say("Then", '"chat" runs', 3.0, verdict="failed")
+    it.add_sentence("Then", '"chat" runs', 3.0, verdict="failed")
     it.now = 7.0
     return it.record("A service gets its gpus", problem=problem)

@@ -38,7 +38,7 @@ def test_the_page_contains_the_complete_records() -> None:
 
 def test_the_texts_of_a_scenario_are_escaped() -> None:
     it = Scene()
-    it.say("Given", "<script>alert(1)</script>", 0.1, table=[["<b>"], ["</script>"]])
+    it.add_sentence("Given", "<script>alert(1)</script>", 0.1, table=[["<b>"], ["</script>"]])
     it.now = 1.0
     page = html.render([it.record("<img src=x>")])
     assert "<script>alert" not in page

@@ -40,7 +40,7 @@ def test_a_sentence_keeps_the_table_under_it() -> None:
 
 def test_sentences_after_the_failure_are_recorded_as_skipped() -> None:
     it = Scene()
-    it.say("Given", "a cluster", 1.0)
+    it.add_sentence("Given", "a cluster", 1.0)
     running = it.running()
     running.planned = [*it.sentences, SentenceRun("Then", "it runs", 9)]
     assert [(sentence.text, sentence.verdict) for sentence in make_record(running).sentences] == [
@@ -64,7 +64,7 @@ def test_a_record_contains_nothing_of_an_earlier_scenario() -> None:
     history.opened = 1000.5
     it.queue("of-an-earlier-one")
     it.queue("default")
-    it.see(Kind.QUEUE, "of-an-earlier-one", {"spec": {}}, namespaced=False, change="gone")
+    it.put(Kind.QUEUE, "of-an-earlier-one", {"spec": {}}, namespaced=False, change="gone")
     it.namespace = "spec-1"
     it.pod("leftover", "g")
     it.namespace = "spec-2"
@@ -72,7 +72,7 @@ def test_a_record_contains_nothing_of_an_earlier_scenario() -> None:
     it.queue("ours")
     it.pod("p", "g")
     about = {"kind": "Queue", "name": "x", "uid": "uid-of-another"}
-    it.see(Kind.EVENT, "late", {"metadata": {"namespace": "default"}, "involvedObject": about})
+    it.put(Kind.EVENT, "late", {"metadata": {"namespace": "default"}, "involvedObject": about})
     history._versions[-1] = msgspec.structs.replace(
         history._versions[-1], ref=history._versions[-1].ref._replace(namespace="default")
     )
@@ -133,7 +133,7 @@ def test_each_resource_has_a_unit() -> None:
 
 def test_a_scenario_without_a_cluster_has_a_record_too() -> None:
     it = Scene()
-    it.say("Given", "a cluster", 1.0, verdict="failed")
+    it.add_sentence("Given", "a cluster", 1.0, verdict="failed")
     running = it.running(problem=HarnessError("no program to boot it with"))
     running.world = None
     made = make_record(running)

@@ -29,7 +29,7 @@ def found_by(case: Case) -> tuple[set[str], set[str]]:
     def listen(at: float, given: Any) -> None:
         recorder.record(at, given)
         if type(given).__module__.endswith(".outcomes"):
-            stream.take(given)
+            stream.observe(given)
 
     play(case, listener=listen)
     history = judge_ledger(Ledger(recorder.versions), Rules(case.policy))

@@ -37,24 +37,26 @@ class Story:
         protected: bool = False,
     ) -> None:
         requests = {"cpu": str(cpu)}
-        self._monitors.take(outcomes.Submitted(0, name, queue_name, pods, minimum, requests, 60, 0, "", not protected))
+        self._monitors.observe(
+            outcomes.Submitted(0, name, queue_name, pods, minimum, requests, 60, 0, "", not protected)
+        )
 
     def cycle(self) -> None:
         self._cycle += 1
-        self._monitors.take(outcomes.Cycle(float(self._cycle), self._cycle, Decisions()))
+        self._monitors.observe(outcomes.Cycle(float(self._cycle), self._cycle, Decisions()))
 
     def bind(self, job: str, *nodes: str, first: int = 0) -> None:
         for index, name in enumerate(nodes, first):
-            self._monitors.take(outcomes.Placed(self._cycle, job, f"{job}-{index}", name))
+            self._monitors.observe(outcomes.Placed(self._cycle, job, f"{job}-{index}", name))
 
     def evict(self, job: str, preemptor: str, *, pods: int = 1, action: str = "reclaim", first: int = 0) -> None:
         reason = VictimReason(action, preemptor, f"{preemptor}-0", "blue", "red")
         for index in range(first, first + pods):
-            self._monitors.take(outcomes.Evicted(self._cycle, job, f"{job}-{index}", reason))
+            self._monitors.observe(outcomes.Evicted(self._cycle, job, f"{job}-{index}", reason))
 
     def release(self, job: str, *, pods: int = 1, first: int = 0) -> None:
         for index in range(first, first + pods):
-            self._monitors.take(outcomes.Released(self._cycle, job, f"{job}-{index}", ""))
+            self._monitors.observe(outcomes.Released(self._cycle, job, f"{job}-{index}", ""))
 
     def evict_and_bind(self, preemptor: str, *nodes: str, action: str = "reclaim") -> None:
         """Evict the job `victim`, and bind pods of the preemptor on nodes (default: one on n0) after it is released."""
@@ -65,7 +67,7 @@ class Story:
         self.bind(preemptor, *(nodes or ("n0",)))
 
     def end(self, job: str) -> None:
-        self._monitors.take(outcomes.Ended(self._cycle, job, "completed", 1))
+        self._monitors.observe(outcomes.Ended(self._cycle, job, "completed", 1))
 
     def found(self) -> list[str]:
         return [f"{it['monitor']}: {it['about']} {it['text']}" for it in self._monitors.close()]

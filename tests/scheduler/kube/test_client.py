@@ -9,7 +9,7 @@ import pytest
 from scheduler.kube import PODGROUPS, PODS, QUEUES, Client, Patch
 from scheduler.kube.resource import Resource
 from scheduler.model.objects import Pod
-from tests.support.fake_server import Answer, Reply, Request, standing_in
+from tests.support.fake_server import Answer, Reply, Request, serving
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
 
@@ -23,7 +23,7 @@ async def test_a_list_is_read_page_by_page() -> None:
     def answer(request: Request) -> Answer:
         return Reply(body=pages["more" if "continue=more" in request.path else ""])
 
-    async with standing_in(answer) as (server, client):
+    async with serving(answer) as (server, client):
         listing = await client.list(PODS, labels="app=x", page=1)
         assert [pod.metadata.name for pod in listing.items] == ["a", "b"]
         assert listing.resource_version == "7"
@@ -32,7 +32,7 @@ async def test_a_list_is_read_page_by_page() -> None:
 
 
 async def test_an_empty_list_may_have_null_items() -> None:
-    async with standing_in(lambda request: Reply(body={"metadata": {"resourceVersion": "1"}, "items": None})) as (
+    async with serving(lambda request: Reply(body={"metadata": {"resourceVersion": "1"}, "items": None})) as (
         _,
         client,
     ):
@@ -45,7 +45,7 @@ async def test_a_malformed_object_of_a_list_is_reported_and_the_others_are_read(
         {"metadata": {"name": "bad", "namespace": "ns", "uid": "b"}, "spec": {"minMember": "two"}},
     ]
     body = {"metadata": {"resourceVersion": "9"}, "items": items}
-    async with standing_in(lambda request: Reply(body=body)) as (_, client):
+    async with serving(lambda request: Reply(body=body)) as (_, client):
         listing = await client.list(PODGROUPS)
         assert [group.metadata.name for group in listing.items] == ["good"]
         [malformed] = listing.malformed
@@ -102,7 +102,7 @@ OPERATIONS = {
 async def test_an_operation_sends_the_request_that_the_api_requires(
     operation: Callable[[Client], Awaitable[None]], request_line: str, content_type: str, part: dict[str, object]
 ) -> None:
-    async with standing_in(lambda request: Reply(body=POD)) as (server, client):
+    async with serving(lambda request: Reply(body=POD)) as (server, client):
         await operation(client)
         [request] = server.requests
         assert f"{request.method} {request.path}" == request_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.kube import PODS, Client, Connection, Http, Unreachable
 from tests.scheduler.kube.test_http import POD
-from tests.support.fake_server import Answer, Reply, Request, standing_in, status
+from tests.support.fake_server import Answer, Reply, Request, serving, status
 
 
 async def test_a_rotated_token_is_read_again_after_401() -> None:
@@ -13,7 +13,7 @@ async def test_a_rotated_token_is_read_again_after_401() -> None:
     def answer(request: Request) -> Answer:
         return Reply(body=POD) if request.headers["authorization"] == "Bearer new" else status(401, "Unauthorized")
 
-    async with standing_in(answer) as (server, _):
+    async with serving(answer) as (server, _):
         port = server._server.sockets[0].getsockname()[1]
         http = Http(Connection("127.0.0.1", port, authorization=lambda: next(tokens)))
         await Client(http).get(PODS, "p", "ns")
@@ -22,7 +22,7 @@ async def test_a_rotated_token_is_read_again_after_401() -> None:
 
 
 async def test_a_request_waits_for_credentials_that_are_missing_for_a_moment() -> None:
-    async with standing_in(lambda request: Reply(body=POD)) as (server, client):
+    async with serving(lambda request: Reply(body=POD)) as (server, client):
         tokens: list[str | None] = [None, None, "Bearer good"]
 
         def authorization() -> str | None:

@@ -7,7 +7,7 @@ import asyncio
 from scheduler.kube import PODS, Informer
 from scheduler.model.objects import Pod
 from tests.scheduler.kube.test_reflector import Script, event, group, listing
-from tests.support.fake_server import Reply, cancelled, standing_in, until
+from tests.support.fake_server import Reply, cancelled, serving, until
 
 
 def _labels(pod: Pod) -> list[str]:
@@ -27,7 +27,7 @@ async def test_cache_indexes_and_listeners_follow_the_watch() -> None:
         event("ADDED", {**pod("bad", 9, "x"), "spec": {"hostNetwork": "perhaps"}}),
     ]
     script = Script([listing(5, pod("a", 3, "x"), pod("b", 4, "x"))], [Reply(chunks=chunks, then="hang")])
-    async with standing_in(script) as (_, client):
+    async with serving(script) as (_, client):
         informer = Informer(client, PODS, indexes={"app": _labels})
         keys: list[str] = []
         changes: list[tuple[bool, bool]] = []

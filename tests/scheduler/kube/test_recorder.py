@@ -16,7 +16,7 @@ from tests.support.fake_server import (
     Request,
     cancelled,
     scripted,
-    standing_in,
+    serving,
     status,
     until,
 )
@@ -26,7 +26,7 @@ DONE = Reply(201, {"metadata": {"name": "e"}})
 
 
 async def test_events_of_one_object_and_reason_are_merged_while_they_wait() -> None:
-    async with standing_in(lambda request: DONE) as (server, client):
+    async with serving(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         for message in ("one", "two", "three"):
             recorder.event(PODS, META, WARNING, "UnschedulableReason", message)
@@ -40,7 +40,7 @@ async def test_events_of_one_object_and_reason_are_merged_while_they_wait() -> N
 
 
 async def test_the_machine_readable_data_of_an_event_is_written() -> None:
-    async with standing_in(lambda request: DONE) as (server, client):
+    async with serving(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         related = {"kind": "Pod", "namespace": "ns", "name": "q"}
         recorder.event(
@@ -65,7 +65,7 @@ async def test_the_machine_readable_data_of_an_event_is_written() -> None:
 
 async def test_a_repeated_event_only_increases_its_count_until_it_has_expired() -> None:
     answers = scripted(DONE, DONE, status(404, "NotFound"), DONE)
-    async with standing_in(answers) as (server, client):
+    async with serving(answers) as (server, client):
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
         for _ in range(3):
@@ -77,7 +77,7 @@ async def test_a_repeated_event_only_increases_its_count_until_it_has_expired() 
 
 
 async def test_the_events_of_a_deleted_object_are_forgotten() -> None:
-    async with standing_in(lambda request: DONE) as (server, client):
+    async with serving(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
         for number in range(3):
@@ -96,7 +96,7 @@ async def test_the_events_of_a_deleted_object_are_forgotten() -> None:
 
 
 async def test_an_event_written_after_its_object_was_deleted_is_forgotten() -> None:
-    async with standing_in(lambda request: DONE) as (server, client):
+    async with serving(lambda request: DONE) as (server, client):
         server.pause = 0.1
         recorder = EventRecorder(client, "me", workers=1)
         for reason in ("Unschedulable", "Evict"):
@@ -111,7 +111,7 @@ async def test_an_event_written_after_its_object_was_deleted_is_forgotten() -> N
 
 
 async def test_an_event_that_is_repeated_while_it_is_written_increases_its_count() -> None:
-    async with standing_in(lambda request: DONE) as (server, client):
+    async with serving(lambda request: DONE) as (server, client):
         server.pause = 0.1
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
@@ -126,7 +126,7 @@ async def test_an_event_that_is_repeated_while_it_is_written_increases_its_count
 
 
 async def test_events_of_objects_without_a_namespace_are_written_to_default() -> None:
-    async with standing_in(lambda request: DONE) as (server, client):
+    async with serving(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         recorder.event(QUEUES, ObjectMeta(name="q", uid="u"), WARNING, "UnschedulableReason", "so")
         task = asyncio.create_task(recorder.run())
@@ -142,7 +142,7 @@ async def test_events_wait_for_urgent_writes_and_are_dropped_if_the_server_refus
         waits.set()
         await urgent.wait()
 
-    async with standing_in(lambda request: status(403, "Forbidden")) as (server, client):
+    async with serving(lambda request: status(403, "Forbidden")) as (server, client):
         recorder = EventRecorder(client, "me", urgent=wait)
         recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
         task = asyncio.create_task(recorder.run())
@@ -155,7 +155,7 @@ async def test_events_wait_for_urgent_writes_and_are_dropped_if_the_server_refus
 
 @pytest.mark.parametrize("answer", [Reply(201, b"<html>sign in</html>"), Reply(201, b"\xff\xfe")])
 async def test_an_event_with_an_unreadable_answer_is_dropped_and_the_next_is_written(answer: Answer) -> None:
-    async with standing_in(scripted(answer, DONE)) as (server, client):
+    async with serving(scripted(answer, DONE)) as (server, client):
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
         recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
@@ -168,7 +168,7 @@ async def test_an_event_with_an_unreadable_answer_is_dropped_and_the_next_is_wri
 
 
 async def test_a_recorder_that_may_not_write_drops_its_events_and_keeps_running() -> None:
-    async with standing_in(lambda request: DONE, may_write=lambda: False) as (server, client):
+    async with serving(lambda request: DONE, may_write=lambda: False) as (server, client):
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
         recorder.event(PODS, META, WARNING, "UnschedulableReason", "so")
@@ -178,7 +178,7 @@ async def test_a_recorder_that_may_not_write_drops_its_events_and_keeps_running(
 
 
 async def test_an_event_name_is_valid_however_long_the_objects_name() -> None:
-    async with standing_in(lambda request: DONE) as (server, client):
+    async with serving(lambda request: DONE) as (server, client):
         recorder = EventRecorder(client, "me")
         recorder.event(
             PODS, ObjectMeta(name="p" * 198 + "-." + "q" * 50, namespace="ns"), WARNING, "UnschedulableReason", "so"
@@ -196,7 +196,7 @@ async def test_a_namespace_whose_events_fail_does_not_delay_other_namespaces(ans
     def handle(request: Request) -> Answer:
         return answer if "/namespaces/bad/" in request.path else DONE
 
-    async with standing_in(handle, once=True) as (server, client):
+    async with serving(handle, once=True) as (server, client):
         recorder = EventRecorder(client, "me")
         task = asyncio.create_task(recorder.run())
         for i in range(100):

@@ -13,7 +13,7 @@ import pytest
 from scheduler.kube import HYPER_NODES, PODGROUPS, Absent, Change, Present, Reflector, Unreadable
 from scheduler.kube import reflector as reflector_module
 from scheduler.model.objects import HyperNode, PodGroup
-from tests.support.fake_server import Answer, Cut, Reply, Request, cancelled, standing_in, status, until
+from tests.support.fake_server import Answer, Cut, Reply, Request, cancelled, serving, status, until
 
 
 def group(name: str, version: int, uid: str = "", **spec: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ async def reflecting(script: Callable[[Request], Answer]) -> AsyncIterator[tuple
             case Unreadable():
                 changes.append(f"?{change.key}")
 
-    async with standing_in(script) as (_, client):
+    async with serving(script) as (_, client):
         reflector = Reflector(client, PODGROUPS, handler)
         task = asyncio.create_task(reflector.run())
         try:
@@ -213,7 +213,7 @@ async def test_a_handler_that_fails_for_one_object_receives_the_next() -> None:
         if changes == ["a"]:
             raise RecursionError
 
-    async with standing_in(Script([listing(5, group("a", 1), group("b", 2))], [])) as (_, client):
+    async with serving(Script([listing(5, group("a", 1), group("b", 2))], [])) as (_, client):
         task = asyncio.create_task(Reflector(client, PODGROUPS, handler).run())
         await until(lambda: changes == ["a", "b"])
         await cancelled(task)
@@ -232,7 +232,7 @@ async def test_if_each_version_expires_at_once_there_are_pauses_between_lists(by
 async def test_a_watch_that_exceeds_its_timeout_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector_module, "_LATE", 0.1)
     script = Script([listing(5)], [])
-    async with standing_in(script) as (_, client):
+    async with serving(script) as (_, client):
         reflector = Reflector(client, PODGROUPS, lambda _: None, watch_seconds=0.1)
         task = asyncio.create_task(reflector.run())
         await until(lambda: len(script.versions) >= 2)
@@ -333,7 +333,7 @@ async def test_an_optional_kind_that_is_not_served_has_no_objects_until_it_is_se
     not_served = Reply(404, b"404 page not found")
     script = Script([listing(5, rack(1)), not_served, not_served, listing(9, rack(7))], [status(410, "Expired")])
     reported: list[Change[HyperNode]] = []
-    async with standing_in(script) as (_, client):
+    async with serving(script) as (_, client):
         reflector = Reflector(client, HYPER_NODES, reported.append)
         task = asyncio.create_task(reflector.run())
         await until(lambda: len(reported) == 3)
@@ -344,7 +344,7 @@ async def test_an_optional_kind_that_is_not_served_has_no_objects_until_it_is_se
 
 async def test_an_optional_kind_that_was_never_served_counts_as_listed() -> None:
     script = Script([Reply(404, b"404 page not found")], [])
-    async with standing_in(script) as (_, client):
+    async with serving(script) as (_, client):
         reflector = Reflector(client, HYPER_NODES, lambda _: None)
         task = asyncio.create_task(reflector.run())
         await reflector.synced.wait()

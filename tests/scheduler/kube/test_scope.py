@@ -22,7 +22,7 @@ from scheduler.kube import (
     Scope,
 )
 from scheduler.kube.resource import Resource
-from tests.support.fake_server import Answer, Reply, Request, cancelled, standing_in, until
+from tests.support.fake_server import Answer, Reply, Request, cancelled, serving, until
 
 OURS = Scope(("schedspec.dev/scenario", ""), "spec-", ("schedspec",))
 
@@ -59,7 +59,7 @@ async def changes_of(resource: Resource[Any], scope: Scope, *items: dict[str, An
     def answer(request: Request) -> Answer:
         return Reply(chunks=[], then="hang") if "watch=true" in request.path else listed(*items)
 
-    async with standing_in(answer) as (server, client):
+    async with serving(answer) as (server, client):
         scoped = Client(client.http, scope=scope)
         reflector = Reflector(scoped, resource, lambda change: changes.append(change.object.metadata.name))  # type: ignore[union-attr]
         task = asyncio.create_task(reflector.run())
@@ -95,7 +95,7 @@ async def test_no_controller_writes_to_a_presumed_queue() -> None:
     def answer(request: Request) -> Answer:
         return Reply(chunks=[], then="hang") if "watch=true" in request.path else listed()
 
-    async with standing_in(answer) as (server, client):
+    async with serving(answer) as (server, client):
         scoped = Client(client.http, scope=OURS)
         context = Context(scoped, EventRecorder(scoped, "schedspec"), ["schedspec"])
         (controller,) = build(["queue"], context)
