@@ -30,7 +30,7 @@ def switches() -> Iterator[str]:
             names = ", ".join(name for name, rule in sorted(schema.PLUGINS.items()) if switch in rule.switches)
             yield f"| `{switch}` | {decides} | {names} |"
     ignored = ", ".join(f"`{switch}`" for switch, decides in SWITCHES.items() if not decides)
-    yield from ("", _paragraph(f"Accepted without effect, which lint says: {ignored}."))
+    yield from ("", _paragraph(f"Accepted without effect (lint reports this): {ignored}."))
 
 
 def arguments() -> Iterator[str]:
@@ -45,7 +45,7 @@ def arguments() -> Iterator[str]:
         without += [] if known else [f"`{name}`"]
         ignored += [f"`{key}` of `{name}` ({argument.ignored})" for key, argument in rows if argument.ignored]
     yield from ("", f"Without arguments: {', '.join(without)}.")
-    yield from ("", _paragraph(f"Accepted without effect, which lint says: {', '.join(ignored)}."))
+    yield from ("", _paragraph(f"Accepted without effect (lint reports this): {', '.join(ignored)}."))
 
 
 def _paragraph(text: str) -> str:
@@ -60,8 +60,8 @@ def _default(argument: Argument) -> str:
 
 
 def hooks() -> Iterator[str]:
-    """Yield the table of hooks with their answers, and how several answers combine."""
-    yield from ("| hook | answers | several answers |", "| --- | --- | --- |")
+    """Yield the table of hooks: what a method returns, and how the results of several plugins combine."""
+    yield from ("| hook | returns | with several plugins |", "| --- | --- | --- |")
     hooks = Hooks()
     for name, hook in HOOKS.items():
         method = getattr(hook.protocol, name)

@@ -43,8 +43,10 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
         f"{_BINPACK}cpu": Argument(INT, 0, default=1, means="weight of cpu"),
         f"{_BINPACK}memory": Argument(INT, 0, default=1, means="weight of memory"),
         f"{_BINPACK}resources": Argument(TEXT, default="", means="further resources that count, separated by commas"),
-        f"{_NORMAL}enable": Argument(BOOL, default=True, means="pods without a topology go to HyperNodes in use"),
-        f"{_NORMAL}fading": Argument(FLOAT, 0, default=0.8, means="how much less each higher tier counts for them"),
+        f"{_NORMAL}enable": Argument(BOOL, default=True, means="pods without a topology prefer HyperNodes in use"),
+        f"{_NORMAL}fading": Argument(
+            FLOAT, 0, default=0.8, means="weight of each tier in that preference, relative to the tier below it"
+        ),
         _TRIED: Argument(INT, 1, default=COMPARED, means="in how many HyperNodes victims are sought for one job"),
     }
     families: ClassVar = {f"{_BINPACK}resources.": Argument(INT, 0, default=1, means="weight of one of these")}

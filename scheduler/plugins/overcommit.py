@@ -32,7 +32,9 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
     judges_equals_alike = True
     judges_priorities_alike = True
     arguments: ClassVar = {
-        "overcommit-factor": Argument(FLOAT, 1.0, default=1.2, means="how many times the cluster is admitted in all")
+        "overcommit-factor": Argument(
+            FLOAT, 1.0, default=1.2, means="factor of the cluster's capacity up to which jobs are admitted"
+        )
     }
 
     def open(self, session: Session) -> None:

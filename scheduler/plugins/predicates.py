@@ -62,7 +62,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
             for name, means in CONSTRAINTS.items()
         },
         "predicate.DynamicResourceAllocationEnable": Argument(BOOL, ignored="pods with resource claims wait here"),
-        "predicate.CacheEnable": Argument(BOOL, ignored="what a node's labels decide is always remembered"),
+        "predicate.CacheEnable": Argument(BOOL, ignored="the results for a node's labels are always cached"),
     }
 
     def __init__(self, option: PluginOption) -> None:

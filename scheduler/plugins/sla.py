@@ -29,7 +29,8 @@ class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
     arguments: ClassVar = {
         WAITING_TIME: Argument(
             DURATION,
-            means="after so long a job is let in; the annotation of that name on its PodGroup goes before it",
+            means="how long a job waits before it is admitted in any case; "
+            "the annotation of that name on its PodGroup takes precedence",
         )
     }
 

@@ -21,7 +21,7 @@ class UnreadablePolicyError(PolicyError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(str(path), ())
-        self.args = (f"{path}: cannot read the policy file: {why}; name a readable one with --policy",)
+        self.args = (f"{path}: cannot read the policy file: {why}; name a readable file with --policy",)
 
 
 def read_policy(path: Path) -> str:

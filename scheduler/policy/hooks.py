@@ -97,7 +97,7 @@ class JobOrder(Protocol):
 class JobOutranks(Protocol):
     @abstractmethod
     def job_outranks(self, job: Job, other: Job) -> bool:
-        """Whether the job takes room that was freed for a waiting job of the same queue."""
+        """Whether the job gets capacity that was freed for a waiting job of the same queue."""
 
 
 @_hook("enableTaskOrder")
@@ -118,7 +118,7 @@ class QueueOrder(Protocol):
 class VictimQueueOrder(Protocol):
     @abstractmethod
     def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
-        """Return a key; victims are taken from the queue with the smallest key first (VictimQueueOrderFn)."""
+        """Return a key; victims are evicted from the queue with the smallest key first (VictimQueueOrderFn)."""
 
 
 # ---------------------------------------------------------------------------------------------------------------- jobs
@@ -149,7 +149,7 @@ class JobPipelined(Protocol):
 class JobReachable(Protocol):
     @abstractmethod
     def job_reachable(self, job: Job, more: int) -> bool:
-        """Whether the job could start if `more` of its waiting tasks found room."""
+        """Whether the job could start if `more` of its waiting tasks fitted."""
 
 
 @_hook("enableJobStarving")
@@ -225,14 +225,14 @@ class Preemptable(Protocol):
 class ReclaimUnit(Protocol):
     @abstractmethod
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Return why a unit (a task or a whole gang) may not be reclaimed, in whichever tier; None if it may be."""
+        """Return why a unit (a task or a whole gang) may not be reclaimed, in any tier; None if it may be."""
 
 
 @_hook("enablePreemptable")
 class PreemptUnit(Protocol):
     @abstractmethod
     def preempt_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Return why a unit (a task or a whole gang) may not be preempted, in whichever tier; None if it may be."""
+        """Return why a unit (a task or a whole gang) may not be preempted, in any tier; None if it may be."""
 
 
 @_hook("enableReclaimable")
@@ -253,7 +253,7 @@ class PreemptSpare(Protocol):
 class VictimGroups(Protocol):
     @abstractmethod
     def victim_groups(self, preemptor: Task, node: NodeInfo) -> Iterable[frozenset[str]]:
-        """Yield sets of task keys on a node, each of which holds together what the preemptor needs, as one card."""
+        """Yield sets of task keys on a node, each of which holds what the preemptor needs (for example one card)."""
 
 
 @_hook(None)

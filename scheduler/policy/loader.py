@@ -257,7 +257,7 @@ class _Reader:
     def _check_together(self, policy: Policy) -> None:
         rivals = [name for name in self.places if name in PLUGINS and PLUGINS[name].decides_queues]
         for name in rivals[1:]:
-            text = f"not together with {rivals[0]}: either alone decides what queues may have"
+            text = f"not together with {rivals[0]}: only one plugin may decide the shares of queues"
             self._refuse_plugin(name, text, "keep one of them")
         for option in (option for tier in policy.tiers for option in tier):
             for one, other in PLUGINS[option.name].exclusive:

@@ -48,7 +48,7 @@ class Argument:
     @property
     def wording(self) -> str:
         """Describe the type and its bounds."""
-        article = "" if self.kind == "true or false" else "a "
+        article = "" if self.kind in {"true or false", "text"} else "a "
         if self.choices:
             return " or ".join(self.choices)
         if self.values:
@@ -95,10 +95,10 @@ SWITCHES: Mapping[str, str] = {
     "enableTaskOrder": "which task of a job is next",
     "enableQueueOrder": "which queue is next",
     "enableJobReady": "whether a job has enough to start",
-    "enableJobPipelined": "whether a job has enough to wait for",
-    "enableJobStarving": "whether a job may evict others",
+    "enableJobPipelined": "whether a job can start once the resources that it waits for are free",
+    "enableJobStarving": "whether a job may evict pods of other jobs",
     "enableJobEnqueued": "whether a job is admitted",
-    "enabledOverused": "whether a queue is passed over in this cycle",
+    "enabledOverused": "whether a queue is skipped in this cycle",
     "enabledAllocatable": "whether a queue may hold one more task",
     "enablePreemptive": "whether a queue may reclaim for a task",
     "enableReclaimable": "whether a pod may be reclaimed",
@@ -121,10 +121,8 @@ SWITCHES: Mapping[str, str] = {
 RETIRED_SWITCHES = frozenset({"enableNamespaceOrder"})
 """Switches of earlier Volcano versions: accepted without effect, as in Volcano."""
 
-_CACHED = {
-    "predicateErrorCacheEnable": Argument(BOOL, ignored="refusals are remembered until what they rest on changes")
-}
-_PARALLEL = "nodes are judged all at once, not by workers on a sample"
+_CACHED = {"predicateErrorCacheEnable": Argument(BOOL, ignored="refusals are remembered until their causes change")}
+_PARALLEL = "all nodes are evaluated at once, without workers or a sample"
 
 ACTIONS: Mapping[str, Mapping[str, Argument]] = {
     "enqueue": {"overcommit-factor": Argument(FLOAT, 1.0, ignored="it is an argument of the plugin overcommit now")},
@@ -143,10 +141,10 @@ ACTIONS: Mapping[str, Mapping[str, Argument]] = {
 
 MISSING_ACTIONS: Mapping[str, str] = {
     "shuffle": "remove it: running pods are never moved",
-    "gangpreempt": "write preempt: it takes gangs as a whole",
-    "gangreclaim": "write reclaim: it takes gangs as a whole",
+    "gangpreempt": "write preempt: it evicts gangs as a whole",
+    "gangreclaim": "write reclaim: it evicts gangs as a whole",
     "elect": "remove it: Volcano has removed it",
-    "reserve": "remove it: Volcano has removed it; freed room is kept for the preemptor anyway",
+    "reserve": "remove it: Volcano has removed it; freed capacity is kept for the preemptor anyway",
 }
 """Actions of current or earlier Volcano versions that this scheduler lacks → the remedy."""
 
@@ -163,7 +161,7 @@ MISSING_PLUGINS: Mapping[str, tuple[str, str]] = {
         "remove it; taint the nodes at the times when they must be empty",
     ),
     "extender": (
-        "it asks a webhook within the cycle, and a recorded cycle could not be decided again",
+        "it calls a webhook within the cycle, and a recorded cycle could not be decided again",
         "remove it; write the rule as a plugin (docs/plugins.md)",
     ),
     "numa-aware": (

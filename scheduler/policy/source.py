@@ -56,7 +56,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
     if close:
         return f"did you mean {next(n for n in names if n.lower() == close[0])}?"
-    return f"there are {', '.join(names)}" if names else "it takes none"
+    return f"there are {', '.join(names)}" if names else "the plugin has no arguments"
 
 
 class PolicySource:

@@ -79,7 +79,7 @@ class AllAgree(HookChain[*Ts, bool]):
 
 
 class OneIsEnough(HookChain[*Ts, bool]):
-    """One plugin is enough."""
+    """One True decides."""
 
     def __call__(self, *args: *Ts) -> bool:
         return any(entry.fn(*args) for entry in self.entries)
@@ -143,7 +143,7 @@ class Permitted(HookChain[Task, Sequence[Task], tuple[list[Task], Vote]]):
 
 
 class Protections(HookChain[Task, Sequence[Task], Protection | None]):
-    """One protection suffices, in whichever tier (preemption.eligibility)."""
+    """One protection suffices, in any tier (preemption.eligibility)."""
 
 
 class Spares(HookChain[Job, Task, Limits]):
@@ -167,7 +167,7 @@ class Groups(HookChain[Task, NodeInfo, Iterable[frozenset[str]]]):
 
 
 class VetoReasons(HookChain[Task, Sequence[Task], Rule | None]):
-    """Only the plugin that vetoed is asked (preemption.eligibility)."""
+    """Only the plugin that vetoed is called (preemption.eligibility)."""
 
 
 class Masks(HookChain[*Ts, R]):

@@ -38,7 +38,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
             INT,
             0,
             default=0,
-            means="how many ancestors' deserved count beside the queue's own, for who takes and who gives",
+            means="how many ancestors' deserved amounts count beside the queue's own, when it reclaims or loses pods",
         ),
         "DynamicResourceAllocation": Argument(BOOL, ignored="pods with resource claims wait here"),
     }

@@ -246,7 +246,7 @@ def test_an_unknown_incident_is_one_clear_error(lent: Path, tmp_path: Path, beca
     ran = run(lent, "--because", because, "--policy", CAPACITY, "-o", out)
     assert ran.return_value == 2
     assert message in ran.output
-    assert re.search("do next: |; name a readable one", ran.output)
+    assert re.search("do next: |; name a readable file", ran.output)
     assert not out.exists()
 
 

@@ -105,7 +105,7 @@ def test_a_swapped_config_map_of_equal_size_and_time_is_noticed(tmp_path: Path) 
 
 
 def test_a_start_with_a_bad_or_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreadablePolicyError, match="name a readable one with --policy"):
+    with pytest.raises(UnreadablePolicyError, match="name a readable file with --policy"):
         PolicyFile(tmp_path / "nothing")
     file = tmp_path / "policy.yaml"
     file.write_text(BAD)
