@@ -313,8 +313,8 @@ class Session:
             visited.add(queue.name)
             if queue.namespaces is not None:
                 listed = ", ".join(sorted(queue.namespaces)) or "none"
-                rule = f"takes jobs of the namespaces that {NAMESPACES} of queue {queue.name} names ({listed})"
-                return "" if namespace in queue.namespaces else f"{rule}, and not of {namespace}"
+                rule = f"accepts only jobs of the namespaces that {NAMESPACES} of queue {queue.name} names ({listed})"
+                return "" if namespace in queue.namespaces else f"{rule}, not of {namespace}"
             queue = self.queues.get(queue.parent or ROOT)
         return ""
 

@@ -145,7 +145,7 @@ def _problem(shared: list[str], parts: tuple[CardPart, ...], *, for_init: bool) 
     if shared:
         return f"requests both {shared[0]} and {VGPU_NUMBER}: no device plugin offers both"
     if for_init:
-        return f"an init container asks for {VGPU_NUMBER}, which device plugins give to containers only"
+        return f"an init container requests {VGPU_NUMBER}, which device plugins support only in containers"
     if not any(part.cards for part in parts):
         return f"requests {VGPU_CORES} without {VGPU_NUMBER}"
     if any(part.cores > ALL_CORES for part in parts):

@@ -1,6 +1,6 @@
 """Choose the domains in which a gang, or a subgroup, may find room, the best first.
 
-1. If pods of the gang already hold room, only domains that contain all these pods are tried, the smallest first.
+1. If pods of the gang already hold capacity, only domains that contain all these pods are tried, the smallest first.
 2. Otherwise domains with room for the gang are tried tier by tier, the lowest tier first. Within a tier, domains with
    room now come first, then those with room for all waiting pods, then by the plugins' score, then by name.
 
@@ -33,7 +33,7 @@ class Wanted:
     Attributes:
         tasks: The waiting tasks.
         lacking: How many of these tasks must be placed together or not at all.
-        held: The rows of the nodes on which further tasks of the same gang already hold room.
+        held: The rows of the nodes on which further tasks of the same gang already hold capacity.
         group: The subgroup's name; empty for a whole job.
     """
 

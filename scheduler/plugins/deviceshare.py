@@ -61,7 +61,7 @@ class DeviceShare(Plugin, JobValid, NodeScope, Predicate, NodeRule, PodScore, Vi
         "deviceshare.GPUExclusiveRules": Argument(
             RULES, means="pods that have all labels of one of these maps never share a card"
         ),
-        "deviceshare.NodeLockEnable": Argument(BOOL, ignored="the cards come with the binding, in one write"),
+        "deviceshare.NodeLockEnable": Argument(BOOL, ignored="cards and binding are written in one request"),
         "deviceshare.KnownGeometriesCMName": Argument(TEXT, ignored=_MIG),
         "deviceshare.KnownGeometriesCMNamespace": Argument(TEXT, ignored=_MIG),
     }
@@ -138,5 +138,5 @@ class DeviceShare(Plugin, JobValid, NodeScope, Predicate, NodeRule, PodScore, Vi
         assert task.cards is not None
         switch, resource = SCHEMES[task.cards.scheme]
         if not self.argument(switch):
-            return f"asks for {resource}, and the policy's deviceshare does not set {switch}: true"
+            return f"requests {resource}, but the policy's deviceshare does not set {switch}: true"
         return task.cards.problem

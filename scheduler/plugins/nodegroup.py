@@ -201,7 +201,7 @@ class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Scor
         held, limit = self._held_in(queue, group).get(name, 0), rules.limits[group][name]
         amounts = f"{resources.render_amount(name, held)} of {resources.render_amount(name, limit)} {name}"
         requested = resources.render_amount(name, task.request[name])
-        return ("group-limit", f"queue {queue} holds {amounts} in group {group}, the pod asks {requested}")
+        return ("group-limit", f"queue {queue} holds {amounts} in group {group}, the pod requests {requested}")
 
     # ----------------------------------------------------------------------------------------------------- the limits
 

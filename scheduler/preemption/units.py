@@ -74,7 +74,7 @@ def remaining_members(job: Job) -> int:
 
 
 def is_unchanged(unit: Unit, spares: Spares) -> bool:
-    """Whether the unit is as it was when it was created: all tasks still hold room, and a spare task is still spare."""
+    """Whether the unit is as it was at its creation: all tasks still hold capacity, and a spare task is still spare."""
     if not all(task.status & HOLDING for task in unit.tasks):
         return False
     return not unit.limits or single(unit.job, unit.tasks[0], spares) is not None
@@ -87,5 +87,5 @@ def release_waiting(job: Job, statement: Statement) -> None:
 
 
 def whole_gang(job: Job) -> Unit:
-    """Return all tasks of the job that hold room, as one unit."""
+    """Return all tasks of the job that hold capacity, as one unit."""
     return Unit(job, job.holding, whole=True, breaks=True)

@@ -86,7 +86,7 @@ def _no_domain(why: w.NoDomain) -> str:
 def _outside_domain(why: w.OutsideDomain) -> str:
     whose = f"subgroup {why.group} " if why.group else ""
     where = f"across {why.across}" if why.across else "on nodes of no common domain"
-    return f"{whose}runs {where}, allowed is {why.limit}: nothing more is placed"
+    return f"{whose}runs {where}, but only {why.limit} is allowed: no more pods are placed"
 
 
 def _node_rule(rule: w.NodeRule) -> str:

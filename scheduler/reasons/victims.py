@@ -58,7 +58,7 @@ class GangMinimum(msgspec.Struct, frozen=True, tag="gang-minimum"):
     job: str
     minimum: int
     pods: int = 0
-    """The number of the gang's pods that hold room; 0 if not recorded."""
+    """The number of the gang's pods that hold capacity; 0 if not recorded."""
     tier: int = 0
     """Number of the last tier in which the gang plugin vetoed, from 0."""
 

@@ -66,13 +66,15 @@ class Catalog:
             )
             names = self.models_of(requested[0]) if requested else []
             if len(names) > 1:
-                models = " or ".join(names)
-                raise CardError(f"it asks for {requested[0]}, which is {models}; say which in annotation {CARD_NAME}")
+                models = " and ".join(names)
+                raise CardError(
+                    f"it requests {requested[0]}, which {models} provide; name one in annotation {CARD_NAME}"
+                )
         counted = {name: task.request.get(self.resource_of[name], 0) for name in names}
         found = {name: count for name, count in counted.items() if count > 0}
         if names and not found:
             missing = self.resource_of[names[0]]
-            raise CardError(f"annotation {CARD_NAME} names the card {names[0]}, but no container asks for {missing}")
+            raise CardError(f"annotation {CARD_NAME} names the card {names[0]}, but no container requests {missing}")
         return found
 
     def held(self, task: Task) -> dict[str, int]:
