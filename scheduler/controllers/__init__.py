@@ -37,7 +37,7 @@ def build(names: Iterable[str], context: Context) -> list[Controller]:
     names = list(names)
     for name in names:
         if name not in KNOWN:
-            raise ValueError(f"no controller {name!r}; there are {', '.join(KNOWN)}")
+            raise ValueError(f"unknown controller {name!r}; known: {', '.join(KNOWN)}")
     return [KNOWN[name](context) for name in names]
 
 

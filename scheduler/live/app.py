@@ -121,7 +121,7 @@ class App:
         if (leader := self.leader) is not None:
             self._writes = progress.expect(
                 Expectation(
-                    "no write of any namespace has been answered, though our Lease is,",
+                    "no write in any namespace was answered, although requests for our Lease are,",
                     lambda: bool(self.writer.unfinished) and leader.is_answered and leader.may_write(),
                     lambda: self.http.writes_answered,
                 )

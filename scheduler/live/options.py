@@ -200,7 +200,7 @@ def _controllers(text: str) -> tuple[str, ...]:
     for name in names:
         if name not in CONTROLLERS:
             raise argparse.ArgumentTypeError(
-                f"no controller {name!r}; choose from {', '.join(CONTROLLERS)}, or all, or none"
+                f"unknown controller {name!r}; known: {', '.join(CONTROLLERS)}; or all, or none"
             )
     return names
 

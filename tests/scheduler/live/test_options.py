@@ -34,7 +34,7 @@ def test_on_a_shared_cluster_queues_are_selected_by_label_and_namespaces_by_pref
 REFUSED = {
     "--queue-selector =z": "'=z' is not KEY or KEY=VALUE, as in schedspec.dev/scenario",
     "--node-selector world": "'world' is not KEY=VALUE[,KEY=VALUE], as in schedspec.dev/world=true",
-    "--controllers job,jobs": "no controller 'jobs'; choose from podgroup, queue, job, pytorchjob, or all, or none",
+    "--controllers job,jobs": "unknown controller 'jobs'; known: podgroup, queue, job, pytorchjob; or all, or none",
     "--listen 8080": "'8080' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free port)",
     "--listen a:99999": "'a:99999' is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free port)",
     "--lease-seconds 0": "'0' is not a positive number of seconds",
