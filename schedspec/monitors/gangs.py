@@ -58,8 +58,8 @@ def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
     if found is None or over:  # the group is deleted, or a member ended by itself: not an act of the scheduler
         return
     if 0 < len(held) < needed:
-        done = "bound" if last.kind == "bind" else "left"
-        yield Violation(NAME, last.time, key, f"{done} in part: {len(held)} of {needed} pods hold room")
+        done = "bound in part" if last.kind == "bind" else "left incomplete"
+        yield Violation(NAME, last.time, key, f"{done}: {len(held)} of {needed} pods hold capacity")
 
 
 def _settled(ledger: Ledger, last: Act) -> int:

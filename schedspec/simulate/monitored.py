@@ -90,7 +90,7 @@ class Monitors:
         if self._books.guarantee and self._rules.queue_plugin in usage.GUARANTEED:
             self._judge_guarantees(job)
         self._victims.placed(job, outcome.node)
-        self._changed[outcome.job] = ("bound", "")
+        self._changed[outcome.job] = ("bound in part", "")
 
     def _on_evicted(self, outcome: Any) -> None:
         job, why = self._books.jobs[outcome.job], outcome.reason
@@ -100,7 +100,7 @@ class Monitors:
         reason = f"{why.action} for {why.preemptor} of queue {why.preemptor_queue}"
         self._victims.evicted(job, outcome.pod, cause_of(why), (self._at, self._cycle), reason)
         if self._rules.is_enabled("gang", SWITCHES.get(why.action, "enableReclaimable")):
-            self._changed[outcome.job] = ("left", reason)
+            self._changed[outcome.job] = ("left incomplete", reason)
         self._judge_repeated(job, outcome.pod, why.preemptor, reason)
         self._judge_protection(job, why.action, why.preemptor_queue, reason)
 
@@ -152,7 +152,7 @@ class Monitors:
                 and held[dimension] > own.get(dimension, NONE)
             ]
             if short and name not in self._short:
-                text = f"takes {', '.join(short)} that is guaranteed to queue {name}"
+                text = f"uses {', '.join(short)} that is guaranteed to queue {name}"
                 self._find(guarantee.NAME, job.name, text)
             (self._short.add if short else self._short.discard)(name)
 
@@ -185,7 +185,7 @@ class Monitors:
 
     def _judge_protection(self, job: Job, action: str, receiving_queue: str, reason: str) -> None:
         if not job.preemptable:
-            text = f"evicted although it says {protection.PREEMPTABLE}: false"
+            text = f"evicted although it is marked {protection.PREEMPTABLE}: false"
             self._find(protection.NAME, job.name, text, reason)
         if action != "reclaim":
             return
@@ -206,7 +206,7 @@ class Monitors:
             for name, (done, reason) in self._changed.items():
                 job = self._books.jobs[name]
                 if 0 < job.active < job.minimum:
-                    text = f"{done} in part: {job.active} of {job.minimum} pods hold room"
+                    text = f"{done}: {job.active} of {job.minimum} pods hold capacity"
                     self._find(GANG, name, text, reason)
         self._changed.clear()
 

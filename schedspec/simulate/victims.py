@@ -215,7 +215,7 @@ class Victims:
         unit.undecided -= 1
         unit.needed = unit.needed or not self._fits(part)
         if not unit.undecided and not unit.needed:
-            text = f"evicted although {part.node} had room for it and for all pods bound since"
+            text = f"evicted although {part.node} had capacity for it and for all pods bound since"
             self._find(needless.NAME, unit.job.name, text, unit.reason, unit.moment)
 
     # -------------------------------------------------------------------------------------------- disproportionate
@@ -232,7 +232,7 @@ class Victims:
             broken = amounts.above(total.evicted, bound, shared)
             if shared and len(broken) == len(shared):
                 about, moment, reason = total.last
-                text = f"{action} for {preemptor}: too much evicted in all, {', '.join(broken)} that are in proportion"
+                text = f"{action} for {preemptor}: more evicted than is proportionate ({', '.join(broken)})"
                 self._find(disproportionate.NAME, about, text, reason, moment)
 
 

@@ -38,7 +38,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         shared = [name for name, amount in evicted.items() if name != "pods" and amount and requested.get(name)]
         broken = above(evicted, bound, shared)
         if shared and len(broken) == len(shared):
-            text = f"{cause}: too much evicted in all, {', '.join(broken)} that are in proportion"
+            text = f"{cause}: more evicted than is proportionate ({', '.join(broken)})"
             yield acts[-1].violation(NAME, text)
 
 

@@ -29,7 +29,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         unit = _unit(ledger, act, rules)
         ends = ((member, freed.last_used(member)) for member in unit)
         if all(end is not None and _could_have_stayed(ledger, member, end, unit, rules) for member, end in ends):
-            yield act.violation(NAME, f"evicted although {act.node} had room for it and for all pods bound since")
+            yield act.violation(NAME, f"evicted although {act.node} had capacity for it and for all pods bound since")
 
 
 def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:

@@ -48,7 +48,7 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
             and held.get(queue, {}).get(dimension, NONE) > own.get(dimension, NONE)
         ]
         if short and _was_guaranteed(ledger, act, name):
-            text = f"takes {', '.join(short)} that is guaranteed to queue {name}"
+            text = f"uses {', '.join(short)} that is guaranteed to queue {name}"
             yield act.violation(NAME, text)
 
 

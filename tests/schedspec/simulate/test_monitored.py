@@ -282,7 +282,7 @@ def not_preemptable() -> Story:
     return it
 
 
-ROOM = "evicted although n0 had room for it and for all pods bound since"
+ROOM = "evicted although n0 had capacity for it and for all pods bound since"
 
 
 def idle_capacity_and_two_victims() -> Story:
@@ -308,9 +308,7 @@ def idle_capacity_and_two_victims() -> Story:
 
 
 AGAIN = "repeated-eviction: victim evicted again for the same job"
-TOO_MUCH = (
-    "disproportionate-eviction: old3 reclaim for late: too much evicted in all, 8 of 3 cpu that are in proportion"
-)
+TOO_MUCH = "disproportionate-eviction: old3 reclaim for late: more evicted than is proportionate (8 of 3 cpu)"
 
 
 @pytest.mark.parametrize(
@@ -332,13 +330,13 @@ TOO_MUCH = (
         (idle_capacity_and_two_victims, ""),
         (disproportionate, TOO_MUCH),
         (proportionate, ""),
-        (guarantee_violated, "guarantee: greedy takes cpu that is guaranteed to queue safe"),
+        (guarantee_violated, "guarantee: greedy uses cpu that is guaranteed to queue safe"),
         (guarantee_respected, ""),
         (guarantee_cut, "guarantee: own its eviction cuts queue safe below its guarantee: cpu"),
         (guarantee_used_by_a_waiting_job, ""),
         (ancestor_above_its_capability, "capability: two lifts queue team to 3 of 2 cpu of its capability"),
         (closed_to_reclaim, "protection: own evicted although queue closed is not reclaimable"),
-        (not_preemptable, "protection: own evicted although it says volcano.sh/preemptable: false"),
+        (not_preemptable, "protection: own evicted although it is marked volcano.sh/preemptable: false"),
     ],
 )  # fmt: skip
 def test_monitors_of_the_stream_report_the_violation(story: Callable[[], Story], finding: str) -> None:
