@@ -26,7 +26,7 @@ def has_reason(workload: str) -> Check:
         silent = views.names(obj for obj in waiting_objects if not views.reason(obj))
         seen = f"no reason is published for {', '.join(silent)}" if silent else "none of its pods waits"
         ok = bool(waiting_objects) and not silent
-        outcome = Outcome(ok, f"the scheduler says why {workload} waits", seen, about(view, workload))
+        outcome = Outcome(ok, f"the scheduler publishes why {workload} waits", seen, about(view, workload))
         return outcome if ok or waiting else _unless_held(view, outcome, pods)
 
     return check
@@ -61,7 +61,7 @@ def pod_has_reason(name: str) -> Check:
         reasons = "" if pod is None or not views.waits(pod) else views.reason(_explained_on(view, pod))
         seen = f"there is no pod {name}" if pod is None else views.summary(Kind.POD, pod)
         refs = (view.history.ref(Kind.POD, name),)
-        outcome = Outcome(bool(reasons), f"the scheduler says why pod {name} waits", seen, refs)
+        outcome = Outcome(bool(reasons), f"the scheduler publishes why pod {name} waits", seen, refs)
         return _unless_held(view, outcome, [pod] if pod is not None else [])
 
     return check

@@ -128,7 +128,7 @@ def _commands(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
     if running.history is not None and running.session is not None:
         seen = {version.ref for version in running.history.since(0)}
         if hint := running.session.names.hint(seen):
-            yield f"with their names on the cluster: {hint}"
+            yield f"to see the renamed objects: {hint}"
     if running.history is None or not (running.folder / RECORDING).is_dir():
         return
     about = problem.about if isinstance(problem, Unmet) else ()

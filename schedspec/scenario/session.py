@@ -286,7 +286,7 @@ class LiveSession:
             self.names.rename(ref)
         if self.owns and (renamed := self.names.renamed()):
             real = ", ".join(f"{ref} is {self.names.real(ref.kind, ref.name)}" for ref in renamed)
-            self._progress(f"{self.cluster.context}: others have objects of these names; in this run {real}")
+            self._progress(f"{self.cluster.context}: other users have objects of these names; in this run {real}")
 
     @functools.cached_property
     def _gang_api_version(self) -> str:

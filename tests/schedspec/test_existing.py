@@ -262,7 +262,7 @@ def test_scenarios_run_beside_foreign_objects_of_the_same_names(cluster: Foreign
     before = len(cluster.audited())
     output = run(cluster, tmp_path, COLLIDING, "--record", "always")
     output.fnmatch_lines(
-        ["*others have objects of these names; in this run *queue team-a is team-a--*", "*1 failed, 2 passed*"]
+        ["*other users have objects of these names; in this run *queue team-a is team-a--*", "*1 failed, 2 passed*"]
     )
     names = {name_of(event) for event in cluster.audited()[before:]}
     [token] = {name.partition("--")[2] for name in names if name.startswith("queues /team-a--")}
@@ -271,7 +271,7 @@ def test_scenarios_run_beside_foreign_objects_of_the_same_names(cluster: Foreign
     assert "queues /ours" in names, "a name without a collision is not changed"
     *_, story = output.str().partition("Too much is expected")
     assert f"queues.scheduling.volcano.sh/team-a-child--{token}" in story
-    hint = f"with their names on the cluster: kubectl get nodes/worker-1--{token}"
+    hint = f"to see the renamed objects: kubectl get nodes/worker-1--{token}"
     assert [line for line in story.splitlines() if token in line and "namespace" not in line] == [
         line for line in story.splitlines() if line.startswith(hint)
     ]

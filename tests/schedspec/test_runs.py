@@ -208,7 +208,7 @@ WRONG = {
     ],
     "It runs although it should wait": [
         'wrong.feature:46: Then "train" stays pending',
-        "  expected: the scheduler says why train waits (within 1 s; given up after *",
+        "  expected: the scheduler publishes why train waits (within 1 s; given up after *",
         "      seen: it runs since *",
     ],
     "It was never submitted": [
