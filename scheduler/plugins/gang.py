@@ -65,8 +65,8 @@ class Gang(
 
         A job counts as ready if room is being freed for its minimum and more of its tasks wait: these tasks are above
         its minimum, and the minimum of another job comes before them.
-        A broken gang comes first because its remaining tasks hold capacity without doing work. Volcano serves such a gang
-        like any job that is not ready, so that by `drf` a new job comes before it (volcano#5805).
+        A broken gang comes first because its remaining tasks hold capacity without doing work. Volcano serves it like
+        any job that is not ready, so that by `drf` a new job comes before it (volcano#5805).
         """
         if _is_ready(job) or (job.waiting and _lacks_spare_tasks_only(job)):
             return 2
