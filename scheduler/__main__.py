@@ -27,7 +27,7 @@ _PURPOSES = {
     "replay": "repeat the decisions of recorded cycles, with the same or another policy",
     "explain": "explain the decisions on a pod or job of a recording",
     "simulate": "run a load in virtual time and measure what each queue received",
-    "dump": "take a cluster's state, read-only, and write it as a file",
+    "dump": "read a cluster's state and write it to a file",
 }
 _MODULES = {
     "lint": ".lint",

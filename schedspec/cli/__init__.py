@@ -35,7 +35,7 @@ _COMMANDS = {
     "plan": ("plan", "show what a change of policies, queues or nodes does, before it is merged"),
     "reduce": ("reduce", "reduce a dump and an incident to the smallest feature that shows the incident"),
     "explore": ("explore", "play random scenarios, and write each violation of a rule as a feature"),
-    "dump": ("scheduling", "take a cluster's state, read-only, and write it as a file"),
+    "dump": ("scheduling", "read a cluster's state and write it to a file"),
     "completion": ("", "print the completion script of a shell"),
 }
 """Module and purpose of each command, by name; `schedspec --help` prints the purposes."""

@@ -23,7 +23,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     del context
     least = 0.0 if option.name != "until" else math.ulp(0.0)
     if not least <= value < math.inf and (option.name != "until" or value != math.inf):
-        raise click.BadParameter(f"{value:g} is no number of seconds; write, for instance, 30")
+        raise click.BadParameter(f"{value:g} is not a number of seconds; write, for instance, 30")
     return value
 
 
@@ -45,7 +45,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     metavar="TRACE|RECORDING|drain|none",
     help="What arrives after the state.",
 )
-@click.option("--map", "mapping", default="", metavar="FIELD=COLUMN,…", help="Columns of the trace, as of simulate.")
+@click.option("--map", "mapping", default="", metavar="FIELD=COLUMN,…", help="Columns of the trace, as in simulate.")
 @click.option("--preset", default="", metavar="NAME", help="Columns of a public trace: philly or openb.")
 @click.option(
     "--run-times",

@@ -15,7 +15,7 @@ from ..explore.judge import found_by_monitors, monitors
 from ..incident import confirm, feature, of_record, of_recording, written
 from ..incident.confirm import Site
 from ..incident.live import Live
-from .answers import explains_errors, refuses_bad_input
+from .answers import count, explains_errors, refuses_bad_input
 from .sites import site_options
 
 
@@ -72,7 +72,8 @@ def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None,
     elif monitor:
         comments.append(written.why_it_fails(monitor, site.scheduler))
     lines = written.write(out, found, comments, thens, scheduler=site.scheduler, is_played=live is None)
-    click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {found.tried} candidates")
+    tried = count(found.tried, "candidate", "candidates")
+    click.echo(f"{out}: {found.case.size} of {found.before} objects, {lines} lines, {tried}")
     for note in found.notes + ([f"more than {written.MAX_LINES} lines"] if lines > written.MAX_LINES else []):
         click.echo(f"  {note}")
     for note in found.left_out:

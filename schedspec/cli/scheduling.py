@@ -23,7 +23,7 @@ PURPOSES = {
     "explain": "explain the decisions on a pod or job of a recording",
     "replay": "repeat the decisions of recorded cycles, with the same or another policy",
     "simulate": "run a load in virtual time and measure what each queue received",
-    "dump": "take a cluster's state, read-only, and write it as a file",
+    "dump": "read a cluster's state and write it to a file",
 }
 _EXAMPLES = {
     "run": """\

@@ -84,7 +84,8 @@ def judge_record(case: Any, record: ScenarioRecord) -> Iterator[Finding]:
     if match := _DECIDED.search(failed):
         yield _finding(TOLD, f"{match[1]} neither runs nor is refused", case, match[1], by)
     elif (match := _RUNS.search(failed)) and match[1] in _owed_jobs(case, record):
-        yield _finding(OWED, f"{match[1]} waits beside idle room that its queue is owed", case, match[1], by)
+        text = f"{match[1]} waits although idle capacity remains to which its queue is entitled"
+        yield _finding(OWED, text, case, match[1], by)
 
 
 def _finding(name: str, text: str, case: Any, job: str, by: str) -> Finding:

@@ -93,7 +93,7 @@ def _once(entry: CatalogueEntry, tables: dict[str, str], quote: str = "") -> lis
         lines += [f"{'and ' if several else ''}{_columns(work, own)}"]
     first = tables.get(text := "\n".join(lines))
     tables.setdefault(text, entry.sentence)
-    return lines if first is None else [f"columns: as of `{first}`"]
+    return lines if first is None else [f"columns as in `{first}`"]
 
 
 def _columns(work: str, names: Sequence[str]) -> str:

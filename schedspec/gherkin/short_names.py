@@ -49,4 +49,4 @@ def _line(name: str, function: Callable[..., Any], root: Path) -> str:
     path = Path(code.co_filename)
     shown = path.relative_to(root) if path.is_relative_to(root) else path
     place = f"{shown}:{code.co_firstlineno}"
-    return f"schedspec: the fixture {name!r} of {place} is not ours; ours is {PREFIX}{name}"
+    return f"schedspec: {place} defines its own fixture {name!r}; schedspec's is {PREFIX}{name}"

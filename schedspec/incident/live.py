@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import distribution
+from ..observe.view import count
 from . import written
 from .confirm import Ran, Site, run, shows
 from .feature import Text, write_feature
@@ -52,9 +53,8 @@ class Live:
         self._tried += 1
         minutes = (time.monotonic() - self._begun) / 60
         word = "shows it" if is_shown else "does not show it"
-        sys.stderr.write(
-            f"{self._tried} candidates, {minutes:.1f} of {self._minutes:g} min: {case.size} objects, {word}\n"
-        )
+        tried, size = count(self._tried, "candidate"), count(case.size, "object")
+        sys.stderr.write(f"{tried}, {minutes:.1f} of {self._minutes:g} min: {size}, {word}\n")
         return is_shown
 
     def write(self, case: Any, name: str, thens: Sequence[str]) -> Path:

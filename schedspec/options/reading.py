@@ -164,7 +164,7 @@ def _with_gang_api(config: pytest.Config, adapter: Adapter) -> Adapter:
     if named is not None:
         if named not in adapter.gang_apis:
             do_next = f"name one of: {', '.join(adapter.gang_apis)}"
-            raise values.refusal("gang-api", named, f"is no gang API of {adapter}", do_next)
+            raise values.refusal("gang-api", named, f"is not a gang API of {adapter}", do_next)
         adapter.gang_api = named
     return adapter
 

@@ -11,7 +11,7 @@ from ..api.errors import HarnessError
 
 SUFFIXES = (".yaml", ".yml", ".json", ".conf")
 MAX_BYTES = 16 << 20
-"""Size limit of one file in bytes; a larger file is no policy or manifest."""
+"""Size limit of one file in bytes; a larger file is not a policy or manifest."""
 _GIT_SECONDS = 60.0
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
@@ -77,7 +77,7 @@ def _of_revision(revision: str) -> dict[str, str]:
 def _blobs(revision: str, names: Sequence[str]) -> dict[str, str]:
     """Return the files of a revision, in one process of git."""
     request = "".join(f"{revision}:{name}\n" for name in names if "\n" not in name).encode()
-    content = _run(["git", "cat-file", "--batch"], request)
+    content = _run(revision, ["git", "cat-file", "--batch"], request)
     found: dict[str, str] = {}
     for name in (name for name in names if "\n" not in name):
         head, _, content = content.partition(b"\n")
@@ -93,14 +93,15 @@ def _blobs(revision: str, names: Sequence[str]) -> dict[str, str]:
 
 def _git(*arguments: str, required: bool = True) -> str:
     try:
-        return _run(["git", *arguments]).decode("utf-8", "replace")
+        return _run(arguments[-1], ["git", *arguments]).decode("utf-8", "replace")
     except SourceError:
         if required:
             raise
         return ""
 
 
-def _run(command: list[str], stdin: bytes = b"") -> bytes:
+def _run(revision: str, command: list[str], stdin: bytes = b"") -> bytes:
+    """Run git; `revision` is the one that an error names."""
     try:
         done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=_GIT_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -108,7 +109,7 @@ def _run(command: list[str], stdin: bytes = b"") -> bytes:
     if done.returncode:
         error_text = done.stderr.decode("utf-8", "replace").strip()
         raise SourceError(
-            f"{' '.join(command[-1:])}: neither a folder nor a revision of this repository ({error_text})\n"
+            f"{revision}: neither a folder nor a revision of this repository ({error_text})\n"
             "  do next: name a folder, or fetch the revision (actions/checkout with fetch-depth: 0)"
         )
     return done.stdout

@@ -75,7 +75,7 @@ def broken_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promis
     yield from _without_reason(case, story)
     yield from _without_pods(case, story)
     for work in owed_jobs(case, story):
-        text = f"{work.name} waits beside idle room that its queue is owed"
+        text = f"{work.name} waits although idle capacity remains to which its queue is entitled"
         yield Promise(f"owed: {_reasons(story, work.name)}", text, case, (f'"{work.name}" runs',))
     for name, (finders, then) in _RULES.items():
         for breach in (breach for find in finders for breach in find(case, story)):

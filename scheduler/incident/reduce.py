@@ -106,7 +106,7 @@ def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Redu
 
 def _reduce_broken(path: Path, because: str, name: str, policy: str, known: Known) -> Reduced:
     """Reduce a finding of a monitor in a recording, from the first moment whose state shows the finding again."""
-    silent = IncidentError(f"{because}: it finds nothing in {path}\n  do next: name a recording of that time")
+    silent = IncidentError(f"{because}: the monitor finds nothing in {path}\n  do next: name a recording of that time")
     for moment in islice(known.moments(path, name), _MAX_MOMENTS):
         try:
             return _reduce_at(path, state_before(path, at_moment(moment)), because, policy, known)
@@ -203,7 +203,7 @@ def _subject(state: State, name: str, kind: str, of_pod: Mapping[str, str]) -> s
         if name in of_pod:
             return of_pod[name]
         raise IncidentError(
-            f"{state.source}: pod {name} is not there, or belongs to no PodGroup\n"
+            f"{state.source}: no pod {name} that belongs to a PodGroup\n"
             "  do next: name a pod of the state as NAMESPACE/NAME; if the pod was deleted, reduce a recording"
         )
     groups = state.objects["PodGroup"]
@@ -211,7 +211,7 @@ def _subject(state: State, name: str, kind: str, of_pod: Mapping[str, str]) -> s
     pods = state.of_job().get(jobs[0]) if len(jobs) == 1 else None
     if not pods:
         raise IncidentError(
-            f"{state.source}: found {len(jobs)} jobs {name}, and not exactly one job with pods\n"
+            f"{state.source}: jobs that match {name}: {len(jobs)}; exactly one job with pods is required\n"
             "  do next: name one PodGroup or Job of the state as NAMESPACE/NAME"
         )
     return of_pod[pods[0].metadata.key]
@@ -244,7 +244,7 @@ def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]
     found = of_difference(case, policy)
     if found is None:
         raise IncidentError(
-            f"{because}: it decides the same about every job of the state when nothing ends\n"
+            f"{because}: both policies decide every job of the state alike when nothing ends\n"
             "  do next: compare the policies over a load: schedspec plan --load"
         )
     job, wanted = found

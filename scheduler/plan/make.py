@@ -95,7 +95,7 @@ def _check(request: Request, state: State) -> None:
     """Raise InputError, before anything is simulated, for options that do not fit the state."""
     _run_times(request, {})
     if request.preset and request.preset not in PRESETS:
-        raise InputError("--preset", f"{request.preset!r} is no preset", f"name one of {', '.join(sorted(PRESETS))}")
+        raise InputError("--preset", f"{request.preset!r} is not a preset", f"name one of {', '.join(sorted(PRESETS))}")
     known = _resources(state)
     if request.resource and request.resource not in known:
         raise InputError("--resource", f"no node has {request.resource}", f"name one of {', '.join(sorted(known))}")
@@ -223,7 +223,7 @@ def _run_times(request: Request, known: dict[str, float]) -> dict[str, RunTimes]
     except ValueError:
         fixed = times.duration(request.run_times) or -1.0
     if not 0 < fixed < math.inf:
-        raise InputError("--run-times", f"{request.run_times!r} is no rule", "write age, range, or a time such as 2h")
+        raise InputError("--run-times", f"{request.run_times!r} is not a rule", "write age, range or a time such as 2h")
     return {"expected": RunTimes(known, fixed)}
 
 

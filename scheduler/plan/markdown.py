@@ -18,7 +18,7 @@ def render_markdown(plan: Plan) -> str:
     )
     lines = [f"### Plan: {_safe(headline(plan.at_once))}", ""]
     lines += [*(f"> {_safe(note)}  " for note in plan.notes), *([""] if plan.notes else []), verdict, ""]
-    lines += [f"* {_safe(change)}" for change in plan.changes or ["nothing that decides changes"]]
+    lines += [f"* {_safe(change)}" for change in plan.changes or ["no change that affects decisions"]]
     lines += _at_once(plan) + _over_load(plan) + _rules(plan)
     lines += ["", "<details><summary>Assumptions</summary>", ""]
     lines += [f"* {_safe(text)}" for text in plan.assumptions]

@@ -14,15 +14,15 @@ _AT_ONCE, _WAITS, _FINDINGS, _FLIPS, _NOTES, _CHANGES = 12, 6, 3, 4, 3, 4
 
 def render_text(plan: Plan) -> str:
     """Format a plan: `+` starts, `-` is evicted, `!` is refused, `~` waits longer or shorter."""
-    lines = [_head(plan.subject), *_most(plan.notes, _NOTES, "notes")]
-    lines += ["changes:", *_indented(_most(plan.changes or ["nothing that decides"], _CHANGES, "changes"))]
+    lines = [_head(plan.subject), *_first(plan.notes, _NOTES, "notes")]
+    lines += ["changes:", *_indented(_first(plan.changes or ["no change that affects decisions"], _CHANGES, "changes"))]
     lines += at_once_lines(plan.at_once)
     lines += load_lines(plan.over_load)
     if plan.rules is not None:
         title = plan.rules.problem or f"{plan.rules.scenarios} scenarios, {len(plan.rules.flips)} flip"
-        lines += [f"the rules: {title}", *_indented(_most(plan.rules.flips, _FLIPS, "flips"))]
+        lines += [f"the rules: {title}", *_indented(_first(plan.rules.flips, _FLIPS, "flips"))]
     available = max(MAX_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
-    lines += ["assumptions:", *_indented(_most(plan.assumptions, available, "assumptions"))]
+    lines += ["assumptions:", *_indented(_first(plan.assumptions, available, "assumptions"))]
     lines += [f"worse than permitted: {condition}" for condition in plan.failed]
     return "\n".join(map(_short, lines[:MAX_LINES])) + "\n"
 
@@ -49,9 +49,10 @@ def _indented(lines: Iterable[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def _most(lines: list[str], most: int, what: str) -> list[str]:
+def _first(lines: list[str], limit: int, what: str) -> list[str]:
     """Return the first lines, and how many more there are."""
-    return lines if len(lines) <= most else [*lines[: most - 1], f"and {len(lines) - most + 1} more {what} (-o json)"]
+    hidden = len(lines) - limit + 1
+    return lines if hidden < 2 else [*lines[: limit - 1], f"and {hidden} more {what} (-o json)"]
 
 
 def _count(number: int, one: str) -> str:
@@ -88,10 +89,10 @@ def at_once_lines(decisions: AtOnce) -> list[str]:
         f"! {one.job} ({one.queue}) {one.was} without the change, now waits: {one.why}" for one in decisions.refused
     ]
     spared = [f"= {one.pod} ({one.queue}) keeps running: without the change it is evicted" for one in decisions.spared]
-    most = max(_AT_ONCE // max(sum(bool(part) for part in (evicted, started, refused, spared)), 1), 3)
+    limit = max(_AT_ONCE // max(sum(bool(part) for part in (evicted, started, refused, spared)), 1), 3)
     lines = [f"at once: {headline(decisions)}"]
     for part, what in ((evicted, "evictions"), (refused, "refusals"), (started, "starts"), (spared, "spared pods")):
-        lines += _indented(_most(part, most, what))
+        lines += _indented(_first(part, limit, what))
     for side, world in (("now", decisions.now), ("proposed", decisions.proposed)):
         if world.problem:
             lines.append(f"  {side} does not settle: {world.problem}")
@@ -125,10 +126,10 @@ def load_lines(loads: list[OverLoad]) -> list[str]:
                 gap = max(abs((b or 0.0) - (a or 0.0)) for a, b in zip(now, new, strict=True))
                 rows.append((gap, f"~ {queue.queue}: {label} {spans(now, new, 's')}"))
     rows.sort(key=lambda row: -row[0])
-    lines += _indented(_most([text for _, text in rows], _WAITS, "queues"))
+    lines += _indented(_first([text for _, text in rows], _WAITS, "queues"))
     worst = loads[-1]
     lines += _indented(
-        _most(
+        _first(
             [f"! {finding.rule}: {finding.subject} ({finding.queue}): {finding.text}" for finding in worst.findings],
             3,
             "findings",

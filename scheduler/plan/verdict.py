@@ -80,16 +80,16 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
     """Read the conditions. `load` and `features` tell whether the plan has a load and features.
 
     Raises:
-        ChangeError: a text is no condition, or the plan has no answer to the condition.
+        ChangeError: a text is not a condition, or the plan cannot judge the condition.
     """
     found = []
     for text in (part.strip() for given in texts for part in given.split(",") if part.strip()):
         match = _CONDITION.fullmatch(text)
         if match is None or match["name"] not in _METRICS:
-            raise ChangeError("--fail-on", f"{text!r} is no condition", f"write {', '.join(_METRICS)}, with >NUMBER")
+            raise ChangeError("--fail-on", f"{text!r} is not a condition", f"write {', '.join(_METRICS)}, with >NUMBER")
         needs, has = ("--features", features) if match["name"] == "flips" else ("--load", load)
         if match["name"] not in _AT_ONCE and not has:
-            raise ChangeError("--fail-on", f"{text!r} has no answer without {needs}", f"add {needs}")
+            raise ChangeError("--fail-on", f"{text!r} cannot be judged without {needs}", f"add {needs}")
         unit = match["unit"] or ""
         value = float(match["value"] or 0.0)
         seconds = value * (0.01 if unit == "%" else _SECONDS[unit])

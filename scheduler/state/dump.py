@@ -1,4 +1,4 @@
-"""`scheduler dump`: take a cluster's state, read-only, and write it as a file.
+"""`scheduler dump`: read a cluster's state and write it to a file.
 
 1. List every kind that the scheduler watches, and read the scheduler's policy if a ConfigMap contains it.
 2. Reduce each object to the fields that the scheduler reads: no environments and images of pods, for example.

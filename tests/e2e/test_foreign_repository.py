@@ -153,4 +153,4 @@ def test_the_repositorys_suite_and_ours_can_run_in_one_pytest_run(repository: Pa
     done = call("pytest", "-v", "-p", "no:cacheprovider", *given, "tests/bdd", "queues")
     assert "3 passed" in done.stdout, done.stdout
     assert "own templates replace ours" not in done.stdout
-    assert "schedspec: the fixture 'world' of conftest.py:8 is not ours; ours is schedspec_world" in done.stdout
+    assert "schedspec: conftest.py:8 defines its own fixture 'world'; schedspec's is schedspec_world" in done.stdout

@@ -96,11 +96,11 @@ REFUSED = {
     ),
     "an unknown gang API": (
         ["--gang-api", "slurm"],
-        ["*'slurm' is no gang API of schedspec", "*--gang-api *", "*name one of: volcano, kubernetes"],
+        ["*'slurm' is not a gang API of schedspec", "*--gang-api *", "*name one of: volcano, kubernetes"],
     ),
     "a gang API that the scheduler does not support": (
         ["--gang-api", "kubernetes", "--scheduler", "volcano"],
-        ["*'kubernetes' is no gang API of volcano", "*--gang-api *", "*name one of: volcano"],
+        ["*'kubernetes' is not a gang API of volcano", "*--gang-api *", "*name one of: volcano"],
     ),
     "a scale that is not a number": (
         ["--timeout-scale", "x"],

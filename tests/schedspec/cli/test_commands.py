@@ -143,7 +143,7 @@ def test_steps_prints_a_list_of_columns_once(output_of: OutputOf) -> None:
     lines = [line.strip() for line in output_of("steps").stdout.splitlines()]
     lists = [line for line in lines if line.startswith("columns") and " as of " not in line and "," in line]
     assert len(lists) == len({*lists}) > 3
-    assert lines.count("columns: as of `these {work:Work} are submitted:`") >= 3
+    assert lines.count("columns as in `these {work:Work} are submitted:`") >= 3
 
 
 def test_every_sentence_with_a_table_lists_its_columns() -> None:

@@ -156,7 +156,7 @@ def explore(*words: object) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("again", "word"), [(True, "candidates"), (False, "it was seen once, but not in 1 of 1 further")]
+    ("again", "word"), [(True, "candidate"), (False, "it was seen once, but not in 1 of 1 further")]
 )
 def test_a_finding_is_written_once_and_reports_whether_it_shows_again(
     *, again: bool, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -186,7 +186,7 @@ def test_a_monitor_that_finds_nothing_in_a_recording_is_one_clear_error(
     assert main(["simulate", *load, "--nodes", "1x4", "--record", "recording"]) == 0
     ran = run("recording", "--because", "monitor gang", "-o", tmp_path / "f.feature")
     assert ran.return_value == 2
-    assert "monitor gang: it finds nothing in recording" in ran.output
+    assert "monitor gang: the monitor finds nothing in recording" in ran.output
 
 
 @pytest.mark.parametrize(
@@ -222,11 +222,11 @@ def test_a_decision_that_differs_under_another_policy_becomes_a_feature(lent: Pa
     ("because", "message"),
     [
         ("policy gone.yaml", "cannot read the policy file"),
-        (f"policy {CAPACITY}", "decides the same about every job"),
+        (f"policy {CAPACITY}", "both policies decide every job of the state alike"),
         ("monitor gang", "finds nothing"),
         ("it is slow", "names no incident"),
-        ("pod t/gone-0 was evicted", "is not there"),
-        ("job t/gone waits", "0 jobs t/gone"),
+        ("pod t/gone-0 was evicted", "no pod t/gone-0"),
+        ("job t/gone waits", "match t/gone: 0"),
         ("job t/b1 waits", "does not wait"),
         ("pod t/b1-0\n was evicted now", "names no incident"),
     ],

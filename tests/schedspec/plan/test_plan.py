@@ -117,7 +117,7 @@ def test_the_comment_begins_with_the_note_on_the_clusters_scheduler(plan: Plan) 
 def test_a_change_without_effect_is_reported_as_such(plan: Plan) -> None:
     done = plan("--proposed", "main~1", "--fail-on", "evictions>0,refused>0")
     assert done.returncode == 0
-    assert "nothing that decides" in done.stdout
+    assert "no change that affects decisions" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -125,21 +125,21 @@ def test_a_change_without_effect_is_reported_as_such(plan: Plan) -> None:
     [
         (["--proposed", "nowhere"], "neither a folder nor a revision"),
         (["--proposed", "--output=x"], "--output=x: neither a folder nor a revision"),
-        (["--proposed", "queues", "--fail-on", "joy"], "is no condition"),
+        (["--proposed", "queues", "--fail-on", "joy"], "is not a condition"),
         (["--proposed", "queues", "--load", "nothing.csv", "--preset", "philly"], "cannot be read"),
-        (["--proposed", "queues", "--load", "drain", "--run-times", "soon"], "is no rule"),
+        (["--proposed", "queues", "--load", "drain", "--run-times", "soon"], "is not a rule"),
         (["--proposed", "queues", "--max-age", "old"], "not a number of days"),
         (["--proposed", "queues", "--max-age", "1h"], "was taken"),
         (["--proposed", "queues", "--policy", "x.yaml"], "has no policy x.yaml"),
         (["--proposed", "main~1..main", "--now", "main"], "exclude each other"),
-        (["--proposed", "queues", "--fail-on", "starvation"], "has no answer without --load"),
-        (["--proposed", "queues", "--fail-on", "flips"], "has no answer without --features"),
+        (["--proposed", "queues", "--fail-on", "starvation"], "cannot be judged without --load"),
+        (["--proposed", "queues", "--fail-on", "flips"], "cannot be judged without --features"),
         (["--proposed", "queues", "--load", "queues"], "holds no recording"),
-        (["--proposed", "queues", "--load", "drain", "--preset", "none"], "is no preset"),
+        (["--proposed", "queues", "--load", "drain", "--preset", "none"], "is not a preset"),
         (["--proposed", "queues", "--resource", "amd.com/gpu"], "no node has amd.com/gpu"),
         (["--proposed", ""], "an empty name"),
-        (["--proposed", "queues", "--grace", "nan"], "no number of seconds"),
-        (["--proposed", "queues", "--until", "0"], "no number of seconds"),
+        (["--proposed", "queues", "--grace", "nan"], "not a number of seconds"),
+        (["--proposed", "queues", "--until", "0"], "not a number of seconds"),
         (["--proposed", "queues", "--max-age", "nan"], "not a number of days"),
         (["--proposed", "queues", "--out", "state.json/plan"], "cannot be written"),
     ],
