@@ -63,8 +63,8 @@ QUIET = 3.0
 """Seconds over which the CPU time of an idle scheduler is measured."""
 TIMEOUT = 120.0
 HEADER = (
-    "| attack | usual s | beside s: median | slowest | by hand: slowest | longest cycle s <= | CPU idle beside it % "
-    "| memory MB |"
+    "| attack | gang before it: median | gang beside it: median | gang beside it: slowest | by hand: slowest "
+    "| longest cycle, at most | CPU once settled, % of a core | memory, MB |"
 )
 
 
@@ -246,7 +246,8 @@ async def _conflicts(client: Client, kubeconfig: Path) -> tuple[str, list[str]]:
         await asyncio.to_thread(scheduler.wait_ready)
         run = Run(client, kubeconfig, scheduler)
         writers: list[Disturbance] = [partial(changing, client, namespace=GOOD)] * GANGS
-        return await run.disturb("conflicts", "somebody changes a PodGroup 200 times a second", writers, 0.0), run.wrong
+        what = "another writer changes a PodGroup 200 times a second"
+        return await run.disturb("conflicts", what, writers, 0.0), run.wrong
 
 
 async def _policy_files(client: Client, kubeconfig: Path) -> tuple[str, list[str]]:

@@ -1,15 +1,15 @@
 """Create and delete gangs and hostile objects for an hour; check that memory stays flat and every gang starts.
 
-1. Each attack runs once in the beginning, so that the memory peaks of attacks come before the first rest.
+1. Each attack runs once in the beginning, so that the memory peaks of attacks come before the first pause.
 2. Then hostile objects and attacks are drawn at random. Now and then the policy file cannot be read, or another client
    keeps changing the PodGroup of a gang that starts.
-3. After each sixth of the time there is a rest: all gangs and hostile objects are deleted, and the scheduler becomes
-   idle. The same objects exist at each rest, so any growth from rest to rest is memory that the process keeps.
+3. After each sixth of the time there is a pause: all gangs and hostile objects are deleted, and the scheduler becomes
+   idle. The same objects exist at each pause, so any growth from pause to pause is memory that the process keeps.
 4. At the end the state that the scheduler writes (SIGUSR2) must equal the API server's.
 
-Two amounts must not grow from rest to rest: the blocks in use in Python's allocator and, from the third rest on, the
+Two amounts must not grow from pause to pause: the blocks in use in Python's allocator and, from the third pause on, the
 bytes in use in the heap of the C library, which holds larger objects and buffers. Resident memory must stay below its
-peak before the first rest. It includes free memory of both allocators: an arena of 1 MB is returned only when no block
+peak before the first pause. It includes free memory of both allocators: an arena of 1 MB is returned only when no block
 of it is in use, and after a peak most arenas contain a block that is still in use.
 """
 
@@ -47,7 +47,7 @@ from scheduler.model.objects import ObjectMeta
 from scheduler.recording.events import Decided, ObjectSeen
 from scheduler.recording.segments import read_segment, segments
 from tests.soak.attacker import Made, change_of, make, remove
-from tests.soak.figures import Rest, Start, growth
+from tests.soak.figures import Pause, Start, growth
 from tests.soak.hostile import ATTACKS
 from tests.soak.interference import BAD_FILES, bad_file, changing
 from tests.soak.victim import Victim
@@ -81,12 +81,12 @@ START_TIMEOUT = 300.0
 FLAT, KEPT = 1.0, 4.0
 """Limits of the growth per hour: megabytes in use in the heap, and thousands of blocks in use (1 % of them).
 
-Single rests scatter by 0.3 MB and 3 thousand blocks, so only certain growth above a limit fails (`Growth.certain`).
+Single pauses scatter by 0.3 MB and 3 thousand blocks, so only certain growth above a limit fails (`Growth.certain`).
 """
 SETTLES = 2
-"""Number of rests before the heap has settled: the table of a dictionary never shrinks below its largest content."""
-RESTS, SETTLED = 6, 160.0
-"""Number of rests (the last is at the end), and the duration of a rest in seconds.
+"""Number of pauses before the heap has settled: the table of a dictionary never shrinks below its largest content."""
+PAUSES, SETTLED = 6, 160.0
+"""Number of pauses (the last is at the end), and the duration of a pause in seconds.
 
 Within 90 s the API server closes idle connections, each of which takes 0.3 MB in the scheduler; within 60 s the
 scheduler returns free memory to the system.
@@ -194,7 +194,7 @@ class Churn:
         ]
         return rng.choice(kinds)
 
-    async def rest(self) -> dict[str, int]:
+    async def pause(self) -> dict[str, int]:
         """Delete all but nodes, queues and the attacked Job; return the number of remaining objects by kind."""
         while self._alive:
             await self._end(self._alive.popleft()[1])
@@ -247,13 +247,13 @@ def _target() -> dict[str, str]:
     return {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": "default", "uid": ""}
 
 
-async def _rested(churn: Churn, scheduler: Scheduler, began: float) -> Rest:
-    alive = await churn.rest()
+async def _measure_pause(churn: Churn, scheduler: Scheduler, began: float) -> Pause:
+    alive = await churn.pause()
     await until_quiescent(scheduler)
     await asyncio.sleep(SETTLED)
     await until_quiescent(scheduler)
     memory, heap, blocks = scheduler.memory_mb(), scheduler.heap_mb(), scheduler.memory_blocks() / 1000
-    return Rest(time.monotonic() - began, memory, heap, blocks, scheduler.connections(), alive)
+    return Pause(time.monotonic() - began, memory, heap, blocks, scheduler.connections(), alive)
 
 
 async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
@@ -289,36 +289,36 @@ async def _soak(minutes: float, seed: int, say: Any) -> list[str]:
 
 async def _churned(churn: Churn, scheduler: Scheduler, minutes: float, say: Any) -> list[str]:
     await churn.start()
-    began, rests, peak = time.monotonic(), list[Rest](), 0.0
-    for _ in range(RESTS):
-        until = time.monotonic() + minutes * 60 / RESTS
+    began, pauses, peak = time.monotonic(), list[Pause](), 0.0
+    for _ in range(PAUSES):
+        until = time.monotonic() + minutes * 60 / PAUSES
         while time.monotonic() < until:
             await churn.bad()
             await churn.bad()
             await churn.good()
         busy = f"{scheduler.memory_mb():.1f} MB, {scheduler.memory_blocks() / 1000:.1f} thousand blocks"
         peak = peak or scheduler.peak_mb()
-        rests.append(await _rested(churn, scheduler, began))
+        pauses.append(await _measure_pause(churn, scheduler, began))
         say(
-            f"soak: {rests[-1].seconds / 60:.0f} min: {busy}; at rest {rests[-1]}; "
+            f"soak: {pauses[-1].seconds / 60:.0f} min: {busy}; in the pause {pauses[-1]}; "
             f"{len(churn.starts)} gangs, load {os.getloadavg()[0]:.0f}"
         )
-    grows = growth([(one.seconds, one.heap) for one in rests[SETTLES:]])
-    blocks = growth([(one.seconds, one.blocks) for one in rests])
+    grows = growth([(one.seconds, one.heap) for one in pauses[SETTLES:]])
+    blocks = growth([(one.seconds, one.blocks) for one in pauses])
     usual = statistics.median(start.waited for start in churn.starts)
     slowest = max(churn.starts, key=lambda start: start.waited)
     say(
         f"soak: {len(churn.starts)} gangs, their pods got nodes after {usual:.2f} s (median), at most {slowest}; "
-        f"{churn.refused} hostile objects refused; between {RESTS} rests in use: {blocks} thousand blocks an hour "
-        f"and, from rest {SETTLES + 1} on, {grows} MB of the heap; {peak:.1f} MB at the peak before the first rest"
+        f"{churn.refused} hostile objects refused; between {PAUSES} pauses in use: {blocks} thousand blocks an hour "
+        f"and, from pause {SETTLES + 1} on, {grows} MB of the heap; {peak:.1f} MB at the peak before the first pause"
     )
     wrong = [f"the pods of a gang got nodes after {start}" for start in churn.starts if start.waited > usual + 1]
-    if any(one.alive != rests[0].alive for one in rests):
-        wrong.append("different objects exist at the rests: their memory cannot be compared")
+    if any(one.alive != pauses[0].alive for one in pauses):
+        wrong.append("different objects exist at the pauses: their memory cannot be compared")
     if minutes >= 60 and (grows.certain >= FLAT or blocks.certain >= KEPT):
         wrong.append(f"memory in use grows: the heap by {grows} MB an hour, blocks by {blocks} thousand")
-    if any(one.memory > peak for one in rests):
-        wrong.append(f"resident memory at a rest exceeds the {peak:.1f} MB at the peak before the first rest")
+    if any(one.memory > peak for one in pauses):
+        wrong.append(f"resident memory at a pause exceeds the {peak:.1f} MB at the peak before the first pause")
     return wrong + churn.wrong
 
 

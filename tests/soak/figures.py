@@ -60,8 +60,8 @@ def growth(samples: list[tuple[float, float]]) -> Growth:
 
 
 @dataclass(frozen=True)
-class Rest:
-    """The scheduler's memory at a rest (`tests.soak.churn`)."""
+class Pause:
+    """The scheduler's memory at a pause (`tests.soak.churn`)."""
 
     seconds: float
     memory: float

@@ -40,7 +40,7 @@ BAD_FILES: dict[str, Callable[[Path], None]] = {
     "a FIFO": _fifo,
     "a folder": _folder,
     "300 MB": _large,
-    "bytes that are no text": _binary,
+    "bytes that are not text": _binary,
     "a device": _device,
 }
 """Bad policy files: name → the function that creates one at a path."""
