@@ -17,8 +17,8 @@ class Level(StrEnum):
 
 MEANING: Final[dict[Level, str]] = {
     Level.CORE: "what every queue scheduler owes: all or none, quota as a ceiling, priority, no needless eviction",
-    Level.EXTENDED: "owed by a scheduler with the capability: lending, reclaim, hierarchy, shares, gang preemption",
-    Level.DIALECT: "what belongs to Volcano's objects and policies: phases, job policies, actions, tiers",
+    Level.EXTENDED: "what a scheduler with the capability owes: lending, reclaim, hierarchy, shares, gang preemption",
+    Level.DIALECT: "behaviour of Volcano's objects and policies: phases, job policies, actions, tiers",
 }
 """Description of each level for users."""
 
