@@ -27,7 +27,7 @@ def _sentences() -> str:
 
 
 def _options() -> str:
-    rows = ["# Options of pytest", "", "Each on the command line and in the ini file.", ""]
+    rows = ["# Options of pytest", "", "Each option can be set on the command line or in the ini file.", ""]
     rows += ["| option | ini | what it is for |", "| --- | --- | --- |"]
     for flag, (value, text) in options.FLAGS.items():
         rows.append(f"| `--{flag}{' ' + value if value else ''}` | `{options.ini_name(flag)}` | {text} |")
