@@ -253,7 +253,7 @@ def test_monitors_find_a_queue_below_its_guarantee(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["evictions>", "waits>3", "evictions<3", "evictions>0; true"])
 def test_an_invalid_condition_is_refused(text: str) -> None:
-    with pytest.raises(ChangeError, match="is no condition"):
+    with pytest.raises(ChangeError, match="is not a condition"):
         parse_conditions([text])
 
 
