@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ..model import times
+from ..reasons.text import count
 from ..recording.segments import segments
 from ..simulate.columns import PRESETS, changed, parse_mapping
 from ..simulate.errors import InputError
@@ -252,11 +253,11 @@ def _read_load(request: Request, state: State) -> _Load:
         if not len(recorded) and recorded.until <= state.taken:
             problem = f"{path} has no cycle after the state"
             raise InputError("--load", problem, "name a recording of later inputs, or drain")
-        name = f"{path}: {len(recorded)} jobs that arrived until {times.timestamp(recorded.until)}"
+        name = f"{path}: {count(len(recorded), 'job')} that arrived until {times.timestamp(recorded.until)}"
         return _Load(name, recorded.arrivals, recorded.run_times, len(recorded), recorded.until)
     mapping = changed(request.preset, parse_mapping(request.mapping))
     resource = request.resource or resource_of(state)
     trace = read_trace(path, mapping, resource, queues=sorted(state.objects["Queue"]))
     shift = state.taken - trace.jobs[0].submitted
-    name = f"{path}: {len(trace.jobs)} jobs, the first at the time of the state"
+    name = f"{path}: {count(len(trace.jobs), 'job')}, the first at the time of the state"
     return _Load(name, partial(of_trace, trace=trace, shift=shift), {}, len(trace.jobs), math.inf)

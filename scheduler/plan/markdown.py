@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..reasons.text import count
 from ..state.state import render_age
 from .answer import Plan
 from .text import headline, shown, spans
@@ -24,7 +25,7 @@ def render_markdown(plan: Plan) -> str:
     lines += [f"* {_safe(text)}" for text in plan.assumptions]
     lines += [
         f"* state `{_safe(subject.state)}` taken {render_age(subject.age_seconds)} ago, sha256 `{subject.sha256[:16]}`",
-        f"* {subject.nodes} nodes, {subject.queues} queues, {subject.pods} pods",
+        f"* {count(subject.nodes, 'node')}, {count(subject.queues, 'queue')}, {count(subject.pods, 'pod')}",
         "",
         "</details>",
     ]
@@ -83,5 +84,5 @@ def _over_load(plan: Plan) -> list[str]:
 def _rules(plan: Plan) -> list[str]:
     if plan.rules is None:
         return []
-    title = plan.rules.problem or f"{plan.rules.scenarios} scenarios, {len(plan.rules.flips)} flip"
+    title = plan.rules.problem or f"{count(plan.rules.scenarios, 'scenario')}, {count(len(plan.rules.flips), 'flip')}"
     return ["", f"The rules: {_safe(title)}", *(f"* {_safe(flip)}" for flip in plan.rules.flips[:_MAX])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..reasons.text import count
 from ..state.state import render_age
 from .answer import AtOnce, OverLoad, Plan, Subject
 
@@ -19,7 +20,9 @@ def render_text(plan: Plan) -> str:
     lines += at_once_lines(plan.at_once)
     lines += load_lines(plan.over_load)
     if plan.rules is not None:
-        title = plan.rules.problem or f"{plan.rules.scenarios} scenarios, {len(plan.rules.flips)} flip"
+        title = (
+            plan.rules.problem or f"{count(plan.rules.scenarios, 'scenario')}, {count(len(plan.rules.flips), 'flip')}"
+        )
         lines += [f"the rules: {title}", *_indented(_first(plan.rules.flips, _FLIPS, "flips"))]
     available = max(MAX_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
     lines += ["assumptions:", *_indented(_first(plan.assumptions, available, "assumptions"))]
@@ -39,7 +42,7 @@ def _head(subject: Subject) -> str:
     after = (
         f" taken {render_age(subject.age_seconds)} ago "
         f"(sha256 {subject.sha256[:12]}{', redacted' if subject.redacted else ''}): "
-        f"{subject.nodes} nodes, {subject.queues} queues, {subject.pods} pods"
+        f"{count(subject.nodes, 'node')}, {count(subject.queues, 'queue')}, {count(subject.pods, 'pod')}"
     )
     fits = len(before + subject.state + after) <= _WIDTH
     return before + (subject.state if fits else subject.state.rstrip("/").rpartition("/")[2]) + after

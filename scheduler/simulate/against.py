@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..reasons.text import count
 from .errors import InputError
 from .records import End, JobRecord, read_result
 
@@ -38,7 +39,7 @@ def differences(before: Path, after: Path) -> str:
         lines.append(f"  {job}: waited {_text(old_job)}, now {_text(new_job)} ({gap:+.0f} s)")
     for title, only in (("before", old_jobs.keys() - new_jobs.keys()), ("now", new_jobs.keys() - old_jobs.keys())):
         if only:
-            lines.append(f"{len(only)} jobs are {title} only, such as {min(only)}")
+            lines.append(f"only {title}: {count(len(only), 'job')}, such as {min(only)}")
     return "\n".join(lines) + "\n"
 
 

@@ -16,6 +16,7 @@ from functools import partial
 
 from ..model import resources
 from ..model.cluster import Cluster
+from ..reasons.text import count
 from ..recording.segments import segments
 from ..simulation import Arrival, OnEviction, Simulation
 from ..state import At, State, read_state
@@ -79,7 +80,7 @@ def read_inputs(given: argparse.Namespace) -> Inputs:
 def _read_load(given: argparse.Namespace, queues: list[str] | None) -> tuple[Trace, int | None]:
     if given.synthetic is not None:
         trace, seed = read_synthetic(given.synthetic, given.resource, given.seed, queues)
-        sys.stderr.write(f"{given.synthetic}: {len(trace.jobs)} jobs with seed {seed}\n")
+        sys.stderr.write(f"{given.synthetic}: {count(len(trace.jobs), 'job')} with seed {seed}\n")
         return trace, seed
     if given.seed is not None:
         raise InputError("--seed", "a trace is not random", "leave --seed out, or name a --synthetic load")
@@ -89,7 +90,7 @@ def _read_load(given: argparse.Namespace, queues: list[str] | None) -> tuple[Tra
         sys.stderr.write(f"{trace.source}: {trace.skipped} bad rows left out; the first: {trace.first_skipped}\n")
     if trace.unsorted:
         sys.stderr.write(
-            f"{trace.source}: sorted by submission; {trace.unsorted} rows are earlier than the row before\n"
+            f"{trace.source}: sorted by submission; {count(trace.unsorted, 'row')} earlier than the row before\n"
         )
     return trace, None
 

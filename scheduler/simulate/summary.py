@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.times import timestamp
+from ..reasons.text import count
 from .records import End
 
 
@@ -15,8 +16,8 @@ def render(end: End, out: Path, stuck: int = 0, examples: Sequence[str] = ()) ->
     metrics = end.metrics
     below = "below deserved", "longest", "below guarantee"
     lines = [
-        f"{metrics['jobs']} jobs until {timestamp(end.at)} in {end.cycles} cycles: "
-        + (", ".join(f"{count} {outcome}" for outcome, count in sorted(metrics["outcomes"].items())) or "none"),
+        f"{count(metrics['jobs'], 'job')} until {timestamp(end.at)} in {count(end.cycles, 'cycle')}: "
+        + (", ".join(f"{number} {outcome}" for outcome, number in sorted(metrics["outcomes"].items())) or "none"),
         "",
         f"{'wait':<24}{'jobs':>8}{'mean':>11}{'p50':>11}{'p95':>11}{'p99':>11}{'max':>11}",
         _row("all", metrics["wait_seconds"]),
@@ -32,12 +33,16 @@ def render(end: End, out: Path, stuck: int = 0, examples: Sequence[str] = ()) ->
             f"lost {metrics['lost_card_hours']:.1f} of {metrics['used_card_hours']:.1f} card-hours"
         ),
         (
-            f"evicted {metrics['evicted_pods']} pods of {metrics['evicted_jobs']} jobs "
+            f"evicted {count(metrics['evicted_pods'], 'pod')} of {count(metrics['evicted_jobs'], 'job')} "
             f"({metrics['evictions_per_job']:.3f} a job) · "
             f"evicted to requested {_number(metrics['evicted_to_requested'])} · "
             f"distance from deserved {_percent(metrics['distance_from_deserved'])} · Jain {_number(metrics['jain'])}"
         ),
-        *([f"{stuck} jobs wait at the end, such as:", *(f"  {text}" for text in examples)] if stuck else []),
+        *(
+            [f"waiting at the end: {count(stuck, 'job')}, such as", *(f"  {text}" for text in examples)]
+            if stuck
+            else []
+        ),
         f"result: {out}",
     ]
     return "\n".join(lines) + "\n"

@@ -85,7 +85,7 @@ def test_unsorted_rows_are_sorted_stably(tmp_path: Path, capsys: pytest.CaptureF
         ("job-4", 105),
         ("job-2", 200),
     ]
-    assert "1 rows are earlier" in capsys.readouterr().err
+    assert "1 row earlier" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_job_that_never_fits_waits_with_a_reason(tmp_path: Path, capsys: pytes
     assert job["outcome"] == "waiting"
     assert job["waits"][-1]["text"]
     out = capsys.readouterr().out
-    assert "1 jobs wait at the end, such as:" in out
+    assert "waiting at the end: 1 job, such as" in out
     assert job["waits"][-1]["text"] in out
 
 
