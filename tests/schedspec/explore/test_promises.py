@@ -128,8 +128,8 @@ OWN_QUEUES = replace(
 @pytest.mark.parametrize(("case", "rule"), [(LATER, "job"), (TOGETHER, "job"), (OWN_QUEUES, "queue")])
 def test_the_job_that_is_served_first_starts_first(case: Case, rule: str, job: str) -> None:
     step = len(case.steps)
-    rests = [SettledState({}, {}) for _ in range(step)]
-    story = Story(acts=[placed(job, step)], settled=[*rests, SettledState({job: {f"{job}-task-0": "n2"}}, {})])
+    settled = [SettledState({}, {}) for _ in range(step)]
+    story = Story(acts=[placed(job, step)], settled=[*settled, SettledState({job: {f"{job}-task-0": "n2"}}, {})])
     assert [(breach.rule, breach.job) for breach in served.out_of_order(case, story)] == (
         [(rule, "b")] if job == "a" else []
     )
@@ -313,8 +313,8 @@ OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, q
 )
 def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: str, broken: list[str]) -> None:
     ran = {"old": {"old-task-0": "n1"}}
-    rests = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": phase})]
-    story = Story(acts=[placed("old", 1), placed("young", 3)], settled=rests)
+    settled = [SettledState({}, {}), SettledState(ran, {}), SettledState(ran, {}, {"gang": phase})]
+    story = Story(acts=[placed("old", 1), placed("young", 3)], settled=settled)
     assert [breach.job for breach in waited.lost_holds(case, story)] == broken
     assert list(waited.lost_holds(case, play(case))) == []
 
