@@ -77,7 +77,7 @@ Feature: A queue's quota counts cards by their model
       Then exactly 2 pods of "cpus" run
       And "cards" keeps running
 
-  Rule: A running pod counts as the card of its node, whatever has become of other models
+  Rule: A running pod counts as the card of its node, even if another model has left the cluster
 
     Scenario: A model leaves the cluster, and the quota of the other still holds
       Given these queues:

@@ -1,5 +1,5 @@
 @dialect
-Feature: A closed queue takes no work without requests
+Feature: A closed queue runs no pods without requests
   # Found by exploration: without the action enqueue, which refuses the PodGroup, backfill placed the pod.
 
   Scenario: A pod without requests waits until its queue is opened

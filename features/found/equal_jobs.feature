@@ -1,8 +1,8 @@
 @extended
-Feature: A waiting job is told why it waits
+Feature: The reason why a job waits is published
   # Found by exploration of Kueue: a job that equals a refused job got no reason.
 
-  Scenario: Each of two equal jobs is told why it waits
+  Scenario: Each of two equal waiting jobs has a published reason
     Given the policy "capacity"
     And these nodes:
       | node | cpu | memory |

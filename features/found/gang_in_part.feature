@@ -1,9 +1,9 @@
 @dialect
-Feature: A gang that reclaim evicts keeps no pod that preempt took from it
+Feature: Reclaim evicts a gang as a whole, even after preempt evicted one of its pods
   # Found by exploration: if only reclaim keeps gangs whole, preempt evicted one pod of a gang, reclaim all others,
   # and the first pod was reprieved at the end of the cycle.
 
-  Scenario: A gang goes as a whole where preempt takes one pod and reclaim needs another
+  Scenario: A gang is evicted as a whole if preempt needs one of its pods and reclaim another
     Given the policy "hierarchy-cce"
     And these nodes:
       | node | cpu | memory |

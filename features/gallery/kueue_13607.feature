@@ -1,5 +1,5 @@
 @extended @kueue-issue-13607
-Feature: Kueue 13607: quota that cannot be had outranks quota that is free
+Feature: Kueue 13607: quota that cannot be used is preferred to idle quota
   https://github.com/kubernetes-sigs/kueue/issues/13607, repaired in v0.19.1. A queue has quota of its own, which it may
   not exceed, and then the idle quota of the whole cluster. If its own quota is used and no running work may be evicted,
   new work still waits for its own quota, although idle quota is free.

@@ -1,10 +1,10 @@
 @extended @kueue-issue-13662
-Feature: Kueue 13662: a pod evicted first returns before the last victim has left
+Feature: Kueue 13662: a pod evicted first returns before the last victim has terminated
   https://github.com/kubernetes-sigs/kueue/issues/13662, repaired in v0.19.2 behind the gate
   PrioritizePreemptorWorkloads. A claim needs the capacity of two jobs. The first job stops at once, is admitted
   again while the second job still terminates, and is evicted again, so the claim never runs.
 
-  Scenario: A claim gets the room of two jobs that stop at different times
+  Scenario: A job gets the capacity of two jobs that stop at different times
     # The claim borrows memory, so Kueue orders it behind the job that has just stopped.
     Given the policy "capacity-claimants-first"
     And these priority classes:

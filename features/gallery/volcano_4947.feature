@@ -1,9 +1,9 @@
 @extended @volcano-issue-4947
-Feature: Volcano 4947: an evicted pod takes its room back and is evicted again
+Feature: Volcano 4947: an evicted pod is placed on the freed capacity and evicted again
   https://github.com/volcano-sh/volcano/issues/4947, open since 2026-01-14. After the eviction the
   queue of the victim holds nothing, so this queue is served first, and the victim is bound again before its preemptor.
 
-  Scenario: A pod that gave its room to another queue waits
+  Scenario: A pod that was evicted for another queue waits
     Given the policy "capacity"
     And these nodes:
       | node | cpu | memory |

@@ -3,7 +3,7 @@ Feature: Volcano 5805: a gang that lost a pod with its node does not get it back
   https://github.com/volcano-sh/volcano/issues/5805, open since 2026-07-31. The plugin drf first serves the job that holds
   least. A gang that lost one pod holds the others, so a new job, which holds nothing, gets the returning capacity.
 
-  Scenario: A gang that lost a pod gets the next room before a job that holds nothing
+  Scenario: A gang that lost a pod gets the next free capacity before a job that holds nothing
     Given these nodes:
       | node | cpu | memory |
       | n1   | 1   | 16Gi   |

@@ -59,7 +59,7 @@ Feature: Rules of the queue tree
       Then "more" stays pending
       And nothing is evicted
 
-  Rule: gang may stand a tier above capacity
+  Rule: The plugin gang may be in a tier above capacity
 
     Scenario: capacity can veto an eviction that gang allows
       # The cloud provider's policy: priority, gang and conformance in the first tier, capacity in the second.

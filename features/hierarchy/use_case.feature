@@ -1,5 +1,5 @@
 @extended
-Feature: A department takes back its share, from its sibling first
+Feature: A department reclaims its share, from a sibling queue first
   Eight cpus. child-queue-a and child-queue-b deserve four each; within child-queue-a two teams deserve two each.
 
   Background:

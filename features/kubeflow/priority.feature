@@ -1,5 +1,5 @@
 @dialect
-Feature: Of two waiting PyTorchJobs the one of higher priority starts first
+Feature: Of two waiting PyTorchJobs, the one of higher priority starts first
   The queue has room for one job of six pods at a time.
 
   Background:

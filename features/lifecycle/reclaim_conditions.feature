@@ -89,7 +89,7 @@ Feature: The conditions of reclaim
       Then "mine" stays pending
       And nothing is evicted
 
-  Rule: The victim's gang, where gang and the queue plugin stand in one tier
+  Rule: The victim's gang, if gang and the queue plugin are in one tier
 
     @dialect
     Scenario Outline: A job of four pods that needs <min available>

@@ -1,5 +1,5 @@
 @dialect
-Feature: A team's own manifests decide as they stand
+Feature: A team's own manifests are used unchanged
   The policy, the nodes and the queues are the files that the team applies to its cluster; they are beside this feature.
 
   Background:

@@ -22,7 +22,7 @@ Feature: Pods share cards by memory
       And "notebook" and "viewer" share a card
 
     @extended
-    Scenario: A pod that no single card has room for waits, although two cards together have
+    Scenario: A pod waits if no single card has enough memory, although two cards together have
       Given these jobs run:
         | job      | replicas | cpu | gpu memory |
         | training | 2        | 1   | 14Gi       |
@@ -33,7 +33,7 @@ Feature: Pods share cards by memory
       And nothing is evicted
 
     @extended
-    Scenario: A pod that waits gets the card that has become free
+    Scenario: A waiting pod gets a card that becomes free
       Given these jobs run:
         | job  | replicas | cpu | gpu memory |
         | red  | 1        | 1   | 14Gi       |

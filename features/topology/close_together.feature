@@ -82,7 +82,7 @@ Feature: The pods of a gang stay close together in the network
       Then "train" runs
       And the pods of "train" are in 3 racks
 
-  Rule: The pods that run bind the others to their rack
+  Rule: Running pods bind the other pods of their gang to the rack
 
     @extended
     Scenario: A gang grows within its rack

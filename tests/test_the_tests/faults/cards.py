@@ -19,7 +19,7 @@ FAULTS = (
         "shares-beyond-memory",
         "assigns parts of a card whose memory is in use",
         instead((card_choice, "fits", _any_usable)),
-        ("parts_of_cards: A pod that no single card", "parts_of_cards: A gang waits as a whole where one"),
+        ("parts_of_cards: A pod waits if no single", "parts_of_cards: A gang waits as a whole where one"),
     ),
     Fault(
         "names-no-card",
