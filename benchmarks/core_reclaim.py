@@ -1,4 +1,4 @@
-"""Measure how long the core takes to reclaim nodes full of single-card jobs for one large gang of another queue.
+"""Measure how long the core takes to reclaim for another queue: single-card jobs for a large gang, gangs for gangs.
 
 The module prints its figures if it is run alone; `benchmarks/core.py` calls `figures`. Seconds are CPU seconds, because
 the machine may be shared.

@@ -26,7 +26,7 @@ NODES, GANGS = 1000, 250
 
 
 def measure(part: int) -> Iterator[Figure]:
-    """Return all figures; backlogs have 1/`part` of their size."""
+    """Yield the figures; backlogs and their clusters have 1/`part` of their size."""
     yield pace()
     yield from asyncio.run(backlog(NODES // part, GANGS // part))
     yield pace()

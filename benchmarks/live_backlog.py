@@ -36,9 +36,9 @@ class _Run(NamedTuple):
     cpu_start: float
     """CPU of a process that becomes ready on the same nodes, without pods. It does not depend on the backlog."""
     cpu: float
-    """CPU from then on until the last bind."""
+    """CPU until the last bind, without `cpu_start`."""
     cpu_in_all: float
-    """CPU from then on until all statuses and events are written."""
+    """CPU until all statuses and events are written, without `cpu_start`."""
     memory: float
 
 
