@@ -40,7 +40,7 @@ def limits_of(request: PreemptionRequest) -> Limits | None:
 
 
 def by_subgroup(tasks: Sequence[Task], groups: Sequence[SubGroup]) -> list[Task]:
-    """Return the tasks by subgroup, in the order of the policies; then tasks without subgroup, then best-effort."""
+    """Sort tasks by subgroup, each in the given order; then tasks without subgroup, then best-effort tasks."""
     rank = {task.key: group.id for group in groups for task in group.tasks}
     return sorted(
         tasks, key=lambda task: (task.best_effort, rank.get(task.key, REST) == REST, rank.get(task.key, REST))

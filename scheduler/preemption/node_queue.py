@@ -1,8 +1,8 @@
 """Priority queue of nodes by eviction cost.
 
 A node's price is a lower bound of the cost of evictions there, without the plugins' votes; only the cheapest node is
-examined in full. Each queue has a heap with the nodes whose best protected victim is of that queue: the order among
-queues changes with the state, the order of nodes within a heap does not.
+examined in full. The nodes whose best protected victim is of one scheduling queue share a heap: the order among
+scheduling queues changes with the state, the order of nodes within a heap does not.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def _place(
             continue  # a task without requests needs no entitlement; backfill places it
         why, place = _why_not_entitled(request, task), (task.shape, request.where(task))
         if why is None and place not in hopeless:
-            why = _why_not_placed(request, solver, task, cache, preemptor_kind)
+            why = _try_to_place(request, solver, task, cache, preemptor_kind)
             if why is not None:
                 hopeless.add(place)
         if why is not None:
@@ -207,7 +207,7 @@ def _place(
     return True, tuple(refusals)
 
 
-def _why_not_placed(
+def _try_to_place(
     request: PreemptionRequest, solver: Solver, task: Task, cache: CycleCache, preemptor_kind: Kind | None
 ) -> UnschedulableReason | None:
     """Place a task; return why it was not placed, or None."""
@@ -219,7 +219,7 @@ def _why_not_placed(
     )
     known = cache.known(kind)
     if known is not None:
-        solver.has_sought_victims = True  # for the equal task
+        solver.has_sought_victims = True  # the search for the equal task did
         return msgspec.structs.replace(known[0], task=task.key) if isinstance(known[0], NoVictims) else known[0]
     if _placed(request, solver, task):
         return None
@@ -336,7 +336,7 @@ def _no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVic
 
 
 def _surpluses(request: PreemptionRequest, task: Task, seen: Iterable[str]) -> Iterator[QueueSurplus]:
-    """Return what the candidates' queues held above their deserved share at the start of the cycle.
+    """Yield what the candidates' queues held above their deserved share at the start of the cycle.
 
     Only dimensions that the task requests are reported.
     """

@@ -176,7 +176,7 @@ class Reprieve:
         return True
 
     def entitled(self, statement: Statement, among: Iterable[Placed] | None = None) -> list[Placed]:
-        """Return one placement of each queue and shape that the queue may hold, and reclaim for, in this state."""
+        """Return those of `among` (default: one of each queue and shape) that the queue may hold and reclaim for."""
         among = self._shapes.values() if among is None else among
         return [placed for placed in among if _without(placed, self._is_entitled, statement)]
 

@@ -15,7 +15,7 @@ from ..model.task import HOLDING, Task
 from .request import RECLAIM, PreemptionRequest
 
 MAX_STEPS = 8
-"""Maximum number of steps into which priorities are grouped."""
+"""Maximum number of steps into which priorities are grouped, apart from the last priority."""
 
 
 class VictimRoom:
