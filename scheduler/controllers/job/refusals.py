@@ -17,7 +17,7 @@ PLUGINS: dict[str, tuple[str, ...]] = {"env": (), "svc": ("publish-not-ready-add
 """The supported plugins, and the flags of each."""
 
 
-_MAX_HOSTS = 1_000_000
+_MAX_BYTES_OF_HOSTS = 1_000_000
 """Maximum bytes of the host lists; the API server accepts 1 MiB of data in a ConfigMap."""
 
 
@@ -76,8 +76,8 @@ def impossible(job: Job) -> str:
             return f"spec.tasks[{index}].partitionPolicy: {problem}"
         if unknown := [name for name in _needs(task) if name not in names]:
             return f"spec.tasks[{index}].dependsOn.name: there is no task {', '.join(unknown)}"
-    if "svc" in (job.spec.plugins or {}) and (size := _size_of_hosts(job)) > _MAX_HOSTS:
-        return f"spec.plugins.svc: the names of all hosts are {size} bytes, and a ConfigMap holds {_MAX_HOSTS}"
+    if "svc" in (job.spec.plugins or {}) and (size := _size_of_hosts(job)) > _MAX_BYTES_OF_HOSTS:
+        return f"spec.plugins.svc: the names of all hosts are {size} bytes, and a ConfigMap holds {_MAX_BYTES_OF_HOSTS}"
     started = _can_start(tasks)
     for index, task in enumerate(tasks):
         if task.name not in started:
@@ -132,7 +132,7 @@ def _can_start(tasks: list[TaskSpec]) -> set[str]:
 
 
 def _missing_at_first(task: TaskSpec) -> int:
-    """Return how many of its dependencies have to start before a task can start."""
+    """Return how many dependencies of a task have to start before the task can start."""
     needs = len(_needs(task))
     is_any = task.depends_on is not None and task.depends_on.iteration == "any"
     return min(needs, 1) if is_any else needs

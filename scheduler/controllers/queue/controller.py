@@ -1,4 +1,4 @@
-"""The shell of the Queue controller: map changes of queues, PodGroups and Commands to queues.
+"""The shell of the Queue controller: map changes of queues, PodGroups and Commands to keys to reconcile.
 
 Each change of a PodGroup updates the counts, so a queue costs no scan of its PodGroups.
 """

@@ -1,7 +1,7 @@
 """List the Commands to a Job or a Queue, in the order of their creation.
 
-A Command applies to the object with its uid, never to a successor of the same name. A Command is removed at
-once if its object has a successor, and after a minute if its object does not exist.
+A Command that names a uid applies to the object with this uid, never to a successor of the same name. The Command is
+removed at once if its object has a successor, and after a minute if its object does not exist.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NO_COMMANDS = CommandBatch([], [])
 def commands_to(
     commands: Iterable[Command], target: Resource[Any], key: str, uid: str | None, now: float
 ) -> CommandBatch:
-    """Return which Commands to the object of a key (`namespace/name`, or a queue's name) to carry out or remove.
+    """Sort the Commands to object `key` (`namespace/name`, or a queue's name) into those to carry out and to remove.
 
     Without `uid`, the object does not exist. The caller has filtered out forbidden Commands (`is_forbidden`).
     """
