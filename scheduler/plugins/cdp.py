@@ -52,7 +52,7 @@ class Cdp(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit
 
 
 def _start_of(task: Task) -> float:
-    """Return when a pod was bound or started, whichever is later, in seconds since the epoch."""
+    """Return when a pod was bound or started, whichever is later, in seconds since the epoch; 0 if neither."""
     if not task.status & (TaskStatus.RUNNING | TaskStatus.BOUND | TaskStatus.BINDING):
         return 0.0
     bound = (c for c in task.pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True")

@@ -37,7 +37,7 @@ class Priority(Plugin, JobOrder, JobOutranks, TaskOrder, JobStarving, Preemptabl
         return job.ready + job.waiting < len(job.tasks)
 
     def preempt_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
-        """Return None if the unit's priority is strictly lower: its job's, or within one job that of its tasks."""
+        """Return None if the unit has strictly lower priority: by job, or by task if preemptor and unit share a job."""
         jobs = self._session.cluster.jobs
         if unit[0].job == preemptor.job:
             mine, theirs = preemptor.priority, max(task.priority for task in unit)

@@ -134,7 +134,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
     def minimum(self, job: Job) -> Mapping[str, int] | None:
         """Return the cards that the job needs to start, and the cpu and memory of its `minResources`.
 
-        The cards are those of its first `minMember` pods; while it has no pods, those in its annotation.
+        The cards are those of its first `minMember` pods; if these request none, those in its annotation.
         """
         cards = self._cards_of(job)
         if job.min_resources is None:
@@ -158,7 +158,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
             return {}
 
     def _accepted(self, task: Task) -> Mapping[str, int]:
-        """Return the cards that the task accepts with counts, the preferred first; empty if its request is invalid."""
+        """Return the accepted cards with their counts, the preferred first; empty without a valid request for cards."""
         known = self._accepted_by_shape.get(task.shape)
         if known is None:
             try:
