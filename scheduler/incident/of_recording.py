@@ -26,7 +26,7 @@ def at_moment(moment: Moment) -> Decides:
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a path is a recording, which also has the cycles before its last state."""
+    """Whether a path is a recording (a folder of segments, or one segment): it holds cycles, not only a state."""
     return bool(_segments(path))
 
 

@@ -39,7 +39,7 @@ from .case import NAMESPACE, Case, Change, Close, Complete, Fail, Join, Leave, Q
 START = 1_790_000_000.0
 PAUSE = 30.0
 MAX_CYCLES = 400
-"""A cluster that needs more cycles between two steps counts as never settling; small cases need less than 20."""
+"""Maximum cycles of a step, plus one for each job; a case with more counts as never settling. Small cases need few."""
 _DEFAULT_QUEUES = tuple(Queue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
 START_DELAY = 0.02
 """Seconds from the bind of a pod until it runs."""
