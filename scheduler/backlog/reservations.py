@@ -20,7 +20,7 @@ from ..model.task import Task, TaskStatus
 GRACE = 30.0
 """Seconds that a reservation lasts without pods."""
 LAPSED = 0.0
-"""The time noted for a reservation that has lapsed in an earlier cycle."""
+"""Noted in place of the time once the reservation has lapsed."""
 
 
 class Reservations:
@@ -44,7 +44,7 @@ class Reservations:
         return job.key in self.lapses
 
     def has_lapsed(self, job: Job) -> bool:
-        """Whether the job reserves only what its pods request."""
+        """Whether the job's reservation has lapsed, so that the job reserves only what its pods request."""
         return self.lapses.get(job.key) == LAPSED
 
     @property
