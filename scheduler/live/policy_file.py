@@ -101,7 +101,7 @@ class PolicyFile:
 def _load(path: Path, before: InForce) -> InForce:
     """Return what is in force now: the file's policy or, if it is refused, the previous policy with the reason.
 
-    Returns `before` itself if the text is unchanged.
+    Returns `before` itself if the text is unchanged and `before` has no error.
     """
     text = ""
     try:

@@ -52,7 +52,7 @@ class Urgency(enum.IntEnum):
 
 @dataclass(slots=True)
 class Intake:
-    """The side effects of the inputs that were applied to the state, for other parts."""
+    """What applying inputs yields for other parts of the scheduler, besides the changed state."""
 
     urgency: Urgency = Urgency.NONE
     gone: list[str] = field(default_factory=list)
