@@ -156,7 +156,7 @@ def _chunks_of_dict(data: bytes | msgspec.Raw, path: str) -> list[tuple[str | No
 
 
 def _checked(size: int, some: Any, path: str, extent: Extent) -> int:
-    """Return the new size in bytes of a list or mapping of `size` bytes to which the items `some` are added."""
+    """Add the bytes of the items `some` to the `size` of a list or mapping; return the sum. Raises TooLargeError."""
     if extent.most is None:
         return 0
     size += memory_of(some, extent.most)
