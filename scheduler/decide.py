@@ -106,7 +106,7 @@ def _run(session: Session) -> Session:
 
 
 def _helped(session: Session) -> Set[str]:
-    """Return the skipped jobs that may be helped by the cycle's evictions, or by kept capacity that tasks lost."""
+    """Return the skipped jobs that this cycle may help: by evictions, or by room that it no longer keeps for a task."""
     decisions = session.decisions
     placed = {**decisions.pipelined, **decisions.memory.held, **{bind.task: bind.node for bind in decisions.binds}}
     return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed, session.excess)

@@ -63,5 +63,5 @@ def _to_place(session: Session, job: Job) -> list[Task]:
         if not task.gated and not task.best_effort
     ]
     if not waiting and session.phase(job) != PodGroupPhase.INQUEUE:
-        return []  # no task to place, and no reason to wait for the job's pods
+        return []  # no task to place; an objection is recorded only if the job's pods are still to come
     return waiting if session.is_schedulable(job) else []

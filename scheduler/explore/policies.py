@@ -60,7 +60,7 @@ def _kind_of(text: str) -> tuple[object, ...]:
 
 
 def draw_policy(random: Random, policies: Mapping[str, str], *, may_change: bool) -> str:
-    """Return the text of a policy."""
+    """Return the text of a policy. Half of the draws choose only among policies that evict."""
     evicting = sorted(name for name, text in policies.items() if "reclaim" in text or "preempt" in text)
     text = policies[random.choice(evicting if evicting and random.random() < 0.5 else sorted(policies))]
     return text if random.random() < 0.6 or not may_change else _changed(text, random.randrange(_VARIANTS))

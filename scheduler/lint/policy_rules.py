@@ -98,7 +98,7 @@ def _endless_reclaim(document: Document) -> Found:
 
 
 def _shares_decide(policy: Policy) -> bool:
-    """Whether drf limits all evictions of preempt. A tier without drf would decide where drf permits nothing."""
+    """Whether drf limits all evictions of preempt. A further tier with votes would decide where drf permits nothing."""
     votes = voters(policy, "preempt")
     return any(option.name == "drf" for _, option in votes) and len({tier for tier, _ in votes}) == 1
 

@@ -109,7 +109,7 @@ class Task:
         self.host_ports = host_ports_of(pod)
         affinity = spec.affinity
         self.has_inter_pod_constraints = bool(affinity and (affinity.pod_affinity or affinity.pod_anti_affinity))
-        """Whether the pod has terms about other pods, which may exclude these from nodes."""
+        """Whether the pod has terms about other pods. Such a term may also keep the other pods off nodes."""
         self._identity: Hashable = None
         self._port_numbers: PortNumbers | None = None
 

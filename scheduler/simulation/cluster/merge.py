@@ -23,7 +23,7 @@ _MERGED_BY = {
 
 
 def merge(target: Any, patch: Any, *, keyed: bool = False) -> Any:
-    """Return the object with a merged patch; null removes a field. If `keyed`, lists of `_MERGED_BY` merge by item."""
+    """Return `target` with `patch` merged in; null removes a field. If `keyed`, lists of `_MERGED_BY` merge by item."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
