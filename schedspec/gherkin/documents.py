@@ -200,7 +200,7 @@ def rules_of(document: Document) -> Iterator[RuleNode]:
 
 
 def parts_of(document: Document) -> Iterator[Part]:
-    """Yield Rules, scenarios and backgrounds in the order of their first lines."""
+    """Yield the file's Rules, scenarios and backgrounds, then the scenarios and backgrounds inside of the Rules."""
     for child in [*document.children, *(inner for rule in rules_of(document) for inner in rule.children)]:
         yield from (part for part in (child.rule, child.scenario, child.background) if part)
 
@@ -211,7 +211,7 @@ def filled(text: str, row: Mapping[str, str]) -> str:
 
 
 def sentences_in(document: Document) -> Iterator[ScenarioSentences]:
-    """Yield the sentences of every scenario, in the order of the file. Reads the document, so no scenario is bound."""
+    """Yield the sentences of every scenario, in the order of the file. No scenario has to be bound."""
     shared = _background(document.children)
     for child in document.children:
         if child.scenario:

@@ -1,4 +1,4 @@
-"""Define the short names of our fixtures for steps and their fixtures: `world`, `history`, `expect` and `live`.
+"""Let steps and their fixtures use short names of our fixtures: `world`, `history`, `expect` and `live`.
 
 The fixtures themselves are called `schedspec_…`, so that a project may use the short names for its own fixtures. The
 short names resolve only below a feature file of ours. A project's fixture with such a name stays unchanged, and the run
