@@ -109,7 +109,7 @@ class Deployed:
                 ready()
 
     def check(self) -> None:
-        """Check once a second that no container ended.
+        """Check, at most once a second, that no container ended.
 
         Raises:
             SchedulerDiedError: a container ended.

@@ -20,7 +20,7 @@ from ..clusters.paths import part
 from .readiness import NotReadyError, retrying
 
 NAMESPACE = NAME = "schedspec"
-"""Name of all objects in deploy/, except the ConfigMap `schedspec-policy`."""
+"""The namespace in deploy/, and the name of the scheduler's objects; the controllers' objects have other names."""
 
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{NAME}"
 CONTROLLERS = f"{DEPLOYMENT}-controllers"

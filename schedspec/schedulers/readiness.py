@@ -14,7 +14,7 @@ class NotReadyError(HarnessError):
 
 
 def retrying(seconds: float, pause: float) -> Retrying:
-    """Return attempts, `pause` apart, that repeat on NotReadyError and raise the last one after `seconds`."""
+    """Return a retrier: every `pause` seconds it retries on NotReadyError; after `seconds` it raises the last one."""
     return Retrying(
         retry=retry_if_exception_type(NotReadyError),
         stop=stop_after_delay(seconds),
