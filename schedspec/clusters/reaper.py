@@ -38,7 +38,7 @@ def stop(reaper: subprocess.Popen[bytes]) -> None:
 
 
 def watch(name: str, registry: Registry) -> None:
-    """Return when the cluster needs no reaper any more."""
+    """Remove the cluster once its owner has ended. Return when the cluster needs no reaper any more."""
     while record := registry.find(name):
         if record.keep:
             return

@@ -15,7 +15,7 @@ PYTHON = "3.11"
 
 
 def own() -> str | None:
-    """Return the engine's name of the newest base that `hack.images.python_base` built, or None."""
+    """Return the image name of the newest base that `hack.images.python_base` built, or None."""
     archive = _archive()
     return None if archive is None else _reference(archive)
 
