@@ -44,7 +44,7 @@ def _required(ledger: Ledger, act: Act) -> str:
 
 
 def _domains(ledger: Ledger, act: Act, label: str) -> dict[str, int]:
-    """Return how many pods of the gang are in each domain. A node that is gone counts for none."""
+    """Return how many pods of the gang are in each domain. Pods on deleted nodes are not counted."""
     found: dict[str, int] = {}
     for pod in ledger.members(act.position, act.group):
         node = ledger.at(act.position, Kind.NODE, pod["spec"]["nodeName"]) if keeps(pod) else None

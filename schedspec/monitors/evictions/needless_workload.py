@@ -101,7 +101,7 @@ def _fits(ledger: Ledger, end: int, unit: list[Object], beside: list[Object], ru
 
 
 def _unmet(ledger: Ledger, end: int, beside: list[Object], kin: set[str], rules: Rules) -> Iterator[Amounts]:
-    """Yield the part of the guarantee of each other queue that the queue does not hold."""
+    """Yield, for each queue outside of `kin`, the part of its guarantee that the pods in `beside` do not use."""
     for queue in ledger.all_at(end, Kind.QUEUE):
         name = str(queue["metadata"]["name"])
         if name not in kin:
