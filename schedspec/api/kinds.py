@@ -101,7 +101,7 @@ WORLD: Final = "schedspec.dev/world"
 KUEUE_DEFAULT: Final = "schedspec-default"
 """Name of Kueue's objects for the queue `default`.
 
-Users often have a ClusterQueue `default`; in a namespace with a LocalQueue `default` Kueue admits every Job as a whole.
+Not `default`: users often have such a ClusterQueue, and a LocalQueue `default` makes Kueue admit each Job as a whole.
 """
 
 QUEUE_COMMAND_NAMESPACE: Final = "kube-system"

@@ -29,7 +29,7 @@ class Outcome:
     about: tuple[Ref, ...] = ()
     """The objects whose history explains the outcome."""
     hopeless: float | None = None
-    """Seconds (before scaling) after which to give up if the outcome stays the same; 0 if nothing can change it."""
+    """Give up after this many seconds (before scaling) of hopeless outcomes; 0 if nothing can change the outcome."""
     already: str = ""
     """An irreversible fact, for instance `2 evictions`. Set only if `hopeless` is 0."""
 

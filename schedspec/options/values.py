@@ -11,7 +11,7 @@ from .flags import NOT_GIVEN, ini_name
 
 
 def value(config: pytest.Config, flag: str) -> Any:
-    """Return the value as pytest has it; a switch that is not set on the command line is read from the ini file."""
+    """Return the value of the command line; if it has none (for a switch: False), the value of the ini file."""
     given = config.getoption(ini_name(flag))
     return config.getini(ini_name(flag)) if given is NOT_GIVEN or given is False else given
 
