@@ -2,9 +2,9 @@
 
 The one rule: a nomination is exactly the pod's `status.nominatedNodeName`; every cycle derives the nominations from it
 again. While the capacity is being freed, or other members of the gang wait, the preemptor is pipelined onto its node,
-so that no other job, and no sibling, uses the capacity. A nomination lasts until its task is bound, deleted or cannot
-use the capacity any more; then it is withdrawn in the same cycle, with the reason. Capacity that a job got by evictions
-in a cycle remains the job's until the cycle ends, in all later actions.
+so that no other job, and no sibling, uses the capacity. A nomination ends when its task is bound or deleted. If the
+task can no longer use the capacity, the nomination is withdrawn in the same cycle, with the reason. Capacity that a job
+got by evictions in a cycle remains the job's until the cycle ends, in all later actions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Nominations:
     def __init__(self, session: Cycle) -> None:
         self._session = session
         self._claims: dict[str, list[Task]] = {}
-        self._made: set[str] = set()
+        self._pinned: set[str] = set()
         self._whys: dict[str, tuple[UnschedulableReason, ...]] = {}
         """Task → why its nomination was lost, as far as known."""
 
@@ -76,7 +76,7 @@ class Nominations:
                 session.backlog.wake(key)
 
     def _keep(self, key: str, places: Mapping[str, str]) -> bool:
-        """Place a job where earlier, cut cycles let it wait for capacity being freed; return whether all tasks fit."""
+        """Place a job again on the nodes that an unfinished cycle chose for it; return whether all tasks fit."""
         session, statement = self._session, self._session.statement()
         job = session.jobs.get(key)
         for name, node_name in sorted(places.items()):
@@ -140,11 +140,11 @@ class Nominations:
 
     def pin(self, job: Job) -> None:
         """Keep this job's result until the cycle ends, because other tasks were evicted for the job."""
-        self._made.add(job.key)
+        self._pinned.add(job.key)
 
     def evicted_for(self, job: str) -> bool:
         """Whether other tasks were evicted for this job in this cycle."""
-        return job in self._made
+        return job in self._pinned
 
     def yield_to(self, job: Job, statement: Statement) -> list[Task]:
         """Release the nominations of lower-ranked jobs of the same queue; return the tasks of these jobs."""
@@ -195,7 +195,7 @@ class Nominations:
         return was_entitled and not is_entitled
 
     def finish(self) -> None:
-        """Decide nominations at the end of a cycle: move those of tasks that wait elsewhere, withdraw unusable ones."""
+        """Decide nominations at the end of a cycle: move those of tasks pipelined elsewhere, withdraw unusable ones."""
         session = self._session
         for key, tasks in self._claims.items():
             job = session.jobs[key]
