@@ -1,4 +1,4 @@
-"""Place as many tasks of one job as the job needs to be ready, in one transaction: the job's turn.
+"""One turn of a job: place as many of its tasks as the job needs to be ready, in one transaction.
 
 If the job cannot become ready, all changes are undone, unless everything that it lacks is being freed. In that case its
 tasks remain pipelined for the rest of the cycle, so that no later job uses that room. (Semantics: Volcano's
@@ -119,7 +119,7 @@ class GangAllocation:
         return any(self._placement.slots_now(tasks) < lacking - (len(waiting) - len(tasks)) for tasks in alike.values())
 
     def _cannot_start(self, runs: list[TaskBatch]) -> bool:
-        """Whether a gang of equal tasks is larger than the free room, computed without placing any task."""
+        """Whether a gang of equal tasks exceeds the free room; if so, record why. No task is placed for the answer."""
         job, task = self._job, runs[0].first
         lacking = job.min_available - job.ready - job.waiting - job.undemanding
         if (
@@ -159,13 +159,13 @@ class GangAllocation:
         """Place tasks of a run until the job is ready or no more fit; return how many were placed."""
         kept: list[tuple[Task, NodeInfo]] = []
         try:
-            return self._place_beside(run, kept)
+            return self._place_run(run, kept)
         finally:
             for task, node in kept:  # tasks without a better node keep their former one
                 if task.status is TaskStatus.PENDING and self._placement.fits(task, node, future=True):
                     self._statement.pipeline(task, node)
 
-    def _place_beside(self, run: TaskBatch, kept: list[tuple[Task, NodeInfo]]) -> int:
+    def _place_run(self, run: TaskBatch, kept: list[tuple[Task, NodeInfo]]) -> int:
         """Place tasks as `_place` does; append tasks that were pipelined already, with their nodes, to `kept`.
 
         A pipelined task releases its room only when it is next, so that no sibling uses that room.
