@@ -1,6 +1,6 @@
 """The PodGroup of a Job: the gang that the scheduler sees.
 
-The PodGroup follows the Job's spec. Its minResources are the requests of the pods with the highest priority.
+The PodGroup follows the Job's spec. Its minResources cover `minMember` pods: each task's minimum, then by priority.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def group_name(job: Job) -> str:
 def group_spec(seen: ObservedJob) -> dict[str, Any]:
     job = seen.job
     spec: dict[str, Any] = {
-        "minMember": _gang(job),
+        "minMember": _min_member(job),
         "minTaskMember": {task.name: _minimum(task) for task in tasks_of(job)},
         "queue": seen.queue,
         "minResources": quantities(min_resources(seen)),
@@ -67,11 +67,11 @@ def _subgroups(task: str, policy: PartitionPolicy) -> dict[str, Any]:
 
 def gang_problem(seen: ObservedJob) -> str:
     """Return why the Job's gang could never start; empty if it could."""
-    members = _gang(seen.job)
+    members = _min_member(seen.job)
     return too_large(members, min_resources(seen), seen.limits) if members > MAX_WAITING else ""
 
 
-def _gang(job: Job) -> int:
+def _min_member(job: Job) -> int:
     """Return the number of pods that must be placed together.
 
     Tasks that depend on other tasks do not count; otherwise neither would ever start.
@@ -94,7 +94,7 @@ def min_resources(seen: ObservedJob) -> Resource:
         tasks_of(job),
         key=lambda task: -priority_of(task.template.get("spec", {}).get("priorityClassName", ""), seen.classes),
     )
-    left = _gang(job)
+    left = _min_member(job)
     minima = {task.name: _minimum(task) for task in tasks}
     if left < sum(minima.values()):
         minima = dict.fromkeys(minima, 0)

@@ -37,7 +37,7 @@ ACTIONS = frozenset((RESUME, *_ENDS, *_RESTARTS))
 
 
 def apply_action(requested: RequestedAction, status: JobStatus) -> bool:
-    """Apply an action to the status: another phase, and a new version where all pods are replaced.
+    """Apply an action to the status: set the phase, and a new version if the action ends or restarts the whole Job.
 
     Return False if the action has no effect.
     """

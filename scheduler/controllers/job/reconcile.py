@@ -90,7 +90,7 @@ def _plugins_are_due(seen: ObservedJob, status: JobStatus) -> bool:
 
 
 def _requested_action(seen: ObservedJob, status: JobStatus) -> tuple[RequestedAction | None, list[Write]]:
-    """Apply a command or an action of the policies to the status, and return the action."""
+    """Apply a command or an action of the policies to the status; return the action, and the writes that go with it."""
     done: list[Write] = []
     for command in seen.commands:
         done.append(Remove.of(COMMANDS, command.metadata))
@@ -160,7 +160,7 @@ def _fill(status: JobStatus, seen: ObservedJob, census: Census) -> None:
 
 
 def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:
-    """Return the status if it changes, and an event where its phase does."""
+    """Return the write of a changed status, and the events for the end of the Job and for a new obstacle."""
     job, before = seen.job, seen.job.status
     writes: list[Write] = []
     if status.state.phase != before.state.phase:
