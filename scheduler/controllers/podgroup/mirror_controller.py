@@ -1,4 +1,4 @@
-"""The shell of the mirror: map changes of pods, PodGroups and mirrors to gangs of Kubernetes.
+"""The controller of the mirrors (see `mirror`): reconcile the gang of each changed pod, original or mirror.
 
 It starts when the API server serves PodGroups of `scheduling.k8s.io`, which requires a feature gate. Until then it does
 nothing, and no other controller waits for it. Its keys are the gangs that our pods name.
