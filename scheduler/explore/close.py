@@ -1,6 +1,6 @@
 """Promise `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods.
 
-Only gangs are judged of which all pods start at one moment, while no pod terminates. A rack offers the capacity of its
+Only gangs whose pods all start at one moment, while no pod terminates, are judged. A rack offers the capacity of its
 nodes that no pod holds; pods of other jobs that are placed at the same moment count as pods on the nodes.
 """
 

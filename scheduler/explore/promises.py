@@ -1,4 +1,4 @@
-"""General promises, which hold in every case under every policy.
+"""General promises, which hold in every case under every policy (in parentheses: the module that judges them).
 
 * `error`: the scheduler decides without an exception.
 * `rest`: the cluster settles.
