@@ -52,7 +52,7 @@ class Http:
         self._may_write = may_write
         self._idle_seconds = idle_seconds
         self._idle: deque[tuple[float, Wire]] = deque()
-        """Idle connections, each with the event loop's time since when it is idle; the last one was used last."""
+        """Idle connections, each with the loop time at which it became idle; the one used last is at the end."""
         self._closing: asyncio.TimerHandle | None = None
         self._open: set[Wire] = set()
         self._slots = asyncio.Semaphore(limit)

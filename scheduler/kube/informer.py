@@ -63,7 +63,7 @@ class Informer(Generic[T]):
             await self._reflector.run()
 
     def on_key(self, listener: Listener) -> None:
-        """Call `listener(key)` at once for each existing object, then for each change of the object with that key."""
+        """Call `listener(key)` at once for each existing object, then at each change of an object."""
         for key in [*self.objects, *self.malformed]:
             listener(key)
         self._listeners.append(listener)

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _MAX_WAITING = 20_000
 """Maximum number of waiting events of one namespace."""
 _PAUSE = 1.0
-"""Seconds for which the writes of a namespace pause after an event was refused."""
+"""Seconds for which the writes of a namespace pause after a 429 without Retry-After, or without an answer."""
 _MAX_REMEMBERED = 4_096
 _REPEATED_WITHIN = 300.0
 """Seconds within which a repetition increases the count of the written event. A later one is a new event."""
