@@ -27,7 +27,7 @@ Small = TypeVar(
 class AuxiliaryObjects:
     """HyperNodes, budgets, quotas of namespaces, volumes, claims, the storage drivers of nodes, and namespaces.
 
-    `version` grows with every change that could alter a decision; its topic is reported to `listener`.
+    `version` grows with every change that could alter a decision; `listener` receives the change's topic.
     """
 
     def __init__(self) -> None:

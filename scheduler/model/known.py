@@ -1,7 +1,7 @@
-"""The resources that count in a cluster, and the memory that a share of a card in percent counts as.
+"""Which resources count in a cluster, and how much memory a request for some percent of a card counts as.
 
-Amounts count only in resources that a node or a queue names. A share in percent counts as that of the smallest card of
-the cluster, for waiting and for running pods. If the amount grew with the placement, it could lift a queue above its
+Amounts count only in resources that a node or a queue names. A request in percent counts as that part of the cluster's
+smallest card, for waiting and for running pods. If the amount grew with the placement, it could lift a queue above its
 share, and the pod would be evicted and placed again and again.
 """
 
