@@ -18,7 +18,7 @@ FIELD = "spec.containers[].ports"
 FEW = 64
 """Up to this number of ports, pods with equal ports share a count."""
 LOOKUPS = 32
-"""How many ports are looked up in one step."""
+"""Number of port look-ups that cost one step of the cycle's budget."""
 
 
 class HostPorts:
