@@ -73,8 +73,8 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
     def _ahead_of(self, job: Job) -> Resource:
         """Return what counts as reserved against `job`.
 
-        Reservations of jobs of its queue that are served after it do not count. Reservations without pods count, for
-        each other namespace, for at most one equal share of the limit.
+        Reservations of jobs of its queue that are served after it do not count. Reservations without pods count only
+        up to an equal share of the limit for each other namespace.
         """
         ahead = resources.minus(self._reserved, self._waiting.behind(job))
         surplus = self._uncovered.surplus

@@ -4,7 +4,7 @@ A namespace's budgets are matched with its own pods only, once for all pods with
 namespace have more parts than `MAX_PARTS`, none of its pods is evicted: preemptors of other namespaces must not pay
 for the matching, and the namespace gains nothing, because one budget that allows nothing has the same effect.
 
-A budget permits up to `status.disruptionsAllowed` victims; pods that this scheduler is evicting count against it.
+A budget permits up to `status.disruptionsAllowed` victims; victims of the present cycle count against it.
 Unlike in Volcano, pods without labels are no exception: a budget covers them if its selector matches everything.
 """
 

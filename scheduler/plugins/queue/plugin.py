@@ -203,7 +203,7 @@ class QueuePlugin(
         return {name: min(amount.get(name, 0) for amount in amounts) for name in names}
 
     def closed(self, attributes: QueueAttributes, job: Job | None = None) -> QueueClosed | QueueBroken | None:
-        """Return why no new job of the queue (or no task of `job`) is scheduled, whatever the amounts; None if open."""
+        """Return why no new job (or, if given, no task of `job`) is scheduled, whatever the amounts; None if open."""
         drains = attributes.drains_since
         if attributes.problem and (drains is None or job is None or job.creation >= drains):
             return QueueBroken(attributes.name, attributes.problem)
