@@ -264,14 +264,14 @@ class VetoReason(Protocol):
 
 
 class ReclaimableByUnit(Reclaimable):
-    """A plugin whose vote in its tier follows from its `reclaim_unit`."""
+    """A plugin that permits every candidate in its tier: its `reclaim_unit` or `reclaim_spare` decides."""
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
         return list(candidates), Vote.PERMIT
 
 
 class PreemptableByUnit(Preemptable):
-    """A plugin whose vote in its tier follows from its `preempt_unit`."""
+    """A plugin that permits every candidate in its tier: its `preempt_unit` or `preempt_spare` decides."""
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
         return list(candidates), Vote.PERMIT

@@ -1,7 +1,7 @@
 """The policy: the actions that run, and the plugins with their tiers, switches and arguments.
 
-A `Policy` is complete data: every plugin option has a value for every switch. For an invalid file, no `Policy` is
-created: `scheduler.policy.loader` rejects the file with line and field.
+A `Policy` is complete: `PluginOption.enabled` also has a value for switches that the file does not set. For an invalid
+file, no `Policy` is created: `scheduler.policy.loader` rejects the file with line and field.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class OneIsEnough(HookChain[*Ts, bool]):
 
 
 class FirstTierAgrees(HookChain[*Ts, bool]):
-    """All plugins of the first tier with any must agree; without any the answer is no."""
+    """All plugins of the first tier that has any must agree; if no tier has any, the answer is no."""
 
     def __call__(self, *args: *Ts) -> bool:
         first = next(iter(self._tiers.values()), None)
@@ -268,7 +268,7 @@ class Hooks:
             vars(self).pop(hook.name, None)
 
     def fill(self, chain: C) -> C:
-        """Add the plugins to a chain whose hook is not switched off for them, and return the chain."""
+        """Add to a chain the plugins for which the policy does not switch its hook off, and return the chain."""
         hook = chain.hook
         for tier, option, plugin in self._plugins.get(hook.name, ()):
             if hook.switch is None or option.enabled(hook.switch):
