@@ -211,7 +211,7 @@ class Solver:
         back.
 
         Returns:
-            The cost (None if the task cannot be placed), and whether the units were evicted.
+            The cost if nothing was evicted (None if the task cannot be placed), and whether the units were evicted.
         """
         groups = self._session.hooks.victim_groups(task, node)
         best = min(self._prices(task, node, groups), default=None)
