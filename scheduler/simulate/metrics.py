@@ -52,7 +52,7 @@ class QueueTotals:
     guarantee_short_seconds: float = 0.0
     """Seconds for which the queue held less than was both guaranteed and requested."""
     longest: float = 0.0
-    """Longest span in seconds for which the queue always held less than it was entitled to; `current` is the last."""
+    """Longest span in seconds for which the queue held less than it was entitled to; `current`: the present span."""
     current: float = 0.0
     held: float = 0.0
     lost: float = 0.0
