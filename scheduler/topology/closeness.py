@@ -112,7 +112,7 @@ def closeness_of(cluster: Cluster, requested: NetworkTopology, field: str) -> Cl
 
 
 def closeness_by_label(cluster: Cluster, key: str) -> Closeness:
-    """Resolve a constraint of Kubernetes' PodGroups: one value of a node label.
+    """Resolve a constraint of Kubernetes' PodGroups: all pods on nodes with the same value of a label.
 
     Raises:
         UnmetClosenessError: no node has the label.
