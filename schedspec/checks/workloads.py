@@ -1,6 +1,6 @@
 """Facts about a workload for checks: how many pods it wants, the state of its pods, and the objects that explain it.
 
-Pure. A workload has the name that the feature uses: a Volcano Job, a PyTorchJob, a Kubernetes Job or a service.
+Pure. A workload is a Volcano Job, a PyTorchJob, a Kubernetes Job or a service, by its name in the feature.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def held(pods: Iterable[Object]) -> list[Object]:
 
 
 def since(view: View, pods: Iterable[Object]) -> str:
-    """Describe since when pods run: `it runs since 0.44 s`, counted from the scenario's begin; several pods by name."""
+    """Describe since when pods run: `it runs since 0.44 s`, counted from the scenario's start; several pods by name."""
     states = [(str(pod["metadata"]["name"]), *_since(view, pod)) for pod in pods]
     if len(states) == 1:
         return f"it {states[0][1]} since {states[0][2]:.2f} s"
