@@ -1,8 +1,8 @@
 """Decide for the Makefile whether the features run on Kind here.
 
-    python -m schedspec.clusters.kind.kind_gate auto|required|never
+    python -m schedspec.clusters.kind.kind_gate auto|required|never [IMAGE]
 
-Exit status 0: run the features. 3: do not run them. 1: they are required and cannot run.
+Exit status 0: run the features. 3: do not run them. 1: they are required and cannot run. 2: unknown argument.
 """
 
 from __future__ import annotations

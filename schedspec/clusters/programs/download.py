@@ -25,7 +25,7 @@ from .pinned import Release
 
 
 class DownloadError(Exception):
-    """No release is available. `unresponsive` if no web server answered at all."""
+    """No release is available. `unresponsive` if the host did not answer, or not in time."""
 
     def __init__(self, host: str, why: str, *, unresponsive: bool = False) -> None:
         super().__init__(f"{host}: {why}")

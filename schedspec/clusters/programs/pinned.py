@@ -65,11 +65,11 @@ class _Family:
     require: str
     """The module path whose version is the program's."""
     package: str
-    """With {name}."""
+    """May contain {name}."""
     ldflags: str = ""
-    """With {version} and {minor}."""
+    """May contain {version} and {minor}."""
     url: str = ""
-    """With {name}, {version}, {os}, {arch}."""
+    """May contain {name}, {version}, {os} and {arch}."""
     member: str | None = None
 
 
@@ -176,7 +176,7 @@ def program(name: str, kubernetes: str | None = None, version: str = "") -> Prog
 
     Args:
         name: Name of the program.
-        kubernetes: Minor version, for programs of Kubernetes that are pinned in several.
+        kubernetes: Minor version of Kubernetes, for its programs that are pinned in several minor versions.
         version: Version, for instance `v0.19.1`; empty for the default.
 
     Raises:
