@@ -58,7 +58,7 @@ class OnCluster:
             )
 
     def _owed(self, case: Any, record: ScenarioRecord, name: str) -> Iterator[Finding]:
-        """Yield a finding if the job still does not run when a scenario waits for it."""
+        """Play the case again with a sentence that waits for the owed job; yield the findings."""
         for job in _owed_jobs(case, record):
             waiting_case = replace(case, subject=job)
             again = run([self._live.write(waiting_case, f"{name}-owed", thens_of(waiting_case, OWED))], self._site)
