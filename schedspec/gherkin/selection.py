@@ -1,8 +1,8 @@
 """Select scenarios by what failures and reviewers write (`path.feature:59`), as well as by node ids.
 
-A Rule is a node of its own, and each row of an outline is an item whose name contains the row's values. Users need not
-know that: `path.feature:59` and `path.feature::59` select the scenario (or the row) in that line, `path.feature::name`
-selects a scenario anywhere in the file, and the name of an outline selects all of its rows.
+A Rule is a node of its own, and each row of an outline is an item of its own. Users need not know that:
+`path.feature:59` and `path.feature::59` select the scenario (or the row) in that line, `path.feature::name` selects a
+scenario anywhere in the file, and the name of an outline selects all of its rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Entry:
     rule: str | None
     scenario: documents.ScenarioNode
     name: str
-    """The name of the item, unique in the file; for a row of an outline, it contains the row's values."""
+    """The name of the item, unique in the file: rows that share a name have their values in brackets."""
     lines: range
     """The lines of the scenario, including its tags and examples."""
     row: int | None

@@ -41,7 +41,7 @@ _AT_FIRST = (
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The facts of a run for the collection: checks of policies and reasons, and whether its templates are ours."""
+    """The facts of a run for the collection: checks of policies and reasons, and what exists beside the sentences."""
 
     policy: Callable[[str, bool], str] = lambda name, lints: ""  # noqa: ARG005 - nothing is known
     """Return the problem of the policy of that name, with or without lint; empty if there is none."""
@@ -62,7 +62,7 @@ class Known:
     _things: dict[str, list[str]] = field(default_factory=dict)
     """Kind → names, in the order of their creation."""
     _open: set[str] = field(default_factory=set)
-    """Kinds whose other names are accepted too."""
+    """Kinds of which every name is accepted."""
     _anything: bool = False
     _needed: list[tuple[int, str, str, str]] = field(default_factory=list)
     """Line, kind and name of each thing that the scenario uses, and the name of its owner."""
