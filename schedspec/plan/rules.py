@@ -33,7 +33,7 @@ def run_rules(features: list[Path], policies: tuple[str, str]) -> dict[str, Any]
 
 
 def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, copy: Path) -> Path | None:
-    """Copy the team's policies with `policy` as the changed one. Return None if none of them is the changed one."""
+    """Copy the team's policies; those equal to a side get the text `policy`. Return None if none equals a side."""
     beside = (above / "policies" for feature in features for above in (feature.resolve(), *feature.resolve().parents))
     folder = next((path for path in beside if path.is_dir()), None)
     changed = [path for path in sorted(folder.glob("*.yaml")) if path.read_text("utf-8") in sides] if folder else []
