@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _LEAST = 0.02
-"""Seconds that are always shown at full length."""
+"""Spans of up to this many seconds are always shown at full length."""
 _MARKED = 4.0
 """A span is marked as shortened if its width is shortened by more than this factor."""
 _SHARE = 0.2
@@ -95,7 +95,7 @@ def _is_straight(stretch: Stretch, scale: float) -> bool:
 
 
 def seconds(value: float) -> str:
-    """Return `0.25`, `1.2 s`, `2 min 5 s`: a duration rounded for a picture."""
+    """Return `0.25 s`, `1.2 s`, `2 min 5 s`: a duration rounded for a picture."""
     if value >= 60:
         minutes, rest = divmod(round(value), 60)
         return f"{minutes} min" + (f" {rest} s" if rest else "")

@@ -1,6 +1,6 @@
 """Compute the binds and evictions of a scenario from the object versions that the cluster showed.
 
-This module is pure and linear in the number of versions: a scenario of 5,000 pods has 30,000 of them.
+This module is pure and, unless preemptors are inferred, linear in the number of versions: 5,000 pods have 30,000.
 """
 
 from __future__ import annotations

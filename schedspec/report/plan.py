@@ -1,4 +1,4 @@
-"""Render a plan as a page: the difference first, then both worlds side by side, at once and over the load."""
+"""Render a plan as a page: the immediate effects as a difference and side by side, then the effects on a load."""
 
 from __future__ import annotations
 
