@@ -40,7 +40,7 @@ class Daemon:
 
     @property
     def pid(self) -> int:
-        """Process id; 0 while the program does not run."""
+        """Process id; 0 if the program was not started, or was stopped."""
         return self._process.pid if self._process is not None else 0
 
     def launch(self, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:

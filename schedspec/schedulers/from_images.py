@@ -92,12 +92,12 @@ class FromImages:
 
 
 def remove(api: Api) -> None:
-    """Remove what any run has deployed, even a killed one. It would schedule beside the scheduler under test."""
+    """Remove what any run, even a killed one, has deployed: it would schedule beside the scheduler under test."""
     labelled = {"labelSelector": OF_A_RUN}
     for path in (_BINDINGS, _NAMESPACES):
         for item in api.call("GET", path, query=labelled)["items"]:
             name = item["metadata"]["name"]
-            if path == _NAMESPACES:  # first: the removal of a namespace takes seconds
+            if path == _NAMESPACES:  # stop the pods at once: the namespace's removal takes seconds
                 api.delete_all(f"/apis/apps/v1/namespaces/{name}/deployments", propagation="Foreground")
                 api.delete_all(f"{_NAMESPACES}/{name}/pods", grace=0)
             api.delete(f"{path}/{name}")

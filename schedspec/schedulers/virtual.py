@@ -22,7 +22,7 @@ class VirtualScheduler:
         self.use_policy(policy)
 
     def start(self, policy: str) -> None:
-        """Return when it has listed everything."""
+        """Put the policy into force, and let the scheduler list all objects (one second of virtual time)."""
         self.use_policy(policy)
         self._virtual.advance(1.0)
 
@@ -40,7 +40,7 @@ class VirtualScheduler:
         """Do nothing: if the scheduler dies, the current wait raises its error."""
 
     def use_policy(self, text: str) -> str:
-        """Put a policy into force and return its sha256. Raises PolicyRefusedError."""
+        """Put a policy into force; return its sha256, or "" if it is in force already. Raises PolicyRefusedError."""
         if text == self._policy:
             return ""
         try:
