@@ -1,9 +1,8 @@
 """Measure the cost of a topology in a cycle: 200 gangs of 32 in racks, beside the same gangs without a topology.
 
-The cluster has 1,000 nodes of 8 cards in 125 racks and 8 spines. It is idle, or it is full of gangs of lower priority,
-and only 20 gangs wait, which evict as many. Both cycles are measured in one run, in turns, so that the load of the
-machine affects both.
-`benchmarks/core.py` calls `figures`.
+The cluster has 1,000 nodes of 8 cards in 125 racks and 8 spines. It is idle; or gangs of lower priority fill it, and 20
+waiting gangs evict 20 of them. The cycles with and without a topology alternate in one run, so that the load of the
+machine affects both. `benchmarks/core.py` calls `figures`.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _hyper_node(found: Cluster, name: str, tier: int, tier_name: str, members: l
 
 
 def figures() -> list[Figure]:
-    """Return the times of cycles with and without racks and their ratios. Exits if a gang did not get its places."""
+    """Return the times of cycles with and without racks and their ratios. Fails if a gang did not get its places."""
     on = f"on {NODES} nodes in {NODES // RACK} racks"
     found = _compared(load_policy(POLICY, "benchmark"), f"{GANGS} gangs of {GANG} {on}", full=False)
     evicting = f"{PREEMPTORS} gangs of {GANG} that evict as many {on}"
