@@ -22,7 +22,7 @@ _CNI_FOLDERS = {"ptp": "main", "loopback": "main", "host-local": "ipam", "portma
 
 
 def node_programs() -> dict[str, Program]:
-    """Return all programs of the node image by name; `worker` is the sandbox program."""
+    """Return all programs of the node image by name, including `worker` (kind-config/worker)."""
     names = [*CONTROL_PLANE, *NODE]
     own = [
         worker(),

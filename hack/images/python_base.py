@@ -1,4 +1,4 @@
-"""Build the base of the scheduler's and the suite's image where no image registry is reached: Debian with Python.
+"""Build the base of the scheduler's and the suite's image where no image registry is reachable: Debian with Python.
 
 python -m hack.images.python_base build    # build the base and keep its archive in the cache
 python -m hack.images.python_base where    # print the base that an image build would use here
