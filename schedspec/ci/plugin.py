@@ -14,8 +14,8 @@ from . import sharding
 class Sharding:
     """Deselects the scenarios of other shards; writes the shard's facts and durations into `out`.
 
-    Attributes:
-        writes: True on one process only. All workers of xdist collect the same scenarios.
+    Args:
+        writes: Write the shard's facts: True in one process only, because all workers of xdist collect the same.
     """
 
     def __init__(
