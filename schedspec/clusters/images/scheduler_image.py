@@ -48,7 +48,7 @@ def _build(docker: Docker, tag: str, to: Path, progress: Progress) -> None:
 
 
 def _fill(context: Path, packages: Path) -> None:
-    """Copy the files that the Dockerfile copies into the build context."""
+    """Fill the build context with the files that the Dockerfile copies."""
     (context / "deploy").mkdir()
     shutil.copyfile(_lock(), context / "deploy" / _lock().name)
     root = part("scheduler")

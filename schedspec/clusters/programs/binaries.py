@@ -43,7 +43,7 @@ def provide(
         folder: The user's folder ($SCHEDSPEC_BINARIES by default); its programs take precedence.
         progress: Receives a line of progress.
         kubernetes: Minor version of Kubernetes.
-        version: Version of a program that is pinned in several; empty for the default.
+        version: Version, for a program that is pinned in several versions; empty for the default.
 
     Raises:
         ClusterError: a program could not be provided.
@@ -69,7 +69,7 @@ def require(
         progress: Receives a line of progress.
         option: The option that names the folder, for the error.
         kubernetes: Minor version of Kubernetes.
-        version: Version of a program that is pinned in several; empty for the default.
+        version: Version, for a program that is pinned in several versions; empty for the default.
 
     Raises:
         SettingsError: `folder` is not a folder.
