@@ -65,7 +65,7 @@ def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Vi
 
 
 def _reserved(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Amounts:
-    """Return the capacity that is reserved for waiting jobs of a queue, for which pods were evicted so far."""
+    """Return the capacity reserved for those waiting jobs of a queue for which pods were evicted so far."""
     reserved: list[Amounts] = []
     for group, evictions in ledger.evictions_for.items():
         freed = [other.amounts for other in evictions if other.position <= act.position or other.time == act.time]
