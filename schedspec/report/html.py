@@ -76,7 +76,7 @@ class Report:
             (
                 name,
                 file,
-                sorted(((rule, sorted(found, key=_passed)) for rule, found in rules.items()), key=_none_failed),
+                sorted(((rule, sorted(found, key=_did_not_fail)) for rule, found in rules.items()), key=_none_failed),
             )
             for (name, file), rules in by_file.items()
         ]
@@ -226,12 +226,12 @@ def _policy_of(record: ScenarioRecord) -> str:
     return f"{record.policy_name} ({title})" if record.policy_name and title else record.policy_name or title
 
 
-def _passed(scenario: Scenario) -> bool:
+def _did_not_fail(scenario: Scenario) -> bool:
     return scenario.record.verdict != "failed"
 
 
 def _none_failed(rule: tuple[str, list[Scenario]]) -> bool:
-    return all(_passed(scenario) for scenario in rule[1])
+    return all(_did_not_fail(scenario) for scenario in rule[1])
 
 
 def _all(texts: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from ..observe import view
 from ..observe.history import Object, Version
 
 UNITS = {"cpu": "cores", "memory": "bytes", "ephemeral-storage": "bytes", "pods": "pods"}
-"""Units of known resources. Other resources are counted; a name with a vendor (`nvidia.com/gpu`) means cards."""
+"""Units of common resources. `unit_of` derives the others from the name: `nvidia.com/gpu` is counted in cards."""
 
 
 def unit_of(resource: str) -> str:

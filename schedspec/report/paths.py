@@ -33,5 +33,5 @@ def curve(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return a pixel as text."""
+    """Format a length in pixels."""
     return f"{value:.1f}".removesuffix(".0")

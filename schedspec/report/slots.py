@@ -15,8 +15,8 @@ Part = tuple[float, float]
 def place(intervals: Sequence[tuple[float, float, float]]) -> list[list[Part]]:
     """Return the parts that each pod occupies, from its interval (from, until, amount); intervals are ordered by start.
 
-    A pod occupies one contiguous part if there is one, else the lowest free pieces. The space is unlimited: the caller
-    shows what exceeds a node's capacity.
+    A pod occupies the lowest gap that is large enough, else several gaps, else the space above all parts. That space is
+    unlimited: the caller shows what exceeds a node's capacity.
     """
     occupied: list[tuple[float, float, float]] = []  # low, high, until when
     found: list[list[Part]] = []

@@ -19,7 +19,7 @@ def draw(record: ScenarioRecord) -> Picture:
     draw_nodes(canvas)
     draw_waiting(canvas)
     draw_queues(canvas)
-    _evictions(canvas)
+    _acts(canvas)
     _findings(canvas)
     canvas.picture.height = canvas.y + 22
     return canvas.picture
@@ -41,7 +41,7 @@ def _steps(canvas: Canvas) -> None:
     canvas.y = canvas.picture.top = 52.0
 
 
-def _evictions(canvas: Canvas) -> None:
+def _acts(canvas: Canvas) -> None:
     number = 0
     for act in canvas.record.acts:
         where = canvas.places.get(act.uid)
