@@ -1,6 +1,6 @@
 """Read a team's real manifests: the queues, nodes and policy that `kubectl get -o yaml` prints or a repository keeps.
 
-1. `find` looks for the file beside the feature, then in the root of the run and in the working directory.
+1. `find` returns the first file of a name in the given folders.
 2. `queues` and `nodes` keep the fields that a user writes and drop those that a cluster adds (status, uid, versions),
    so that the same file can be applied to an empty cluster. Documents of other kinds are left out.
 3. `policy` reads the text of a scheduler's configuration, from a plain file or from the ConfigMap that holds it.

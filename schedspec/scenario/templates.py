@@ -3,7 +3,7 @@
 The one rule: a value is data. `{{ … }}` writes one quoted YAML value (JSON's scalars, lists and maps), so that no value
 can end its field or begin another. Only the template's own text is structure.
 
-Beside their parameters templates can use `namespace`, `scheduler_name`, `image`, and `given()`, which returns all of
+Besides their parameters, templates can use `namespace`, `scheduler_name`, `image`, and `given()`, which returns all of
 them as a dict.
 """
 
@@ -90,7 +90,7 @@ def _nodes_of(text: str) -> list[yaml.nodes.Node]:
 
 
 class Templates:
-    """The templates of several folders; the first folder with a name takes precedence. All templates can use `common`.
+    """The templates of several folders; the first folder that has a name counts. All templates can use `common`.
 
     Policies are in folders of their own and in the subfolders `policies/`.
     """
@@ -148,7 +148,7 @@ class Templates:
         return path.read_text("utf-8")
 
     def _source(self, path: Path) -> str:
-        """Return the template and the templates that it includes, as written."""
+        """Return the template and all templates that it may include, as written."""
         parts = [path, *(part for folder in self.folders for part in sorted(folder.glob("_*.j2")))]
         return "\n".join(part.read_text("utf-8") for part in parts)
 
