@@ -44,7 +44,7 @@ class KubeSchedulerProcess:
         self._sha256 = hashlib.sha256(policy.encode()).hexdigest()
 
     def start(self, policy: str) -> None:
-        """Return when its caches are filled."""
+        """Start the process unless `launch` did, and return when its caches are filled."""
         if not self._daemon.launched:
             self.launch(policy)
         try:
@@ -82,7 +82,7 @@ class KubeSchedulerProcess:
         self._daemon.check()
 
     def use_policy(self, text: str) -> str:
-        """Restart with this policy, unless it has it already."""
+        """Restart the process with this policy, unless the policy is in force already."""
         wanted = hashlib.sha256(text.encode()).hexdigest()
         if wanted != self._sha256:
             self.stop()

@@ -84,7 +84,7 @@ class SchedulerProcess:
         self._http.clear()
 
     def keep_recording(self, since: float, to: Path) -> bool:
-        """Cut the decisions since `since` from the run's recording, for `explain` and `replay`."""
+        """Copy the cycles since `since` from the run's recording to `to`; return whether there are any."""
         segments = distribution.load("scheduler.recording.segments")
         try:
             return bool(segments.cut(self._recording, since, to))
@@ -172,23 +172,23 @@ class SchedulerProcess:
 
 
 def readable(line: str) -> str:
-    """Format a line of the log: level, message, and the innermost exception. Other text stays unchanged."""
+    """Format a line of the log: level, message, and the exceptions (see `_leaves`). Other text stays unchanged."""
     try:
         entry = msgspec.json.decode(line)
         message = str(entry.get("message") or entry.get("event") or "")
         raised = "".join(
-            f"; {error['exc_type']}: {error['exc_value']}" for error in _innermost(entry.get("exception") or ())
+            f"; {error['exc_type']}: {error['exc_value']}" for error in _leaves(entry.get("exception") or ())
         )
     except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
         return line
     return f"{entry.get('level', 'info')}: {message}{raised}"
 
 
-def _innermost(raised: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the innermost exceptions of a structured traceback, below groups and causes."""
+def _leaves(raised: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the exception of a structured traceback; of a group, the exceptions in it. Causes are left out."""
     for error in raised[:1]:
         groups = error.get("exceptions") or ()
         if not groups:
             yield error
         for group in groups:
-            yield from _innermost(group)
+            yield from _leaves(group)

@@ -61,7 +61,7 @@ class KueueScheduler:
         self._sha256 = ""
 
     def launch(self, policy: str) -> None:
-        """Do nothing yet: Kueue exits if its definitions are missing."""
+        """Do nothing yet: Kueue exits if its CRDs are missing."""
 
     def start(self, policy: str) -> None:
         """Return when Kueue and kube-scheduler have filled their caches."""
