@@ -29,15 +29,15 @@ class Backlog(ChangeListener):
     """The waiting jobs. Events and the results of cycles change the backlog; a running cycle only reads it.
 
     Thousands of entries may need no work in a cycle. A cycle reads `refusals` (job → why it waits) as a whole, and
-    otherwise only the few jobs that are `late`, `partly_tried` or in `backoff`. Of a line of equal jobs only the first
+    otherwise only the few jobs that are `late`, `partly_tried` or in `backoff`. In a line of equal jobs, only the first
     one waits for changes (`scheduler.backlog.lines`).
 
     Attributes:
         due: Jobs to try again.
         freed: Nodes that may have more capacity than at the end of the last cycle.
         moved: The queues whose quota may have more room than at the end of the last cycle; `EVERY` stands for all.
-        turns: Action that was cut → queue, or queue and namespace → steps since then that placed no task.
-        claims: Task → node on which the last cycle kept capacity for the task: being freed, or free already.
+        turns: Action that a cycle cut → queue, or queue and namespace → steps since then without a bind or an eviction.
+        claims: Task → node on which the last cycle kept capacity (free, or being freed) for the task.
         policy: Fingerprint of the policy under which the entries were written.
     """
 
@@ -67,7 +67,7 @@ class Backlog(ChangeListener):
         """Retry time → number of jobs not in backoff that are retried then; most jobs share few times."""
         self.lines = Lines()
         self._by_topic: dict[str, set[str]] = {}
-        """Topic → jobs that wait for it; of each line only the first job, as in `_by_least` and `by_quota`."""
+        """Topic → jobs that wait for it: of a line, only the first job. The same holds for `_by_least`, `by_quota`."""
         self._by_least: dict[Amounts, set[str]] = {}
         self.by_quota = JobsByQuota()
         """The jobs that wait for room in a quota."""
@@ -221,7 +221,7 @@ class Backlog(ChangeListener):
         self.lapses, self.moved = lapses, set(moved)
 
     def followers(self, jobs: Iterable[str]) -> Iterable[str]:
-        """Yield all jobs but the first of each line in which one of these jobs waits."""
+        """Yield the jobs behind the first one in every line that contains one of these jobs."""
         for line in {self.entries[key].line for key in jobs}:
             yield from self.lines.followers(line)
 

@@ -1,4 +1,4 @@
-"""What one cycle remembers of waiting jobs for the next, as data: a part of its decisions, and so of recordings."""
+"""State of waiting jobs that one cycle hands to the next, as data: part of its decisions, and so of recordings."""
 
 from __future__ import annotations
 
