@@ -1,8 +1,7 @@
-"""The decision of the PodGroup controller: a PodGroup for pods that name none (pods, Deployments, StatefulSets, Jobs).
+"""Decide what the PodGroup controller writes: a PodGroup for pods that name none.
 
-A PodGroup belongs to the owner of the pods and is deleted with it. Pods that name a PodGroup are left alone.
-
-The rules are those of Volcano's `pkg/controllers/podgroup`.
+The pods of one owner (such as a ReplicaSet, StatefulSet or Job) share a PodGroup, which is deleted with the owner. A
+pod without an owner has a PodGroup of its own. The rules are those of Volcano's `pkg/controllers/podgroup`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ..runtime.pods import controller_of
 from ..runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, ReconcileResult, Remove, Write
 
 OWNERS: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, BATCH_JOBS)
-"""Owners whose annotations and replicas are read. Of other owners, only the uid is used."""
+"""Owners whose annotations and replicas are read. Of other owners, only the owner reference is used."""
 _PREFIX = "podgroup-"
 
 
@@ -87,7 +86,7 @@ def _is_ours(group: PodGroup) -> bool:
 
 
 def _name_taken(seen: ObservedGang, pods: Sequence[Pod]) -> list[Write]:
-    """Return the event about a PodGroup that somebody else created under the gang's name; its pods do not join it."""
+    """Return the warning that a PodGroup of another owner has the gang's name. The gang's pods do not join it."""
     if not pods:
         return []
     text = f"PodGroup {seen.name} exists and belongs to somebody else; delete or rename it"
@@ -120,7 +119,7 @@ def _removal(seen: ObservedGang) -> list[Write]:
 
 
 def _spec(seen: ObservedGang, pod: Pod) -> tuple[dict[str, Any], str]:
-    """Return the PodGroup's spec, from its first pod and its owner, and the problem with an annotation, or empty."""
+    """Return the PodGroup's spec, from its first pod and its owner, and the fault of an annotation; empty if none."""
     of_pod = pod.metadata.annotations or {}
     of_owner = (seen.owner.metadata.annotations if seen.owner else None) or {}
     text = of_owner.get(names.GROUP_MIN_MEMBER, of_pod.get(names.GROUP_MIN_MEMBER, "1"))

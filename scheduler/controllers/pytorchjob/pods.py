@@ -1,7 +1,7 @@
 """Build the pods of a PyTorchJob, its PodGroup, and the service by which pods find their master.
 
 Names, labels and environment are those of Kubeflow's training operator (`pkg/controller.v1/pytorch`,
-`pkg/controller.v1/common`), so that its scripts run here unchanged.
+`pkg/controller.v1/common`), so that training scripts run here unchanged.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def group_spec(job: PyTorchJob, queue: str, classes: Iterable[PriorityClass]) ->
 
 
 def min_resources(job: PyTorchJob, minimum: int, classes: list[PriorityClass]) -> Resource:
-    """Return the requests of the gang's pods, those with the highest priority first."""
+    """Return the sum of the requests of `minimum` pods, counted from the highest priority down."""
     ordered = sorted(
         replicas_of(job),
         key=lambda pair: -priority_of((pair[1].template.get("spec") or {}).get("priorityClassName", ""), classes),

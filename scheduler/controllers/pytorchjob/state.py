@@ -1,7 +1,7 @@
 """The observed state of one PyTorchJob, and its fields that are not supported.
 
 A PyTorchJob with such a field waits, and its status names the field: no field of a spec is ignored silently. (Our own
-schema rejects them; a cluster may have the training operator's schema.)
+schema rejects such fields; a cluster may have the training operator's schema.)
 """
 
 from __future__ import annotations

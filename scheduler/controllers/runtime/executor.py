@@ -32,7 +32,7 @@ from .write_through_cache import WriteThroughCache
 from .writes import ApplyObject, CollectOrphans, Create, EmitEvent, Remove, Write
 
 _AT_ONCE = 16
-"""Pods of one object that are created or deleted at a time."""
+"""Maximum number of pods and PodGroups that one `carry_out` creates or deletes concurrently."""
 
 About = tuple[Resource[Any], ObjectMeta]
 """The reconciled object, which receives the events about failed writes."""
@@ -56,7 +56,7 @@ class WriteExecutor:
         self._views = views
 
     async def carry_out(self, writes: Iterable[Write], about: About | None = None) -> None:
-        """Carry out writes in order, successive creations or deletions of pods concurrently. Raises the first error."""
+        """Carry out writes in order (successive pods and PodGroups concurrently). Raises the first error."""
         for together, group in groupby(writes, key=_together):
             some = list(group)
             if together is None:
