@@ -61,7 +61,7 @@ def policies_for(policies: Mapping[str, str], kind: str) -> dict[str, str]:
 
 
 def space_of(kind: str) -> tuple[str, ...]:
-    """Return what work on this hardware requests."""
+    """Return the dimensions that work on this hardware requests."""
     return {QUOTAS: (GPU,), SHARED: (CARD_MEMORY,)}.get(kind, ("cpu",))
 
 

@@ -42,7 +42,7 @@ def lost_holds(case: Case, story: Story) -> Iterator[Breach]:
 
 
 def _waiting_time(policy: Policy) -> float | None:
-    """Return the seconds after which waiting jobs reserve capacity, the oldest first; None if they never do."""
+    """Return the seconds after which waiting jobs, the oldest first, reserve capacity; None if this is not judged."""
     first = policy.tiers[0][0]
     if first.name != "sla" or any(policy.plugin(name) is not None for name in _LIMITING):
         return None
