@@ -69,9 +69,7 @@ class Decisions(msgspec.Struct):
     pipelined: dict[str, str] = {}
     """Task → node, for tasks that wait for capacity being freed, by this cycle or an earlier one."""
     evicted_to_requested: dict[str, float] = {}
-    """Job → what the victims of this cycle hold that were evicted for the job's tasks, divided by what these tasks
-    request, in the dimension with the largest ratio.
-    """
+    """Job → what this cycle's victims for the job's tasks hold, divided by what these tasks request (largest ratio)."""
     phases: dict[str, str] = {}
     """Job → new PodGroup phase, if it differs from the current one."""
     refusals: dict[str, Refusal] = {}

@@ -1,8 +1,8 @@
 """Iterate over the jobs of an action in policy order until the cycle's budget is used up.
 
 The policy orders queues first, then the jobs of a queue. In the cycles after one that was cut, queues take turns, and
-namespaces within a queue, until the action has tried all jobs. The next turn is that of the fewest useless steps, so
-that no tenant's jobs keep other jobs from being tried. Steps that placed no task are useless, including those of
+namespaces within a queue, until the action has tried all jobs. The queue and namespace with the fewest useless steps
+are next, so that no tenant's jobs keep other jobs from being tried. Steps without a bind or eviction are useless, also
 admissions: thousands of admissions must not delay other jobs. A job that exceeded the maximum of one job is tried last.
 """
 
@@ -104,7 +104,7 @@ def _by_useless_steps(session: Session) -> Callable[[Queue], tuple[Any, ...]]:
 class _NamespacesOfQueue:
     """The jobs of one queue whose namespaces take turns.
 
-    Each namespace has a queue of its own jobs, so that a turn changes only one key.
+    Each namespace has a priority queue of its jobs, so that a turn changes only one key.
     """
 
     def __init__(self, session: Session, queue: str, jobs: Iterable[Job]) -> None:

@@ -86,7 +86,7 @@ class Session:
         self.not_served: list[Job] = []
         """Jobs whose queue exists but does not accept the job's namespace."""
         self.uncovered: list[Job] = []
-        """Jobs that may reserve more than their pods request, by key."""
+        """Jobs that may reserve more than their pods request, sorted by key."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
         self._evicts = not EVICTING.keys().isdisjoint(policy.actions)
@@ -155,12 +155,12 @@ class Session:
 
     @property
     def considered(self) -> set[str]:
-        """Return the jobs whose refusal may differ from that of the last cycle; other jobs keep the same object."""
+        """Return the jobs whose refusal may differ from that of the last cycle; other jobs keep the same `Refusal`."""
         return {job.key for job in self.undecided} | self._left_out | self.backlog.awake | self.backlog.due
 
     @property
     def reserving(self) -> list[Job]:
-        """Return the jobs that may have a reservation for capacity that they do not hold, by key."""
+        """Return the jobs that may have a reservation for capacity that they do not hold, sorted by key."""
         return self.served(self.sums.reserving)
 
     @property
@@ -213,7 +213,7 @@ class Session:
         return self.backlog.not_tried(self.undecided)
 
     def is_still_short(self, job: Job) -> bool:
-        """Whether other jobs have used up the room in a quota that alone woke the job; its refusal is kept then.
+        """Whether only room in a quota woke the job, and other jobs have used it up. The job then keeps its refusal.
 
         Always False under a policy that evicts, because several actions contribute to the refusal.
         """
