@@ -176,7 +176,7 @@ class Case:
     """The work that exists when the case begins."""
     steps: tuple[Step, ...] = ()
     subject: str = ""
-    """The subject: the job that the incident is about."""
+    """The job that the incident is about."""
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -306,7 +306,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
 
 
 def _submitted(tester: Tester, wanted: Signature, known: Known) -> Case | None:
-    """Return the smallest case so far that still shows the incident if steps submit its work; None if none does."""
+    """Return the first case (from the smallest, in growing strides) that shows the incident with its work in steps."""
     back = 1
     while back <= len(tester.found):
         case = tester.found[-back]
