@@ -1,6 +1,6 @@
 """Compute how long to wait before the next attempt.
 
-This module is the only source of randomness in the scheduler, and it decides only when something happens, never what.
+This module is a live scheduler's only source of randomness. It decides only when something happens, never what.
 An event loop in virtual time has a random generator of its own, so that its delays are reproducible.
 """
 
