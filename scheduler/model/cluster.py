@@ -56,7 +56,7 @@ class Cluster(AuxiliaryObjects):
         self._on_node: dict[str, dict[str, Task]] = {}
         self._known = Known()
         self.costly: set[str] = set()
-        """Keys of jobs that an earlier process found too costly, or tried when it exited; they are tried last."""
+        """Keys of jobs that an earlier process found too costly, or was trying when it exited; they are tried last."""
         self.trying = ""
         """Key of the job that a cycle is trying; empty between attempts."""
         self._incomplete: set[str] = set()
@@ -163,7 +163,7 @@ class Cluster(AuxiliaryObjects):
             self._moved(task, self._state_of(task), is_gone=True)
 
     def _state_of(self, task: Task) -> PodState | None:
-        """Return the state for `_moved`, or None if the listener needs no reports, as is usual."""
+        """Return the state for `_moved`, or None (the usual case) if the listener needs no reports."""
         return PodState.of(task) if self.listener.is_interested else None
 
     def _moved(self, task: Task, before: PodState | None, *, is_gone: bool = False, is_other: bool = False) -> None:

@@ -147,7 +147,7 @@ class Nodes:
             info.row = -1
             for task in info.tasks.values():
                 if task.has_inter_pod_constraints:
-                    self._forget_minding(task)
+                    self._forget_terms(task)
             self._changed()
 
     def _changed(self) -> None:
@@ -275,10 +275,10 @@ class Nodes:
         if info.tasks.pop(task.key, None) is None:
             return False
         if task.has_inter_pod_constraints:
-            self._forget_minding(task)
+            self._forget_terms(task)
         return True
 
-    def _forget_minding(self, task: Task) -> None:
+    def _forget_terms(self, task: Task) -> None:
         alike = self.with_pod_terms[task.shape]
         del alike[task.key]
         if not alike:
