@@ -14,7 +14,7 @@ _AT_ONCE, _WAITS, _FINDINGS, _FLIPS, _NOTES, _CHANGES = 12, 6, 3, 4, 3, 4
 
 
 def render_text(plan: Plan) -> str:
-    """Format a plan: `+` starts, `-` is evicted, `!` is refused, `~` waits longer or shorter."""
+    """Format a plan: `+` starts, `-` is evicted, `=` is spared, `!` refused or a finding, `~` changes over the load."""
     lines = [_head(plan.subject), *_first(plan.notes, _NOTES, "notes")]
     lines += ["changes:", *_indented(_first(plan.changes or ["no change that affects decisions"], _CHANGES, "changes"))]
     lines += at_once_lines(plan.at_once)
@@ -31,7 +31,7 @@ def render_text(plan: Plan) -> str:
 
 
 def _short(line: str) -> str:
-    """Shorten a long line by the protections of other candidates; the terminal wraps what remains."""
+    """Cut the protections of other candidates from a long line; the terminal wraps what remains."""
     short = line if len(line) <= _WIDTH else line.partition("; others: ")[0]
     return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
 
@@ -82,7 +82,7 @@ def headline(decisions: AtOnce) -> str:
 
 
 def at_once_lines(decisions: AtOnce) -> list[str]:
-    """Return the lines of the first answer."""
+    """Return the lines of the immediate effects."""
     evicted = [
         f"- {one.pod} ({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}"
         for one in decisions.evictions
@@ -103,7 +103,7 @@ def at_once_lines(decisions: AtOnce) -> list[str]:
 
 
 def load_lines(loads: list[OverLoad]) -> list[str]:
-    """Return the lines of the second answer; with several assumptions each number is a range."""
+    """Return the lines of the effects over the load; with several assumptions about run times, numbers are ranges."""
     if not loads:
         return []
     lines = [f"over the load ({loads[0].load}), run times {' … '.join(load.run_times for load in loads)}:"]
