@@ -1,7 +1,7 @@
 """predicates: check the constraints of a pod's spec that decide where the pod may run.
 
-Each constraint is checked by one function, which also names the rule: the rule that is reported for a node is therefore
-the rule that excluded it. (Semantics: kube-scheduler's filter plugins, as Volcano wraps them.)
+The checks that filter the nodes also name the rule, so that the rule reported for a node is the rule that excluded it.
+(Semantics: kube-scheduler's filter plugins, as Volcano wraps them.)
 """
 
 from __future__ import annotations
