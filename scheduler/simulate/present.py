@@ -39,7 +39,7 @@ class RunTimes:
     factor: float = 1.0
 
     def of(self, group: objects.PodGroup, age: float | None, usual: float) -> tuple[float, float]:
-        """Return total run time and elapsed part in seconds. `age` is None for a waiting job: `usual`."""
+        """Return total run time and elapsed part in seconds. A waiting job has no `age` and runs for `usual`."""
         done = age or 0.0
         total = self.known.get(group.metadata.key)
         if total is None:

@@ -40,7 +40,7 @@ class _Job:
 
     @property
     def run_time(self) -> float | None:
-        """Return the duration of the last run; None if the run had not ended."""
+        """Return the seconds from the last start of a pod to the end of the job; None if the job had not ended."""
         if self.began is None or self.ended is None:
             return None
         return max(self.ended - self.began, 1.0)
