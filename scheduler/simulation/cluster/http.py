@@ -43,7 +43,7 @@ class VirtualHttp:
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, deadline: float = 30.0) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield the events of a watch: every change after the version that the path names."""
+        """Yield the events of a watch: every change from now on. The version that the path names is ignored."""
         del deadline
         split = urlsplit(path)
         query, place = dict(parse_qsl(split.query)), Place(split.path)
