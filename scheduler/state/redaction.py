@@ -1,7 +1,7 @@
 """Redact a state: keep only what influences decisions.
 
-The one rule: a text field that is not named here is removed. Names are replaced (`renaming`). Labels that no selector
-uses are removed, and so are names of images, messages, disks and annotations that the core does not read.
+The one rule: a text field that is not named here is removed. Names, also those of images and disks, are replaced
+(`renaming`). Messages, and labels and annotations that neither a selector nor the core reads, are removed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .redacted_policy import PolicyText
 from .renaming import Names, Replaced
 from .state import State
 
-_NODES_LABELS = frozenset(
+_CORE_LABELS = frozenset(
     {
         "kubernetes.io/hostname",
         "kubernetes.io/os",
@@ -72,7 +72,7 @@ def redact(state: State) -> State:
     domains = _domains(plain)
     policy = None if state.policy is None else PolicyText(state.policy.text)
     rules = [] if policy is None else [*policy.rules()]
-    kept = _NODES_LABELS.union(state.node_selector, _selecting(plain), *rules)
+    kept = _CORE_LABELS.union(state.node_selector, _selecting(plain), *rules)
     claims = _ephemeral_claims(plain)
     for item in plain["HyperNode"]:
         item["spec"]["members"] = [*_members(item["spec"].get("members") or (), sorted(state.objects["Node"]))]
