@@ -1,6 +1,6 @@
 """Measure a reclaim: queue a fills 100 nodes, and queue b reclaims the half that it deserves with 200 evictions.
 
-The whole measurement runs three times, each time beside a bare loop of the same calls, and the best counts: other work
+The whole measurement runs three times, each time after a bare loop of the same calls. The best time counts: other work
 on the machine only makes a result slower.
 """
 
