@@ -30,7 +30,7 @@ class Diagnosis:
     what: str
     do_next: str = ""
     needed: bool = True
-    """False if only one kind of cluster needs it."""
+    """Whether the command `doctor` fails if this is not good."""
 
 
 def examine() -> list[Diagnosis]:

@@ -70,7 +70,7 @@ class UnsupportedError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a run. Equal settings (except `suffix`) name the same reusable cluster."""
+    """Settings of a run. With `reuse`, equal settings name the same cluster."""
 
     kind: ClusterKind = "auto"
     kube_context: str | None = None
@@ -155,7 +155,7 @@ class Cluster(Protocol):
 
     @property
     def simulated(self) -> bool:
-        """True if KWOK plays every node: no kubelet, no containers, pods follow kind-config/stages/."""
+        """True if no node is real: without kubelets and containers, pods follow kind-config/stages/."""
 
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         """Return when the API server answers /readyz, the nodes that belong to the cluster are Ready, and KWOK runs.
