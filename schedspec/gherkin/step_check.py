@@ -13,8 +13,8 @@ from .things import Known, RunFacts
 
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|\W")
 _QUOTED = re.compile(r'"[^"]*"')
-_MIN_LETTERS = 3
-"""Minimum number of letters outside of placeholders that distinguish a sentence from prose."""
+_FEW_LETTERS = 3
+"""A pattern with at most this many letters outside of its placeholders matches prose too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class StepIndex:
     _found: dict[tuple[str, str], list[bdd.StepDefinition]] = field(default_factory=dict)
 
     def find(self, sentence: documents.Sentence) -> list[bdd.StepDefinition]:
-        """Return every matching step; exactly one is correct. The project's own steps hide ours."""
+        """Return the steps that match: exactly one for a correct sentence. The project's own steps hide ours."""
         key = (sentence.type, sentence.text)
         if key not in self._found:
             found = [
@@ -76,7 +76,7 @@ class StepIndex:
     def is_sentence(self, text: str) -> bool:
         """Whether a step of any kind matches this text, other than a pattern that matches nearly everything."""
         return any(
-            len(_PLACEHOLDER.sub("", step.pattern)) > _MIN_LETTERS and step.matches(text) for step in self.definitions
+            len(_PLACEHOLDER.sub("", step.pattern)) > _FEW_LETTERS and step.matches(text) for step in self.definitions
         )
 
 

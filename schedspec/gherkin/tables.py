@@ -30,7 +30,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./|]*[A-Za-z0-9])?")
 
 RESOURCES = {"gpus": GPU, "gpu": GPU, "cards": GPU}
-"""Column names that amounts accept too: `deserved` of `cpu 8, gpus 16`."""
+"""Short names of resources in lists of amounts, such as `cpu 8, gpus 16`."""
 
 Column = tuple[str, Callable[[str], object]]
 """The parameter of a column, and the function that reads its text."""
