@@ -1,4 +1,4 @@
-"""Monitor: no pod is evicted that its queue, its annotation or (a system pod) the plugin conformance protects."""
+"""Monitor: no protected pod is evicted. A label, an annotation, its queue or the plugin conformance protects a pod."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ NAME = "repeated-eviction"
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """Yield repeated evictions.
 
-    The cause is the scheduler's message; pods of one name are one pod and its successors.
+    The cause is the scheduler's message without its details. Pods with one name count as one pod and its successors.
     """
     del rules
     seen: dict[tuple[str, str], Act] = {}
@@ -36,7 +36,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
-    """Whether the second eviction has a new cause. Evictions of its decision may be written after it."""
+    """Whether the second eviction has a new cause. Other evictions of the same decision may be written later."""
     acts = [act for act in ledger.acts if first.position < act.position < second.position]
     acts += [act for act in ledger.evictions_at(second.time) if act.position > second.position]
     victim, named = first.group, ledger.preemptors(first)
