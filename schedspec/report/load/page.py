@@ -163,7 +163,7 @@ def _charts(world: World, names: Sequence[str], colours: Mapping[str, int]) -> I
 
 
 def _is_limit(world: World, name: str, kind: str) -> bool:
-    """Whether the chart draws a limit: not one that is always 0, and no capability that always covers all cards."""
+    """Whether the chart draws a limit: it omits one that is always 0, and a capability that always covers all cards."""
     _, values = world.queues[name].samples.get(kind, ([], []))
     return any(values) and not (kind == "capability" and min(values) >= world.run.cards)
 
