@@ -1,7 +1,7 @@
 """Check that the cluster is empty before a scenario, and empty it afterwards.
 
-Objects are deleted by force, and the watches confirm it. Namespaces are deleted in the background: their removal takes
-seconds, and they are empty by then.
+Objects are deleted by force, and the watches confirm it. Nothing waits for the removal of a namespace, which takes
+seconds: an empty namespace affects no other scenario.
 """
 
 from __future__ import annotations
