@@ -9,14 +9,14 @@ becomes a Cohort. The top Cohort holds the capacity of the nodes that no queue d
 | capability | borrowingLimit = capability − deserved |
 | guarantee | lendingLimit = deserved − guarantee |
 | parent | cohortName; parentName of a Cohort |
-| weight | fairSharing.weight, where the policy shares by `weights`: the nominal quota is then the top Cohort's alone |
+| weight | fairSharing.weight, where the policy shares by `weights`: only the top Cohort then has nominal quota |
 
 Where a policy shares by `flavors`, a queue first uses its own quota of the first flavor, without borrowing. It then
 borrows from a second flavor, whose quota belongs to the top Cohort alone, up to the queue's capability.
 
-Where a policy shares by `use`, the queues are LocalQueues of one ClusterQueue with the capacity of all nodes, weighted
-by the cpus that they deserve. Where it shares by `parts`, the queues split that capacity by their weights: a
-ClusterQueue preempts only within its nominal quota.
+Where a policy shares by `use`, the queues are LocalQueues of one ClusterQueue with the capacity of all nodes. The
+weight of each is the cpus that it deserves, or else its own weight. Where a policy shares by `parts`, the queues split
+that capacity by their weights, because a ClusterQueue preempts only within its nominal quota.
 
 A resource that no queue of the scenario names and that is neither cpu nor a device is not limited: each ClusterQueue
 has a larger quota of it than any node offers, and lends none.
