@@ -148,7 +148,7 @@ class DomainAllocation(GangAllocation):
         return id_of(self._policies, run.first) == group.id
 
     def _next(self, runs: list[TaskBatch], left: dict[int, list[Task]], failed: set[GroupId]) -> SubGroup | None:
-        """Return the subgroup to place next: first subgroups that minSubGroups needs, then by priority and name."""
+        """Return the subgroup to place next: first those that minSubGroups needs, then incomplete ones, by priority."""
         waiting: dict[GroupId, int] = {}
         for run in runs:
             if left[id(run)] and (place := id_of(self._policies, run.first)) not in failed:
