@@ -1,4 +1,4 @@
-"""Find the waiting jobs that freed capacity or room in a quota may help, by amounts instead of topics."""
+"""Find the waiting jobs that may profit from freed capacity or quota, by comparing amounts instead of topics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def has_due(cluster: Cluster, now: float) -> bool:
 
 
 def helped_by_lapse(cluster: Cluster, now: float) -> Set[str]:
-    """Return the jobs that wait for quota, if a reservation has lapsed since the last cycle."""
+    """Return the jobs that freed capacity or quota may help, if a reservation has lapsed since the last cycle."""
     backlog = backlog_of(cluster)
     if any(LAPSED < at <= now for at in backlog.lapses.values()):
         return backlog.waiting_for(FREED) | helped_by_quota(cluster, {EVERY})

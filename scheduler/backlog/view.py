@@ -128,7 +128,7 @@ class BacklogView:
     def places(self) -> list[tuple[str, Mapping[str, str]]]:
         """Return the jobs that only wait for capacity being freed, each with that capacity (task → node).
 
-        Earlier, cut cycles have tried these jobs.
+        Earlier cycles, which were cut, tried these jobs.
         """
         tried = ((key, self.entries[key]) for key in sorted(self.known.partly_tried))
         return [(key, entry.places) for key, entry in tried if entry.places and self.is_skipped(key, entry)]
@@ -197,7 +197,7 @@ class BacklogView:
         return helped if freed else helped | self._skipped_too_early
 
     def _may_start(self, key: str) -> bool:
-        """Whether an action after an eviction may try a job: an earlier `enqueue` may have refused to admit it."""
+        """Whether an action after the evictions may try a job: not if only an earlier `enqueue` could admit it."""
         return self._admits_late or not self._cluster.jobs[key].is_pending
 
     def _is_misplaced(self, key: str) -> bool:
