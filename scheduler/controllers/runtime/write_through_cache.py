@@ -43,7 +43,7 @@ class WriteThroughCache(Generic[T]):
         self._written: dict[str, tuple[T, float]] = {}
         self._removed: dict[str, float] = {}
         self._gone: Recent[str, None] = Recent(_ANSWERED_WITHIN, _REMEMBERED, _now)
-        """Uids of objects whose deletion the watch has shown. An answer may arrive later than that."""
+        """Uids of objects whose deletion the watch has shown. The answer to an earlier write may arrive after that."""
         self.informer.on_change(self._caught_up)
 
     def wrote(self, item: T) -> None:
