@@ -50,7 +50,7 @@ class _Contention:
     def __init__(self, random: Random, space: tuple[str, ...], classes: tuple[str, ...], *, by_priority: bool) -> None:
         self._random, self._space, self._classes, self._by_priority = random, space, classes, by_priority
         self._size = 1 if random.random() < 0.5 else random.choice((2, 2, 3))
-        """Units that an early pod requests. If 1, all pods are equal; otherwise a later pod may need several."""
+        """Units that an early pod requests. If 1, all pods are equal; else later pods request up to twice as many."""
         self._has_spare_pods = random.random() < (0.4 if self._size == 1 else 0.8)
         self._lenders: list[str] = []
         self._reclaimers: list[str] = []
@@ -96,7 +96,7 @@ class _Contention:
     def _share(self, name: str, part: int) -> int:
         """Return the share of a queue in units: reclaimers deserve at least an equal part, and lenders any amount.
 
-        In half of the cases lenders deserve most of what the nodes have, so that few of their pods may be evicted.
+        In half of the draws a lender deserves at least half of the capacity, so that few of its pods may be evicted.
         """
         if name not in self._lenders:
             return self._random.randint(part, self._capacity)

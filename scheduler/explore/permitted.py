@@ -1,7 +1,7 @@
 """Promise `permitted`: each eviction is one that the policy permits, and of equal victims the right one is evicted.
 
-Only rules are judged that the case's own amounts decide. Where a plugin computes an amount (a share by weight, a tree's
-inherited shares), the promise is silent.
+The promise judges only rules that the case's own amounts decide. It is silent where a plugin computes an amount (a
+share by weight, a tree's inherited shares).
 """
 
 from __future__ import annotations
