@@ -150,7 +150,7 @@ def _tidy(text: str) -> str:
 
 
 def simplify_amounts(tester: Tester) -> None:
-    """Make amounts small whole numbers: all of a dimension together, then one by one."""
+    """Make amounts small whole numbers, all of a dimension together and then one by one; lower the queues' weights."""
     for dimension in sorted({name for site in _sites(tester.best) for name, _ in site}):
         most = max(amount for site in _sites(tester.best) for name, amount in site if name == dimension)
         for goal in _STEPS:
