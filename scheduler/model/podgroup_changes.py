@@ -11,7 +11,7 @@ from .task import HOLDING
 MAX_NAMES = 32
 """Maximum number of resources that a PodGroup may name."""
 MAX_SUBGROUP_PARTS = 256
-"""Maximum number of a PodGroup's subgroup policies and of the labels in them: each pod is matched with all."""
+"""Maximum number of subgroup policies, labels and values of a PodGroup in all: each pod is matched with all."""
 ON_ITS_WAY = {
     ("", PodGroupPhase.PENDING),
     ("", PodGroupPhase.INQUEUE),
@@ -25,7 +25,7 @@ def check_size(group: objects.PodGroup) -> None:
     """Reject a PodGroup with too many resources, subgroup policies or labels.
 
     Raises:
-        ValueError: `minResources` or the subgroup policies are larger than the maximum.
+        ValueError: `minResources` or `subGroupPolicy` has more parts than the maximum.
     """
     if (number := len(group.spec.min_resources or ())) > MAX_NAMES:
         raise ValueError(f"spec.minResources names {number} resources; name at most {MAX_NAMES}")
