@@ -217,7 +217,7 @@ class Placement:
     def explain(self, task: Task) -> NoNode | Unsupported:
         """Return why no node fits the task, now or later in this cycle.
 
-        As many equal tasks as fit are counted as placed: the reason is that of the next one.
+        As many equal tasks as fit are counted as placed: the reason is that of the next task.
         """
         is_own = self.has_inter_pod_constraints(task)  # pods on nodes may exclude this task but not others of its shape
         kind = self._kind_in_domain(task)
@@ -289,7 +289,7 @@ class Placement:
     def has_inter_pod_constraints(self, task: Task) -> bool:
         """Whether each placement of such a task changes the result for the next one.
 
-        The result is the same for all tasks of a shape while no pod on a node has anti-affinity or preferences.
+        All tasks of a shape have the same answer while no pod on a node has anti-affinity or preferences.
         """
         if self._nodes.with_pod_terms:
             return self._is_constrained_by_pods(task)

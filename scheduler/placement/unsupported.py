@@ -47,7 +47,7 @@ def _fields(task: Task) -> Iterator[str]:
 
 
 def _other_group(cluster: Cluster, task: Task) -> str:
-    """Return the scheduling group of a pod if no PodGroup represents it; empty otherwise."""
+    """Return the field if the job's PodGroup does not mirror the scheduling group of the pod; empty otherwise."""
     named = task.pod.spec.scheduling_group
     job = cluster.jobs.get(task.job)
     if named is None or job is None or job.group is None:
