@@ -43,7 +43,7 @@ class Side:
 
     def policies(self) -> dict[str, str]:
         """Return the policy files."""
-        return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _is_feature(path)}
+        return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _only_quotes(path)}
 
     def objects(self, other: Side | None) -> dict[tuple[str, str], Any]:
         """Return the objects in files that differ from the other side, by kind and name. Raises ChangeError."""
@@ -51,7 +51,7 @@ class Side:
         for path, text in sorted(self.files.items()):
             if other is not None and other.files.get(path) == text:
                 continue
-            if not _is_feature(path) and _MANIFEST.search(text):
+            if not _only_quotes(path) and _MANIFEST.search(text):
                 self._read(path, text, found)
         return found
 
@@ -72,7 +72,7 @@ class Side:
             raise ChangeError(f"{self.name}:{path}:{line}", str(error), "correct this object") from error
 
 
-def _is_feature(path: str) -> bool:
+def _only_quotes(path: str) -> bool:
     return path.endswith((".feature", ".py", ".md"))
 
 

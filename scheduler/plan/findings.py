@@ -3,8 +3,8 @@
 | rule | what it finds |
 | --- | --- |
 | `guarantee` | a queue with work that waits holds less than its guarantee |
-| `repeated-eviction` | pods of a job are evicted at two moments for the same job |
-| `disproportionate-eviction` | more is evicted for a job than its request and one victim for each of its pods |
+| `repeated-eviction` | pods of a job are evicted at two moments for the same preemptor |
+| `disproportionate-eviction` | more is evicted for a job than its request plus one victim for each of its pods |
 | `eviction-in-vain` | pods are evicted for a job that does not start |
 
 The first three are also monitors of live scenarios; here they judge jobs instead of pods.

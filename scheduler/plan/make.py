@@ -1,4 +1,4 @@
-"""Make a plan: read the state, find the two worlds, and compute the three answers in their order."""
+"""Make a plan: read the state, find the two worlds, and compare their immediate effects and those over the load."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .changes import Side, Worlds, find_worlds
 
 DAY = 86400.0
 RULES = {"best": 1 / 3, "expected": 1.0, "worst": 3.0}
-"""Remaining time of a running job ÷ its age: the quartiles, if only the age is known."""
+"""Remaining time of a running job ÷ its age: quartiles of the estimate from its age alone (`RunTimes`)."""
 AGE, RANGE = "age", "range"
 
 
@@ -48,8 +48,8 @@ class Request:
     start_delay: float = 1.0
     """Seconds from a pod's bind to its start."""
     grace: float = 30.0
-    """Seconds from a pod's eviction to its end: the default of Kubernetes. Without it, no cycle would decide while
-    victims terminate, as cycles of the live scheduler do, and other jobs would get surplus capacity.
+    """Seconds from a pod's eviction to its end: the default of Kubernetes. The live scheduler decides while victims
+    terminate; with 0 seconds no cycle here would, and other jobs would get surplus capacity.
     """
     until: float = math.inf
     """Seconds of virtual time after which the load is cut."""
@@ -156,7 +156,7 @@ def _assumptions(request: Request, state: State, present: Present) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """A load by name."""
+    """A load and its description (`name`)."""
 
     name: str
     arrivals: over_load.Load
