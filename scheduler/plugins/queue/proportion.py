@@ -93,7 +93,7 @@ class Proportion(LendingPlugin, Overused):
         wanted: Mapping[str, int],  # noqa: ARG002
         amount: Resource,
     ) -> QueueWithinDeserved | None:
-        """Return why `giver` keeps `amount`: it exceeds its deserved share in no dimension of it; None otherwise."""
+        """Return why `giver` keeps `amount`; None if it exceeds its deserved share in a dimension of `amount`."""
         for name, value in amount.items():
             if value > 0 and giver.allocated.get(name, 0) > giver.deserved.get(name, 0):
                 return None
