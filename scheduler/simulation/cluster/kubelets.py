@@ -16,7 +16,7 @@ from .store import Key, Kind, Object, Store
 _DELAY = 0.02
 """The delay in seconds of each act of a kubelet."""
 _RESTART_PAUSE = 10.0
-"""Seconds between two restarts of a container."""
+"""Minimum seconds between two restarts of a container."""
 _NOT_READY = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
 
