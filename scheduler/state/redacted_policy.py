@@ -45,7 +45,7 @@ class PolicyText:
         return dumped
 
     def _arguments(self) -> Iterator[tuple[dict[str, Any], str, Argument]]:
-        """Yield the arguments of each plugin, each with its name and its rule."""
+        """Yield, for each known argument, the arguments of its plugin, its name and its rule."""
         for plugin in (plugin for tier in self._fields.get("tiers") or () for plugin in tier.get("plugins") or ()):
             known = PLUGINS.get(plugin["name"])
             arguments = plugin.get("arguments") or {}

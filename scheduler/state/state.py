@@ -98,7 +98,7 @@ class State:
         return total.hexdigest()
 
     def of_job(self) -> dict[str, list[Pod]]:
-        """Return the key of each PodGroup with those of its pods that are scheduled here, in the order of keys."""
+        """Return a map from the key of each PodGroup to its pods that this scheduler places, in the order of keys."""
         found: dict[str, list[Pod]] = {key: [] for key in sorted(self.objects["PodGroup"])}
         for _, pod in sorted(self.objects["Pod"].items()):
             if not self.scheduler_names or pod.spec.scheduler_name in self.scheduler_names:
