@@ -190,7 +190,7 @@ def _wait_for(state: Callable[[], bool], files: Path, seconds: float) -> bool:
 
 
 def _ended_program(files: Path) -> str | None:
-    """Return the first program that ended, except the restartable one, or None."""
+    """Return the first program that ended, or None. A controller manager that can be restarted does not count."""
     ended = (path.stem for path in sorted((files / "pids").glob("*.pid")) if _has_ended(path))
     return next((name for name in ended if name != _RESTARTABLE or not _gave_up_waiting(files)), None)
 

@@ -1,4 +1,4 @@
-"""Write the configuration files of kwokctl and KWOK, as pure functions of programs, ports and stages.
+"""Make the texts of the configuration files of kwokctl and KWOK, from programs, ports and stages.
 
 KWOK runs without node leases. With them, KWOK plays a node and its pods only while its cache shows that KWOK holds the
 node's lease. A new node with the name of a deleted node inherits the old lease, which the garbage collector deletes a

@@ -1,6 +1,6 @@
-"""Write images in the format of `docker save`, without an engine. An image has one program and a few files.
+"""Write images in the format of `docker save`, without an engine. An image has programs and the files of a tar file.
 
-Equal input gives equal bytes: an archive contains no timestamps and no users, and its entries are sorted.
+Equal input gives equal bytes: timestamps are constant, and programs are sorted.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 
 
 def provide(docker: Docker, family: str, lock: Path, progress: Progress) -> Path:
-    """Return the locked packages for the engine's machine and the base's Python.
+    """Return the tar file of the locked packages, for the engine's machine and the base image's Python.
 
     Args:
         docker: The engine.

@@ -1,7 +1,7 @@
 """Cache of programs. An entry is complete or absent.
 
-An entry is a folder that one rename makes visible when it is complete, with the checksum of its program. A program with
-another checksum is ignored. One process at a time adds entries; other processes wait.
+An entry is a folder with a program and its checksum. A rename makes the folder visible once it is complete. A program
+that does not match its checksum is ignored. One process at a time adds entries; other processes wait.
 """
 
 from __future__ import annotations
