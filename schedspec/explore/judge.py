@@ -15,8 +15,8 @@ from ..monitors import Ledger, Rules, Violation, judge_ledger
 from ..monitors.evictions.repeated import NAME as REPEATED
 
 _NOT_UNDER_PROPORTION = {"needless-eviction: preempt", "needless-eviction: reclaim"}
-"""Signatures that do not count under proportion, because no object shows its shares: a queue at its share preempts
-beside idle capacity. Shares follow from requests, so a queue deserves less until its evicted pods are created again.
+"""Signatures that do not count under the plugin proportion. Its shares follow from requests, and no object shows them:
+a queue deserves less until its evicted pods are created again, and meanwhile preempts although capacity is idle.
 """
 
 

@@ -29,7 +29,7 @@ _COLUMNS = {
 
 
 def vocabulary(adapter: Adapter, level: Level | None) -> Any:
-    """Return what a case may use on a cluster. No pod fails: on a cluster, a pod that waits would fail, too."""
+    """Return what a case may use on a cluster. Pods must not fail: on a cluster, waiting ones would, too."""
     supported = {capability for capability in Capability if adapter.missing(capability) is None}
     level = level or Level.DIALECT
     return distribution.load("scheduler.explore").Vocabulary(
@@ -48,7 +48,7 @@ def vocabulary(adapter: Adapter, level: Level | None) -> Any:
 
 
 def policies(adapter: Adapter, level: Level | None) -> dict[str, str]:
-    """Return our texts of the policies that the scheduler has under the same names and that fit the level."""
+    """Return our policy texts by name: those that fit the level and that the scheduler can load or has by that name."""
     own = distribution.folder("templates") / adapter.templates / "policies"
     names = {path.stem for path in own.glob("*.yaml")} if adapter.missing(Capability.POLICY_FILES) else None
     return {
