@@ -20,7 +20,7 @@ def group_of(pod: Object) -> str:
 
 
 def generation_of(obj: Object) -> int:
-    """Return how often the spec of an object was changed; 0 if the object has no generation."""
+    """Return the generation of an object, which grows with each change of its spec; 0 if it has none."""
     return int(obj["metadata"].get("generation") or 0)
 
 

@@ -80,7 +80,7 @@ class Guaranteed(NamedTuple):
 
 
 def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amounts:
-    """Return the capacity of the cluster without the guarantees that are kept for other queues."""
+    """Return the cluster's capacity minus other queues' guarantees, for each dimension with such a guarantee."""
     if rules.queue_plugin not in GUARANTEED:
         return {}
     total = ledger.capacity(position)
@@ -92,7 +92,9 @@ def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amo
 
 
 def left_by_guarantees(total: Amounts, queues: Iterable[Guaranteed], kin: Sequence[str], *, is_tree: bool) -> Amounts:
-    """Return the capacity of the cluster without the guarantees of the siblings of the queue and of its ancestors.
+    """Return the cluster's capacity minus the guarantees of the siblings of the queue and of its ancestors.
+
+    Dimensions without such a guarantee are absent.
 
     Args:
         total: The capacity of the cluster.
