@@ -1,4 +1,4 @@
-"""Collect the outcome of every test and write them at the end of the run, also with xdist; a pytest plugin.
+"""Collect the outcomes of all tests and write them at the end of the run, also with xdist; a pytest plugin.
 
 `attach` stores facts of the test's process on the test's report, which xdist transfers to the controller.
 """
@@ -100,7 +100,7 @@ class Results:
         return report
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep a file that could not be collected."""
+        """Keep an error for a file that could not be collected."""
         if report.failed:
             places = [msgspec.convert(place, Place) for place in getattr(report, "schedspec", ())]
             self._rows[report.nodeid] = Result(
