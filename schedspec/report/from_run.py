@@ -203,11 +203,11 @@ def _cluster(running: ScenarioRun) -> Software:
 def _scheduler(running: ScenarioRun) -> Software:
     name, version = running.scheduler
     if not version:  # unknown, or not queried because the scheduler was already running
-        name = _who_binds(running.history) or name
+        name = _binding_component(running.history) or name
     return Software(name or "unknown", version)
 
 
-def _who_binds(history: History | None) -> str:
+def _binding_component(history: History | None) -> str:
     """Return the component whose events report scheduled pods."""
     for version in history.versions(Kind.EVENT) if history is not None else ():
         if version.object.get("reason") == "Scheduled":

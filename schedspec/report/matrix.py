@@ -62,20 +62,20 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     why: str
     node_id: str = ""
-    """The pytest node id of the worst run, which its record has, too."""
+    """The pytest node id of the worst run; matches that of its record."""
     seconds_to_run: float | None
     evictions: float | None
     evicted_to_requested: float | None
 
     @property
     def text(self) -> str:
-        """`✓`, or `2 of 3` if the runs differ."""
+        """The sign of the verdict, such as `✓`; `✗ 2 of 3` if only some runs passed."""
         sign = _SIGNS[self.verdict]
         return sign if self.passed in (0, self.runs) else f"{sign} {self.passed} of {self.runs}"
 
     @property
     def measured(self) -> str:
-        """The measurements, for instance `0.31 s to run, 4 evicted, 2 × the requests`; empty if nothing ran."""
+        """The measurements, for instance `0.31 s to run, 4 evicted, 2 × the requests`; empty if not judged."""
         if self.verdict in ("lacks", "skipped", "error") or self.seconds_to_run is None:
             return ""
         parts = [f"{self.seconds_to_run:.2f} s to run"]
@@ -95,7 +95,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """Whether judged schedulers have different verdicts."""
+        """Whether the verdicts differ; `lacks` and `skipped` do not count."""
         return len({cell.verdict for cell in self.cells if cell is not None} - {"lacks", "skipped"}) > 1
 
 
@@ -264,7 +264,7 @@ def sums(matrix: Matrix) -> list[tuple[str, list[str]]]:
 
 
 def _by_folder(matrix: Matrix) -> list[tuple[str, list[str]]]:
-    """Return for each folder of features how many judged scenarios each column passed: `7 of 9`."""
+    """Return how many scenarios of each folder each column passed (`7 of 9`); `lacks` and `skipped` do not count."""
     found: dict[str, list[tuple[int, int]]] = {}
     for row in matrix.rows:
         sums = found.setdefault(Path(row.feature).parent.as_posix(), [(0, 0)] * len(matrix.columns))

@@ -103,7 +103,7 @@ class Scenario:
 
     @property
     def ratios(self) -> list[tuple[str, float]]:
-        """The evicted-to-requested ratio of the main resources."""
+        """The main resource with its evicted-to-requested ratio; empty without one."""
         main = main_dimension(self.record)
         return [(name, ratio) for name, ratio in self.record.evicted.ratio.items() if name == main]
 

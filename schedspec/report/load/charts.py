@@ -112,7 +112,7 @@ def _stair(levels: Floats) -> str:
 
 
 def _band(low: Floats, high: Floats) -> str:
-    """Return the path of the area between two stairs; empty if the area is flat everywhere."""
+    """Return the path of the area between two stairs; empty if its height is 0 everywhere."""
     if not (high - low).max(initial=0.0):
         return ""
     back = _run(low[::-1], WIDTH / len(low), -1)
