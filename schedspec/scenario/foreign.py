@@ -28,10 +28,10 @@ class Foreign:
         """The cluster's own nodes that this scenario uses."""
 
     def changeable(self, ref: Ref, *, used: bool = False, made: bool = False) -> Object | None:
-        """Return a foreign object that may be changed, or None if the object is the scenario's or does not exist.
+        """Return a foreign object that may be changed, or None if no foreign object has this name.
 
-        On a cluster of ours, that is a queue that always exists or, if it is only to be `used`, an adopted node.
-        On a shared cluster, an object that is to be `made` gets a real name of its own.
+        Two kinds may be changed: on a cluster of ours, a queue that always exists; if it is only to be `used`, an
+        adopted node. On a shared cluster, an object that is to be `made` gets a real name of its own.
 
         Raises:
             ForeignObjectError: any other foreign object.

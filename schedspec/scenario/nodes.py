@@ -34,7 +34,7 @@ def is_real(node: Object) -> bool:
 
 
 def cards(node: Object | None) -> tuple[str, int]:
-    """Return the model and the number of a node's cards, from the labels of the GPU operator."""
+    """Return the model of a node's cards, from the GPU operator's label, and their allocatable number."""
     if node is None:
         return "", 0
     model = (node["metadata"].get("labels") or {}).get("nvidia.com/gpu.product", "")
@@ -42,7 +42,7 @@ def cards(node: Object | None) -> tuple[str, int]:
 
 
 def without_housekeeping(pods: Iterable[Object]) -> list[Object]:
-    """Leave out the pods of the cluster itself, which run on every node."""
+    """Leave out DaemonSets' pods, static pods, and the pods of the cluster and of schedulers, by namespace."""
     return [
         pod
         for pod in pods
