@@ -1,7 +1,7 @@
 """The interface between the harness and a scheduler under test.
 
-Every difference between schedulers is in their adapters; no code outside of this package names a scheduler. The base
-class describes a scheduler that has the API, the policies and the conditions of our own scheduler.
+Every difference in how schedulers behave is in their adapters. The base class describes a scheduler that has the API,
+the policies and the conditions of our own scheduler.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Adapter:
         """
 
     def starts(self, site: Site) -> str:
-        """Return the name in the spec of pods of the scheduler that this run starts; empty if one runs already."""
+        """Return the `schedulerName` of the scheduler that this run starts; empty if a scheduler runs already."""
         del site
         return self.scheduler_name
 

@@ -38,9 +38,9 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     sentence: str
     """The sentence that fails, as the feature has it with its example filled in (`*`: any text), or `monitor NAME`."""
     expected: Amounts = {}
-    """A part of the text that the sentence expects."""
+    """Amounts that the sentence expects; it may expect more."""
     seen: Amounts = {}
-    """A part of the text that the cluster showed."""
+    """Amounts that the cluster showed; it may have shown more."""
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
         """Whether a failure matches this signature."""
