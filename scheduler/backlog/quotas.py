@@ -27,7 +27,7 @@ class JobsByQuota:
 
     def __init__(self) -> None:
         self._jobs: dict[bool, dict[_Bounded, list[tuple[float, str]]]] = {False: {}, True: {}}
-        """`of_deserved` of a bound → what it bounds → amounts of such bounds with their jobs, by amount."""
+        """`of_deserved` → queue, dimension and `needed` → the amounts of the bounds with their jobs, by amount."""
 
     def add(self, key: str, bounds: Iterable[HoldingsBound]) -> None:
         """Add a job, to be found as soon as one of the bounds may hold."""
