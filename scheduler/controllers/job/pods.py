@@ -34,7 +34,7 @@ def missing_pods(seen: ObservedJob, group: str, version: int, census: Census) ->
 
 
 def _may_start(task: TaskSpec, ready: Set[str]) -> bool:
-    """Return True if the tasks that this task depends on run (all of them, or any)."""
+    """Whether the tasks that this task depends on (all, or any) have their minimum of running or succeeded pods."""
     if task.depends_on is None or not task.depends_on.name:
         return True
     met = [name in ready for name in task.depends_on.name]

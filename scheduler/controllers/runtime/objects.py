@@ -242,7 +242,7 @@ class Workload(Object):
 
 
 _WITH_TEMPLATES = 4 * MAX_BYTES
-"""Bytes of memory for a job: a template is kept as the user wrote it, which takes about five times its JSON."""
+"""Maximum memory of a job in bytes: a template is kept as the user wrote it and takes about five times its JSON."""
 JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", Job, most_bytes=_WITH_TEMPLATES)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", Command)
 PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", PyTorchJob, most_bytes=_WITH_TEMPLATES)
