@@ -1,7 +1,7 @@
 """Typed operations on API objects.
 
 Request bodies are plain mappings, because our structs name only the fields that we read; to write a struct back would
-drop the other fields. Answers are structs. The caller always names the kind of a patch.
+drop the other fields. Answers are structs. A patch is a merge patch unless the caller names another kind.
 """
 
 from __future__ import annotations

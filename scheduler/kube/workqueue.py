@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 class WorkQueue:
     """Keys (`namespace/name`, or names) of one controller; at most `workers` of one namespace are processed at a time.
 
-    `run(work)` awaits `work(key)` for each key. If it raises, the key is retried after a backoff that doubles from
-    `first` to `most` seconds. If it returns, the backoff is reset.
+    `run(work)` awaits `work(key)` for each key. If `work` raises, the key is retried after a backoff that doubles from
+    `first` to `most` seconds. If `work` returns, the backoff is reset.
     """
 
     def __init__(self, name: str, *, workers: int = 4, first: float = 0.01, most: float = 30.0) -> None:
