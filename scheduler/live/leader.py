@@ -58,7 +58,7 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", Lease)
 class Leader:
     """One replica's candidacy in the election.
 
-    `seconds` is the duration of the lease: another replica takes over so many seconds after a crash.
+    `seconds` is the duration of the lease: another replica takes over that long after a crash.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Leader:
         self._seconds = seconds
         self._clock = clock
         self._proved = float("-inf")
+        """When this replica began the attempt that last acquired or renewed the lease, by our clock."""
         self._answered = float("-inf")
         """When the API server last answered a request about the lease, with any result."""
         self._other: tuple[str, str] = ("", "")
@@ -137,6 +138,7 @@ class Leader:
 
         Raises:
             KubeError: The holder cannot be determined.
+            TimeoutError: The API server does not answer in time.
         """
         started = self._clock()
         deadline = max(self._seconds / 3, 1.0)

@@ -24,8 +24,8 @@ class Stopwatch:
     """The steps of one cycle.
 
     `laps` are actions and plugins in the order in which they ended; empty if the last decisions still hold. `jobs` is
-    the total CPU time of all attempts of jobs, in seconds. It sets the budgets of later cycles. It is not wall time,
-    because jobs would be refused as too costly when the machine is busy with other processes.
+    the total CPU time of all attempts of jobs, in seconds, which sets the budgets of later cycles. Wall time would be
+    wrong there: while other processes keep the machine busy, jobs would be refused as too costly.
     """
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ class Terminations:
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def __len__(self) -> int:
-        """Return how many timers run."""
+        """Return the number of timers; a timer that has ended counts until its pod is gone."""
         return sum(not timer.cancelled() for timer in self._timers.values())
 
     def seen(self, pod: Pod) -> None:

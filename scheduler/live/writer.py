@@ -1,9 +1,9 @@
 """Carry out binds and evictions.
 
-Every write is continued until its outcome is known. A refused write returns to the state as Reverted, after a pause
+Every write is tried until its outcome is known. A refused write is reverted in the state (`Reverted`), after a pause
 that grows with each refusal of the same pod; until then its capacity stays reserved.
 
-A write without an answer waits without a worker, so that writes of other namespaces continue.
+A write without an answer occupies no worker while it waits, so that writes of other namespaces continue.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Writer:
     """Carry out binds and evictions, and put the outcomes into the inbox.
 
     Args:
-        client: A client that tries `once`.
+        client: A client with `once`: the writer itself retries.
         grace_of: Returns the grace period in seconds with which to delete a victim; None keeps the pod's own.
     """
 
@@ -137,7 +137,7 @@ class Writer:
 
     @property
     def unfinished(self) -> int:
-        """Return the number of writes without a verdict."""
+        """Return the number of writes without a verdict. A wave that has not started counts as one write."""
         return self._waves + len(self.binds) + len(self.evictions)
 
     async def finished(self) -> None:
@@ -247,7 +247,7 @@ class Writer:
         self._metrics.evicted(decision.reason.action)
 
     async def _mark_as_victim(self, namespace: str, name: str, decision: Evict) -> None:
-        """Set Volcano's condition on a victim, for Job controllers (`podFailurePolicy`) and users."""
+        """Set the condition `DisruptionTarget` on a victim, for Job controllers (`podFailurePolicy`) and users."""
         now = timestamp(wall_time())
         condition = {
             "type": "DisruptionTarget",
