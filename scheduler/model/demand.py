@@ -45,10 +45,11 @@ class PortNumbers:
         for protocol, address, number in ports:
             by_address.setdefault((protocol, "" if address in ANY_ADDRESS else address), set()).add(number)
         self.exact = by_address
-        """Protocol and address → ports; the address is empty for all addresses."""
+        """Protocol and address → ports; an empty address stands for all addresses."""
         self.wild = {protocol: numbers for (protocol, address), numbers in by_address.items() if not address}
+        """Protocol → ports on all addresses."""
         self.every = self.wild
-        """Protocol → ports on any address."""
+        """Protocol → ports, whatever their address."""
         if len(self.wild) != len(by_address):
             self.every = {}
             for (protocol, _), numbers in by_address.items():
@@ -75,7 +76,9 @@ def _overlap(mine: Mapping[Any, set[int]], theirs: Mapping[Any, set[int]]) -> bo
 
 
 def requests_of(pod: Pod, card_memory: int = 0) -> tuple[Resource, Resource]:
-    """Return what the pod holds while it runs, and what it needs to start, by Kubernetes' rules for sidecars.
+    """Return what the pod holds, and what it needs to start, by Kubernetes' rules for sidecars.
+
+    Both are equal: a pod holds what its init containers need as long as it lives.
 
     Shares of virtual GPUs in percent are shares of `card_memory`; they do not count if that is 0.
     """

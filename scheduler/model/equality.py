@@ -69,7 +69,7 @@ def runs_ahead(old: Task, seen: Task) -> bool:
     """Whether our assumption about a task is still ahead of what the API shows."""
     if old.status is TaskStatus.BINDING:
         return seen.status is TaskStatus.PENDING
-    if old.status is TaskStatus.UNKNOWN:  # overdue
+    if old.status is TaskStatus.UNKNOWN:  # its termination is overdue
         return seen.status is TaskStatus.RELEASING
     waiting = TaskStatus.PENDING | TaskStatus.BOUND | TaskStatus.RUNNING
     return old.status is TaskStatus.RELEASING and bool(seen.status & waiting)

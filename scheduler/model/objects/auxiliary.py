@@ -67,7 +67,7 @@ class CSIVolume(Object):
 
 
 class PersistentVolumeSpec(Object):
-    """A volume by `csi` or an older disk is attached to nodes, and the attachments of a node are limited."""
+    """Volumes by `csi` and by the older disk types are attached to nodes, and each node limits its attachments."""
 
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSIVolume | None = None
