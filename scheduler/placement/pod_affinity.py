@@ -108,7 +108,7 @@ class PodAffinities:
         return self._cached(("anti-affinity", class_of(task), future), lambda: self._anti_affinity(task, future=future))
 
     def score(self, task: Task, feasible: Mask) -> Vector | None:
-        """Return how much the task and the pods on each node prefer each other, 0 to 100."""
+        """Return how much the task and the pods near each node prefer each other, 0 to 100; None if all are equal."""
         total = self._add_weights(self._preferred_by_task(task), None)
         if preferring := self._preferring_task(task):
             with self._for_others(OTHERS):
