@@ -38,7 +38,7 @@ SCORES = {
 """The default weight of each score, and what it prefers."""
 MIB = 1024.0 * 1024.0
 IMAGE_MIN, IMAGE_MAX = 23 * MIB, 1000 * MIB
-"""Bounds of the image score, in bytes: images below the minimum score 0; the maximum is multiplied by containers."""
+"""Bounds of the image score in bytes: images below the minimum score 0; the maximum applies to each container."""
 
 
 class NodeOrder(Plugin, Score, UsageScore, PodScore):

@@ -41,7 +41,7 @@ class KeptRanks:
 
     def __init__(self) -> None:
         self._reserved: Mapping[str, Resource] = {}
-        """The reservations in the state of the last cycle. A job that changes gets a new object, even an equal one."""
+        """The reservations of the last cycle. The reservation of a changed job is a new object, even if it is equal."""
         self._key_of: dict[str, tuple[Any, ...]] = {}
         self._keys: list[tuple[Any, ...]] = []
 

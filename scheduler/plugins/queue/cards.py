@@ -34,7 +34,7 @@ _REPLICAS = "nvidia.com/gpu.replicas"
 
 
 class CardError(ValueError):
-    """A card that does not exist, or whose resource the pod does not request."""
+    """A request for cards that is malformed or ambiguous, or that names a card that no node or container has."""
 
 
 @dataclass(slots=True)
