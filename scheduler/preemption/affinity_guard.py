@@ -45,7 +45,7 @@ class AffinityGuard:
         return found
 
     def _constrained(self, task: Task) -> tuple[list[tuple[Reprieve, set[bytes]]], bool]:
-        """Return the placements with inter-pod constraints, with the shapes of these, and whether the task has any.
+        """Return reprieves with constrained placements, the shapes of these, and whether the task is constrained.
 
         The result is cached until another task is placed.
         """

@@ -47,7 +47,7 @@ class Pricing:
         self.cover, self.cost = (reprieved_cover, node_cost) if request.reprieves else (cheapest_cover, cost)
 
     def bounds(self, task: Task, rows: Sequence[int]) -> Iterator[Cost | None]:
-        """Yield for each node a lower bound of the cost of making room; None if all its candidates do not suffice.
+        """Yield for each node a lower bound of the cost of making room; None if all candidates together do not suffice.
 
         The plugins' votes are not considered.
         """

@@ -6,9 +6,9 @@ more task there, the whole excess would have to be evicted first. One job must n
 1. If the excess is more than one largest eviction unit for each task that the job lacks, the task waits at once.
 2. After all of a job's victims are chosen and reprieved, the job waits if they are too many.
 
-The bound: in the dimension of the quota, the evictions from queues that share the limit are at most, summed over the
-placed tasks, the task's request plus the largest eviction unit (a pod, or a gang that is evicted as a whole). The same
-bound applies to all victims of a job, in one dimension at least: victims that free cards may hold many cpus.
+The bound: for each placed task, victims may hold the task's request plus the largest eviction unit (a pod, or a gang
+that is evicted as a whole). Victims in queues that share the limit must keep the bound in the limit's dimension. All
+victims together must keep it in one dimension at least: victims that free cards may hold many cpus.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class QuotaBound:
         )
 
     def freed_by(self, unit: Unit) -> float:
-        """Return which part of what the task lacks the unit frees (0 to 1 for each limit), summed over the limits."""
+        """Return the fraction of the missing quota that evicting the unit frees: 0 to 1 for each limit, summed."""
         lacking = (
             (limit.dimension, limit.allocated + limit.requested - limit.amount) for limit in self._limits.values()
         )
@@ -141,7 +141,7 @@ def _sum(tasks: Sequence[Task], dimension: str) -> int:
 
 
 def related_queues(session: Session, queue: Queue) -> set[str]:
-    """Return the queues that share a limit with `queue`: itself, and queues with a common ancestor below the root.
+    """Return the queues that share a limit with `queue`: itself, and its top-level subtree without its ancestors.
 
     Evictions from any other queue free no quota for it.
     """

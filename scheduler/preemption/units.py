@@ -5,7 +5,7 @@ nodes. Plugins limit how many tasks a job can lose (the hooks `reclaim_spare` an
 without such a plugin every task is evicted on its own. A gang with a disruption mode follows that mode under any
 policy: pod by pod, or as a whole, including tasks above its minimum.
 
-The one rule: an eviction leaves no gang below its minimum with running tasks.
+The one rule: an eviction that plugins limit leaves no gang below its minimum with running tasks.
 """
 
 from __future__ import annotations
