@@ -13,7 +13,7 @@ from .victims import PluginMessage, ProtectedCount, QueueSurplus
 class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
     """The job would lift a queue (or an ancestor) above a limit.
 
-    `limit` is the name of the limit: capability, deserved, real capability, card quota.
+    `limit` is the name of the limit: capability, deserved or quota.
     """
 
     queue: str
@@ -254,7 +254,7 @@ class QueueExcess(msgspec.Struct, frozen=True, tag="queue-excess"):
 
 
 class OutOfProportion(msgspec.Struct, frozen=True, tag="out-of-proportion"):
-    """Because of a card quota or of neighbours, room for the job needs evictions out of proportion to the job."""
+    """Evictions for the job would be out of proportion to it, because of a card quota or its anti-affinity."""
 
     action: str
     dimension: str
