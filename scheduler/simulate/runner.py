@@ -143,7 +143,7 @@ def _run(
 
 
 def progress_line(now: float, over: int, jobs: int | None, seconds: float) -> str:
-    """Return the bar of the jobs that are over, the virtual date, their number, the rate and the time left.
+    """Return the progress line: a bar, the virtual date, the number of ended jobs, the rate and the time left.
 
     >>> progress_line(0.0, 50, 200, 10.0)
     '[#####               ] 1970-01-01T00:00:00Z  50 of 200 jobs, 5/s, 30 s left'
@@ -158,7 +158,7 @@ def progress_line(now: float, over: int, jobs: int | None, seconds: float) -> st
 
 @contextmanager
 def _interruptions() -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells whether Ctrl-C was pressed. A second Ctrl-C ends the process at once."""
+    """Yield a function that returns whether Ctrl-C was pressed. A second Ctrl-C ends the process at once."""
     pressed = False
 
     def press(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler

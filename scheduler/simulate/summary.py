@@ -62,7 +62,7 @@ def _row(name: str, spread: Mapping[str, Any]) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Format a time with the unit that suits it."""
+    """Format a duration in the largest unit of which it has at least two."""
     for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= length * 2:
             return f"{seconds / length:.1f}{unit}"
