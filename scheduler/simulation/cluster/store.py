@@ -65,7 +65,7 @@ class Store:
         return str(self._version)
 
     def add_listener(self, listener: Listener, kind: Kind | None = None) -> None:
-        """Notify a listener of each change (of a kind) from now on; listeners of one kind are notified first."""
+        """Notify a listener of each later change, of one kind or of all. Listeners of one kind are notified first."""
         self._listeners[kind].append(listener)
 
     def remove_listener(self, listener: Listener, kind: Kind | None = None) -> None:
