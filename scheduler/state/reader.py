@@ -47,7 +47,7 @@ def read_state(path: Path, at: At = At.END) -> State:
 
 
 def _is_recording(path: Path) -> bool:
-    """Whether a file is a recording: compressed JSON lines with a header, or an incomplete first line."""
+    """Whether a file is compressed and begins with the header of a recording, or is cut off before any text."""
     try:
         with path.open("rb") as file:
             head = file.read(4096)
