@@ -207,7 +207,7 @@ def _controllers(text: str) -> tuple[str, ...]:
 
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
+    if not colon or not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free port)")
     return host.strip("[]") or "127.0.0.1", int(port)
 

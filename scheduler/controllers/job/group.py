@@ -134,7 +134,7 @@ def group_removal(seen: ObservedJob) -> list[Write]:
 
 def group_version(group: PodGroup) -> int:
     found = (group.metadata.annotations or {}).get(names.JOB_VERSION, "")
-    return int(found) if found.isdigit() else -1
+    return int(found) if found.isdecimal() else -1
 
 
 def _differs(group: PodGroup, wanted: dict[str, Any]) -> bool:

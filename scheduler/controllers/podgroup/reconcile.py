@@ -124,7 +124,7 @@ def _spec(seen: ObservedGang, pod: Pod) -> tuple[dict[str, Any], str]:
     of_owner = (seen.owner.metadata.annotations if seen.owner else None) or {}
     text = of_owner.get(names.GROUP_MIN_MEMBER, of_pod.get(names.GROUP_MIN_MEMBER, "1"))
     problem = ""
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         problem = f"annotation {names.GROUP_MIN_MEMBER}: {text!r} is not a number of at least 1; using 1"
         text = "1"
     minimum = int(text)

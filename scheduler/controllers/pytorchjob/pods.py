@@ -80,7 +80,7 @@ def environment(job: PyTorchJob, kind: str, index: int) -> list[dict[str, str]]:
     leader = leader_of(job)
     rank = index + 1 if kind == WORKER and leader == MASTER else index
     processes = job.spec.nproc_per_node
-    world = total_of(job) * (int(processes) if processes.isdigit() else 1)
+    world = total_of(job) * (int(processes) if processes.isdecimal() else 1)
     address, port = pod_name(job, leader, 0), str(_port(job))
     found = {
         "PYTHONUNBUFFERED": "1",

@@ -88,7 +88,7 @@ def restarts(pod: Pod) -> int:
 def version_of(pod: Pod) -> int:
     """Return the version of the Job that the pod was created for; -1 without one."""
     found = (pod.metadata.annotations or {}).get(names.JOB_VERSION, "")
-    return int(found) if found.isdigit() else -1
+    return int(found) if found.isdecimal() else -1
 
 
 def without_applied(annotations: Mapping[str, str] | None) -> dict[str, str]:

@@ -124,7 +124,7 @@ def _meta(item: Any) -> Any:
 def _version(item: Any) -> int:
     """Return the resourceVersion as a number. Versions of one API server grow; any other text counts as newest."""
     text = item.metadata.resource_version
-    return int(text) if text.isdigit() else 1 << 62
+    return int(text) if text.isdecimal() else 1 << 62
 
 
 def _now() -> float:
