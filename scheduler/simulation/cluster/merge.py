@@ -81,22 +81,25 @@ def json_patch(target: Object, operations: Sequence[Mapping[str, Any]]) -> Objec
     """Return the object after a JSON patch of `add`, `replace` and `remove`."""
     for operation in operations:
         path = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].strip("/").split("/")]
-        change: Any = None if operation["op"] == "remove" else operation["value"]
-        target = _put(target, path, change)
+        target = _patched(target, path, operation)
     return target
 
 
-def _put(target: Any, path: Sequence[str], value: Any) -> Any:
+def _patched(target: Any, path: Sequence[str], operation: Mapping[str, Any]) -> Any:
+    """Return the target after one operation at a path below it."""
     key, *rest = path
     if isinstance(target, list):
         items, at = list(target), len(target) if key == "-" else int(key)
-        items[at : at + 1] = [_put(items[at], rest, value) if rest else value]
+        if rest:
+            items[at] = _patched(items[at], rest, operation)
+        else:  # `add` inserts an item
+            items[at : at + (operation["op"] != "add")] = [] if operation["op"] == "remove" else [operation["value"]]
         return items
     result = dict(target)
     if rest:
-        result[key] = _put(result.get(key) or {}, rest, value)
-    elif value is None:
+        result[key] = _patched(result.get(key) or {}, rest, operation)
+    elif operation["op"] == "remove":
         result.pop(key, None)
     else:
-        result[key] = value
+        result[key] = operation["value"]
     return result

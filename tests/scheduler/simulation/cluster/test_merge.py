@@ -33,7 +33,10 @@ PATCHES = yaml.safe_load("""
 - [an item of a list, {t: [{r: 1}, {r: 2}]}, [{op: replace, path: /t/1/r, value: 5}], {t: [{r: 1}, {r: 5}]}]
 - [the end of a list, {t: [1]}, [{op: add, path: /t/-, value: 2}], {t: [1, 2]}]
 - [escaped names, {a: {}}, [{op: add, path: /a/x~1y, value: 1}], {a: {x/y: 1}}]
+- [an item before others, {t: [1, 3]}, [{op: add, path: /t/1, value: 2}], {t: [1, 2, 3]}]
+- [an empty value, {a: 1}, [{op: add, path: /a, value: null}], {a: null}]
 - [removal, {a: 1, b: 2}, [{op: remove, path: /a}], {b: 2}]
+- [removal of an item, {t: [1, 2]}, [{op: remove, path: /t/0}], {t: [2]}]
 """)
 
 
