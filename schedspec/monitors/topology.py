@@ -14,7 +14,7 @@ from .object_state import keeps
 from .rules import Rules
 
 NAME = "topology"
-_GROUPS = (Kind.PODGROUP, Kind.GANG)
+_GROUPS = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA)
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:

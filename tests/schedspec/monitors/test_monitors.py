@@ -185,6 +185,7 @@ def test_parts_and_cores_of_a_virtual_gpu_are_counted() -> None:
 
 
 REQUIRED = {"networkTopology": {"mode": "hard", "highestTierName": "rack"}}
+OF_KUBERNETES = {"schedulingConstraints": {"topology": [{"key": "schedspec.dev/rack"}]}}
 
 
 @pytest.mark.parametrize(
@@ -194,10 +195,19 @@ REQUIRED = {"networkTopology": {"mode": "hard", "highestTierName": "rack"}}
         (Kind.PODGROUP, REQUIRED, "n3", []),
         (Kind.PODGROUP, {"networkTopology": {"mode": "soft"}}, "n2", []),
         (Kind.PODGROUP, {}, "n2", []),
-        (Kind.GANG, {"schedulingConstraints": {"topology": [{"key": "schedspec.dev/rack"}]}}, "n2", ["topology"]),
+        (Kind.GANG, OF_KUBERNETES, "n2", ["topology"]),
+        (Kind.GANG_ALPHA, OF_KUBERNETES, "n2", ["topology"]),
         (Kind.PODGROUP, REQUIRED, "outside", ["topology"]),
     ],
-    ids=["hard, two racks", "hard, one rack", "soft", "no topology", "of Kubernetes", "hard, a node in no rack"],
+    ids=[
+        "hard, two racks",
+        "hard, one rack",
+        "soft",
+        "no topology",
+        "of Kubernetes",
+        "of Kubernetes 1.36",
+        "hard, a node in no rack",
+    ],
 )
 def test_a_gang_that_requires_one_rack_but_is_in_two_is_found(
     kind: Kind, spec: dict[str, Any], second: str, found: list[str]
