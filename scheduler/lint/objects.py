@@ -80,5 +80,10 @@ def documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if isinstance(items, yaml.SequenceNode):
             waiting = [item for item in items.value if isinstance(item, yaml.MappingNode)] + waiting
             continue
-        loader = yaml.SafeLoader("")
-        yield node.start_mark.line + 1, loader.construct_document(node)
+        line = node.start_mark.line + 1
+        try:
+            document = yaml.SafeLoader("").construct_document(node)
+        except (yaml.constructor.ConstructorError, ValueError) as error:  # an unknown tag, an impossible date
+            problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error)
+            raise ManifestError(line, f"not an object: {problem}", "write plain YAML without tags") from error
+        yield line, document

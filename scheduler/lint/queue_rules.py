@@ -112,7 +112,7 @@ def _cards(manifest: Manifest) -> Found:
             text = "names no card: under capacity-card its pods get none"
             yield name, f"metadata.annotations.{CARD_QUOTA}", text, 'write for example {"NVIDIA-A100": 8}'
         for field, amounts in (("capability", queue.capability), ("deserved", queue.deserved)):
-            for dimension in amounts.keys() - {resources.CPU, resources.MEMORY, resources.PODS}:
+            for dimension in sorted(amounts.keys() - {resources.CPU, resources.MEMORY, resources.PODS}):
                 text = f"{dimension} has no effect under capacity-card: cards are counted by {CARD_QUOTA}"
                 yield name, f"spec.{field}", text, "remove it"
 
