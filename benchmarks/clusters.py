@@ -37,7 +37,7 @@ def _gang(
     node: str = "",
     phase: str = "Pending",
 ) -> None:
-    """Add a PodGroup and its pods, running on `node` if it is given, else in `phase`."""
+    """Add a PodGroup and its pods: running on `node` if it is given, else pending, with the PodGroup in `phase`."""
     cluster.set_podgroup(
         msgspec.convert(
             {

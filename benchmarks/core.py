@@ -1,8 +1,8 @@
 """Measure how long a cycle of the core takes, by size of the cluster.
 
-`python -m benchmarks.core` prints a table and writes `benchmarks/out/core.json`. Times are CPU seconds,
-which other work on the machine changes little. Each setting is measured in a process of its own. A figure is the best
-of several cycles on one state: `decide` does not change the state.
+`python -m benchmarks.core` prints a table and writes `benchmarks/out/core.json`. Times are CPU seconds, which other
+work on the machine changes little. Each setting is measured in a process of its own. A figure is the best of several
+cycles on one state: `decide` does not change the state.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Setting:
 
 
 def settings() -> Iterator[Setting]:
-    """Yield the settings. The two backlogs of gangs have a quarter, half and all of their size."""
+    """Yield the settings. Both backlogs of gangs are measured at a quarter, half and full size."""
     for part in (4, 2, 1):
         pods, nodes, whole = 10_000 // part, 1_000 // part, part == 1
         yield Setting(
@@ -157,7 +157,7 @@ def beside_gangs_that_never_fit() -> list[Figure]:
 
 
 def within_a_budget() -> list[Figure]:
-    """Compare a backlog decided in cycles with the live scheduler's initial budget to the same backlog in one cycle."""
+    """Decide one backlog in cycles of the live scheduler's initial budget, and in one cycle; compare the times."""
     whole_cluster, cut_cluster = (clusters.backlog(10_000, 1_000) for _ in range(2))
     gc.collect()
     gc.freeze()
