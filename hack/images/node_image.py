@@ -1,4 +1,4 @@
-"""Build a Kind node image where no image registry is reached: Debian from its packages, all programs with Go.
+"""Build a Kind node image without an image registry: Debian from its packages, all programs from source with Go.
 
 hack/images/node-image/README.md lists what kind requires of a node image. A build takes about eight minutes with empty
 caches and one minute with warm ones.
@@ -65,7 +65,7 @@ def reference() -> str:
 
 
 def build(docker: Docker, progress: Progress) -> Path:
-    """Build the image, which leaves it in the engine, and keep its archive in the cache.
+    """Return the image's archive in the cache. If it is missing, build it, which also leaves the image in the engine.
 
     Raises:
         ClusterError: a program or the image could not be built.
@@ -90,7 +90,7 @@ def where(docker: Docker) -> str:
 
 
 class _Build:
-    """One build. Reports its steps and their durations."""
+    """One build. Reports each step with the time since the start."""
 
     def __init__(self, docker: Docker, progress: Progress) -> None:
         self._docker = docker
