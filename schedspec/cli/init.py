@@ -131,7 +131,7 @@ def _origin(action: str | None, wheel: str | None) -> repository.Origin:
 
 
 def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Planned]:
-    """Yield all files in the order of writing; existing files keep their content."""
+    """Yield all files in the order of writing. Existing files keep their content; .gitignore is extended."""
     options_file = repository.options_file(home)
     for source in sorted(path for path in (_BEGINNING / "into").rglob("*") if path.is_file() and path.suffix != ".pyc"):
         target = home / source.relative_to(_BEGINNING / "into").as_posix().removesuffix(".txt")

@@ -77,7 +77,7 @@ def _simulate(given: argparse.Namespace) -> int:
 
 
 def write_page(result: Path, page: Path, before: Path | None) -> None:
-    """Write the page of a result, beside another one if `before` is given."""
+    """Write the page of a result; with `before`, a page that shows both results beside each other."""
     if before is None:
         worlds = [load.read(result, "now")]
     else:
