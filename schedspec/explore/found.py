@@ -80,7 +80,7 @@ def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Any,
 
 
 def broken_by(finding: Finding, case: Any) -> set[str]:
-    """Return the signatures that a candidate breaks; none under a policy that lint refuses: its causes differ."""
+    """Return the names of a candidate's findings; none if lint refuses a reduced policy: the cause would differ."""
     if any(map(distribution.load("scheduler.explore").is_refused, {*case.policies} - {*finding.drawn.policies})):
         return set()
     return {found.name for found in judge(case, _worlds(finding.name)).findings}

@@ -1,7 +1,7 @@
 """Promise `made`: no job waits that would run if the policy's actions evicted one pod.
 
-Only cases are judged whose own amounts show that every rule of the policy permits this eviction: the waiting job and
-the victim have one pod each, and the job is admitted, or no other job waits for admission.
+A case is judged only if its amounts prove that every rule of the policy permits this eviction. The waiting job and the
+victim have one pod each, and the job is admitted or is the only one that waits. Jobs without requests need no victim.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OTHER_RULES = ("sla", "resourcequota", "nodegroup", "cdp", "pdb", "drf", "overc
 
 
 def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield the jobs that wait although one eviction by an action of the policy could let them run."""
+    """Yield the jobs that wait although backfill, or one eviction by an action of the policy, could let them run."""
     policy = policy_of(case.policies[-1])
     end = End(case, story, policy)
     if any(policy.plugin(name) is not None for name in _OTHER_RULES) or policy.plugin("gang") is None:
@@ -69,7 +69,7 @@ class _Judge:
                 yield job
 
     def _has_tier(self, action: str) -> bool:
-        """Whether a tier may permit the eviction of a whole gang. Every job of one pod is a whole gang."""
+        """Whether jobs can starve and a tier may permit the eviction of a whole gang, which every job of one pod is."""
         switch = EVICTING[action]
         voters = ("capacity", "proportion") if action == "reclaim" else ("priority",)
         starving = [self._policy.plugin(name) for name in ("gang", "priority")]
@@ -119,7 +119,7 @@ class _Judge:
         return all(held.get(name, 0) - amount >= deserved.get(name, 0) for name, amount in victim.requests)
 
     def _is_above_share(self, work: Work, lender: Queue) -> bool:
-        """Whether the lender holds more than its share: all of the cluster that the job does not request."""
+        """Whether the lender exceeds its share: only it and the job's queue run pods, and too little is idle."""
         idle = self._end.idle
         is_short = all(sum(one.get(name, 0) for one in idle.values()) < amount for name, amount in work.requests)
         is_alone = all(job.queue in (lender.name, work.queue) for _, job in self._end.on_nodes)

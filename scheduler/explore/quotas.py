@@ -20,7 +20,7 @@ def at_most(given: Amounts, other: Amounts) -> Amounts:
 
 
 def within_parents(queues: list[Queue]) -> list[Queue]:
-    """Raise each parent's amounts to the sums of its children's: the scheduler refuses other trees."""
+    """Raise parents to the sums of their children's deserved and guarantee, and to each child's capability."""
     return [_covering(queue, [child for child in queues if child.parent == queue.name]) for queue in queues]
 
 
