@@ -16,7 +16,7 @@ NAME = "capability"
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    """Yield violations. A limit counts if every version of the queue that was valid in the last second has it."""
+    """Yield violations: binds that exceed the limit of every version of a queue that was valid in the last second."""
     if not rules.queue_plugin:
         return
     unlimited = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
