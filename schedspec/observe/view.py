@@ -52,7 +52,7 @@ def waits(pod: Object) -> bool:
 
 
 def is_over(pod: Object) -> bool:
-    """Whether the pod ran to completion."""
+    """Whether the pod has succeeded or failed."""
     return phase(pod) in ("Succeeded", "Failed")
 
 
@@ -87,7 +87,7 @@ def pods_of(view: View, workload: str) -> list[Object]:
 
 
 def podgroup_of(view: View, workload: str) -> Object | None:
-    """Return the PodGroup of a workload: by its name, by its controller, or by one of its pods."""
+    """Return the PodGroup that has the workload's name, is named by its pods, or is owned by it or its pods."""
     names = {workload, *(name for pod in pods_of(view, workload) for name in (group_of(pod), pod["metadata"]["name"]))}
     for group in (group for kind in GANGS for group in view.mine(kind)):
         owners = {owner["name"] for owner in group["metadata"].get("ownerReferences") or ()}
