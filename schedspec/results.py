@@ -43,7 +43,7 @@ class Numbers(msgspec.Struct, frozen=True):
     """The mean over all pods that ran: from when the pod was first seen until it was seen running."""
     evictions: int = 0
     evicted_to_requested: float | None = None
-    """The evicted cards (or, where no card was requested, cpu or memory) over the requested ones, as in the record."""
+    """Evicted cards divided by requested cards (cpu or memory if no card was requested); equal to the record's."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
