@@ -27,7 +27,7 @@ class Companions:
         self._applied: dict[Ref, Object] = {}
 
     def changed(self, view: View, policy: str, without_node: str) -> list[tuple[Ref, Object]]:
-        """Return the companions that have to be applied, with the scenario's labels.
+        """Return the companions to apply, with the scenario's labels. From now on they count as applied.
 
         Args:
             view: What the watches show.

@@ -102,7 +102,7 @@ class LiveSession:
         self.scheduler: Scheduler | None = None
         self._lease: RunLease | None = None
         self.claims: Callable[[], Iterable[preflight.Claim]] = tuple
-        """Names that the run's scenarios will use; needed on a shared cluster."""
+        """Returns the names that the run's scenarios will use; needed on a shared cluster."""
 
     def _covers(self, kind: Kind, obj: Object) -> bool:
         if not self.ownership.covers(kind, obj):
@@ -222,7 +222,7 @@ class LiveSession:
         return structs.replace(handle, scheduler=self.scheduler.handle())
 
     def _begin(self) -> None:
-        """Start the scheduler and its API, which do not depend on nodes."""
+        """Start the scheduler and install its CRDs as soon as the API server answers: neither needs nodes."""
         self._connect(self.cluster.kubeconfig, self.cluster.context)
         adapter = self.options.adapter
         if adapter.gang_api == KUBERNETES and not self._gang_api_version:
