@@ -26,7 +26,7 @@ class Loss:
     passed_in: int | None = None
     """The cycle in which the preemptor lost the capacity to something other than this job; None if it did not."""
     passed_to: str = ""
-    """The job that received it, if that job had received no capacity of the preemptor before."""
+    """The job to which the capacity passed, if the preemptor had lost none to that job before."""
 
 
 @dataclass(slots=True)

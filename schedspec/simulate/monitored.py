@@ -175,7 +175,7 @@ class Monitors:
         return before.passed_in is not None and (before.changes < self._changes or has_third)
 
     def _pass_on(self, job: Job, receiver: str) -> None:
-        """Record that a job loses capacity; `receiver` is the job that gets it, if any."""
+        """Record for the victims of `job` that it loses capacity; `receiver` is the job that gets it, if any."""
         job.evicted.discard(receiver)
         for name in job.evicted:
             victim = self._books.jobs.get(name)

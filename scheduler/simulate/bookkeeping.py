@@ -38,7 +38,7 @@ class _Open:
 
 
 class Bookkeeping:
-    """Receives outcomes; `write` receives records."""
+    """Turn outcomes into records and samples, and pass these to `write`."""
 
     def __init__(
         self,

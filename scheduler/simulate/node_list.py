@@ -1,6 +1,6 @@
 """Read the nodes of a cluster from a CSV file with one node a row, plain or compressed with gzip.
 
-Besides our own names of columns, the names of two public node lists are known: Alibaba's openb and its spot trace.
+Besides our own column names, those of two public node lists are accepted: Alibaba's openb and its spot trace.
 """
 
 from __future__ import annotations
