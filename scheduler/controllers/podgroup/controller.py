@@ -21,7 +21,7 @@ from .reconcile import OWNERS, ObservedGang, group_of, reconcile
 
 
 class PodGroupController:
-    """PodGroups for pods of our schedulers that have none, or that have one of Kubernetes itself."""
+    """Create PodGroups for our schedulers' pods: for pods without one, and as mirrors of Kubernetes' own PodGroups."""
 
     name = "podgroup"
 

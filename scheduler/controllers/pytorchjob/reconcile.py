@@ -128,7 +128,7 @@ def _restarting(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod
 
 
 def _progress(seen: ObservedTraining, status: PyTorchJobStatus, live: list[Pod], to_restart: list[Pod]) -> None:
-    """Set the condition that follows from the pods' phases."""
+    """Set the condition that follows from the deadline, the pods' phases and obstacles to creating pods."""
     job, now = seen.job, seen.now
     taken = {"reason": conditions.NAME_TAKEN, "message": seen.name_taken} if seen.name_taken else {}
     if conditions.is_finished(status):
