@@ -47,7 +47,7 @@ class Statement:
         self._move(task, TaskStatus.ALLOCATED, node.name)
 
     def pipeline(self, task: Task, node: NodeInfo) -> None:
-        """Let the task wait for capacity on the node that is being freed."""
+        """Let the task wait for capacity that is being freed on the node."""
         self._move(task, TaskStatus.PIPELINED, node.name)
 
     def release(self, task: Task) -> None:
