@@ -68,7 +68,7 @@ class Tester:
 def _is_empty(candidate: Case, before: Case) -> bool:
     """Whether nothing could run any more: no node is left, cards have no memory, or a capability has become zero.
 
-    A case that names a model of cards which no node has counts as empty too.
+    A case also counts as empty if it names a card model that no node has any more.
     """
     if (before.all_nodes and not candidate.all_nodes) or missing_models(candidate) - missing_models(before):
         return True
@@ -162,7 +162,7 @@ def _drop_jobs(case: Case, jobs: Sequence[str]) -> Case:
 
 
 def _drop_queues(case: Case, queues: Sequence[str]) -> Case:
-    """Remove queues with their jobs, except for the subject. Their children move up."""
+    """Remove queues with their jobs, except the subject's queue. Children of removed queues move up."""
     removed = set(queues) - {job.queue for job in case.jobs if job.name == case.subject}
     parents = {child.name: child.parent for child in case.queues}
     moved: dict[str, Queue | None] = {}
