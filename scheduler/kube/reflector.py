@@ -28,7 +28,7 @@ from .resource import Resource, T
 log = logging.getLogger(__name__)
 
 _EVENTS_A_TURN = 50
-"""Maximum number of events, besides CHUNK_BYTES, between two turns of other tasks."""
+"""Maximum number of events between two turns of other tasks; CHUNK_BYTES limits their bytes as well."""
 _SHORT = 1.0
 """A watch that ends within this many seconds without an event is a failure; a pause follows."""
 _LATE = 30.0
@@ -87,7 +87,7 @@ class Reflector(Generic[T]):
         return f"watch of {self.resource.id}: no event and no bookmark for {SILENCE:g} s; replaced by a new watch"
 
     async def run(self) -> None:
-        """List and watch until cancelled. Every error of the API server is followed by a pause and another attempt."""
+        """List and watch until cancelled. After a failed request, pause and try again; after `Gone`, list again."""
         backoff, now = Backoff(), asyncio.get_running_loop().time
         while True:
             error: ApiError | Unreachable | None = None
