@@ -205,7 +205,7 @@ class Metrics:
         self._leader.set(leads)
 
     def progress(self, age: Callable[[], float]) -> None:
-        """Call `age` at each scrape, from the server's thread: a value set by the event loop would stop if it hangs."""
+        """Let each scrape call `age` in the server's thread. A value set by the event loop would freeze with it."""
         self._progress.set_function(age)
 
     def render(self, names: Collection[str] = ()) -> bytes:

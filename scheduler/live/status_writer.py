@@ -1,7 +1,7 @@
 """Write statuses to the API server. A status that is lost does no harm: the next cycle repeats it.
 
-1. For each object, only the latest status is written, only if it differs from the last write, and only while no bind
-   or eviction is in flight.
+1. For each object, only the latest status is written, and only if it differs from the last write. Except for urgent
+   statuses (`at_once`), a write waits until no bind or eviction is in flight.
 2. Namespaces share the workers fairly.
 3. A write without an answer waits without a worker and is repeated.
 """
@@ -54,7 +54,7 @@ class StatusWriter:
 
     Args:
         client: A client that tries `once`.
-        urgent: Waits until no bind or eviction is in flight; awaited before each write.
+        urgent: Waits until no bind or eviction is in flight; awaited before each write that is not `at_once`.
         pause: Minimum seconds between two writes of one object.
     """
 
@@ -70,7 +70,7 @@ class StatusWriter:
         self._written: Recent[str, bytes] = Recent(_TRUSTED_FOR, _REMEMBERED, steady_time)
         self._busy: set[str] = set()
         self._backoffs: dict[str, Backoff] = {}
-        """The objects whose last write failed without a verdict."""
+        """Backoffs of the objects whose last write failed and is repeated, by uid."""
 
     def __len__(self) -> int:
         """Return how many objects have a status that waits or is in flight."""
@@ -148,7 +148,7 @@ class StatusWriter:
                 keys.done(flow)
 
     async def _write(self, update: _Update) -> Again | None:
-        """Attempt one write. Without a verdict, it is repeated after a pause, unless there is a newer update."""
+        """Attempt one write. Repeat it after a pause if the error may be temporary and there is no newer update."""
         key, again = update.uid, None
         self._busy.add(key)
         try:
