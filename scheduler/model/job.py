@@ -210,8 +210,8 @@ class Job:
     def kind(self) -> str:
         """A key that equal waiting jobs share. The value of the job's priority class is not part of the key.
 
-        The key is empty if some of the job's tasks do not wait, or if other pods determine where they may run. Labels
-        are not part of the key: they matter only to pods with terms about other pods.
+        The key is empty if a task is not pending, is gated or nominated, requests nothing, or depends on other pods for
+        its place. Labels are not part of the key: they matter only to pods with terms about other pods.
         """
         if self._kind is None:
             self._kind = kind_of(self)
@@ -232,7 +232,7 @@ class Job:
                 _count(self.allocated, task.request, 1)
                 self._holding = None
         elif status is TaskStatus.PENDING:
-            self._forget_waiting(task, 1)
+            self._pending_changed(task, 1)
             self.undemanding += task.best_effort and not task.gated
 
     def _leave(self, task: Task, status: TaskStatus) -> None:
@@ -243,10 +243,10 @@ class Job:
                 _count(self.allocated, task.request, -1)
                 self._holding = None
         elif status is TaskStatus.PENDING:
-            self._forget_waiting(task, -1)
+            self._pending_changed(task, -1)
             self.undemanding -= task.best_effort and not task.gated
 
-    def _forget_waiting(self, task: Task, sign: int) -> None:
+    def _pending_changed(self, task: Task, sign: int) -> None:
         """Update what depends on the pending tasks after one of them was added (`sign` 1) or removed (-1)."""
         self._waiting_shapes = self._kind = self._kind_of_any_priority = None
         if self._pending_request is None:

@@ -129,7 +129,7 @@ def render_amount(dimension: str, amount: int) -> str:
 
 
 def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Format amounts exactly as the API writes them.
+    """Format amounts exactly, as quantities of the API.
 
     >>> quantities({"memory": 2**31, "cpu": 1500, "nvidia.com/gpu": 8000})
     {'cpu': '1.5', 'memory': '2Gi', 'nvidia.com/gpu': '8'}
@@ -143,7 +143,7 @@ def cut(resource: Mapping[str, int]) -> Resource:
 
 
 def is_empty(resource: Mapping[str, int]) -> bool:
-    """Whether every dimension except `pods` is zero."""
+    """Whether no dimension except `pods` is above zero."""
     return all(amount <= 0 for name, amount in resource.items() if name != PODS)
 
 
