@@ -1,10 +1,9 @@
-"""Index the nodes by what pods can select: labels, names and taints.
+"""Match pods with nodes: index the nodes by labels and names, and the tolerations of a pod by key.
 
-The index lives as long as the nodes' objects are unchanged (`Nodes.kept`).
+The index of nodes lives as long as the nodes' objects are unchanged (`Nodes.kept`).
 
-An expression is matched with all nodes at once, as arrays, and a toleration is looked up by its key. The cost of a
-pod's node affinity depends on the number of its expressions and values; a pod's tolerations are read once for all
-nodes.
+An expression is matched with all nodes at once, as arrays. The cost of a pod's node affinity depends on the number of
+its expressions and values. A pod's tolerations are read once for all nodes.
 """
 
 from __future__ import annotations

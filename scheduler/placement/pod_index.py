@@ -32,9 +32,9 @@ with the pods of all namespaces, at their cost. A pod waits if its terms would e
 Pods that were placed while fewer namespaces had terms keep their terms.
 """
 MAX_TERMS_MATCHED = 5 * MAX_TERMS
-"""Maximum number of terms that are matched if another scheduler places pods too: no term is matched of a namespace that
-exceeds its share of this number, or `MAX_TERMS` by itself. Eighty namespaces that use up their shares one after the
-other do not reach it.
+"""Maximum number of terms that are matched. Another scheduler may place pods beyond `MAX_TERMS`: if a namespace then
+exceeds its share of this number, or `MAX_TERMS` alone, none of its terms is matched. Eighty namespaces that use up
+their shares one after the other do not reach it.
 """
 
 
@@ -95,7 +95,7 @@ class PodIndex:
 
     @property
     def namespaces(self) -> list[str]:
-        """Return the namespaces that have pods on nodes."""
+        """Return the namespaces that have pods, pending ones included."""
         self.refresh()
         return list(self._namespaces)
 
@@ -162,7 +162,7 @@ class PodIndex:
             for number in sorted(before.keys() | now.keys()):
                 a, b = before.get(number, NONE), now.get(number, NONE)
                 if a != b:
-                    self._hold((number,))
+                    self._add_holders((number,))
                     self.changes.append((number, row, (b[0] - a[0], b[1] - a[1], b[2] - a[2])))
 
     def is_full(self, task: Task) -> bool:
@@ -196,7 +196,7 @@ class PodIndex:
             np.fromiter((row for _, row, _ in entries), np.int64, len(entries)),
             np.array([tally for _, _, tally in entries], dtype=np.float64).reshape(-1, 3).T,
         )
-        self._hold(dict.fromkeys(number for number, _, _ in entries))
+        self._add_holders(dict.fromkeys(number for number, _, _ in entries))
         most = min(fair_share(self._terms.values(), MAX_TERMS_MATCHED), MAX_TERMS)
         self.holders = [number for number in self.holders if self._terms[self.classes[number].namespace] <= most]
         self._index_labels_of_holders()
@@ -210,7 +210,7 @@ class PodIndex:
             for key in named & labels.keys() if named else ():
                 self._by_label[key].setdefault(labels[key], []).append(number)
 
-    def _hold(self, numbers: Iterable[int]) -> None:
+    def _add_holders(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             if self.classes[number].has_inter_pod_constraints and number not in self._held:
                 self._held.add(number)
@@ -264,7 +264,7 @@ class ClassCounts(Tallies):
         if self._weigh is not None:
             index.spend(50 + len(index.first()[0]) // 50)
             self._weights = self._weigh().astype(np.float64)
-            self._weigh = None  # it may belong to an object that keeps these counts
+            self._weigh = None  # no reference cycle: `weigh` may belong to an object that keeps these counts
             numbers, rows, tallies = index.first()
             weights = self._weights[numbers]
             self._counts = np.stack([np.bincount(rows, weights * tally, self._rows) for tally in tallies]).astype(
