@@ -1,8 +1,7 @@
 """gang: run a job with at least `minMember` tasks (and the minima of its roles), or not at all.
 
-Semantics: Volcano's `plugins/gang` and `api/job_info.go`.
-
-This module alone defines which tasks count as running, waiting or missing.
+Semantics: Volcano's `plugins/gang` and `api/job_info.go`. A minimum counts tasks that are placed, succeeded, or pending
+without requests (`job_ready`); also pipelined tasks (`job_pipelined`); or also all pending tasks (`job_valid`).
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ class Gang(
     def job_order(self, job: Job) -> int:
         """Return 0 for gangs that have lost tasks, 1 for other jobs that are not ready, 2 for ready jobs.
 
-        A job counts as ready if room is being freed for its minimum and more of its tasks wait: these tasks are above
-        its minimum, and the minimum of another job comes before them.
+        A job also counts as ready if its minimum is placed or pipelined and further tasks wait: these are above the
+        minimum, so the minimum of any other job comes before them.
         A broken gang comes first because its remaining tasks hold capacity without doing work. Volcano serves it like
         any job that is not ready, so that by `drf` a new job comes before it (volcano#5805).
         """
