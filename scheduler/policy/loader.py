@@ -44,7 +44,7 @@ class Document:
 
     Attributes:
         lines: Line of each field (`tiers[0].plugins[1].enableJobOrder`).
-        places: Fields of plugins by name; configurations of actions as `action:<name>`.
+        places: Plugin → its field. Key `action:<name>` → the field of that action's configuration.
         left_out: Plugins that are accepted but have no effect here, with their fields.
     """
 
