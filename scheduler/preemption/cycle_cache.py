@@ -141,7 +141,7 @@ class CycleCache:
         return {by_name[task.node].row for task in job.having(_EVICTABLE) if task.node in by_name}
 
     def forget(self) -> None:
-        """Discard cached votes and costs: the state may have changed while they were computed."""
+        """Discard cached votes and costs. They may depend on changes that were undone when an attempt was cut off."""
         self._shared.clear()
         self._failed.clear()
         self.domain_costs.clear()
@@ -154,7 +154,7 @@ class CycleCache:
         return refusals if state == len(self._session.changes) else None
 
     def remember(self, kind: Kind | None, refusals: tuple[UnschedulableReason, ...]) -> None:
-        """Record that no job of this kind finds room in the present state, without the job's own statement."""
+        """Record why jobs or tasks of this kind find no room. Call this after the job's own changes are undone."""
         if kind is not None:
             self._failed[kind] = (len(self._session.changes), refusals)
 
@@ -216,7 +216,7 @@ def evicted_to_requested(evicted: Iterable[Task], placed: Iterable[Task]) -> flo
 
 
 def request_kind(request: PreemptionRequest, task: Task) -> Kind | None:
-    """Return the key of preemptors that plugins treat alike, shape aside; None if the job's own tasks may matter."""
+    """Return a key of preemptors that differ for plugins only in shape; None if the job's own tasks may matter."""
     if request.job.allocated or request.within_job or request.job.group is None:
         return None
     annotations = request.job.group.metadata.annotations or {}

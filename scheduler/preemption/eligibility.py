@@ -28,7 +28,7 @@ class EligibleUnit(msgspec.Struct, frozen=True, eq=False):
     """A permitted unit.
 
     `tier` is the tier that permits the unit, `first` the first tier that would permit it without the vetoes of whole
-    gangs, and `votes` are the plugins' votes in `tier`.
+    gangs, and `votes` are the plugins' votes in all tiers up to `tier`.
     """
 
     unit: Unit

@@ -1,6 +1,6 @@
 """Define what an action may evict: the candidates for one job.
 
-Reclaim and preempt differ only in this module: both search victims in the same way. (Semantics: the filters of
+Reclaim and preempt differ mainly in this module; the search for victims is common to both. (Semantics: the filters of
 Volcano's `actions/reclaim` and `actions/preempt`.)
 """
 
