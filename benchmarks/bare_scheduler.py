@@ -21,12 +21,12 @@ from scheduler.model.objects import Pod
 from tests.support.live.api_objects import client_of
 
 NAME = "bare"
-"""The scheduler's name in the spec of its pods."""
+"""The `schedulerName` of the pods that the bare scheduler binds."""
 
 
 @contextlib.contextmanager
 def bare_scheduling(kubeconfig: Path, node: str) -> Iterator[psutil.Process]:
-    """Run the bare scheduler on an embedded cluster; it binds all pods to `node`."""
+    """Run the bare scheduler on an embedded cluster; it binds its pods to `node`."""
     command = [sys.executable, "-m", __name__, kubeconfig, node]
     with (
         tempfile.TemporaryDirectory(prefix="schedspec-bench-") as folder,
