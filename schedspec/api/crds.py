@@ -27,7 +27,7 @@ class _UnsettledError(HarnessError):
 
 
 NEW = 2.0
-"""For this many seconds after a kind is established, the API server delays each creation by the same time.
+"""Seconds after a kind is established in which the API server delays each creation, by as many seconds.
 
 The delay lets all servers of a cluster learn the kind (apiextensions-apiserver, `customresource_handler.go`).
 """
@@ -65,7 +65,7 @@ def install(api: Api, folder: Path, label: str = "") -> float:
 
 
 def wait_for_creation(youngest: float) -> None:
-    """Wait until the API server no longer delays creations. This wait is shorter than that delay."""
+    """Wait until the API server no longer delays creations: an early creation would take longer than this wait."""
     time.sleep(min(NEW, max(0.0, youngest + NEW - time.time())))
 
 
