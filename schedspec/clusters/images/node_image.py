@@ -1,7 +1,7 @@
 """Choose the image of a Kind cluster's nodes.
 
-The order is: the image that `--kind-image` names; kind's own image in the engine; the image that
-`python -m hack.images.node_image build` built in a checkout; kind's own image in its registry.
+With `--kind-image`, it is the named image. Otherwise it is the first that exists: kind's own image in the engine; the
+image that `python -m hack.images.node_image build` built in a checkout; kind's own image in its registry.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def require(settings: Settings, docker: Docker) -> NodeImage:
 
 
 def provide(settings: Settings, docker: Docker, progress: Progress) -> NodeImage:
-    """Return the image that nodes get after it was loaded or pulled into the engine.
+    """Load or pull the image that nodes get, unless the engine has it, and return the image.
 
     Raises:
         NodeImageError: no image is available.
