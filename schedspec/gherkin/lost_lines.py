@@ -45,7 +45,7 @@ def read(text: str) -> tuple[documents.Document | None, list[tuple[int, str]]]:
 
 
 def _repaired(line: str, own: documents.Keywords) -> tuple[str, str]:
-    """Return a line with the nearest keyword, and a hint for the author; as a comment if no keyword is near."""
+    """Return the line with its keyword repaired, or as a comment if no keyword is near; and a hint for the author."""
     text = line.strip()
     found = _HEADING.match(text)
     if found is not None and (near := _nearest(found["words"], own.headings)):
