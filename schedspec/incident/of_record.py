@@ -29,8 +29,8 @@ def has_history(state: Path) -> bool:
 def list_before(folder: Path, because: str, into: Path) -> Path:
     """Write the objects of a scenario before its incident as a List, as kubectl does, from the scenario's history.
 
-    For an eviction, or a monitor's finding about a pod, that is the state before the first eviction of the pod (of any
-    pod, if this one was not evicted); for a wait, it is the last state.
+    For an eviction, or a monitor's finding about a pod, the list has the state before the first eviction of the pod
+    (of any pod, if that pod was not evicted); for a wait, it has the last state.
 
     Args:
         folder: The folder of a failed scenario's record.
@@ -79,7 +79,7 @@ def because_of(path: Path) -> str:
         path: The folder of a scenario's record, or the record itself.
 
     Raises:
-        HarnessError: there is no record, or no sentence about a wait or an eviction failed in it.
+        HarnessError: there is no record, or it has neither a failed sentence about a wait or an eviction nor a finding.
     """
     record = _record(path)
     failed = record.failed_sentence
