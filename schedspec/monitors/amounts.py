@@ -1,4 +1,4 @@
-"""Arithmetic of resource amounts for monitors: exact values (`Decimal`) in whole units by dimension."""
+"""Arithmetic of resource amounts for monitors: exact values (`Decimal`) in cores, bytes and devices, by dimension."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def of_nodes(nodes: Iterable[Object]) -> Amounts:
 
 
 def of_pod(pod: Object) -> Amounts:
-    """Return the amounts that a pod occupies: containers, side-cars, the largest init container, overhead, one pod."""
+    """Return what a pod occupies: its containers or a larger init container, side-cars, overhead, and one pod."""
     spec = pod.get("spec", {})
     running, side_cars, starting = total(map(_request, spec.get("containers", ()))), Amounts(), Amounts()
     for container in spec.get("initContainers", ()):

@@ -33,7 +33,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 
 def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
-    """Return the evictions that belong together: all of the gang's, if the gang could not lose a single pod."""
+    """Return the evictions that belong together: all of the gang's, if they left no member on a node; else `act`."""
     group = ledger.at(act.position, Kind.PODGROUP, act.group)
     if group is None or not rules.is_enabled("gang", SWITCHES.get(act.action, "enableReclaimable")):
         return [act]
