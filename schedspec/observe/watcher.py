@@ -1,7 +1,7 @@
 """Feed the history: one raw watch for each kind, each in its own thread. No other code watches the API.
 
-A watch may end at any time (EOF, timeoutSeconds, a changed CRD) and continues from the last resourceVersion. Only
-status 410 leads to a new list, and its differences from the known objects are recorded, deletions included.
+A watch may end at any time (EOF, timeoutSeconds, a changed CRD) and continues from the last resourceVersion. An error
+(usually status 410) leads to a new list, and its differences from the known objects are recorded, deletions included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNSERVED = 1.0
 
 
 class _StaleError(Exception):
-    """The resourceVersion is too old: list again."""
+    """The watch cannot continue, for instance because its resourceVersion is too old: list again."""
 
 
 class HistoryWriter:
