@@ -170,7 +170,7 @@ def _with_gang_api(config: pytest.Config, adapter: Adapter) -> Adapter:
 
 
 def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
-    """Return the user's folders of that name: the named one, else those that belong to the features.
+    """Return the user's folders `name`: the one that the option names, else those that belong to the features.
 
     Folders of the root belong to the features unless the setting `schedspec_features` names other folders: a repository
     may have `templates/` of its own there.
