@@ -54,13 +54,13 @@ def _read(path: Path) -> str:
 
 
 def merge_base(before: str, after: str) -> str:
-    """Return the last common commit of two revisions (the base of a pull request); the first if there is none."""
+    """Return the last common commit of two revisions (the base of a pull request); `before` if there is none."""
     found = _git("merge-base", before, after, required=False)
     return found.strip() or before
 
 
 def short(revision: str) -> str:
-    """Return a short form of a revision: of a commit, the beginning of its hash."""
+    """Return the first ten digits of a commit's hash, or any other name of a revision unchanged."""
     return revision[:10] if _COMMIT.fullmatch(revision) else revision
 
 

@@ -28,7 +28,7 @@ class Condition:
     is_share: bool
 
 
-def _load(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
+def _of_each(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
     """Return a function that reads a metric of both worlds, over all queues and for each queue."""
 
     def read(plan: Plan) -> list[tuple[float, float]]:
@@ -56,13 +56,13 @@ def _starved(plan: Plan) -> list[tuple[float, float]]:
 _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
     "evictions": lambda plan: [(0.0, float(len(plan.at_once.evictions)))],
     "refused": lambda plan: [(0.0, float(len(plan.at_once.refused)))],
-    "wait-p50": _load("wait_p50"),
-    "wait-p95": _load("wait_p95"),
-    "wait-max": _load("wait_max"),
+    "wait-p50": _of_each("wait_p50"),
+    "wait-p95": _of_each("wait_p95"),
+    "wait-max": _of_each("wait_max"),
     "evictions-over-load": _of_all("evicted_pods"),
     "lost-card-hours": _of_all("lost_card_hours"),
-    "below-guarantee": _load("below_guarantee_seconds"),
-    "below-deserved": _load("below_deserved_seconds"),
+    "below-guarantee": _of_each("below_guarantee_seconds"),
+    "below-deserved": _of_each("below_deserved_seconds"),
     "starvation": _starved,
     "flips": lambda plan: [
         (0.0, float(len(rules.flips) + bool(rules.problem))) for rules in (plan.rules,) if rules is not None
@@ -92,8 +92,8 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
             raise ChangeError("--fail-on", f"{text!r} cannot be judged without {needs}", f"add {needs}")
         unit = match["unit"] or ""
         value = float(match["value"] or 0.0)
-        seconds = value * (0.01 if unit == "%" else _SECONDS[unit])
-        found.append(Condition(text, match["name"], seconds, unit == "%"))
+        permitted = value * (0.01 if unit == "%" else _SECONDS[unit])
+        found.append(Condition(text, match["name"], permitted, unit == "%"))
     return found
 
 
