@@ -204,9 +204,9 @@ def _empty(folder: Path) -> Path:
 
 
 def folder_name(*parts: str) -> str:
-    """Return the name of a scenario's folder. It keeps letters of every script; different names make different folders.
+    """Return the name of a scenario's folder. Names that differ in more than spaces and hyphens get different folders.
 
-    A name with other characters than words and single spaces, or above 120 bytes, gets a checksum at its end.
+    Letters of every script stay; other characters than words and single spaces, or over 120 bytes, add a checksum.
     """
     text = "-".join(parts)
     plain = re.sub(r"[^\w.]+", "-", text).strip("-")
