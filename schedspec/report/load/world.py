@@ -1,7 +1,7 @@
-"""Read a result file of `simulate` for the page.
+"""Read a result file of `simulate` into the data of a page.
 
-The limits below and the number of queues bound the memory of a world, except for the changes of held amounts and the
-waits: they take a few numbers for each job.
+The limits below and the number of queues bound the memory of a world. Only the changes of held amounts and the waits
+grow with the load: by a few numbers for each job.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ... import distribution
 from .steps import Changes, Steps
 
 WORST = 20
-"""Jobs whose wait is explained."""
+"""Maximum number of jobs whose wait is explained: those that waited longest."""
 SERIES = 8
 """Maximum number of colours in a chart. If there are more queues, the last colour stands for all remaining ones."""
 CHANGES = 400_000
 """Maximum number of changes, all queues together, whose times a page holds exactly."""
 FINDINGS = 50
-"""Findings of monitors that are shown."""
+"""Maximum number of findings that are shown."""
 NODES = "(nodes)"
 """In place of a preemptor, for pods that were lost with their node."""
 
@@ -205,7 +205,7 @@ def _keep(heap: list[tuple[float, str, Any]], item: tuple[float, str, Any]) -> N
 
 
 def _record_waiting(waiting: Changes, job: Any) -> None:
-    """Add a job to the number of waiting jobs: it waits from its submission to its end, except while it holds cards."""
+    """Count a job as waiting from its submission to its end, except while it holds cards (or runs, if it has none)."""
     waiting.add(job.submitted, 1)
     runs = [(began, until) for began, until, _ in job.held]
     if not job.cards and job.started is not None:
