@@ -1,6 +1,6 @@
-"""Remove the objects that killed runs left on a cluster that outlives runs, before the first scenario.
+"""Clean a cluster before the first scenario: remove what earlier runs left behind because they were killed.
 
-Only objects with a scenario's label and borrowed objects, which carry a record, are changed.
+Objects with a scenario's label are deleted; borrowed objects, which carry a record of their fields, are restored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .restore import is_borrowed, restore_fields
 
 
 def sweep(api: Api) -> bool:
-    """Delete every object of earlier scenarios. Return False if there were none.
+    """Delete every object of earlier scenarios and restore borrowed ones. Return False if there were none.
 
     Raises:
         RejectedError: the API server refused a request.
