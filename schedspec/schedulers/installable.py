@@ -33,7 +33,7 @@ class Installable(Adapter):
         super().__init__()
         self.images: Sequence[str] = ()
         self.is_installed = False
-        """Whether the user has installed the scheduler in the run's cluster; known after `is_provided`."""
+        """Whether the run uses the scheduler that the user has installed in its cluster; known after `is_provided`."""
 
     def __str__(self) -> str:
         images = f" from {', '.join(self.images)}" if self.images else ""
