@@ -69,7 +69,7 @@ def put(
     reason: str = "",
     message: str = "",
 ) -> None:
-    """Set a condition to True and move it to the end, unless it is there with this reason and message."""
+    """Set a condition to True and move it to the end, unless the last condition has this type, reason and message."""
     reason = reason or f"PyTorchJob{kind}"
     message = message or f"PyTorchJob {job.metadata.name} {_TEXTS[kind]}."
     conditions = list(status.conditions or ())
@@ -97,7 +97,7 @@ def put_obstacle(job: PyTorchJob, status: PyTorchJobStatus, reason: str, message
 
 
 def resume(job: PyTorchJob, status: PyTorchJobStatus, now: float) -> None:
-    """Reset the conditions of a job that is no longer suspended, as if it were newly created."""
+    """Replace the Suspended condition of a resumed job by a new Created condition, and start its time again."""
     status.conditions = [one for one in status.conditions or () if one.type != TrainingCondition.SUSPENDED]
     message = f"PyTorchJob {job.metadata.name} is resumed."
     put(job, status, TrainingCondition.CREATED, now, reason="PyTorchJobResumed", message=message)
@@ -105,7 +105,7 @@ def resume(job: PyTorchJob, status: PyTorchJobStatus, now: float) -> None:
 
 
 def count(job: PyTorchJob, pods: list[Pod]) -> dict[str, ReplicaStatus]:
-    """Count pods by replica type."""
+    """Count the running, succeeded and failed pods of each replica type; pods being deleted do not count."""
     found = {}
     for kind, _ in replicas_of(job):
         of_kind = [pod for pod in pods if (pod.metadata.labels or {}).get(names.TRAINING_TYPE) == kind.lower()]

@@ -28,7 +28,7 @@ _STATES = frozenset((QueueState.OPEN, QueueState.CLOSING, QueueState.CLOSED, Que
 
 @dataclass(frozen=True, slots=True)
 class ObservedQueue:
-    """One queue (None: it does not exist) among all others, the phases of its PodGroups, and its Commands."""
+    """One queue (None: it does not exist), all `known` queues, its number of PodGroups by phase, and its Commands."""
 
     name: str
     queue: Queue | None
@@ -179,7 +179,7 @@ def _unhonoured(spec: QueueSpec) -> Iterator[tuple[str, bool]]:
 
 
 def _over(amounts: Resource, limits: Resource) -> str:
-    """Return the resources of which `amounts` exceed a limit that is set, for people."""
+    """Return a text of the resources in which `amounts` exceeds a limit that is set; empty if there are none."""
     return ", ".join(
         f"{name} {resources.render_amount(name, amount)} > {resources.render_amount(name, limits[name])}"
         for name, amount in sorted(amounts.items())
