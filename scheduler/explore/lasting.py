@@ -36,7 +36,7 @@ class _Loss:
 
 
 def evictions_that_do_not_last(case: Case, story: Story) -> Iterator[Breach]:
-    """Yield the jobs whose evicted pods return to the nodes that they were evicted from."""
+    """Yield a breach for each job whose evicted pods return to the nodes that they were evicted from."""
     lost: dict[tuple[int, str], _Loss] = {}
     for moment in moments(case, story) if story.evictions else ():
         if moment.policy.plugin("proportion") is not None:

@@ -45,7 +45,7 @@ EVERYTHING = Vocabulary()
 
 
 def limited(case: Case, may: Vocabulary) -> Case:
-    """Return the case without what the vocabulary lacks."""
+    """Return the case without what the vocabulary lacks; policy files and hardware are limited when they are drawn."""
     if may == EVERYTHING:
         return case
     steps = tuple(_step(step, may) for step in case.steps if not _is_left_out(step, may))
