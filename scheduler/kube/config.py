@@ -42,7 +42,7 @@ class Connection:
 
 
 def connect(kubeconfig: str | Path | None = None, context: str | None = None) -> Connection:
-    """Return the connection of a kubeconfig file and context; without both, of the pod that this process runs in.
+    """Return the connection of a kubeconfig file and context; without a file, of the pod that this process runs in.
 
     Raises:
         ConfigError: The file does not exist or is not a kubeconfig, the context does not exist, the process is not in a
