@@ -7,7 +7,7 @@ A pod alone on an idle cluster takes the short path (docs/operating.md, Speed):
 1. The change that completes a gang starts a cycle at once; any other change waits for `DEBOUNCE` first.
 2. A cycle that is expected to be quick is decided on the event loop. Any other cycle is decided in a thread, so that
    watches are still read.
-3. Binds go to the API server, and come back by the watch, before metrics, statuses and events are built.
+3. Binds are sent first. Metrics, statuses and events are built when the watch shows a bind, or after `_HEAD_START`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _IDLE = 0.02
 _QUICK = 0.004
 """CPU seconds, both measured and computed from its steps, that a cycle may take on the event loop."""
 _HEAD_START = 0.02
-"""Seconds between a few binds and the building of metrics, statuses and events; any input ends the wait. Meanwhile the
-API server needs the CPU time to notify all watches of the binds.
+"""Maximum wait in seconds after a few binds, before metrics, statuses and events are built; any input ends the wait.
+The API server needs the CPU time meanwhile to notify all watches of the binds.
 """
 LAZY = 0.05
 """Seconds from an expected change (a bound pod runs) to its cycle."""
@@ -267,7 +267,8 @@ class CycleLoop:
         """Set the pause before the next cycle.
 
         Cycles use at most half of the loop's time, so that a large state cannot starve the writes. They use a tenth
-        while many binds are in flight, while victims terminate and nothing else is pending, and for expected changes.
+        while many binds are in flight, for expected changes, and while victims terminate after a cycle that decided
+        nothing. Long and cut cycles use more: `_LONGEST_PAUSE` and `_PAUSE_WHEN_CUT` limit the pause.
         """
         now = asyncio.get_running_loop().time()
         only_waits = not decisions.binds and not decisions.evictions
