@@ -26,7 +26,7 @@ class Part(NamedTuple):
     requested: Resource
     """The amounts that the job's pending tasks request."""
     reserved: Resource
-    """The part of the job's reservation that it does not hold yet. Empty if its pods request less: that may lapse."""
+    """The part of the job's reservation that it does not hold yet; empty if the job is `Sums.uncovered`."""
 
     @classmethod
     def of(
@@ -143,7 +143,7 @@ class Sums:
 
 
 def _may_reserve(job: Job) -> bool:
-    """Whether an admitted job may need more than it holds; annotations may declare what its future pods need."""
+    """Whether an admitted job may need more than it holds. Without `minResources`, annotations may state its needs."""
     if job.phase not in (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING):
         return False
     if not job.min_resources:
