@@ -40,7 +40,7 @@ def _claim_name(task: Task, volume: Volume) -> str:
 
 
 def unbound_claim(cluster: Cluster, task: Task) -> str:
-    """Return the field and claim that block the pod because no volume is bound yet; empty if there is none."""
+    """Return the field, claim and problem of the first claim that keeps the pod pending; empty if there is none."""
     for index, key in claims_of(task):
         if problem := _problem(cluster, task, index, key):
             return f"spec.volumes[{index}] ({problem})"
