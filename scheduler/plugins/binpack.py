@@ -41,7 +41,7 @@ class Binpack(Plugin, UsageScore):
         self._nodes = session.nodes
 
     def usage_score(self, task: Task, used: Amounts, allocatable: Amounts) -> Vector:
-        """Return the weighted mean of the used fractions of the requested dimensions, 0 to 100.
+        """Return the weighted mean of the used fractions of the requested dimensions: 0 to 100 x weight.
 
         The fractions include the task; a dimension in which the task does not fit counts 0.
         """

@@ -97,7 +97,7 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
     def score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
         """Score nodes for a pod without a topology by how full their HyperNodes are; lower tiers count most.
 
-        The score is computed from the state at the beginning of the cycle.
+        Called once a cycle for each kind of pod: later changes in the cycle do not count.
         """
         weight = self.argument("weight")
         topology = topology_now(self._cluster) if self.argument(f"{_NORMAL}enable") and weight else None

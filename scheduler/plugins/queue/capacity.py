@@ -92,7 +92,7 @@ class Capacity(LendingPlugin, VictimQueueOrder):
         return not_entitled(attributes, amount)
 
     def never_entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
-        """Return None where ancestors count: evictions below an ancestor can bring it below its deserved share."""
+        """Return None if near ancestors count: evictions below one of them can bring it below its deserved share."""
         return None if any(True for _ in self._near(attributes)) else self.entitled(attributes, amount)
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:

@@ -34,7 +34,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
 
     def open(self, session: Session) -> None:
         self._denials: dict[tuple[Hashable, ...], dict[Hashable, Protection | None]] = {}
-        """Protections by preemptor and amount, then by queue and shapes; valid until any queue's holdings change."""
+        """Protections by the preemptor's queue, shape and gang, then by unit; valid until a queue's amounts change."""
         self._denials_at = -1
         self._preemptor: Task | None = None
         self._gang: Resource = {}
@@ -117,10 +117,10 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         return OfNoUse()
 
     def _gang_of(self, preemptor: Task, known: Resource) -> Resource:
-        """Return what the preemptor's job still needs to start: the preemptor's amounts for each task that it lacks.
+        """Return what the preemptor's job still needs to start: the preemptor's amounts for each task that is lacking.
 
-        The result is at most what the job's waiting pods request. `known` is the last result, valid while the job is
-        unchanged.
+        If quotas count requests, the result is at most what the job's waiting pods request, but at least one task.
+        `known` is the last result, valid while the job is unchanged.
         """
         job, before = self.session.jobs[preemptor.job], self._gang_basis
         count, waiting = max(job.lacking, 1), job.pending_request
@@ -138,8 +138,8 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         """Return the protection if `giver`, with the unit pending again, could reclaim back what `taker` reclaims now.
 
         The preemptor's gang, which requests `wanted`, counts as placed. The queue `giver` would reclaim for its tasks
-        one by one: for the first task beside that gang, for the other tasks after the gang has been evicted. This
-        matters in a common ancestor.
+        one by one: for the first task while that gang holds its amounts, for the other tasks after the gang has been
+        evicted. The difference matters in a common ancestor.
         """
         job = self.session.jobs[unit[0].job]
         again = self.amount(unit[: max(1, min(job.min_available, len(unit)))])
