@@ -249,7 +249,7 @@ _GC_DELAY = 0.05
 
 
 def suffix(number: int) -> str:
-    """Return five letters, different for each number."""
+    """Return five letters or digits, different for each number."""
     return base64.b32encode((number * 0x9E3779B1 & 0xFFFFFFFF).to_bytes(4, "big")).decode().lower()[:5]
 
 
