@@ -128,7 +128,7 @@ async def take_state(
 
     Raises:
         KubeError: the cluster does not answer, or reading it is forbidden.
-        StateError: the cluster has no Queues and PodGroups.
+        StateError: the cluster serves no Queues or no PodGroups.
     """
     state = State(source, time.time())
     for resource in (*_NEEDED, *(other for other in WATCHED if other not in _NEEDED)):
