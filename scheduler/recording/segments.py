@@ -73,7 +73,7 @@ class SegmentWriter:
         return self._file is None or self._written >= self._segment_bytes
 
     def checkpoint(self, cluster: Cluster, policy: PolicyLoaded) -> None:
-        """Begin a new segment with the current state and delete the oldest segments.
+        """Begin a new segment with the current state and delete the oldest segments of this folder.
 
         The decisions that are cached in the state are dropped, because a replay of the segment lacks them too.
 
@@ -84,7 +84,7 @@ class SegmentWriter:
         self.close()
         # private, because the files contain objects of every namespace
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        known = segments(self.directory)
+        known = _segments_in(self.directory)
         number = int(known[-1].name.removesuffix(SUFFIX).rpartition("-")[2]) + 1 if known else 1
         for old in known[: max(len(known) + 1 - self._keep, 0)]:
             old.unlink()
@@ -201,8 +201,11 @@ def segments(path: Path) -> list[Path]:
     """
     if path.is_file():
         return [path]
-    found = sorted(path.glob(f"cycles-*{SUFFIX}"))
-    return found or sorted((path / "recording").glob(f"cycles-*{SUFFIX}"))
+    return _segments_in(path) or _segments_in(path / "recording")
+
+
+def _segments_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"cycles-*{SUFFIX}"))
 
 
 def read_segment(path: Path) -> Iterator[Input]:

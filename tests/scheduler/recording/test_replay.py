@@ -13,9 +13,10 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.framework.work import Budget
+from scheduler.model.cluster import Cluster
 from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.recording.events import ObjectSeen
-from scheduler.recording.segments import cut, segments
+from scheduler.recording.events import ObjectSeen, PolicyLoaded
+from scheduler.recording.segments import SegmentWriter, cut, segments
 from tests.scheduler.recording.conftest import POLICY
 from tests.support.core.notation import EPOCH
 
@@ -81,6 +82,18 @@ def test_the_oldest_segments_are_deleted_and_the_others_still_replay(
         "cycles-000004.jsonl.gz",
     ]
     assert main(["replay", str(live.recorder.directory)]) == 0
+
+
+def test_a_writer_deletes_no_segments_of_a_recording_in_a_subfolder(reclaimed: Path, tmp_path: Path) -> None:
+    inner = tmp_path / "run" / "recording"
+    inner.parent.mkdir()
+    [segment] = segments(reclaimed.rename(inner))
+    writer = SegmentWriter(inner.parent, keep=1)
+    writer.checkpoint(Cluster(), PolicyLoaded("conf", POLICY))
+    writer.close()
+
+    assert segment.exists()
+    assert segments(inner.parent) == [inner.parent / "cycles-000001.jsonl.gz"]
 
 
 def test_a_truncated_segment_replays_up_to_its_end(reclaimed: Path, capsys: pytest.CaptureFixture[str]) -> None:
