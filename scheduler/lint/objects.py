@@ -73,6 +73,10 @@ def documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ManifestError(line, f"not YAML: {error.problem}", "correct the indentation or quoting there") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        found = f"character #x{error.character:04x}: {error.reason}"
+        raise ManifestError(line, f"not YAML: {found}", "remove this character") from error
     waiting = [node for node in nodes if isinstance(node, yaml.MappingNode)]
     while waiting:
         node = waiting.pop(0)

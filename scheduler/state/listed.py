@@ -52,10 +52,13 @@ def read_lists(paths: list[Path], source: str) -> State:
         if size > MAX_BYTES:
             raise TooLargeError(source, f"has {size} bytes; the maximum is {MAX_BYTES}", _REMEDY)
         content = _content(path)
-        if path.suffix in (".yaml", ".yml"):
-            _add_yaml(state, content, path)
-        else:
-            _add_json(state, content, path)
+        try:
+            if path.suffix in (".yaml", ".yml"):
+                _add_yaml(state, content, path)
+            else:
+                _add_json(state, content, path)
+        except RecursionError as error:
+            raise StateError(str(path), "is nested too deeply", _REMEDY) from error
     _check(state)
     state.taken = _newest(state)
     state.notes.append("a list contains no time of its own: the state's time is that of its newest object")
@@ -80,10 +83,18 @@ def _content(path: Path) -> bytes:
 def _add_yaml(state: State, content: bytes, path: Path) -> None:
     try:
         for line, item in documents(content.decode()):
-            _add(state, msgspec.json.encode(item), f"{path}:{line}")
+            place = f"{path}:{line}"
+            _add(state, _as_json(item, place), place)
     except (ManifestError, UnicodeDecodeError) as error:
         place = f"{path}:{error.line}" if isinstance(error, ManifestError) else str(path)
         raise StateError(place, str(error), _REMEDY) from error
+
+
+def _as_json(item: dict[str, Any], place: str) -> bytes:
+    try:
+        return msgspec.json.encode(item)
+    except TypeError as error:
+        raise StateError(place, f"is not an object: {error}", _REMEDY) from error
 
 
 def _add_json(state: State, content: bytes, path: Path) -> None:
@@ -107,10 +118,13 @@ def _add_json(state: State, content: bytes, path: Path) -> None:
 
 
 def _add(state: State, raw: msgspec.Raw | bytes, place: str) -> None:
-    head = _decode_head(raw)
+    try:
+        head = _decode_head(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StateError(place, f"is not an object: {error}", _REMEDY) from error
     group = head.api_version.rpartition("/")[0]
     if head.kind == "ConfigMap" and any(name.endswith(".conf") for name in head.data or ()):
-        state.policy = PolicyLoaded(place, bytes(raw).decode())
+        state.policy = PolicyLoaded(place, bytes(raw).decode(errors="replace"))
     elif head.kind in STATE_KINDS and group == _GROUPS.get(head.kind, ""):
         try:
             item: Any = _decoders[head.kind](raw)

@@ -86,6 +86,7 @@ def counts(state: State) -> dict[str, int]:
     return {kind: len(found) for kind, found in state.objects.items() if found}
 
 
+DEEP = b'{"metadata": ' * 5000 + b"{}" + b"}" * 5000
 WHOLE = {"Node": 2, "Queue": 1, "PodGroup": 2, "Pod": 3}
 
 
@@ -225,6 +226,16 @@ def test_a_huge_list_is_rejected_before_it_is_read(tmp_path: Path, monkeypatch: 
         ("list.json", b'{"kind": "List", "items": []}', "has no Node"),
         ("state.jsonl.gz", gzip.compress(b"hello\n", mtime=0), "is not JSON"),
         ("state.yaml", b"a: [", "not YAML"),
+        ("state.yaml", b"kind: List\nx: \x01", "state.yaml:2: not YAML: character #x0001"),
+        ("list.json", b'{"kind": "List", "items": [1]}', "list.json, item 0: is not an object: Expected `object`"),
+        ("list.json", b'{"kind": "List", "items": [{"kind": "\xff"}]}', "list.json, item 0: is not an object"),
+        ("list.json", b'{"items": [{"kind": "ConfigMap", "data": {"a.conf": ""}, "x": "\xff"}]}', "has no Node"),
+        ("list.json", DEEP, "list.json: is nested too deeply"),
+        ("list.json", b'{"items": [{"metadata": ' + DEEP + b"}]}", "list.json: is nested too deeply"),
+        ("state.yaml", b"kind: 1", "state.yaml:1: is not an object: Expected `str`"),
+        ("state.yaml", b"kind: Node\n? null\n: 1", "state.yaml:1: is not an object: Only dicts"),
+        ("state.yaml", DEEP, "state.yaml: is nested too deeply"),
+        ("state.yaml", b"kind: &a\n  b: *a", "state.yaml: is nested too deeply"),
     ],
 )
 def test_the_error_about_a_file_without_a_state_names_the_problem(
