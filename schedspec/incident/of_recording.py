@@ -13,6 +13,8 @@ from .versions import Recorder
 def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
     """Yield the times and numbers of the cycles in which a monitor finds a violation, in order, each once.
 
+    A violation that precedes every bind and eviction of the recording belongs to no cycle.
+
     Args:
         path: The folder of a recording, or one of its segments.
         monitor: The name of the monitor; an unknown monitor finds nothing.
@@ -38,8 +40,8 @@ def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
         about = _short(found.about)
         before = [(pod, moment) for pod, moment in acts if moment[0] <= found.time]
         own = [moment for pod, moment in before if pod == about or pod.startswith(f"{about}-")]
-        moment = (own or [moment for _, moment in before])[-1]
-        if moment not in seen:
+        moment = next(reversed(own or [moment for _, moment in before]), None)
+        if moment is not None and moment not in seen:
             seen.add(moment)
             yield moment
 
