@@ -1,11 +1,12 @@
 """Custom resource definitions of a pinned program, from the source of its Go module.
 
-A scheduler's programs and definitions must be of one version. The files are copied into the cache once, so that a
-later run needs neither Go nor its module cache.
+A scheduler's programs and definitions must be of one version. The files that match a set of patterns are copied into
+the cache once, so that a later run needs neither Go nor its module cache.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -23,7 +24,8 @@ def definitions(program: Program, patterns: Sequence[str]) -> Path:
         BinaryError: Go is not installed or cannot download the module.
     """
     root = cache_root() / "definitions"
-    folder = root / f"{program.name}-{program.version}-{program.key}"
+    chosen = hashlib.sha256("\0".join(patterns).encode()).hexdigest()[:12]
+    folder = root / f"{program.name}-{program.version}-{program.key}-{chosen}"
     if folder.is_dir():
         return folder
     source = build.module_source(program)

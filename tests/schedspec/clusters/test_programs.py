@@ -256,6 +256,15 @@ def test_definitions_are_copied_from_the_source_of_a_module_once(
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
+def test_other_patterns_get_their_own_files_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("queue.yaml", "job.yaml"):
+        (tmp_path / name).write_text("")
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "module_source", lambda _: tmp_path)
+    for pattern in ("queue.yaml", "job.yaml"):
+        assert [path.name for path in definitions(program("vc-scheduler"), [pattern]).iterdir()] == [pattern]
+
+
 @needs_go
 def test_the_error_for_a_failed_module_download_quotes_go(module: Path) -> None:
     absent = dataclasses.replace(_tool(module), require="example.test/absent")
