@@ -39,7 +39,7 @@ def read(path: Path) -> KindFile:
         SettingsError: kind could not create a cluster from the file, or a node's number of cards is invalid.
     """
     try:
-        whole = yaml.compose(path.read_text("utf-8"))
+        whole = yaml.compose(text := path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"the configuration of the Kind cluster cannot be read: {getattr(error, 'strerror', None) or error}",
@@ -49,6 +49,10 @@ def read(path: Path) -> KindFile:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise SettingsError(f"the file is not YAML: {error.problem}", f"{path}:{line}", "repair the file") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        what = f"the file is not YAML: character #x{error.character:04x}: {error.reason}"
+        raise SettingsError(what, f"{path}:{line}", "remove this character") from error
     fields = _fields(whole) if isinstance(whole, MappingNode) else {}
     for field, wanted in (("kind", "Cluster"), ("apiVersion", _API)):
         node = fields.get(field, whole)

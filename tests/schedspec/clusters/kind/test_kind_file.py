@@ -14,6 +14,7 @@ HEAD = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
 BAD = {
     "no such file": (None, "x.yaml", "cannot be read: No such file or directory"),
     "not YAML": ("kind: [", "x.yaml:1", "the file is not YAML"),
+    "a control character": ("kind: Cluster\n# \x01\n", "x.yaml:2", "the file is not YAML: character #x0001"),
     "empty": ("", "x.yaml:1", "kind must be Cluster"),
     "another kind": ("kind: Pod\n", "x.yaml:1", "kind must be Cluster and is 'Pod'"),
     "an old version": (
