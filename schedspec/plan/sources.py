@@ -26,7 +26,10 @@ def is_range(text: str) -> bool:
 
 
 def files_of(text: str) -> dict[str, str]:
-    """Return the files of a folder, a file or a revision, by path. Raises SourceError."""
+    """Return the files of a folder, a file or a revision, by path. Raises SourceError.
+
+    Hidden files and the files in hidden folders are skipped, in a folder as in a revision.
+    """
     if not text:
         raise SourceError("an empty name is neither a folder nor a revision\n  do next: name a folder, or a revision")
     path = Path(text)
@@ -34,7 +37,7 @@ def files_of(text: str) -> dict[str, str]:
         found = sorted(
             file
             for file in path.rglob("*")
-            if file.suffix in SUFFIXES and file.is_file() and not _is_hidden(file, path)
+            if file.suffix in SUFFIXES and file.is_file() and not _is_hidden(file.relative_to(path).as_posix())
         )
         return {file.relative_to(path).as_posix(): _read(file) for file in found if file.stat().st_size <= MAX_BYTES}
     if path.is_file():
@@ -42,8 +45,8 @@ def files_of(text: str) -> dict[str, str]:
     return _of_revision(text)
 
 
-def _is_hidden(path: Path, top: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(top).parts[:-1])
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
 
 
 def _read(path: Path) -> str:
@@ -70,7 +73,7 @@ def _of_revision(revision: str) -> dict[str, str]:
             f"{revision}: neither a folder nor a revision\n  do next: name a folder, or a revision such as main"
         )
     listed = _git("ls-tree", "-r", "-z", "--name-only", "--full-tree", revision)
-    names = [name for name in listed.split("\0") if name.endswith(SUFFIXES) and not name.startswith(".")]
+    names = [name for name in listed.split("\0") if name.endswith(SUFFIXES) and not _is_hidden(name)]
     return _blobs(revision, names)
 
 

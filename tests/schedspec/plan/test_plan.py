@@ -159,6 +159,18 @@ def test_only_visible_files_with_known_suffixes_are_read(tmp_path: Path) -> None
     assert sources.files_of(str(tmp_path)) == {"a.yaml": "x: 1"}
 
 
+def test_a_folder_and_its_revision_have_the_same_files(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (team / "queues" / ".hidden").mkdir()
+    for name in (".top.yaml", "queues/.b.yaml", "queues/.hidden/c.yaml"):
+        (team / name).write_text("x: 1")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-C", str(team)]
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "hidden"], check=True)
+    monkeypatch.chdir(team)
+    assert sorted(sources.files_of(".")) == ["queues/a.yaml", "queues/team.yaml", "state.json"]
+    assert sources.files_of("HEAD") == sources.files_of(".")
+
+
 def test_a_plan_for_volcanos_cluster_notes_the_known_differences_of_its_policy() -> None:
     notes = foreign.foreign_notes(["volcano"], (POLICY, POLICY))
     assert "computed by schedspec's scheduler" in notes[0]
