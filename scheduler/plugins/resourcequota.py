@@ -16,7 +16,7 @@ from ..framework.plugin import Plugin
 from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job, PodGroupPhase
-from ..model.objects import Pod, Quantities, ResourceQuota, ScopeRequirement
+from ..model.objects import Pod, ResourceQuota, ResourceQuotaStatus, ScopeRequirement
 from ..model.resources import CPU, MEMORY, PODS, Resource
 from ..model.task import COMPLETED, TaskStatus
 from ..policy.hooks import JobEnqueueable, JobEnqueued, Reasons, Vote
@@ -36,8 +36,7 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         self._session = session
         self._by_namespace: dict[str, list[tuple[ResourceQuota, Resource, Resource]]] = {}
         for _, quota in sorted(session.cluster.quotas.items()):
-            known = (_amounts(quota.status.hard), _amounts(quota.status.used))
-            self._by_namespace.setdefault(quota.metadata.namespace, []).append((quota, *known))
+            self._by_namespace.setdefault(quota.metadata.namespace, []).append((quota, *_amounts(quota.status)))
         self._admitted: dict[str, list[Job]] = {}
         for job in session.reserving if self._by_namespace else ():
             if job.phase == PodGroupPhase.INQUEUE and not session.reservations.has_lapsed(job):
@@ -67,25 +66,27 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
             reserved = resources.total_of(_missing(other) for other in admitted if _covers(quota, other))
             for name in sorted(hard.keys() & wanted.keys()):
                 held = reserved.get(name, 0)
-                if wanted[name] > 0 and used.get(name, 0) + held + wanted[name] > hard[name]:
-                    yield NamespaceQuota(
-                        quota.metadata.key, name, used.get(name, 0), wanted[name], hard[name], inqueue=held
-                    )
+                if wanted[name] > 0 and used[name] + held + wanted[name] > hard[name]:
+                    yield NamespaceQuota(quota.metadata.key, name, used[name], wanted[name], hard[name], inqueue=held)
 
 
-def _amounts(quantities: Quantities | None) -> Resource:
-    """Return the amounts of a quota by the names in requests: `requests.cpu` becomes cpu, `count/pods` becomes pods.
+def _amounts(status: ResourceQuotaStatus) -> tuple[Resource, Resource]:
+    """Return `hard` and `used` of a quota by the names in requests: `requests.cpu` is cpu, `count/pods` is pods.
 
-    If two names stand for one resource, the smaller amount counts.
+    If two names stand for one resource, the name with the smaller rest counts. Each name has a usage of its own:
+    `count/pods` includes finished pods, `pods` does not.
     """
-    found: dict[str, int] = {}
-    for name, value in (quantities or {}).items():
+    hard: Resource = {}
+    used: Resource = {}
+    for name, value in (status.hard or {}).items():
         plain = PODS if name == f"count/{PODS}" else name.removeprefix(_REQUESTS)
         if "/" in plain and plain.startswith("count/"):
             continue
-        amount = resources.amount_of(value, resources.unit_of(plain))
-        found[plain] = min(found.get(plain, amount), amount)
-    return found
+        unit = resources.unit_of(plain)
+        limit, usage = resources.amount_of(value, unit), resources.amount_of((status.used or {}).get(name, 0), unit)
+        if plain not in hard or limit - usage < hard[plain] - used[plain]:
+            hard[plain], used[plain] = limit, usage
+    return hard, used
 
 
 def _missing(job: Job) -> Resource:
