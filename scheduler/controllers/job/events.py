@@ -98,13 +98,14 @@ def _of_task(task: TaskSpec, seen: ObservedJob, census: Census, live: list[Pod])
 def requested_action(seen: ObservedJob, census: Census) -> tuple[RequestedAction | None, list[DelayedAction]]:
     """Return the action to carry out now, and the actions that are delayed.
 
-    A delayed action that is due precedes a new one.
+    A delayed action that is due precedes a new one and is no longer in the list.
     """
     waiting = [one for one in seen.job.status.delayed or () if not _recovered(one, seen)]
     for one in waiting:
         if seconds(one.until) <= seen.now:
             cause = f"{one.event} of {one.pod or one.task or 'the job'} outlasted its timeout"
-            return RequestedAction(one.action, cause, one.task, one.pod), []
+            others = [other for other in waiting if other is not one]
+            return RequestedAction(one.action, cause, one.task, one.pod), others
     known = {(one.event, one.task, one.pod) for one in waiting}
     for event in detect_events(seen, census):
         policy = policy_for(seen, event)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model.objects import Pod
-from ..runtime.objects import Job, JobStatus
+from ..runtime.objects import DelayedAction, Job, JobStatus
 from ..runtime.pods import version_of
 from .events import RequestedAction
 from .state import (
@@ -60,7 +60,17 @@ def apply_action(requested: RequestedAction, status: JobStatus) -> bool:
         return False
     status.state.reason = requested.action
     status.state.message = requested.cause
-    status.delayed = None
+    status.delayed = [one for one in status.delayed or () if not _supersedes(requested, one)] or None
+    return True
+
+
+def _supersedes(requested: RequestedAction, delayed: DelayedAction) -> bool:
+    """Whether an action includes a delayed one: the restart of a pod or task keeps those of other pods and tasks."""
+    match requested.action:
+        case "RestartPod":
+            return delayed.action == "RestartPod" and delayed.pod == requested.pod
+        case "RestartTask":
+            return delayed.action in ("RestartPod", "RestartTask") and delayed.task == requested.task
     return True
 
 

@@ -75,7 +75,8 @@ def _reconcile(seen: ObservedJob) -> ReconcileResult:
     writes += [Remove.of(PODS, pod.metadata) for pod in to_delete]
     writes += _dependent_writes(seen, status, census)
     removal, ttl = _expiry(seen, status)
-    due = (ttl, next_due(status.delayed or [], seen.now), requeue_after(writes))
+    delayed = status.delayed if status.state.phase in (JobPhase.PENDING, JobPhase.RUNNING) else None
+    due = (ttl, next_due(delayed or [], seen.now), requeue_after(writes))
     waits = [wait for wait in due if wait is not None]
     return ReconcileResult([*writes, *removal], min(waits, default=None))
 

@@ -126,6 +126,34 @@ class TestTimeouts:
         fake.work()
         assert [name for name in fake.pods() if fake.created.count(name) == 2] == ["j-a-1"]
 
+    def test_a_restart_of_one_pod_keeps_the_delayed_actions_of_other_pods(self) -> None:
+        policies = [
+            {"event": "PodFailed", "action": "RestartPod", "timeout": "30s"},
+            {"event": "PodEvicted", "action": "AbortJob", "timeout": "50s"},
+        ]
+        fake = FakeJobCluster({"tasks": [task("a"), task("b")], "policies": policies}).run()
+        a_failure(fake)
+        fake.evict("j-b-1")
+        fake.work()
+        fake.now += 30
+        assert fake.work().phase == "Restarting"
+        fake.now += 30
+        assert fake.work().again is None, "a due action does not reconcile the job while pods terminate"
+        fake.remove_terminating()
+        assert fake.work().phase == "Aborting"
+
+    def test_a_restart_of_a_task_drops_only_the_delayed_restarts_within_the_task(self) -> None:
+        policies = [
+            {"event": "PodFailed", "action": "RestartPod", "timeout": "30s"},
+            {"event": "PodEvicted", "action": "RestartTask"},
+        ]
+        fake = FakeJobCluster({"tasks": [task("a", replicas=3), task("b")], "policies": policies}).run()
+        fake.set_phase("Failed", ["j-a-1", "j-b-1"], exit_code=3)
+        fake.work()
+        fake.evict("j-a-2")
+        fake.work()
+        assert [one.pod for one in fake.job.status.delayed] == ["j-b-1"]
+
     def test_the_timeout_starts_at_the_creation_of_a_pod_that_is_noticed_late(self) -> None:
         policy = {"event": "PodPending", "action": "AbortJob", "timeout": "10m"}
         fake = FakeJobCluster({"tasks": [task()], "policies": [policy]})
