@@ -7,10 +7,14 @@ The functions never raise: an operator that Kubernetes does not define matches n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from .nodes import NodeInfo
 from .objects import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,63}")
+"""A number as Go's `strconv.ParseInt` accepts it, in a label's value; `int` also accepts `1_000` and spaces."""
 
 
 def requirement_holds(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:
@@ -32,11 +36,10 @@ def requirement_holds(requirement: SelectorRequirement, labels: Mapping[str, str
 
 
 def _compare(operator: str, value: str | None, values: Iterable[str]) -> bool:
-    try:
-        have, limit = int(value or ""), int(next(iter(values)))
-    except (ValueError, StopIteration):
+    limit = next(iter(values), "")
+    if value is None or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(limit):
         return False
-    return have > limit if operator == "Gt" else have < limit
+    return int(value) > int(limit) if operator == "Gt" else int(value) < int(limit)
 
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:

@@ -33,6 +33,11 @@ LABELS = {"zone": "a", "rank": "7"}
         ("zone", "Gt", ["1"], False),  # no number
         ("rank", "Gt", [], False),
         ("none", "Lt", ["1"], False),
+        ("rank", "Gt", ["+6"], True),
+        ("rank", "Gt", ["-1"], True),
+        ("rank", "Lt", ["1_000"], False),  # numbers are written as in Go's ParseInt
+        ("rank", "Gt", [" 6 "], False),
+        ("rank", "Lt", ["٨"], False),
         ("zone", "Near", ["a"], False),
     ],
 )
