@@ -94,6 +94,17 @@ def test_a_manifest_that_is_not_yaml_is_an_error_with_its_line(
     assert f"{queues}:3: error: file: not YAML: " in capsys.readouterr().out
 
 
+def test_a_yaml_tag_in_a_manifest_is_an_error_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy, queues = write(
+        tmp_path,
+        policy="actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n",
+        queues="---\nkind: Node\nmetadata: {name: n}\n---\nkind: Queue\nspec: !foo {weight: 1}\n",
+    )
+    assert main(["lint", policy, "--queues", queues]) == 1
+    assert f"{queues}:5: error: file: not an object: " in (out := capsys.readouterr().out)
+    assert "!foo" in out
+
+
 def test_a_missing_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(tmp_path / "nothing")]) == 2
     assert "cannot read" in capsys.readouterr().err

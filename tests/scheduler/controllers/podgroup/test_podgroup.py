@@ -96,7 +96,7 @@ def test_an_annotation_of_the_owner_sets_the_minimum() -> None:
     assert spec["minResources"] == {"cpu": "1.5", "nvidia.com/gpu": "3"}
 
 
-@pytest.mark.parametrize("text", ["many", "0", "-2"])
+@pytest.mark.parametrize("text", ["many", "0", "-2", "²"])
 def test_an_invalid_minimum_is_named_and_1_is_used(text: str) -> None:
     observed = seen(pod(), owner=workload(**{"scheduling.volcano.sh/group-min-member": text}))
     assert created(observed)["spec"]["minMember"] == 1
