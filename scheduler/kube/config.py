@@ -73,6 +73,10 @@ def connect(kubeconfig: str | Path | None = None, context: str | None = None) ->
 
 def _connection(source: str, configuration: Any) -> Connection:
     url = urlsplit(configuration.host)
+    try:
+        port = url.port
+    except ValueError as error:
+        raise ConfigError(source, f"the server's address {configuration.host!r}: {error}; correct it") from error
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ConfigError(source, f"the server's address is not a URL: {configuration.host!r}")
     if configuration.proxy and not _bypassed(url.hostname, configuration.no_proxy):
@@ -88,7 +92,7 @@ def _connection(source: str, configuration: Any) -> Connection:
 
     return Connection(
         host=url.hostname,
-        port=url.port or (443 if tls else 80),
+        port=port or (443 if tls else 80),
         tls=tls,
         server_name=configuration.tls_server_name or None,
         base=url.path.rstrip("/"),

@@ -55,6 +55,12 @@ def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
         connect(file)
 
 
+@pytest.mark.parametrize("port", ["99999", "port"])
+def test_a_server_with_a_malformed_port_is_refused(tmp_path: Path, port: str) -> None:
+    with pytest.raises(ConfigError, match=rf"https://10.0.0.1:{port}'.*[Pp]ort"):
+        connect(kubeconfig(tmp_path, f"https://10.0.0.1:{port}"))
+
+
 def test_outside_of_a_cluster_a_kubeconfig_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(ConfigError, match="outside of a cluster, set --kubeconfig"):
