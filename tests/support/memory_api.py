@@ -64,7 +64,7 @@ class MemoryApi:
             path = f"{path}/{body['metadata']['name']}"
             return self._conflict() if path in self.objects else Answer(201, self._store(path, body))
         if verb == "GET" and path not in self.objects and not self._is_name(path):
-            return Answer(200, {"items": self._listed(path, query or {})})
+            return Answer(200, self._page(self._listed(path, query or {}), query or {}))
         if content_type == APPLY and path not in self.objects:
             return Answer(201, self._store(path, body))
         if path.removesuffix("/status") not in self.objects:
@@ -115,6 +115,11 @@ class MemoryApi:
         """Whether the last part of a path is a name: kinds and names alternate."""
         parts = path.removesuffix("/status").strip("/").split("/")
         return len(parts[2:] if parts[0] == "api" else parts[3:]) % 2 == 0
+
+    def _page(self, found: list[Object], query: Mapping[str, object]) -> Object:
+        start = int(str(query.get("continue") or 0))
+        end = start + int(str(query.get("limit") or len(found)))
+        return {"metadata": {"continue": str(end)} if end < len(found) else {}, "items": found[start:end]}
 
     def _listed(self, path: str, query: Mapping[str, object]) -> list[Object]:
         plural = path.rpartition("/")[2]

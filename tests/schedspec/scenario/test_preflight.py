@@ -183,6 +183,25 @@ def test_an_unrestricted_scheduler_is_not_started_beside_foreign_queues() -> Non
     check(api, sees_all=True, scheduler="")  # the scheduler is installed already
 
 
+SWEPT = "spec-1-a-1"
+BEHIND_A_PAGE: dict[str, tuple[Stored, list[Stored], str]] = {
+    "a pod": (pod("prod", scheduler="schedspec"), [pod(f"p{n}", SWEPT, "schedspec") for n in range(500)], "team/prod"),
+    "a queue": (
+        of_volcano("queues", "team-a"),
+        [of_volcano("queues", f"q{n}", **{SCENARIO: SWEPT}) for n in range(500)],
+        "queue team-a",
+    ),
+}
+
+
+@pytest.mark.parametrize(("foreign", "swept", "named"), BEHIND_A_PAGE.values(), ids=BEHIND_A_PAGE)
+def test_a_foreign_object_is_found_behind_a_page_of_swept_ones(
+    foreign: Stored, swept: list[Stored], named: str
+) -> None:
+    with pytest.raises(ForeignObjectError, match=named):
+        check(MemoryApi(REMAINING, *swept, foreign), sees_all=True)
+
+
 def test_the_error_names_every_missing_right() -> None:
     api = MemoryApi()
     api.permits = lambda review: (
