@@ -132,12 +132,15 @@ def _phase(group: Object) -> str:
 
 
 def _job_phase(kind: Kind, obj: Object) -> str:
-    """Return a Volcano Job's phase; for other jobs, the last condition that became true."""
+    """Return a Volcano Job's phase; for other jobs, the last condition that became true.
+
+    Times are whole seconds; of conditions of the same second, the last in the list is the newest.
+    """
     status = obj.get("status") or {}
     if kind == Kind.VCJOB:
         return str((status.get("state") or {}).get("phase", ""))
     true = [c for c in status.get("conditions") or () if c.get("status") == "True"]
-    return str(max(true, key=lambda c: str(c.get("lastTransitionTime", "")))["type"]) if true else ""
+    return str(max(reversed(true), key=lambda c: str(c.get("lastTransitionTime", "")))["type"]) if true else ""
 
 
 def _without_repetitions(phases: Iterable[str]) -> list[str]:

@@ -175,3 +175,12 @@ def test_a_workload_that_runs_in_part_has_a_lost_pod_that_is_not_yet_recreated(s
     assert not check(scene.now()).ok
     scene.show(Kind.POD, "train-task-1", meta={"labels": {"volcano.sh/job-name": "train"}})
     assert check(scene.now()).ok
+
+
+def test_of_conditions_of_one_second_the_last_is_the_phase_of_a_job(scene: Scene) -> None:
+    times = [("Created", "02"), ("Running", "02"), ("Other", "01")]
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": f"2026-01-01T00:00:{second}Z"} for kind, second in times
+    ]
+    scene.show(Kind.PYTORCHJOB, "torch", status={"conditions": conditions})
+    assert phases.job_is("torch", "Running")(scene.now()).seen == "Running"
