@@ -36,7 +36,8 @@ FILES = "schedspec-files"
 
 
 _MAX_BYTES = 120
-_WORDS = re.compile(r"[\w.]+(?:[ -][\w.]+)*")
+_WORD = re.compile(r"[\w.]+")
+_WORDS = re.compile(r"[\w.]+(?: [\w.]+)*")
 
 
 RECORDS: pytest.StashKey[bool] = pytest.StashKey()
@@ -204,14 +205,16 @@ def _empty(folder: Path) -> Path:
 
 
 def folder_name(*parts: str) -> str:
-    """Return the name of a scenario's folder. Names that differ in more than spaces and hyphens get different folders.
+    """Return the name of a scenario's folder. Different parts get different folders.
 
-    Letters of every script stay; other characters than words and single spaces, or over 120 bytes, add a checksum.
+    Letters of every script stay. A name gets a checksum if it is longer than 120 bytes, or if a part contains other
+    characters than those of words. The last part may contain single spaces without a checksum.
     """
-    text = "-".join(parts)
+    *places, title = parts
+    text = "-".join((*(place.replace("-", "/") for place in places), title))  # hyphens separate the places
     plain = re.sub(r"[^\w.]+", "-", text).strip("-")
-    whole = all(_WORDS.fullmatch(part) for part in parts) and len(plain.encode()) <= _MAX_BYTES
-    if whole:
+    is_unique = all(map(_WORD.fullmatch, places)) and _WORDS.fullmatch(title) and len(plain.encode()) <= _MAX_BYTES
+    if is_unique:
         return plain
     cut = plain.encode()[:_MAX_BYTES].decode(errors="ignore").rstrip("-")
     return f"{cut}-{hashlib.blake2b(text.encode(), digest_size=3).hexdigest()}"
