@@ -6,6 +6,7 @@ of pytest and pytest-bdd.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,9 @@ from .. import distribution
 from ..clusters.protocol import ClusterError
 from . import repository
 from .answers import explains_errors
+
+_LINES = re.compile(r"(:\d*)+$")
+"""Line numbers after the path of a file."""
 
 
 @click.command(
@@ -48,7 +52,7 @@ def test_command(context: click.Context, arguments: tuple[str, ...]) -> int:
 def names_path(arguments: Sequence[str]) -> bool:
     """Whether an argument names an existing file or folder, or a line or scenario in a file."""
     first = [
-        argument.partition("::")[0].rstrip(":0123456789")
+        _LINES.sub("", argument.partition("::")[0])
         for argument in arguments
         if argument and not argument.startswith("-")
     ]

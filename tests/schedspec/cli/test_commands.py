@@ -14,6 +14,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from schedspec import cli, distribution
+from schedspec.cli import testing
 
 OutputOf = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -192,6 +193,19 @@ def _():
 def _():
     raise ValueError("here")
 """
+
+
+@pytest.mark.parametrize(
+    ("argument", "named"),
+    [("v2", True), ("v2/f.feature:24", True), ("v2/f.feature::good", True), ("v2::good", True), ("v3", False)],
+)
+def test_an_argument_names_a_path_that_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str, named: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v2").mkdir()
+    (tmp_path / "v2/f.feature").touch()
+    assert testing.names_path([argument]) is named
 
 
 def test_ci_reports_a_failure_to_github(output_of: OutputOf, tmp_path: Path) -> None:
