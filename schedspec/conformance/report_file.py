@@ -5,6 +5,7 @@ In each profile, the numbers of passed, failed, known, lacking and unjudged scen
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -95,14 +96,14 @@ def badge(report: ConformanceReport) -> str:
     left, right = f"schedspec {report.suite_version}", ", ".join(parts)
     widths = [7 * len(text) + 12 for text in (left, right)]
     colour = "#b07d00" if bad else "#2b7a3d"
-    title = f"{report.implementation.name} {report.implementation.version}: {right}"
+    title = html.escape(f"{report.implementation.name} {report.implementation.version}: {right}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{sum(widths)}" height="20" role="img" aria-label="{title}">'
         f"<title>{title}</title>"
         f'<rect width="{widths[0]}" height="20" fill="#444"/>'
         f'<rect x="{widths[0]}" width="{widths[1]}" height="20" fill="{colour}"/>'
         f'<g fill="#fff" font-family="Verdana,sans-serif" font-size="11">'
-        f'<text x="6" y="14">{left}</text><text x="{widths[0] + 6}" y="14">{right}</text></g></svg>\n'
+        f'<text x="6" y="14">{html.escape(left)}</text><text x="{widths[0] + 6}" y="14">{right}</text></g></svg>\n'
     )
 
 

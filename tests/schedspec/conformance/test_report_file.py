@@ -11,7 +11,7 @@ import pytest
 
 from schedspec.conformance import report_file
 from schedspec.conformance.levels import Level
-from schedspec.conformance.report_file import ConformanceReport
+from schedspec.conformance.report_file import ConformanceReport, Implementation
 from schedspec.results import Result, RunResults, Verdict
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "conformance.schema.json"
@@ -90,3 +90,12 @@ def test_a_report_is_read_back_from_yaml() -> None:
 def test_the_badge_counts_the_scenarios_that_the_scheduler_does_not_lack() -> None:
     found = report_file.badge(report(result("a", "passed"), result("b", "failed"), result("c", "lacks")))
     assert "core 1 of 2" in "".join(ElementTree.fromstring(found).itertext())
+
+
+def test_the_badge_is_valid_whatever_the_version_of_the_scheduler() -> None:
+    version = '"v1" <next> & more'
+    found = report(result("a", "passed"))
+    found = msgspec.structs.replace(found, implementation=Implementation("x", version), suite_version="<0.1>")
+    badge = ElementTree.fromstring(report_file.badge(found))
+    assert badge.get("aria-label") == badge[0].text == f"x {version}: core 1 of 1"
+    assert "schedspec <0.1>" in list(badge.itertext())
