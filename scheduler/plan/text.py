@@ -10,7 +10,7 @@ from .answer import AtOnce, OverLoad, Plan, Subject
 
 MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
-_AT_ONCE, _WAITS, _FINDINGS, _FLIPS, _NOTES, _CHANGES = 12, 6, 3, 4, 3, 4
+_AT_ONCE, _WAITS, _FLIPS, _NOTES, _CHANGES = 12, 6, 4, 3, 4
 
 
 def render_text(plan: Plan) -> str:
@@ -58,20 +58,16 @@ def _first(lines: list[str], limit: int, what: str) -> list[str]:
     return lines if hidden < 2 else [*lines[: limit - 1], f"and {hidden} more {what} (-o json)"]
 
 
-def _count(number: int, one: str) -> str:
-    return f"{number} {one}{'' if number == 1 else 's'}"
-
-
 def headline(decisions: AtOnce) -> str:
     """Return the immediate effects in one line."""
-    pods = _count(len(decisions.evictions), "pod") + (" is" if len(decisions.evictions) == 1 else " are")
+    pods = count(len(decisions.evictions), "pod") + (" is" if len(decisions.evictions) == 1 else " are")
     parts = [
         f"{pods} evicted",
-        f"{_count(len(decisions.starts), 'job')} more start",
+        f"{count(len(decisions.starts), 'job')} more start",
         f"{len(decisions.refused)} refused",
     ]
     if decisions.spared:
-        parts.append(f"{_count(len(decisions.spared), 'pod')} spared")
+        parts.append(f"{count(len(decisions.spared), 'pod')} spared")
     unchanged = (
         len(decisions.proposed.evictions) - len(decisions.evictions),
         len(decisions.proposed.starts) - len(decisions.starts),
@@ -87,7 +83,7 @@ def at_once_lines(decisions: AtOnce) -> list[str]:
         f"- {one.pod} ({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}"
         for one in decisions.evictions
     ]
-    started = [f"+ {one.job} ({one.queue}): {_count(one.pods, 'pod')}" for one in decisions.starts]
+    started = [f"+ {one.job} ({one.queue}): {count(one.pods, 'pod')}" for one in decisions.starts]
     refused = [
         f"! {one.job} ({one.queue}) {one.was} without the change, now waits: {one.why}" for one in decisions.refused
     ]
@@ -139,7 +135,7 @@ def load_lines(loads: list[OverLoad]) -> list[str]:
         )
     )
     if worst.starved:
-        lines.append(f"  ! {_count(len(worst.starved), 'job')} never start with the change, such as {worst.starved[0]}")
+        lines.append(f"  ! {count(len(worst.starved), 'job')} never start with the change, such as {worst.starved[0]}")
     elif worst.changed:
         one = worst.changed[0]
         lines.append(f"  most changed: {one.job} waits {shown(one.now, 's')} → {shown(one.proposed, 's')}. {one.why}")
