@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -223,3 +223,19 @@ def rejection(method: str, path: str, status: int, data: bytes) -> RejectedError
     fields += [part.strip(".") for part in _FIELD.findall(message)]
     text = f"the API server refused {method} {path}: {status} {reason}\n  {message}"
     return RejectedError(text, status, reason, message, fields)
+
+
+def pages(api: Api, path: str, **query: str) -> Iterator[Object]:
+    """Yield the pages of a list of objects, each with at most 500 of them.
+
+    Raises:
+        RejectedError: the API server refused the request.
+        ClusterUnreachableError: the API server did not answer.
+    """
+    query["limit"] = "500"
+    while True:
+        page = api.call("GET", path, query=query)
+        yield page
+        query["continue"] = (page.get("metadata") or {}).get("continue", "")
+        if not query["continue"]:
+            return

@@ -14,8 +14,8 @@ from typing import Any
 
 import urllib3
 
-from ..api.client import Api
-from ..api.errors import ClusterUnreachableError, HarnessError
+from ..api.client import Api, pages
+from ..api.errors import ClusterUnreachableError, HarnessError, RejectedError
 from ..api.kinds import SERVED, Kind, Ref
 from ..api.marks import USUAL, Marks
 from .history import Change, History, Object
@@ -191,24 +191,21 @@ class _Watch:
             self._writer.history.wake()
 
     def _list(self) -> str:
-        served, objects, query = SERVED[self.kind], [], {"limit": "500"}
-        while True:
-            response = self._api.raw("GET", served.path(), query=query)
-            if response.status in (403, 404):  # 403 hides whether the server serves the kind
+        served, objects, version = SERVED[self.kind], [], ""
+        try:
+            for page in pages(self._api, served.path()):
+                for item in page["items"]:  # items of a list have neither field
+                    item["apiVersion"], item["kind"] = served.api_version, served.kind
+                objects += page["items"]
+                version = str(page["metadata"]["resourceVersion"])
+        except RejectedError as problem:
+            if problem.status in (403, 404):  # 403 hides whether the server serves the kind
                 self.listed.set()
                 self._stopping.wait(_UNSERVED)
-            if response.status != 200:
-                raise _StaleError
-            page = self._api.decode(response.data)
-            for item in page["items"]:  # items of a list have neither field
-                item["apiVersion"], item["kind"] = served.api_version, served.kind
-            objects += page["items"]
-            if not page["metadata"].get("continue"):
-                break
-            query["continue"] = page["metadata"]["continue"]
+            raise _StaleError from problem
         self._writer.relisted(self.kind, objects)
         self.listed.set()
-        return str(page["metadata"]["resourceVersion"])
+        return version
 
     def _watch(self, version: str) -> str:
         """Watch until the stream ends. Return the last resourceVersion seen."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import yaml
 
-from ..api.client import Api, Object
+from ..api.client import Api, Object, pages
 from ..api.errors import ForeignObjectError, HarnessError, MissingRightsError, RejectedError
 from ..api.kinds import BUILT_IN_QUEUES, SERVED, Kind, Ref
 from ..api.names import OF_KUEUE
@@ -27,8 +27,6 @@ RIGHTS: Final = Path(__file__).with_name("rights.yaml")
 """ClusterRole that a run needs."""
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _PARALLEL_REVIEWS = 8
-_PAGE = "500"
-"""Maximum number of objects of one answer."""
 _SHOWN = 8
 """Maximum number of names shown from a long list."""
 
@@ -167,9 +165,8 @@ def _require_nodes(api: Api, ownership: Ownership, swept: set[str]) -> None:
 
 
 def _require_no_pods_of(api: Api, scheduler_name: str, swept: set[str]) -> None:
-    pods = (
-        item["metadata"] for item in _paged(api, "/api/v1/pods", fieldSelector=f"spec.schedulerName={scheduler_name}")
-    )
+    found = pages(api, "/api/v1/pods", fieldSelector=f"spec.schedulerName={scheduler_name}")
+    pods = (item["metadata"] for page in found for item in page["items"])
     foreign = [f"{meta['namespace']}/{meta['name']}" for meta in pods if meta["namespace"] not in swept]
     if foreign:
         raise ForeignObjectError(
@@ -183,7 +180,7 @@ def _require_no_pods_of(api: Api, scheduler_name: str, swept: set[str]) -> None:
 def _require_no_foreign_work(api: Api, swept: set[str]) -> None:
     for kind in (Kind.QUEUE, Kind.PODGROUP, Kind.VCJOB):
         try:
-            items = list(_paged(api, SERVED[kind].path()))
+            items = [item for page in pages(api, SERVED[kind].path()) for item in page["items"]]
         except RejectedError as problem:
             if problem.status not in (403, 404):  # 403 hides whether the server serves the kind
                 raise
@@ -201,17 +198,6 @@ def _require_no_foreign_work(api: Api, swept: set[str]) -> None:
                 f"the scheduler under test would write to foreign objects: {_few(foreign)}; it cannot be restricted\n"
                 "  do next: run on a cluster of your own (--cluster embedded), or with --scheduler schedspec"
             )
-
-
-def _paged(api: Api, path: str, **query: str) -> Iterator[Object]:
-    """Yield all objects of a collection, over as many pages as it has."""
-    query["limit"] = _PAGE
-    while True:
-        page = api.call("GET", path, query=query)
-        yield from page["items"]
-        query["continue"] = (page.get("metadata") or {}).get("continue", "")
-        if not query["continue"]:
-            return
 
 
 def _is_permitted(api: Api, right: Right) -> bool:
