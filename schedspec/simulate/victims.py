@@ -52,7 +52,7 @@ class _NodePart:
     node: str
     pods: tuple[str, ...]
     would_hold: Amounts | None = None
-    """What the node would hold with these pods too, after the last bind; None before any bind or if they do not fit."""
+    """The node's amounts after the last bind, these pods added; None before any bind or if they do not fit."""
     waits_for: set[str] = field(default_factory=set)
     """The preemptors that may still need the node for more pods."""
 

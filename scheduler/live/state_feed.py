@@ -52,7 +52,7 @@ class Urgency(enum.IntEnum):
 
 @dataclass(slots=True)
 class Intake:
-    """What applying inputs yields for other parts of the scheduler, besides the changed state."""
+    """The effects of applied inputs on other parts of the scheduler, besides the changed state."""
 
     urgency: Urgency = Urgency.NONE
     gone: list[str] = field(default_factory=list)

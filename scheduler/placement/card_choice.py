@@ -18,7 +18,7 @@ Order = Literal["binpack", "spread", ""]
 
 @dataclass(slots=True)
 class Usage:
-    """What pods hold of one card. `jobs`: their PodGroups; `rules`: the rules that forbid them to share a card."""
+    """The amounts of one card in use. `jobs`: the pods' PodGroups; `rules`: those that forbid sharing it."""
 
     shares: int = 0
     memory: int = 0
@@ -37,7 +37,7 @@ UNUSED = Usage()
 
 @dataclass(frozen=True, slots=True)
 class CardRequest:
-    """What a pod requests of cards, and which pods it must not share a card with. Equal requests fit on equal cards."""
+    """A pod's request for cards, and the pods that must not share a card with it. Equal requests fit on equal cards."""
 
     demand: CardDemand
     job: str = ""
