@@ -14,7 +14,7 @@ from schedspec.observe.expect import Expect
 from schedspec.observe.history import History
 from schedspec.scenario.world import World
 
-from .columns import NODES, QUEUE_CHANGES, nodes_made, with_cards
+from .columns import NODES, QUEUE_CHANGES, Cards, nodes_made, with_cards, with_quota_of
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
@@ -112,9 +112,9 @@ def _command(world: World, history: History, kind: Kind, name: str, action: str)
 
 @when("these queues change:", needs=(Capability.QUEUES,))
 @table(QUEUE_CHANGES)
-def _(world: World, datatable: tables.Table) -> None:
+def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """Queues get new values while they are in use. Columns as in `these queues:`."""
-    world.apply_all(("queue", row) for row in QUEUE_CHANGES.rows(datatable))
+    world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUE_CHANGES.rows(datatable)))
 
 
 @when("these nodes join:")

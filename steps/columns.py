@@ -59,6 +59,13 @@ def with_cards(row: tables.Row, model: str = "") -> tables.Row:
     return {**row, tables.BY_RESOURCE: rest, "cards": int(gpus)}
 
 
+def with_quota_of(model: str, rows: Sequence[tables.Row]) -> Iterator[tables.Row]:
+    """Yield rows of queues; a card quota that is a number counts cards of the scenario's model."""
+    for row in rows:
+        quota = row.get("card_quota")
+        yield {**row, "card_quota": {model: quota}} if isinstance(quota, int) else row
+
+
 def cards_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
     """Report work that requests cards without a model, if the scenario names none either."""
     yield from _gpus_twice(row)
@@ -75,6 +82,8 @@ def _node_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
         yield "", "shared gpus or vgpus need card memory (of each card), and card memory needs one of them"
     if row.get("cards") and "card" not in row:
         yield "", f"{row['cards']} cards without a model: fill in column `card`"
+    if "card" in row and not (row.get("cards") or row.get("vgpus") or GPU in resources_of(row)):
+        yield "", f"a node with a card {row['card']} needs the number of its cards: fill in cards, gpus or vgpus"
 
 
 def _quota_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
@@ -90,7 +99,7 @@ def needed_by_work(row: tables.Row) -> Iterator[Thing]:
     yield from ((RESOURCE, name) for name in resources_of(row))
     if row.get("cards"):
         yield RESOURCE, GPU
-        yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
+    yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
 
 
 def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
@@ -133,6 +142,8 @@ NODES = tables.Shape(
         "vgpus": ("vgpus", tables.count),
         "card memory": ("shared_memory", tables.mebibytes),
         **{level: (level, tables.name) for level in LEVELS},
+        "labels": ("labels", tables.labels),
+        "taints": ("taints", tables.taints),
     },
     required=("node", "cpu", "memory"),
     judge=_node_without_model,
@@ -163,10 +174,16 @@ QUEUES = tables.Shape(
     judge=_queue_flaws,
     unique="queue",
     needs=_needed_by_queue,
+    settings=frozenset(
+        ("parent", "weight", "priority", "capability", "deserved", "guarantee", "reclaimable", "card quota")
+    ),
+    parent="parent",
 )
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
-QUEUE_CLAIMS = replace(QUEUES, columns={**QUEUES.columns, **_CLAIMS}, judge=_quota_without_model)
+QUEUE_CLAIMS = replace(
+    QUEUES, columns={**QUEUES.columns, **_CLAIMS}, judge=_quota_without_model, settings=frozenset(), parent=""
+)
 """Columns of a queue that the API server may refuse: its amounts may be invalid."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -15,6 +16,7 @@ from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.gherkin.step_decorators import Thing, given, makes, one_of, table, when
 from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
+from schedspec.monitors.rules import CARD_PLUGIN, Rules
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
 
@@ -25,20 +27,21 @@ def _on(event: str) -> Callable[[str], object]:
     return lambda action: [{"event": event, "action": tables.word(action)}]
 
 
-def _shape(name: str, own: Mapping[str, tables.Column], *required: str) -> tables.Shape:
+def _shape(name: str, own: Mapping[str, tables.Column]) -> tables.Shape:
     """Return the columns of work of one kind: its name, the common columns, and its own."""
     columns = {name: ("name", tables.name), **_COMMON, **own}
     refers = {"priority": PRIORITY_CLASS}
-    unique = "" if required else name  # a job of several tasks has a row for each
-    return tables.Shape(columns, (name, *required), _flaws, refers, unique=unique, needs=needed_by_work)
+    return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work)
 
 
 def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
     yield from cards_without_model(row)
     wanted, least = cast("int", row.get("replicas", 1)), cast("int", row.get("min_available", 0))
-    if least > wanted and "task" not in row:
+    if least > wanted:
         yield "", f"min available {least} is above replicas {wanted}: the gang could never start"
-    if (part := cast("int", row.get("partition", 1))) < 1 or wanted % part:
+    if "partition" in row and "replicas" not in row:
+        yield "", "partition needs the column replicas: how many pods there are to divide"
+    elif (part := cast("int", row.get("partition", 1))) < 1 or wanted % part:
         yield "", f"partition {part} does not divide replicas {wanted}"
     if "partition_required" in row and "partition" not in row:
         yield "", "partition required needs the column partition: how many pods a part has"
@@ -55,11 +58,20 @@ _COMMON: dict[str, tables.Column] = {
     "cards": ("cards", tables.count),
     "card": ("card", tables.word),
     **SHARED_CARDS,
-    "replicas": ("replicas", tables.count),
+    "node selector": ("node_selector", tables.labels),
+    "tolerates": ("tolerates", tables.keys),
     "preemptable": ("preemptable", tables.word),
     "start after": ("start_after", tables.duration),
     "stop after": ("stop_after", tables.duration),
 }
+_REPLICAS: dict[str, tables.Column] = {"replicas": ("replicas", tables.count)}
+
+
+def _disruption(text: str) -> str:
+    """Parse the disruption mode of a gang. Raises ValueError."""
+    if text not in ("pod", "group"):
+        raise ValueError("write pod (its pods may go one by one) or group (only all of them together)")
+    return text
 
 
 def _level(text: str) -> str:
@@ -70,32 +82,59 @@ def _level(text: str) -> str:
 
 
 _OF_NETWORK: dict[str, tables.Column] = {"required": ("required", _level), "preferred": ("preferred", _level)}
+_PARTS: dict[str, tables.Column] = {
+    "partition": ("partition", tables.count),
+    "partition required": ("partition_required", _level),
+}
 _OF_JOBS: dict[str, tables.Column] = {
+    **_REPLICAS,
     "task": ("task", tables.name),
     "min available": ("min_available", tables.count),
     "max retry": ("max_retry", tables.count),
     "on PodEvicted": ("policies", _on("PodEvicted")),
     "on TaskCompleted": ("task_policies", _on("TaskCompleted")),
     **_OF_NETWORK,
-    "partition": ("partition", tables.count),
-    "partition required": ("partition_required", _level),
+    **_PARTS,
 }
 _OF_GANGS: dict[str, tables.Column] = {
+    **_REPLICAS,
     "min available": ("min_available", tables.count),
-    "disruption": ("disruption", tables.word),
+    "disruption": ("disruption", _disruption),
     **_OF_NETWORK,
 }
-_JOB_OF_TASKS = _shape("job", _OF_JOBS, "task", "replicas")
-_TEMPLATES: dict[str, tuple[str, tables.Shape]] = {
+TEMPLATES: dict[str, tuple[str, tables.Shape]] = {
     "jobs": ("job", _shape("job", _OF_JOBS)),
     "gangs": ("gang", _shape("gang", _OF_GANGS)),
     "pods": ("pod", _shape("pod", {})),
-    "services": ("service", _shape("service", {})),
-    "Kubernetes jobs": ("kubernetesjob", _shape("job", {})),
+    "services": ("service", _shape("service", _REPLICAS)),
+    "Kubernetes jobs": ("kubernetesjob", _shape("job", _REPLICAS)),
     "PyTorchJobs": ("pytorchjob", _shape("job", {"workers": ("workers", tables.count)})),
 }
-_SHAPES = {work: shape for work, (_, shape) in _TEMPLATES.items()}
-WORK = one_of(*_TEMPLATES)
+_OF_WHOLE_JOB = {
+    "name": "job",
+    "queue": "queue",
+    "max_retry": "max retry",
+    "required": "required",
+    "preferred": "preferred",
+}
+"""Parameters that a job of several tasks has once, and their columns."""
+
+
+def _one_job(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
+    """Report rows that disagree about the job as a whole. A row may leave a cell of the job empty."""
+    for parameter, column in _OF_WHOLE_JOB.items():
+        first: dict[str, int] = {}
+        for number, row in enumerate(rows, 1):
+            if parameter in row:
+                first.setdefault(str(row[parameter]), number)
+        if len(first) > 1:
+            one, other = list(first)[:2]
+            yield first[other], f"{column} {other} contradicts {column} {one} of an earlier row: a job has one {column}"
+
+
+JOB_OF_TASKS = replace(_shape("job", _OF_JOBS), required=("job", "task", "replicas"), unique="task", judge_all=_one_job)
+_SHAPES = {work: shape for work, (_, shape) in TEMPLATES.items()}
+WORK = one_of(*TEMPLATES)
 """The kinds of work that a sentence can name."""
 
 
@@ -126,6 +165,7 @@ def of_work(sentence: Sentence) -> set[Capability]:
         one_by_one = least == wanted or (least == "1" and kind != "gangs")
         found |= set() if one_by_one else {Capability.SPARE_PODS}
         found |= {Capability.PROTECTION} if row.get("preemptable") == "false" else set()
+        found |= {Capability.DISRUPTION_MODE} if row.get("disruption") == "pod" else set()
     return found | {_BY_KIND[kind]} if kind in _BY_KIND else found
 
 
@@ -150,10 +190,15 @@ class Submit:
         self._world, self._cards = world, cards
 
     def __call__(self, what: str, table: tables.Table) -> list[str]:
-        template, shape = _TEMPLATES[what]
+        template, shape = TEMPLATES[what]
         rows = [with_cards(row, self._cards.model) for row in shape.rows(table)]
-        self._world.apply_all((template, row) for row in rows)
+        self._world.apply_all((template, {**row, **_policy_facts(self._world)}) for row in rows)
         return [str(row["name"]) for row in rows]
+
+
+def _policy_facts(world: World) -> tables.Row:
+    """Return what templates need to know of the policy: whether it chooses the nodes of pods with cards."""
+    return {"cards_by_policy": Rules(world.policy).queue_plugin == CARD_PLUGIN}
 
 
 @pytest.fixture
@@ -206,24 +251,37 @@ def _() -> None:
 
 
 @given("this job with tasks runs:", needs=of_work)
-@table(_JOB_OF_TASKS)
+@table(JOB_OF_TASKS)
 @makes(_work)
-def _(world: World, expect: Expect, datatable: tables.Table) -> None:
+def _(world: World, cards: Cards, expect: Expect, datatable: tables.Table) -> None:
     """One Volcano Job with a task for each row: job, queue, task, replicas, cpu, on TaskCompleted."""
-    expect.eventually(pods.runs(_submit_tasks(world, datatable)), within=timeouts.RUNS)
+    expect.eventually(pods.runs(_submit_tasks(world, cards, datatable)), within=timeouts.RUNS)
 
 
 @when("this job with tasks is submitted:", needs=of_work)
-@table(_JOB_OF_TASKS)
+@table(JOB_OF_TASKS)
 @makes(_work)
-def _(world: World, datatable: tables.Table) -> None:
+def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """One Volcano Job with a task for each row. Columns as in `this job with tasks runs:`."""
-    _submit_tasks(world, datatable)
+    _submit_tasks(world, cards, datatable)
 
 
-def _submit_tasks(world: World, table: tables.Table) -> str:
+def _submit_tasks(world: World, cards: Cards, table: tables.Table) -> str:
     """Apply one Volcano Job with several tasks and return its name."""
-    rows = [with_cards(row) for row in _JOB_OF_TASKS.rows(table)]
-    name = str(rows[0]["name"])
-    world.apply("job", name=name, queue=rows[0].get("queue", "default"), tasks=rows)
-    return name
+    job = job_of_tasks(JOB_OF_TASKS.rows(table), cards.model)
+    world.apply("job", **job, **_policy_facts(world))
+    return str(job["name"])
+
+
+def job_of_tasks(rows: Sequence[tables.Row], model: str = "") -> tables.Row:
+    """Return the parameters of one job whose tasks are these rows.
+
+    A task has its own minimum; the job's is their sum. The job has the priority that all of its tasks share.
+    """
+    job: tables.Row = {name: row[name] for name in _OF_WHOLE_JOB for row in rows if name in row}
+    priorities = {row.get("priority") for row in rows}
+    if len(priorities) == 1 and None not in priorities:
+        job["priority"] = priorities.pop()
+    tasks = [with_cards({name: cell for name, cell in row.items() if name not in _OF_WHOLE_JOB}, model) for row in rows]
+    job["min_available"] = sum(cast("int", task.get("min_available", task["replicas"])) for task in tasks)
+    return {**job, "tasks": tasks}

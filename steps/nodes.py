@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import given, makes, table
-from schedspec.gherkin.things import CARD, NODE, RESOURCE
+from schedspec.gherkin.step_decorators import given, makes, refers, table
+from schedspec.gherkin.things import CARD, NODE, NODES_OF, RESOURCE
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 
@@ -23,6 +23,7 @@ def _(world: World, datatable: tables.Table) -> None:
 
 
 @given('the nodes of "{file}"')
+@refers(file=NODES_OF)
 @makes(lambda _values, _rows: [(NODE, "*"), (RESOURCE, "*"), (CARD, "*")])
 def _(world: World, beside: Beside, file: str) -> None:
     """KWOK nodes like those of a manifest (`kubectl get nodes -o yaml`), beside the feature or in the root."""

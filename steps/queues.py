@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +12,11 @@ from schedspec.conformance.policy_needs import needs_of_policy
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, table, then, when
-from schedspec.gherkin.things import POLICY, POLICY_FILE, PRIORITY_CLASS, QUEUE
+from schedspec.gherkin.things import POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 
-from .columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made
+from .columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made, with_quota_of
 
 _CLASSES = tables.Shape(
     {"class": ("name", tables.name), "value": ("value", tables.whole)}, ("class", "value"), unique="class"
@@ -56,7 +55,7 @@ class Refusals:
 @pytest.fixture
 def schedspec_beside(request: pytest.FixtureRequest) -> Beside:
     """Return the finder of the files that a sentence names."""
-    return Beside(tuple(dict.fromkeys((request.node.path.parent, request.config.rootpath, Path.cwd()))))
+    return Beside(manifests.folders_of(request.node.path.parent, request.config.rootpath))
 
 
 @pytest.fixture
@@ -70,12 +69,15 @@ def schedspec_refusals() -> Iterator[Refusals]:
 
 @given('the policy "{name}"', needs=of_policy)
 @refers(name=POLICY)
+@makes(lambda values, _rows: [(POLICY, values["name"])])
 def _(world: World, name: str) -> None:
     """The scheduler decides by templates/policies/NAME.yaml."""
     world.use_policy(name)
 
 
 @given('the policy of "{file}"', needs=(Capability.POLICY, Capability.POLICY_FILES))
+@refers(file=POLICY_OF)
+@makes(lambda values, _rows: [(POLICY_OF, values["file"])])
 def _(world: World, beside: Beside, file: str) -> None:
     """The scheduler decides by this file, or by the ConfigMap in it; it is beside the feature or in the root."""
     path = beside(file)
@@ -83,6 +85,7 @@ def _(world: World, beside: Beside, file: str) -> None:
 
 
 @given('the queues of "{file}"', needs=(Capability.QUEUES,))
+@refers(file=QUEUES_OF)
 @makes(lambda _values, _rows: [(QUEUE, "*")])
 def _(world: World, beside: Beside, file: str) -> None:
     """The Queues of a manifest (`kubectl get queues -o yaml`), beside the feature or in the root."""
@@ -90,6 +93,7 @@ def _(world: World, beside: Beside, file: str) -> None:
 
 
 @given("work of higher priority takes the room of work of lower priority")
+@makes(lambda _values, _rows: [(POLICY, "gangs")])
 def _(world: World) -> None:
     """The scheduler decides by its policy `gangs`: it preempts by priority."""
     world.use_policy("gangs")
@@ -110,20 +114,16 @@ def _(world: World, refusals: Refusals, name: str) -> None:
 @makes(queues_made)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota."""
-    rows = QUEUES.rows(datatable)
-    for row in rows:
-        if isinstance(row.get("card_quota"), int):
-            row["card_quota"] = {cards.model: row["card_quota"]}
-    world.apply_all(("queue", row) for row in rows)
+    world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUES.rows(datatable)))
 
 
 @when("this queue is submitted:", needs=lambda table: {*of_queues(table), Capability.VALIDATION})
 @table(QUEUE_CLAIMS)
 @makes(queues_made)
-def _(world: World, refusals: Refusals, datatable: tables.Table) -> None:
+def _(world: World, cards: Cards, refusals: Refusals, datatable: tables.Table) -> None:
     """A queue that the API server may refuse. Columns as in `these queues:`."""
     try:
-        world.apply_all(("queue", row) for row in QUEUE_CLAIMS.rows(datatable))
+        world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUE_CLAIMS.rows(datatable)))
     except RejectedError as refused:
         refusals.texts.append(refused.message)
 

@@ -52,8 +52,8 @@ Feature: A waiting job is tried as soon as a change can help it
       | node | cpu | memory |
       | n1   | 8   | 16Gi   |
     And these queues:
-      | queue | weight |
-      | team  | 1      |
+      | queue |
+      | team  |
     And these jobs run:
       | job   | queue | cpu |
       | first | team  | 4   |

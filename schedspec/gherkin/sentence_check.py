@@ -73,10 +73,15 @@ def _table(sentence: Sentence, shape: tables.Shape, known: Known) -> Generator[F
         yield from ((lines[number], text) for text in wrong)
         if not wrong:
             known.need(lines[number], shape.needs(row), str(row.get("name", "")))
+    yield from ((lines[number], text) for number, text in shape.judge_all(rows))
     for number, before, name in shape.repeated(table):
         if table[number] != table[before]:
             yield lines[number], f"the {shape.unique} {name!r} has a row already, in line {lines[before]}"
-    for number, kind, name in shape.cells(table):
-        if problem := known.problem(kind, name):
+    for number, column, name in shape.filled(table, shape.refers):
+        if problem := known.problem(shape.refers[column], name):
             yield lines[number], problem
+    for number, column, _ in shape.filled(table, shape.settings):
+        known.need_setting(lines[number], column, shape.columns[column][0])
+    for number, _, parent in shape.filled(table, {shape.parent}):
+        known.link(lines[number], str(rows[number - 1].get("name", "")), parent)
     return rows

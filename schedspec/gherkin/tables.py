@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import cast
+from typing import Any, cast
 
 from kubernetes.utils.quantity import parse_quantity
 
@@ -27,6 +27,9 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _MEBIBYTES = {"Mi": 1, "Gi": 1024}
 _WHOLE = re.compile(r"-?[0-9]+")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./|]*[A-Za-z0-9])?")
 
 RESOURCES = {"gpus": GPU, "gpu": GPU, "cards": GPU}
@@ -48,7 +51,7 @@ Judge = Callable[[Row], Iterator[tuple[str, str]]]
 """Yield each problem of a row as a whole: the kind of thing whose presence solves it (or empty), and the text."""
 
 
-def _nothing(_: Row) -> Iterator[tuple[str, str]]:
+def _nothing(_: object) -> Iterator[Any]:
     return iter(())
 
 
@@ -65,6 +68,12 @@ class Shape:
     """The column whose cells must be unique; empty if there is none."""
     needs: Callable[[Row], Iterable[tuple[str, str]]] = _nothing
     """Kind and name of each thing that a row uses; a sentence of its scenario, also a later one, must create it."""
+    settings: frozenset[str] = frozenset()
+    """Columns that have an effect only if the policy reads them."""
+    parent: str = ""
+    """The column that names the parent of the thing in the column `unique`; empty if the things form no tree."""
+    judge_all: Callable[[Sequence[Row]], Iterator[Flaw]] = _nothing
+    """Yield each contradiction between rows."""
 
     def rows(self, table: Table) -> list[Row]:
         """Return one dict of parameters for each row.
@@ -88,11 +97,11 @@ class Shape:
                 yield number, seen[cells[place]], cells[place]
             seen.setdefault(cells[place], number)
 
-    def cells(self, table: Table) -> Iterator[tuple[int, str, str]]:
-        """Yield row, kind and text of each cell that refers to something."""
+    def filled(self, table: Table, columns: Collection[str]) -> Iterator[tuple[int, str, str]]:
+        """Yield row, column and text of each filled cell of these columns."""
         for place, column in enumerate(table[0]):
-            if column in self.refers:
-                yield from ((n, self.refers[column], row[place]) for n, row in enumerate(table[1:], 1) if row[place])
+            if column in columns:
+                yield from ((n, column, row[place]) for n, row in enumerate(table[1:], 1) if row[place])
 
     def with_names(self, names: Mapping[str, str], header: Sequence[str]) -> Shape:
         """Return this shape with other column names (ours → theirs); a column with our name in the header keeps it."""
@@ -106,6 +115,8 @@ class Shape:
             required=tuple(map(name_of, self.required)),
             unique=name_of(self.unique),
             refers={name_of(ours): kind for ours, kind in self.refers.items()},
+            settings=frozenset(map(name_of, self.settings)),
+            parent=name_of(self.parent),
         )
 
 
@@ -282,6 +293,39 @@ def claims(text: str) -> dict[str, str]:
         if name in found:
             raise ValueError(f"{label} appears twice")
         found[name] = amount.strip()
+    return found
+
+
+def keys(text: str) -> list[str]:
+    """Return `spot, gpu` as a list of the keys of labels or taints. Raises ValueError."""
+    found = names(text)
+    if not found or not all(map(_KEY.fullmatch, found)):
+        raise ValueError("write keys, for instance: spot, example.com/gpu")
+    return found
+
+
+def labels(text: str) -> dict[str, str]:
+    """Return `zone=a, disk=ssd` as {zone: a, disk: ssd}. Raises ValueError."""
+    found: dict[str, str] = {}
+    for part in names(text):
+        key, equals, value = part.partition("=")
+        if not equals or not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+            raise ValueError("write labels, for instance: zone=a, disk=ssd")
+        if key in found:
+            raise ValueError(f"{key} appears twice")
+        found[key] = value
+    return found
+
+
+def taints(text: str) -> list[dict[str, str]]:
+    """Return `spot=true:NoSchedule` as the taints of a node. Raises ValueError."""
+    found = []
+    for part in names(text):
+        label, _, effect = part.rpartition(":")
+        key, equals, value = label.partition("=")
+        if effect not in _EFFECTS or not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+            raise ValueError(f"write taints, for instance: spot:NoSchedule; effects are {', '.join(_EFFECTS)}")
+        found.append({"key": key, "effect": effect} | ({"value": value} if equals else {}))
     return found
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-QUEUE_PLUGINS = ("capacity", "proportion", "capacity-card")
+CARD_PLUGIN = "capacity-card"
+QUEUE_PLUGINS = ("capacity", "proportion", CARD_PLUGIN)
 
 
 class Rules:

@@ -108,6 +108,8 @@ class Adapter:
 
     name: ClassVar[str] = ""
     """Name in `--scheduler NAME` and in the matrix."""
+    disruption_modes_in: ClassVar[Sequence[str]] = (KUBERNETES,)
+    """The gang APIs in which the scheduler reads a gang's disruption mode."""
     lacks: ClassVar[Mapping[Capability, str]] = {}
     """Capabilities that the scheduler lacks, with the reason for users."""
     monitors_off: ClassVar[Mapping[str, str]] = {}
@@ -204,7 +206,7 @@ class Adapter:
         """Return the reason why the scheduler lacks a capability, or None."""
         if capability in self.lacks_here:
             return self.lacks_here[capability]
-        if capability == Capability.DISRUPTION_MODE and self.gang_api == VOLCANO:
+        if capability == Capability.DISRUPTION_MODE and self.gang_api not in self.disruption_modes_in:
             return "only PodGroups of scheduling.k8s.io have one"
         if capability == Capability.PREFERRED_TOPOLOGY and self.gang_api == KUBERNETES:
             return "a PodGroup of scheduling.k8s.io can require a topology, not prefer one"

@@ -26,6 +26,7 @@ class Own(Adapter):
     name: ClassVar[str] = "schedspec"
     names_preemptors: ClassVar[bool] = True
     gang_apis: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
+    disruption_modes_in: ClassVar[Sequence[str]] = (VOLCANO, KUBERNETES)
     command: Sequence[str] = distribution.scheduler_command()
     """The command without its arguments."""
 

@@ -109,7 +109,7 @@ RIGHT = {
     "the cluster's own nodes": "    Given the real nodes of the cluster\n" + QUEUE + work("research", "L4"),
     "a node of the sentence with cards": '    Given a cluster with 8 cards "L4"\n' + QUEUE + work("research", "L4"),
     "several tasks of a job": table(
-        "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 3", "j | b | 1 | 3"
+        "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 1", "j | b | 1 | 1"
     ),
     "a reason with names and numbers of the scenario": NODE
     + queues("queue | capability", "zebra | cards 2")

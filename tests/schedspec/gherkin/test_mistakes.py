@@ -14,11 +14,11 @@ from tests.schedspec.gherkin.conftest import JOB, MistakesOf, scenario, table
 
 JOBS = (
     "job, queue, priority, cpu, memory, gpus, cards, card, gpu memory, whole gpus, vgpus, vgpu memory, vgpu cores, "
-    "replicas, preemptable, start after, stop after, "
-    "task, min available, max retry, on PodEvicted, on TaskCompleted, "
+    "node selector, tolerates, preemptable, start after, stop after, "
+    "replicas, task, min available, max retry, on PodEvicted, on TaskCompleted, "
     "required, preferred, partition, partition required"
 )
-NODES = "node, cpu, memory, gpus, cards, card, pods, shared gpus, vgpus, card memory, rack, spine"
+NODES = "node, cpu, memory, gpus, cards, card, pods, shared gpus, vgpus, card memory, rack, spine, labels, taints"
 SINGLE: dict[str, tuple[str, list[str]]] = {
     # tables and text blocks
     "a table that the sentence does not take": (
@@ -122,8 +122,8 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         [
             (
                 "4: unknown column 'workers'; this table takes: service, queue, priority, cpu, memory, gpus, cards, "
-                "card, gpu memory, whole gpus, vgpus, vgpu memory, vgpu cores, replicas, preemptable, start after, "
-                f"stop after; {ANY_RESOURCE}"
+                "card, gpu memory, whole gpus, vgpus, vgpu memory, vgpu cores, node selector, tolerates, preemptable, "
+                f"start after, stop after, replicas; {ANY_RESOURCE}"
             )
         ],
     ),

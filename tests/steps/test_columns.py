@@ -1,0 +1,138 @@
+"""Every cell of a table of work is read: it changes the objects that a template renders, or the table refuses it.
+
+The table is every kind of work × every column × every folder of templates × every row. A scheduler that lacks what a
+column needs skips the scenario, so its templates need not read that column.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from schedspec import distribution
+from schedspec.gherkin.documents import Sentence
+from schedspec.scenario.templates import Templates
+from schedspec.schedulers import ADAPTERS, Own
+from schedspec.schedulers.adapter import KUBERNETES, Adapter
+from steps import columns, jobs
+
+CELLS = {
+    **dict.fromkeys(("queue", "priority"), "team-b"),
+    **dict.fromkeys(("min available", "partition", "vgpus", "whole gpus", "cards", "gpus"), "1"),
+    **dict.fromkeys(("replicas", "max retry", "workers", "cpu", "vgpu cores"), "2"),
+    **dict.fromkeys(("memory", "gpu memory", "vgpu memory"), "3Gi"),
+    **dict.fromkeys(("start after", "stop after"), "3s"),
+    **dict.fromkeys(("required", "preferred", "partition required"), "rack"),
+    **dict.fromkeys(("on PodEvicted", "on TaskCompleted"), "CompleteJob"),
+    "preemptable": "false",
+    "disruption": "pod",
+    "task": "worker",
+    "card": "NVIDIA-A100",
+    "node selector": "zone=a",
+    "tolerates": "spot",
+}
+"""A value for each column that differs from what the column stands for when it is left out."""
+NEEDS = {"partition required": {"partition": "1"}, "cards": {"card": "NVIDIA-L40"}, "min available": {"replicas": "4"}}
+"""What a row must have beside a column to be valid."""
+KUBERNETES_GANGS = Own()
+KUBERNETES_GANGS.gang_api = KUBERNETES
+SCHEDULERS: Mapping[str, Adapter] = {
+    "schedspec": Own(),
+    "schedspec, gangs of Kubernetes": KUBERNETES_GANGS,
+    "volcano": ADAPTERS["volcano"](),
+    "kueue": ADAPTERS["kueue"](),
+    "kube-scheduler": ADAPTERS["kube-scheduler"](),
+}
+COMMON = {"namespace": "ns", "scheduler_name": "s", "image": "i", "simulated": True, "gang_api_version": "v1alpha2"}
+SHAPES = {
+    **{work: (f"these {work} run:", shape) for work, (_, shape) in jobs.TEMPLATES.items()},
+    "tasks": ("this job with tasks runs:", jobs.JOB_OF_TASKS),
+}
+
+
+def _table(work: str, column: str, cell: str) -> list[list[str]]:
+    """Return a table with the column and what it needs; without the column if `cell` is empty."""
+    shape = SHAPES[work][1]
+    base = {shape.required[0]: "w", "cpu": "1"}
+    base |= {"task": "t", "replicas": "4"} if work == "tasks" else {}
+    base |= {"replicas": "4"} if column.startswith("partition") else {}
+    base |= NEEDS.get(column, {})
+    base |= {column: cell} if cell else {}
+    rows = [base, {**base, "task": "second"}] if work == "tasks" and column != "task" else [base]
+    return [list(base), *(list(row.values()) for row in rows)]
+
+
+def _cases() -> Iterator[tuple[str, str, str]]:
+    """Yield scheduler, work and column; without columns that need what the scheduler lacks."""
+    for scheduler, adapter in SCHEDULERS.items():
+        for work, (sentence, shape) in SHAPES.items():
+            for column in shape.columns.keys() - {shape.required[0]}:
+                table = tuple(map(tuple, _table(work, column, CELLS[column])))
+                needs = jobs.of_work(Sentence("given", "Given", sentence, 1, table))
+                if not any(map(adapter.missing, needs)):
+                    yield scheduler, work, column
+
+
+def _rendered(scheduler: Adapter, work: str, table: list[list[str]]) -> str:
+    shape = SHAPES[work][1]
+    rows, flaws = shape.read(table)
+    assert not flaws
+    assert not [text for row in rows for kind, text in shape.judge(row) if not kind]
+    folders = [distribution.folder("templates") / name for name in (*scheduler.template_folders(), "")]
+    found = []
+    for row in [jobs.job_of_tasks(rows)] if work == "tasks" else [columns.with_cards(row) for row in rows]:
+        template = "job" if work == "tasks" else jobs.TEMPLATES[work][0]
+        found += [one.object for one in Templates(folders, COMMON).render(template, row)]
+    return json.dumps(found, sort_keys=True, default=str)
+
+
+@pytest.mark.parametrize(("scheduler", "work", "column"), sorted(_cases()))
+def test_each_cell_changes_the_objects(scheduler: str, work: str, column: str) -> None:
+    adapter = SCHEDULERS[scheduler]
+    with_cell, without = _table(work, column, CELLS[column]), _table(work, column, "")
+    assert _rendered(adapter, work, with_cell) != _rendered(adapter, work, without)
+
+
+@pytest.mark.parametrize("column", [name for name in jobs.JOB_OF_TASKS.columns if name != "job"])
+def test_the_second_row_of_a_job_of_tasks_is_read_or_refused(column: str) -> None:
+    """A later row that differs changes its task, or contradicts the job of the first row."""
+    first = {"job": "w", "task": "a", "replicas": "4", "cpu": "1", "partition": "2", **NEEDS.get(column, {})}
+    first |= {column: "CompleteJob" if column.startswith("on ") else CELLS[column]}
+    second = {**first, "task": "b", column: _other(column)}
+    rows, flaws = jobs.JOB_OF_TASKS.read([list(first), list(first.values()), list(second.values())])
+    assert not flaws
+    alike, _ = jobs.JOB_OF_TASKS.read([list(first), list(first.values()), list({**first, "task": "b"}.values())])
+    if list(jobs.JOB_OF_TASKS.judge_all(rows)):
+        return
+    assert json.dumps(jobs.job_of_tasks(rows), default=str) != json.dumps(jobs.job_of_tasks(alike), default=str)
+
+
+def _other(column: str) -> str:
+    """Return another valid value for a column."""
+    found = CELLS[column]
+    others = {
+        "rack": "spine",
+        "false": "true",
+        "CompleteJob": "RestartJob",
+        "3s": "4s",
+        "3Gi": "4Gi",
+        "zone=a": "zone=b",
+    }
+    return others.get(found, "2" if column == "partition" else "4" if found.isdecimal() else f"{found}x")
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ((("a", "q1", ""), ("b", "q2", "")), "queue q2 contradicts queue q1"),
+        ((("a", "q1", "2"), ("b", "q1", "3")), "max retry 3 contradicts max retry 2"),
+        ((("a", "", "2"), ("b", "q1", "")), ""),
+    ],
+)
+def test_rows_of_one_job_agree_about_the_job(rows: tuple[tuple[str, str, str], ...], text: str) -> None:
+    header = ("job", "task", "replicas", "queue", "max retry")
+    read, _ = jobs.JOB_OF_TASKS.read([header, *(("w", task, "1", queue, retry) for task, queue, retry in rows)])
+    found = [flaw for _, flaw in jobs.JOB_OF_TASKS.judge_all(read)]
+    assert [text in flaw for flaw in found] == ([True] if text else [])
