@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ class FeatureFile(pytest.Module):
         problems = [step_check.Problem(line, text) for line, text in unreadable]
         if document is not None:
             index = step_check.StepIndex(bdd.definitions_for(self))
-            facts = self.config.stash.get(RUN_FACTS, RunFacts())
+            facts = replace(self.config.stash.get(RUN_FACTS, RunFacts()), folder=self.path.parent)
             problems += step_check.check_document(document, marker_names(self.config))
             problems += step_check.check_steps(document, text.splitlines(), index, facts)
         if problems or document is None:

@@ -6,9 +6,10 @@ is accepted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from ..api.kinds import BUILT_IN_QUEUES
 from .tables import nearest
@@ -28,6 +29,9 @@ POLICY = "policy"
 POLICY_FILE = "policy file"
 """The policy exists; the scenario tests whether the scheduler accepts it."""
 
+POLICY_OF, QUEUES_OF, NODES_OF = "policy of a file", "queues of a file", "nodes of a file"
+"""Files that a sentence names: beside the feature, in the root of the run, or in the working directory."""
+FILES = (POLICY_OF, QUEUES_OF, NODES_OF)
 REASON = "reason"
 """Words that the scheduler may publish for work that waits."""
 
@@ -47,6 +51,15 @@ class RunFacts:
     """Return the problem of the policy of that name, with or without lint; empty if there is none."""
     reason: Callable[[str, Iterable[str]], str] = lambda text, names: ""  # noqa: ARG005 - nothing is known
     """Return the problem of the words of a reason, given the names of the scenario; empty if there is none."""
+    file: Callable[[str, str, Path], str] = lambda kind, name, folder: ""  # noqa: ARG005 - nothing is known
+    """Return the problem of a file of that kind and name, named in a feature of that folder; empty if there is none."""
+    unread: Callable[[Sequence[tuple[str, str]], Path], Mapping[str, str]] = lambda policies, folder: {}  # noqa: ARG005
+    """Return the settings of queues that none of these policies reads, each with why and what to do.
+
+    Policies are kind (`POLICY` or `POLICY_OF`) and name; without any, the run's own policy decides.
+    """
+    folder: Path = Path()
+    """The folder of the feature file."""
     own_templates: bool = False
     """A project's own templates may create more objects than rows name: `train-0` counts as created with `train`."""
     preexisting: frozenset[str] = frozenset()
@@ -66,6 +79,10 @@ class Known:
     _anything: bool = False
     _needed: list[tuple[int, str, str, str]] = field(default_factory=list)
     """Line, kind and name of each thing that the scenario uses, and the name of its owner."""
+    _settings: list[tuple[int, str, str]] = field(default_factory=list)
+    """Line, column and parameter of each cell that has an effect only if the policy reads it."""
+    _parents: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Name → the parent that a table gives it last, and the line."""
     _refused: set[str] = field(default_factory=set)
     """Names whose refusal the scenario asserts; empty text: the last submission."""
 
@@ -95,15 +112,43 @@ class Known:
         """
         self._needed += [(line, kind, name, owner) for kind, name in things]
 
+    def need_setting(self, line: int, column: str, parameter: str) -> None:
+        """Require that a policy of the scenario, also a later one, reads this setting of a queue."""
+        self._settings.append((line, column, parameter))
+
+    def link(self, line: int, name: str, parent: str) -> None:
+        """Record the parent of a thing in a tree."""
+        self._parents[name] = (parent, line)
+
     def expect_refusal(self, owner: str) -> None:
         """Record that the scenario asserts the refusal of `owner`, or waits for a reason that names it."""
         self._refused.add(owner)
 
     def missing(self) -> Iterator[tuple[int, str]]:
         """Yield line and text for each thing that the scenario uses and no sentence creates."""
+        yield from self._unread()
+        yield from self._circles()
         for line, kind, name, owner in self._needed:
             if not {owner, ""} & self._refused and (problem := self.problem(kind, name)):
                 yield line, problem.replace("no earlier sentence", "no sentence")
+
+    def _unread(self) -> Iterator[tuple[int, str]]:
+        if self._anything or not self._settings or self._refused:
+            return
+        policies = [(kind, name) for kind in (POLICY, POLICY_OF) for name in self._things.get(kind, ())]
+        unread = self.facts.unread(policies, self.facts.folder)
+        for line, column, parameter in self._settings:
+            if problem := unread.get(parameter.replace("_", " ")):
+                yield line, f"{column} {problem}"
+
+    def _circles(self) -> Iterator[tuple[int, str]]:
+        for name in self._parents:
+            seen, at = [name], self._parents[name][0]
+            while at in self._parents and at not in seen:
+                seen.append(at)
+                at = self._parents[at][0]
+            if at == name and self._parents[name][1] == max(self._parents[one][1] for one in seen):
+                yield self._parents[name][1], f"a circle of parents: {' → '.join([*seen, name])}"
 
     def has(self, kind: str) -> bool:
         """Whether a thing of that kind exists or may exist."""
@@ -113,6 +158,8 @@ class Known:
         """Return the problem of using this name; empty if there is none."""
         if kinds in (POLICY, POLICY_FILE):
             return self.facts.policy(name, kinds == POLICY)
+        if kinds in FILES:
+            return self.facts.file(kinds, name, self.facts.folder)
         if kinds == REASON:
             names = [
                 *(thing for found in self._things.values() for thing in found),

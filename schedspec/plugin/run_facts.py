@@ -1,4 +1,4 @@
-"""Gather what the collection needs of a run: its policies, as lint judges them, and its templates.
+"""Gather what the collection needs of a run: its policies and files, as lint judges them, and its templates.
 
 This module is part of the pytest plugin. It starts nothing; it imports the scheduler's lint when a policy is named.
 """
@@ -6,23 +6,34 @@ This module is part of the pytest plugin. It starts nothing; it imports the sche
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from .. import distribution
+from ..api.capabilities import Capability
 from ..api.errors import TemplateError
 from ..gherkin.tables import nearest
-from ..gherkin.things import PRIORITY_CLASS, RunFacts
+from ..gherkin.things import NODES_OF, POLICY, POLICY_OF, PRIORITY_CLASS, QUEUES_OF, RunFacts
 from ..options import Options
+from ..scenario import manifests
 from ..scenario.session import template_folders
 from ..scenario.templates import Templates
 from ..schedulers import Own
 from . import reason_words
 
 
-def of_run(options: Options) -> RunFacts:
-    """Return the facts of a run with this scheduler and the folders that these options name."""
+def of_run(options: Options, root: Path) -> RunFacts:
+    """Return the facts of a run with this scheduler and the folders that these options name.
+
+    Args:
+        options: The checked options.
+        root: The root of the run, where files that a sentence names may be.
+    """
     templates = Templates(template_folders(options), {}, options.policies)
     own = any(next(folder.rglob("*.j2"), None) for folder in options.templates[:-1])
     judged = isinstance(options.adapter, Own)
+    files = _Files(root, lints=options.adapter.missing(Capability.POLICY_FILES) is None)
 
     @functools.cache
     def policy(name: str, lints: bool) -> str:
@@ -31,14 +42,78 @@ def of_run(options: Options) -> RunFacts:
         except TemplateError:
             known = sorted({path.stem for folder in templates.policies for path in folder.glob("*.yaml")})
             return f"there is no policy {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-        found = distribution.load("scheduler.lint").lint(text, f"{name}.yaml") if lints and judged else ()
-        errors = [
-            f"\n    {problem.source}:{problem.line}: {problem.field}: {problem.text}; {problem.remedy}"
-            for problem in found
-            if problem.is_error
+        errors = _errors(_lint().lint(text, f"{name}.yaml")) if lints and judged else ""
+        return f"the scheduler rejects the policy {name!r}:{errors}" if errors else ""
+
+    def unread(policies: Sequence[tuple[str, str]], folder: Path) -> Mapping[str, str]:
+        if not files.lints:
+            return {}
+        texts = [
+            templates.policy(name) if kind == POLICY else files.find(name, folder).read_text("utf-8")
+            for kind, name in policies
+            if not (policy(name, False) if kind == POLICY else files.problem(kind, name, folder))
         ]
-        return f"the scheduler rejects the policy {name!r}:{''.join(errors)}" if errors else ""
+        if not policies:
+            texts = [options.policy.read_text("utf-8") if options.policy else templates.policy("default")]
+        found = [_unread(text) for text in texts]
+        named = " and ".join(f'"{name}"' for _, name in policies) or "of the run"
+        return {
+            setting: f"has no effect under the policy {named}: {remedy}"
+            for setting, remedy in (found[0].items() if found else ())
+            if all(setting in other for other in found)
+        }
 
     preexisting = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()
     reason = reason_words.problem if judged else (lambda _text, _names: "")
-    return RunFacts(policy, reason, own_templates=own, preexisting=frozenset(preexisting))
+    return RunFacts(policy, reason, files.problem, unread, own_templates=own, preexisting=frozenset(preexisting))
+
+
+class _Files:
+    """The files that sentences name, each judged once.
+
+    Attributes:
+        lints: Whether the scheduler reads policy files in Volcano's format.
+    """
+
+    def __init__(self, root: Path, *, lints: bool) -> None:
+        self._root, self.lints = root, lints
+        self.problem = functools.cache(self._problem)
+
+    def find(self, name: str, folder: Path) -> Path:
+        """Return the path of a file. Raises manifests.ManifestError."""
+        return manifests.find(name, manifests.folders_of(folder, self._root))
+
+    def _problem(self, kind: str, name: str, folder: Path) -> str:
+        """Return why the sentence of this kind cannot use the file; empty if it can."""
+        try:
+            path = self.find(name, folder)
+            text = manifests.read(path)
+            if kind == NODES_OF:
+                manifests.nodes(path)
+            elif kind == QUEUES_OF:
+                manifests.queues(path)
+                errors = _errors(_lint().lint_manifests([(str(path), text)]))
+                return f"the queues of {name!r} are refused:{errors}" if errors else ""
+        except manifests.ManifestError as problem:
+            return str(problem)
+        errors = _errors(_lint().lint(text, str(path))) if kind == POLICY_OF and self.lints else ""
+        return f"the scheduler rejects the policy of {name!r}:{errors}" if errors else ""
+
+
+@functools.cache
+def _unread(text: str) -> Mapping[str, str]:
+    """Return the settings of queues that nothing in a policy reads, each with what to do."""
+    found: Mapping[str, str] = _lint().unread_settings(text)
+    return found
+
+
+def _lint() -> Any:
+    return distribution.load("scheduler.lint")
+
+
+def _errors(findings: Iterable[Any]) -> str:
+    return "".join(
+        f"\n    {found.source}:{found.line}: {found.field}: {found.text}; {found.remedy}"
+        for found in findings
+        if found.is_error
+    )

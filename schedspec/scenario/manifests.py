@@ -28,6 +28,11 @@ class ManifestError(HarnessError):
     """A manifest that does not exist, is not valid YAML, or has no object of the required kind."""
 
 
+def folders_of(feature: Path, root: Path) -> tuple[Path, ...]:
+    """Return the folders in which a file of a sentence may be: the feature's, the run's root, the working directory."""
+    return tuple(dict.fromkeys((feature, root, Path.cwd())))
+
+
 def find(name: str, folders: Sequence[Path]) -> Path:
     """Return the first file of that name in the folders.
 
@@ -42,6 +47,14 @@ def find(name: str, folders: Sequence[Path]) -> Path:
     raise ManifestError(f"there is no file {name!r}{nearest(name, files)}\n  looked in: {looked}")
 
 
+def read(path: Path) -> str:
+    """Return the text of a file. Raises ManifestError."""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ManifestError(f"{path}: cannot read the file: {problem}") from None
+
+
 def queues(path: Path) -> list[Rendered]:
     """Return the Queues of a file. Raises ManifestError."""
     return _objects(path, "Queue", lambda obj: {**_head(obj), "spec": obj.get("spec") or {}})
@@ -54,7 +67,7 @@ def nodes(path: Path) -> list[Rendered]:
 
 def policy(path: Path) -> str:
     """Return the text of a scheduler's configuration. Raises ManifestError."""
-    text = path.read_text("utf-8")
+    text = read(path)
     maps = [obj for obj, _ in _documents(path, text) if obj.get("kind") == "ConfigMap"]
     if not maps:
         return text
@@ -66,7 +79,7 @@ def policy(path: Path) -> str:
 
 
 def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Rendered]:
-    text = path.read_text("utf-8")
+    text = read(path)
     found = [Rendered(keep(obj), path, text, node) for obj, node in _documents(path, text) if obj.get("kind") == kind]
     if not found:
         raise ManifestError(f"{path}: no object of kind {kind}")

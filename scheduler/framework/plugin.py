@@ -57,6 +57,8 @@ class Plugin:
 
     If all plugins of a policy do so, and no action evicts, jobs of all priorities share a line.
     """
+    queue_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields of queues that the plugin reads under any option."""
     serves_by_priority: ClassVar[bool] = False
     """Whether the plugin orders jobs by priority."""
     orders_by_job_alone: ClassVar[bool] = False
@@ -76,6 +78,16 @@ class Plugin:
                 exclusive=cls.exclusive,
                 decides_queues=cls.decides_queues,
             )
+
+    @classmethod
+    def fields_read(cls, option: PluginOption) -> frozenset[str]:
+        """Return the fields of queues that influence the plugin's decisions; a setting that nothing reads is reported.
+
+        Args:
+            option: The plugin's switches and arguments in a policy.
+        """
+        tree = "enableHierarchy" in cls.switches and option.enabled("enableHierarchy")
+        return cls.queue_fields | ({"parent"} if tree else frozenset())
 
     def __init__(self, option: PluginOption) -> None:
         self.option = option

@@ -18,10 +18,10 @@ from ..reasons.text import count
 from .findings import Finding
 from .objects import Manifest, ManifestError, read_objects
 from .policy_rules import policy_findings
-from .queue_rules import queue_findings
+from .queue_rules import queue_findings, unread
 from .resource_rules import resource_findings
 
-__all__ = ["Finding", "add_arguments", "lint", "main"]
+__all__ = ["Finding", "add_arguments", "lint", "lint_manifests", "main", "unread_settings"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,12 +87,34 @@ def lint(policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = (
             value = f"{problem.value!r}: " if problem.value else ""
             text = f"{value}{problem.text}"
             findings.append(Finding(source, problem.line, problem.field, text, problem.remedy, is_error=True))
-    objects = Manifest()
+    objects, refused = _objects_of(manifests)
+    findings += refused
+    if document is not None:
+        findings += resource_findings(document, source, objects)
+    return findings + queue_findings(objects, document.policy if document is not None else None)
+
+
+def lint_manifests(manifests: Sequence[tuple[str, str]]) -> list[Finding]:
+    """Return all findings on queues and nodes that hold under every policy; `manifests` as for `lint`."""
+    objects, findings = _objects_of(manifests)
+    return findings + queue_findings(objects, None)
+
+
+def unread_settings(policy_text: str) -> dict[str, str]:
+    """Return the settings of queues that nothing in a policy reads, each with a remedy; empty for a refused policy."""
+    try:
+        policy = read_document(policy_text, "policy").policy
+    except PolicyError:
+        return {}
+    return {name: setting.remedy for name, setting in unread(policy).items()}
+
+
+def _objects_of(manifests: Sequence[tuple[str, str]]) -> tuple[Manifest, list[Finding]]:
+    """Return the queues and nodes of these manifests, and the findings on unreadable ones."""
+    objects, findings = Manifest(), []
     for name, manifest in manifests:
         try:
             read_objects(manifest, name, objects)
         except ManifestError as error:
             findings.append(Finding(name, error.line, "file", error.problem, error.remedy, is_error=True))
-    if document is not None:
-        findings += resource_findings(document, source, objects)
-    return findings + queue_findings(objects, document.policy if document is not None else None)
+    return objects, findings

@@ -6,9 +6,12 @@ manifest has any.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
+from ..framework.plugin import PLUGINS as CLASSES
 from ..model import resources
 from ..model.names import CARD_QUOTA
 from ..model.queue import DEFAULT, ROOT, Queue
@@ -24,26 +27,98 @@ Found = Iterator[tuple[str, str, str, str]]
 """Queue, field, text, remedy."""
 
 
+class Setting(NamedTuple):
+    """One setting of a queue: where it stands, whether a queue has it, and what is true where nothing reads it."""
+
+    field: str
+    is_set: Callable[[Queue], object]
+    text: str
+    remedy: str
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "parent": Setting(
+        "spec.parent",
+        lambda queue: queue.parent not in ("", ROOT),
+        "has no effect: this policy treats all queues as siblings",
+        "use capacity with enableHierarchy: true, or remove parent",
+    ),
+    "weight": Setting(
+        "spec.weight",
+        lambda queue: queue.weight != 1,
+        "has no effect: only proportion divides the cluster by weight",
+        "set deserved, or use proportion",
+    ),
+    "deserved": Setting(
+        "spec.deserved",
+        lambda queue: queue.deserved,
+        "has no effect: no plugin of this policy reads it (proportion divides by weight)",
+        "use capacity, or set weight under proportion",
+    ),
+    "capability": Setting(
+        "spec.capability",
+        lambda queue: queue.capability,
+        "has no effect: no plugin of this policy limits queues",
+        "use capacity or proportion, or remove capability",
+    ),
+    "guarantee": Setting(
+        "spec.guarantee",
+        lambda queue: queue.guarantee,
+        "has no effect: no plugin of this policy keeps guarantees",
+        "use capacity or proportion, or remove guarantee",
+    ),
+    "priority": Setting(
+        "spec.priority",
+        lambda queue: queue.priority,
+        "has no effect: no plugin of this policy orders queues",
+        "use capacity or proportion with enableQueueOrder on, or remove priority",
+    ),
+    "reclaimable": Setting(
+        "spec.reclaimable",
+        lambda queue: not queue.reclaimable and queue.name != ROOT,
+        "has no effect: this policy does not run the action reclaim",
+        "add reclaim to actions, or remove reclaimable",
+    ),
+    "card quota": Setting(
+        f"metadata.annotations.{CARD_QUOTA}",
+        lambda queue: CARD_QUOTA in queue.annotations,
+        "has no effect: only capacity-card counts cards by model",
+        "use capacity-card, or write deserved and capability in gpus",
+    ),
+    "affinity": Setting(
+        "spec.affinity",
+        lambda queue: queue.object.spec.affinity is not None,
+        "needs the plugin nodegroup, which the policy does not name: no job of the queue is scheduled",
+        "add nodegroup, or remove the field",
+    ),
+}
+"""The settings of a queue, by the name of their column in tables."""
+
+
+def unread(policy: Policy) -> Mapping[str, Setting]:
+    """Return the settings of queues that nothing in the policy reads."""
+    options = [option for tier in policy.tiers for option in tier]
+    read = {field for option in options for field in CLASSES[option.name].fields_read(option)}
+    read |= {"reclaimable"} if "reclaim" in policy.actions else set()
+    return {name: setting for name, setting in SETTINGS.items() if name not in read}
+
+
 def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
     """Return the findings on queues. Without a readable policy, rules about plugins are skipped."""
-    rules: list[Callable[[Manifest], Found]] = [_order_of_amounts]
+    rules: list[Callable[[Manifest], Found]] = [_order_of_amounts, _circles]
     if policy is not None:
         plugin = next((name for name, rule in PLUGINS.items() if rule.decides_queues and policy.plugin(name)), "")
         option = policy.plugin(plugin)
         tree = plugin == "capacity" and option is not None and option.enabled("enableHierarchy")
-        own = {
-            "capacity": [_deserved, _no_weights],
-            "proportion": [_weights, _guarantees],
-            "capacity-card": [_cards],
-        }
-        rules += own.get(plugin, [])
-        rules += [_tree, _sums_in_tree] if tree else [_flat]
+        own = {"capacity": [_deserved], "proportion": [_guarantees], "capacity-card": [_cards]}
+        rules += [functools.partial(_unread, unread(policy)), *own.get(plugin, [])]
+        rules += [_tree, _sums_in_tree] if tree else []
         rules += [_sums] if plugin == "capacity" and not tree else []
-        rules += [_groups if policy.plugin("nodegroup") else _groups_unread]
+        rules += [_groups] if policy.plugin("nodegroup") else []
         rules += [_zero_capabilities] if plugin in ("capacity", "proportion") else []
         rules += [_none_reclaimable] if "reclaim" in policy.actions else []
     found = [
-        Finding(*manifest.places[name], f"Queue {name}.{field}", text, remedy)
+        Finding(*manifest.places[name], f"Queue {name}.{field}", text, remedy, is_error=rule is _circles)
         for rule in rules
         for name, field, text, remedy in rule(manifest)
     ]
@@ -80,11 +155,11 @@ def _deserved(manifest: Manifest) -> Found:
             yield name, "spec.deserved", text, "add cpu and memory"
 
 
-def _no_weights(manifest: Manifest) -> Found:
+def _unread(settings: Mapping[str, Setting], manifest: Manifest) -> Found:
     for name, queue in manifest.queues.items():
-        if queue.weight != 1:
-            text = f"{queue.weight} has no effect under capacity: a queue deserves what its spec.deserved says"
-            yield name, "spec.weight", text, "set deserved, or use proportion"
+        for setting in settings.values():
+            if setting.is_set(queue):
+                yield name, setting.field, setting.text, setting.remedy
 
 
 def _none_reclaimable(manifest: Manifest) -> Found:
@@ -92,13 +167,6 @@ def _none_reclaimable(manifest: Manifest) -> Found:
     if names and not any(manifest.queues[name].reclaimable for name in names):
         text = "no queue here is reclaimable: the policy's reclaim never finds a victim"
         yield names[-1], "spec.reclaimable", text, "leave it true for queues that may lend, or remove reclaim"
-
-
-def _weights(manifest: Manifest) -> Found:
-    for name, queue in manifest.queues.items():
-        if queue.deserved:
-            text = "has no effect under proportion: what a queue deserves follows from its weight"
-            yield name, "spec.deserved", text, "use capacity, or set weight"
 
 
 def _cards(manifest: Manifest) -> Found:
@@ -132,20 +200,6 @@ def _groups(manifest: Manifest) -> Found:
             yield name, "spec.affinity.nodeGroupAntiAffinity", text, "name it in nodeGroupAffinity too, or remove it"
 
 
-def _groups_unread(manifest: Manifest) -> Found:
-    for name, queue in manifest.queues.items():
-        if queue.object.spec.affinity is not None:
-            text = "needs the plugin nodegroup, which the policy does not name: no job of the queue is scheduled"
-            yield name, "spec.affinity", text, "add nodegroup, or remove the field"
-
-
-def _flat(manifest: Manifest) -> Found:
-    for name, queue in manifest.queues.items():
-        if queue.parent not in ("", ROOT):
-            text = f"its parent {queue.parent} has no effect: this policy treats all queues as siblings"
-            yield name, "spec.parent", text, "use capacity with enableHierarchy: true, or remove parent"
-
-
 def _tree(manifest: Manifest) -> Found:
     queues = manifest.queues
     for name, queue in queues.items():
@@ -154,9 +208,6 @@ def _tree(manifest: Manifest) -> Found:
         if queue.parent not in ("", ROOT) and queue.parent not in queues:
             text = f"queue {queue.parent} does not exist: until it does, no job of {name} is scheduled"
             yield name, "spec.parent", text, "create it, or correct the name"
-        if _is_own_ancestor(queue, queues):
-            text = "the queue is its own ancestor: none of its jobs is scheduled"
-            yield name, "spec.parent", text, "break the circle"
         if queue.parent == DEFAULT:
             text = "default takes no new jobs once it has a child, and jobs that name no queue go to default"
             yield name, "spec.parent", text, "name another parent, or name a queue in every job"
@@ -168,6 +219,17 @@ def _tree(manifest: Manifest) -> Found:
             if amount > parent.capability.get(dimension, amount):  # type: ignore[union-attr]
                 text = f"{_show(dimension, amount)} is more than its parent {queue.parent} may have"
                 yield name, "spec.capability", text, "keep it at or below the parent's"
+
+
+def _circles(manifest: Manifest) -> Found:
+    for name, queue in manifest.queues.items():
+        if _is_own_ancestor(queue, manifest.queues):
+            yield (
+                name,
+                "spec.parent",
+                "the queue is its own ancestor: none of its jobs is scheduled",
+                "break the circle",
+            )
 
 
 def _is_own_ancestor(queue: Queue, queues: dict[str, Queue]) -> bool:

@@ -114,6 +114,7 @@ class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Scor
 
     name = "nodegroup"
     switches: ClassVar = frozenset({"enableHierarchy"})
+    queue_fields: ClassVar = frozenset({"affinity"})
     arguments: ClassVar = {
         "strict": Argument(
             BOOL, default=True, means="`false`: a queue without affinity may use nodes without the group label"

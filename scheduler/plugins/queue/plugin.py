@@ -7,7 +7,7 @@ reports the numbers on which it is based.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ...backlog.entries import HoldingsBound
 from ...framework.decisions import QueueNumbers
@@ -29,6 +29,7 @@ from ...policy.hooks import (
     ReclaimUnit,
     Vote,
 )
+from ...policy.model import PluginOption
 from ...reasons import Protected, ProtectedBy, Protection, QueueBroken, QueueClosed, QueueLimit, UnschedulableReason
 from .admission import Admission
 from .admission_backlog import KeptRanks
@@ -44,6 +45,7 @@ class QueuePlugin(
     """
 
     decides_queues = True
+    queue_fields: ClassVar[frozenset[str]] = frozenset({"capability", "deserved", "guarantee"})
     judges_equals_alike = True
     judges_priorities_alike = True
     in_requests = True
@@ -58,6 +60,10 @@ class QueuePlugin(
     queue_attributes: QueueAttributesTable
     _ranks: dict[str, KeptRanks]
     """Queue → its waiting jobs in the order of the last ranking."""
+
+    @classmethod
+    def fields_read(cls, option: PluginOption) -> frozenset[str]:
+        return super().fields_read(option) | ({"priority"} if option.enabled("enableQueueOrder") else frozenset())
 
     def open(self, session: Session) -> None:
         """Fill the attributes of all queues; the last cycle's table is reused if queues and nodes are unchanged."""
