@@ -52,8 +52,12 @@ class FeatureFile(pytest.Module):
 
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
         """Collect the scenarios of the file; an error reports all of its problems at once, before any scenario runs."""
-        text = self.path.read_text("utf-8")
-        document, unreadable = lost_lines.read(text)
+        try:
+            text = documents.read_text(self.path)
+        except documents.UnreadableFeatureError as problem:
+            text, document, unreadable = "", None, list(problem.problems)
+        else:
+            document, unreadable = lost_lines.read(text)
         problems = [step_check.Problem(line, text) for line, text in unreadable]
         if document is not None:
             index = step_check.StepIndex(bdd.definitions_for(self))

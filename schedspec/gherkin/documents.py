@@ -5,6 +5,7 @@ The parser is pytest-bdd's, so that a file is read here exactly as it is run.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,12 @@ __all__ = [
     "filled",
     "first_steps",
     "forget",
+    "has_then",
     "keywords_of",
     "parts_of",
     "placed_scenarios",
     "read_document",
+    "read_text",
     "rules_of",
     "scenarios_of",
     "sentences_in",
@@ -115,6 +118,25 @@ class ScenarioSentences:
     sentences: tuple[Sentence, ...]
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a feature file.
+
+    Raises:
+        UnreadableFeatureError: The file is not plain UTF-8.
+    """
+    data = path.read_bytes()
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UnreadableFeatureError([(1, "the file is UTF-16: save it as UTF-8")])
+    if data.startswith(codecs.BOM_UTF8):
+        raise UnreadableFeatureError([(1, "the file begins with a byte-order mark: save it as UTF-8 without one")])
+    try:
+        return data.decode()
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        text = f"byte 0x{data[problem.start]:02x} is not UTF-8 (is the file Latin-1?): save it as UTF-8"
+        raise UnreadableFeatureError([(line, text)]) from None
+
+
 def read_document(path: Path) -> Document:
     """Return the parsed file, with line numbers.
 
@@ -122,7 +144,7 @@ def read_document(path: Path) -> Document:
         UnreadableFeatureError: The file is not valid Gherkin.
     """
     forget(path)
-    return document_of(path.read_text("utf-8"))
+    return document_of(read_text(path))
 
 
 def forget(path: Path) -> None:
@@ -265,6 +287,11 @@ def _sentence(kind: str, step: StepNode, example: Mapping[str, str]) -> Sentence
         step.docstring.location.line if step.docstring is not None else 0,
         tuple((name, value) for name, value in example.items() if name in used),
     )
+
+
+def has_then(node: ScenarioNode) -> bool:
+    """Whether a step of the scenario states an outcome."""
+    return any(kind == "then" for kind, _ in _typed(node.steps, "given"))
 
 
 def first_steps(document: Document) -> Iterator[tuple[StepNode, bool]]:

@@ -1,9 +1,10 @@
 """Find misspelt lines of a feature file that Gherkin would silently ignore.
 
 Where a description is allowed, Gherkin reads such lines as prose: `Scenaro: …` and all sentences below it never run.
-Prose may contain colons and begin with any word, so a line is rejected only if it is a misspelt keyword, or if the text
-after its first word matches a known sentence. Elsewhere such lines end the parsing: `read` repairs them and parses
-again, so that all problems of a file are reported at once.
+Prose may contain colons and begin with any word. A line is rejected if it is a misspelt keyword, if it is a known
+sentence without a keyword or with another first word, or if a table or a text block is below it: prose has none.
+Elsewhere such lines end the parsing: `read` repairs them and parses again, so that all problems of a file are reported
+at once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _FOREIGN = ("en", "zh-CN")
 """Languages whose keywords are recognised in a file of any language."""
 
 
+_ARGUMENTS = {"|": "a table", '"""': "a text block", "```": "a text block"}
+"""How the arguments of steps begin."""
 _PASSES = 50
 """Maximum number of reported lines without a keyword in one file."""
 
@@ -62,12 +65,15 @@ def find(
     """Yield line and text of each problem in the descriptions of a file."""
     own = documents.keywords_of(document.language)
     for part in (document, *documents.parts_of(document)):
-        above = ""
+        above, refused = "", False  # one line is refused for all arguments below it
         for number, line in _description(part, lines):
-            meant = _heading(line, above, document.language, own)
-            if meant or (meant := _sentence(line, own, is_sentence)):
+            meant = _heading(line, above, document.language, own) or _sentence(line, own, is_sentence)
+            argument = next((what for mark, what in _ARGUMENTS.items() if line.startswith(mark)), "")
+            if argument and not refused:
+                meant = f"{argument} belongs to a step: does the line above it lack its keyword?"
+            if meant:
                 yield number, f"this line is a description, and is not run: {line}\n    {meant}"
-            above = line
+            above, refused = line, refused or bool(meant)
 
 
 def _description(part: documents.Document | documents.Part, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -122,6 +128,13 @@ def _sentence(line: str, own: documents.Keywords, is_sentence: Callable[[str], b
     for keyword in ("*", *own.steps):
         if line.startswith(keyword) and is_sentence(line.removeprefix(keyword).strip()):
             return f"no step is allowed here: is the line {own.usual('scenario')}: above it missing, or misspelt?"
+    usual = f"begin the line with a keyword: {', '.join(dict.fromkeys(own.steps))}"
+    if is_sentence(line):
+        return usual
     first, _, rest = line.partition(" ")
-    near = difflib.get_close_matches(first, own.steps, n=1, cutoff=0.6)
-    return f"is the keyword {near[0]} meant?" if near and is_sentence(rest.strip()) else ""
+    if is_sentence(rest.strip()):
+        near = difflib.get_close_matches(first, own.steps, n=1, cutoff=0.6)
+        return f"is the keyword {near[0]} meant?" if near else usual
+    longest = max(map(len, own.steps), default=0) + 1
+    spaced = line[:longest].isascii()  # a keyword of Chinese or Japanese has no blank behind it
+    return usual if not spaced and any(is_sentence(line[end:]) for end in range(1, longest + 1)) else ""

@@ -113,7 +113,10 @@ def _chosen(argument: str, folder: Path) -> list[str]:
         return [path]
     known = entries(document)
     if what.split(":")[0].isdigit() and not any(entry.node == what for entry in known):
-        return _by_line(path, int(what.split(":")[0]), document, known)
+        line, last = int(what.split(":")[0]), documents.read_text(folder / path).count("\n") + 1
+        if line > last:
+            raise NotSelectableError(f"{path}:{line}: the file has {last} lines")
+        return _by_line(path, line, document, known)
     return [f"{path}::{node}" for node in _by_name(what, known)]
 
 

@@ -114,6 +114,9 @@ def check_document(document: documents.Document, markers: Collection[str]) -> It
         seen.setdefault(node.name, line)
         if not node.steps:
             yield Problem(line, f"the scenario {node.name!r} has no steps: it would pass whatever happens")
+        elif not documents.has_then(node):
+            text = "has no Then, so that it asserts nothing: say what must come, or what must not"
+            yield Problem(line, f"the scenario {node.name!r} {text}")
         yield from _check_examples(node)
     yield from _check_rules(document)
     for step, has_kind in documents.first_steps(document):

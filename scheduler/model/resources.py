@@ -55,7 +55,7 @@ _SUFFIXES: dict[str, int | decimal.Decimal] = {
     "": 1, "n": decimal.Decimal("1e-9"), "u": decimal.Decimal("1e-6"), "m": decimal.Decimal("1e-3"),
     "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18, **_BINARY,
 }  # fmt: skip
-_QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]{1,9})|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
+_QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
 _EXACT = decimal.Context(prec=200, rounding=decimal.ROUND_CEILING)
 
 
@@ -79,7 +79,7 @@ def amount_of(value: Quantity, unit: int) -> int:
     Raises:
         QuantityError: the value is not a quantity.
     """
-    match = _QUANTITY.fullmatch(str(value).strip())
+    match = _QUANTITY.fullmatch(str(value))
     if match is None or len(match[0]) > LONGEST:
         raise QuantityError(value)
     number, exponent, suffix = match.groups()

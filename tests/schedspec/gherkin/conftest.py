@@ -43,8 +43,9 @@ def mistakes_of(tmp_path: Path, request: pytest.FixtureRequest) -> MistakesOf:
 
 
 def scenario(text: str) -> str:
-    """Return a feature whose steps begin in line 3."""
-    return f"Feature: f\n  Scenario: s\n{text}"
+    """Return a feature whose steps begin in line 3; a scenario without a Then gets one."""
+    then = "" if "Then " in text else "    Then nothing is evicted\n"
+    return f"Feature: f\n  Scenario: s\n{text}{then}"
 
 
 def table(sentence: str, *rows: str) -> str:

@@ -237,6 +237,7 @@ def test_a_syntax_error_hides_no_other_mistake(specs: Run) -> None:
         "    is Then meant?",
         "bad.feature:5: no keyword begins this line: Scenaro: t",
         "    is Scenario: meant?",
+        "bad.feature:5: the scenario 't' has no Then, so that it asserts nothing: say what must come, or what must not",
         "bad.feature:6: no step matches: Given there are 2 pds",
         "    the nearest is: given there are {n:d} pods",
         "bad.feature:8: inconsistent cell count within the table: | c |",
@@ -291,8 +292,8 @@ def test_our_own_decorators_refuse_an_async_step_at_import(specs: Run) -> None:
 
 def test_a_parameter_in_quotes_ends_at_the_quote(specs: Run) -> None:
     steps = "\n@own_given('\"{a}\" runs')\ndef one(a):\n    '''One.'''\n    assert a == 'x'\n"
-    assert specs(good='Feature: f\n  Scenario: s\n    Given "x" runs\n', steps=steps).ret == 0
-    result = specs(good='Feature: f\n  Scenario: s\n    Given "x" and "y" runs\n', steps=steps)
+    assert specs(good='Feature: f\n  Scenario: s\n    Given "x" runs\n    Then all is well\n', steps=steps).ret == 0
+    result = specs(good='Feature: f\n  Scenario: s\n    Given "x" and "y" runs\n    Then all is well\n', steps=steps)
     result.stdout.fnmatch_lines(['good.feature:3: no step matches: Given "x" and "y" runs*'])
 
 
@@ -361,7 +362,8 @@ def anything(name):
     ],
 )
 def test_own_sentences_are_checked_by_their_declarations(specs: Run, steps: str, messages: list[str]) -> None:
-    result = specs("--collect-only", "-q", bad=f"Feature: f\n  Scenario: s\n    {steps}\n", steps=OWN)
+    then = "" if "Then" in steps else '    Then "x" is anything\n'
+    result = specs("--collect-only", "-q", bad=f"Feature: f\n  Scenario: s\n    {steps}\n{then}", steps=OWN)
     assert result.ret == (pytest.ExitCode.INTERRUPTED if messages else pytest.ExitCode.OK)
     assert len([line for line in result.outlines if line.startswith("bad.feature:") and "::" not in line]) == len(
         messages

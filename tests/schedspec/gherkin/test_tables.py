@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from schedspec.gherkin import tables
+from scheduler.model import resources
 
 COLUMNS: dict[str, tables.Column] = {
     "queue": ("name", tables.name),
@@ -91,3 +94,22 @@ def test_an_invalid_column_of_a_resource_is_refused(
 @pytest.mark.parametrize("word", ["gpus", "gpu", "cards", "nvidia.com/gpu"])
 def test_amounts_accept_the_words_of_columns(word: str) -> None:
     assert tables.amounts(f"cpu 4, {word} 8") == {"cpu": "4", "nvidia.com/gpu": "8"}
+
+
+@given(st.text(alphabet=" 0123456789.+-eEmnukMGTPKi_xg٤\t", max_size=6))
+@example("256 Gi")
+@example("1E")
+@example("5.")
+def test_a_quantity_is_refused_where_the_scheduler_refuses_it(text: str) -> None:
+    def accepted() -> bool:
+        try:
+            return resources.parse({"cpu": text})["cpu"] >= 0 and not text.startswith("-")
+        except resources.QuantityError:
+            return False
+
+    try:
+        tables.quantity(text)
+    except ValueError:
+        assert not accepted()
+    else:
+        assert accepted()
