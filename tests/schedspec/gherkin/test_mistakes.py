@@ -291,7 +291,10 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "an unknown Chinese column": (
-        "# language: zh-CN\n功能: f\n  场景: s\n    假如有以下队列：\n      | 队列 | 权种 |\n      | a | 1 |\n    那么没有 Pod 被驱逐\n",
+        (
+            "# language: zh-CN\n功能: f\n  场景: s\n    假如有以下队列：\n"
+            "      | 队列 | 权种 |\n      | a | 1 |\n    那么没有 Pod 被驱逐\n"
+        ),
         [
             (
                 "5: unknown column '权种'; this table takes: "
