@@ -9,7 +9,6 @@ from typing import cast
 import pytest
 
 from .. import distribution
-from ..api.capabilities import Capability
 from ..ci import sharding
 from ..clusters import ClusterError, Settings
 from ..clusters.protocol import ClusterKind
@@ -35,11 +34,9 @@ def read(config: pytest.Config) -> Options:
     adapter = _adapter(config, settings)
     if adapter.in_pods:
         settings = replace(settings, kind="kind")
-    if settings.kind == "simulated":
-        if type(adapter) is not Own or adapter.gang_api != adapter.gang_apis[0]:
-            todo = "leave --scheduler and --gang-api out, or name another cluster"
-            raise values.refusal("cluster", "simulated", "runs our own scheduler only, with Volcano's PodGroups", todo)
-        adapter.lacks_here = {Capability.VALIDATION: "a simulated cluster checks no schema"}
+    if settings.kind == "simulated" and (type(adapter) is not Own or adapter.gang_api != adapter.gang_apis[0]):
+        todo = "leave --scheduler and --gang-api out, or name another cluster"
+        raise values.refusal("cluster", "simulated", "runs our own scheduler only, with Volcano's PodGroups", todo)
     shard, durations = _shard(config)
     out, named = _out(config)
     programs = values.folder(config, "scheduler-binaries")

@@ -1,7 +1,7 @@
 """The API server of a virtual cluster: answers requests of Kubernetes' HTTP API at once.
 
-It sets the defaults on which schedulers and controllers rely: phases, grace periods, priorities. It checks no schema,
-so it accepts malformed objects that a real API server would reject.
+It sets the defaults on which schedulers and controllers rely: phases, grace periods, priorities. It refuses what the
+schemas and admission policies of a real API server refuse.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
+from ...lint.schemas import definitions
 from . import kinds, merge
 from .store import DEFAULT_GRACE, Key, Kind, Object, RefusedError, Store
 
@@ -66,7 +67,9 @@ class ApiServer:
             return 201 if method == "POST" else 200, _encode(answer)
         except RefusedError as refused:
             status = {"kind": "Status", "status": "Failure", "code": refused.status, "reason": refused.reason}
-            return refused.status, _encode({**status, "message": refused.message})
+            causes = [{"field": field} for field in refused.fields]
+            details = {"details": {"causes": causes}} if causes else {}
+            return refused.status, _encode({**status, **details, "message": refused.message})
 
     def _route(self, method: str, path: str, query: Mapping[str, str], body: Any, content_type: str) -> Object:
         if path == "/version":
@@ -79,7 +82,7 @@ class ApiServer:
         if method == "GET":
             return self._found(place) if place.name else self._list(place, query)
         if method == "POST":
-            return self._bind(place, body) if place.sub == "binding" else self.create(place.kind, place.namespace, body)
+            return self._bind(place, body) if place.sub == "binding" else self._posted(place, body)
         if method == "DELETE":
             return self._delete(place, query, body or {})
         return self._patch(place, query, body, content_type if method == "PATCH" else "")
@@ -100,6 +103,11 @@ class ApiServer:
         return {"kind": f"{place.kind.kind}List", "metadata": {"resourceVersion": self.store.version}, "items": items}
 
     # ------------------------------------------------------------------------------------------------------ writing
+
+    def _posted(self, place: Place, body: Object) -> Object:
+        assert place.kind is not None
+        _require_valid(place.kind, body)
+        return self.create(place.kind, place.namespace, body)
 
     def create(self, kind: Kind, namespace: str, body: Object) -> Object:
         """Create an object, with its defaults. Raises RefusedError."""
@@ -147,6 +155,7 @@ class ApiServer:
         old = self.store.get(kind, key)
         manager = query.get("fieldManager", "") if content_type == _APPLY else ""
         if old is None and manager and not place.sub:
+            _require_valid(kind, body)
             made = self.create(kind, place.namespace, {**body, "metadata": {**body["metadata"], "name": place.name}})
             self._applied[made["metadata"]["uid"], manager, ""] = body
             return made
@@ -167,8 +176,10 @@ class ApiServer:
             new = merge.merge(old, body, keyed=content_type == _STRATEGIC)
         if place.sub == "status":
             new = {**old, "status": new.get("status") or {}}
-        elif kind.has_status:
-            new = {**new, "status": old["status"]} if "status" in old else {k: new[k] for k in new if k != "status"}
+        else:
+            _require_valid(kind, {name: new[name] for name in new if name != "status"}, old, "UPDATE")
+            if kind.has_status:
+                new = {**new, "status": old["status"]} if "status" in old else {k: new[k] for k in new if k != "status"}
         return self.store.change(kind, key, {**new, "apiVersion": kind.api_version, "kind": kind.kind})
 
     def _bind(self, place: Place, body: Object) -> Object:
@@ -203,6 +214,7 @@ class ApiServer:
         uid = (options.get("preconditions") or {}).get("uid")
         if uid and uid != found["metadata"]["uid"]:
             raise RefusedError(409, "Conflict", f"{place.kind.plural} {place.name} was replaced: its uid differs")
+        _require_valid(place.kind, found, found, "DELETE")
         self.delete(place.kind, place.key, grace, orphan=orphan)
         return {"kind": "Status", "status": "Success"}
 
@@ -246,6 +258,18 @@ class ApiServer:
 
 _GC_DELAY = 0.05
 """Seconds until the garbage collector notices that an owner was deleted."""
+
+
+def _require_valid(kind: Kind, item: Object, old: Object | None = None, operation: str = "CREATE") -> None:
+    """Refuse an object as the API server's schemas and admission policies do. Raises RefusedError."""
+    typed = {**item, "apiVersion": kind.api_version, "kind": kind.kind}
+    if flaws := definitions().flaws(typed, old, operation):
+        name = (item.get("metadata") or {}).get("name", "")
+        text = "; ".join(f"{flaw.field}: {flaw.text}; {flaw.remedy}" for flaw in flaws)
+        forbidden = operation == "DELETE"
+        status, reason = (403, "Forbidden") if forbidden else (422, "Invalid")
+        message = f'{kind.kind} "{name}" is {"protected" if forbidden else "invalid"}: {text}'
+        raise RefusedError(status, reason, message, [flaw.field for flaw in flaws])
 
 
 def suffix(number: int) -> str:

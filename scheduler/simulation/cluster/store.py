@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...model.times import timestamp
@@ -35,11 +35,11 @@ class Key(NamedTuple):
 
 
 class RefusedError(Exception):
-    """The API server refuses a request, with an HTTP status."""
+    """The API server refuses a request, with an HTTP status and, for an invalid object, its fields."""
 
-    def __init__(self, status: int, reason: str, message: str) -> None:
+    def __init__(self, status: int, reason: str, message: str, fields: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.status, self.reason, self.message = status, reason, message
+        self.status, self.reason, self.message, self.fields = status, reason, message, tuple(fields)
 
 
 Listener = Callable[[Kind, str, Object], None]

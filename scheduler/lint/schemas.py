@@ -1,0 +1,305 @@
+"""Judge objects by the schemas by which the API server judges them: strictly, with the nearest name.
+
+1. A kind of ours is judged by its definition (`scheduler/crds`, or the definitions of another scheduler): its schema as
+   JSON Schema, its rules in CEL, and the admission policies beside it. A kind of Kubernetes is judged by the schema of
+   the official client's model. Other kinds have no schema here.
+2. A field that the schema does not declare is refused, as the API server refuses it under strict field validation.
+3. The CEL functions of Kubernetes that our definitions use (`sum`, `join`, `quantity`, `isGreaterThan`, `lists.range`)
+   are added to the library's.
+
+Import this module where an object is judged, not before: jsonschema, CEL and the client's models take a second.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cel
+import kubernetes.client
+import yaml
+from jsonschema import Draft7Validator, Draft202012Validator
+
+from ..model.resources import amount_of
+from ..policy.source import suggest
+
+Object = Mapping[str, Any]
+OURS = Path(__file__).parents[1] / "crds"
+_KEYWORDS = frozenset(
+    (
+        *("type", "properties", "additionalProperties", "items", "required", "enum", "pattern", "anyOf", "oneOf"),
+        *("allOf", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties"),
+        "maxProperties",
+    )
+)
+"""The keywords of structural schemas that JSON Schema has too."""
+_KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
+_RULES = "x-kubernetes-validations"
+_PRECISE = 1000
+
+
+class Flaw(NamedTuple):
+    """One reason why the API server would refuse an object."""
+
+    field: str
+    text: str
+    remedy: str
+
+
+class Definitions:
+    """The definitions of a folder: schemas and admission policies by API version and kind."""
+
+    def __init__(self, folder: Path) -> None:
+        self._schemas: dict[tuple[str, str], Object] = {}
+        self._plurals: dict[tuple[str, str], str] = {}
+        self._policies: list[Object] = []
+        for file in sorted(folder.glob("*.yaml")):
+            for document in yaml.load_all(file.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+                self._add(document or {})
+
+    def _add(self, document: Object) -> None:
+        spec = document.get("spec") or {}
+        if document.get("kind") == "CustomResourceDefinition":
+            for version in spec["versions"]:
+                key = f"{spec['group']}/{version['name']}", spec["names"]["kind"]
+                self._schemas[key] = version["schema"]["openAPIV3Schema"]
+                self._plurals[key] = spec["names"]["plural"]
+        elif document.get("kind") == "ValidatingAdmissionPolicy":
+            self._policies.append(spec)
+
+    def flaws(self, item: Object, old: Object | None = None, operation: str = "CREATE") -> list[Flaw] | None:
+        """Return why the API server would refuse an object; None for a kind without a schema.
+
+        Args:
+            item: The object as it is written; for a deletion, as it is.
+            old: The object before an update or a deletion.
+            operation: CREATE, UPDATE or DELETE.
+        """
+        key = str(item.get("apiVersion", "")), str(item.get("kind", ""))
+        schema = self._schemas.get(key)
+        if schema is None:
+            core = _model_schema(*key)
+            return None if core is None else [] if operation == "DELETE" else list(_of_model(core, item))
+        found = [] if operation == "DELETE" else list(_of_schema(_validator(key, self), item))
+        if not found and operation != "DELETE":
+            item = _with_defaults(schema, item)
+            found = list(_broken_rules(schema, item, ""))
+        was = item if old is None else _with_defaults(schema, old)
+        return found or list(self._denied(key, item, was, operation))
+
+    def json_schema(self, key: tuple[str, str]) -> dict[str, Any]:
+        """Return a definition's schema as JSON Schema."""
+        found = _json_schema(self._schemas[key])
+        found["properties"]["metadata"] = _metadata()
+        return found
+
+    def _denied(self, key: tuple[str, str], item: Object, old: Object, operation: str) -> Iterator[Flaw]:
+        group, _, version = key[0].rpartition("/")
+        for policy in self._policies:
+            if any(
+                group in rule["apiGroups"]
+                and version in rule["apiVersions"]
+                and self._plurals[key] in rule["resources"]
+                and operation in rule["operations"]
+                for rule in policy["matchConstraints"]["resourceRules"]
+            ):
+                yield from _policy_flaws(policy, item, old)
+
+
+@functools.cache
+def definitions(folder: Path = OURS) -> Definitions:
+    """Return the definitions of a folder, read once."""
+    return Definitions(folder)
+
+
+@functools.cache
+def _validator(key: tuple[str, str], of: Definitions) -> Any:
+    return Draft7Validator(of.json_schema(key))
+
+
+def _json_schema(node: Object) -> dict[str, Any]:
+    """Return a structural schema as JSON Schema, without undeclared fields."""
+    found: dict[str, Any] = {}
+    for keyword, value in node.items():
+        if keyword == "properties":
+            found[keyword] = {name: _json_schema(child) for name, child in value.items()}
+        elif keyword in ("items", "additionalProperties") and isinstance(value, Mapping):
+            found[keyword] = _json_schema(value)
+        elif keyword in _KEYWORDS:
+            found[keyword] = value
+    if "properties" in found and not node.get(_KEEPS_UNKNOWN) and "additionalProperties" not in found:
+        found["additionalProperties"] = False
+    if node.get("nullable") and "type" in found:
+        found["type"] = [found["type"], "null"]
+    return found
+
+
+@functools.cache
+def _metadata() -> dict[str, Any]:
+    """Return the schema of metadata, which a definition does not describe."""
+    return {
+        "type": "object",
+        "properties": {
+            name: {} for name in kubernetes.client.V1ObjectMeta.model_json_schema(by_alias=True)["properties"]
+        }
+        | {name: {"type": ["object", "null"], "additionalProperties": {"type": "string"}} for name in _TEXTS},
+        "additionalProperties": False,
+    }
+
+
+_TEXTS = ("labels", "annotations")
+
+
+@functools.cache
+def _model_schema(api_version: str, kind: str) -> Any:
+    """Return the validator of a kind of Kubernetes by the client's model; None for any other kind."""
+    group, _, version = api_version.rpartition("/")
+    if not kind.isidentifier() or ("." in group and not group.endswith(".k8s.io")) or not version.isalnum():
+        return None
+    model = getattr(kubernetes.client, f"{version.capitalize()}{kind}", None)
+    if model is None or not hasattr(model, "model_json_schema"):
+        return None
+    schema = _without_null(model.model_json_schema(by_alias=True))
+    return Draft202012Validator({**schema, "$defs": {**schema.get("$defs", {}), "V1ObjectMeta": _metadata()}})
+
+
+def _without_null(node: Any) -> Any:
+    """Return the schema of a model without its alternatives `null`: a field that is null counts as left out."""
+    if isinstance(node, list):
+        return [_without_null(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    kept = [child for child in node.get("anyOf", ()) if child != {"type": "null"}]
+    if len(kept) == 1:
+        node = {**{key: child for key, child in node.items() if key != "anyOf"}, **kept[0]}
+    return {key: _without_null(child) for key, child in node.items()}
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return an object without fields that are null."""
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(child) for name, child in value.items() if child is not None}
+    return [_without_nulls(child) for child in value] if isinstance(value, list) else value
+
+
+def _of_schema(validator: Any, item: Object) -> Iterator[Flaw]:
+    for error in sorted(validator.iter_errors(item), key=lambda found: list(map(str, found.absolute_path))):
+        yield from _flaws_of(error)
+
+
+def _of_model(validator: Any, item: Object) -> Iterator[Flaw]:
+    """Yield flaws by a model: quantities may be numbers, though the model declares texts."""
+    for error in validator.iter_errors(_without_nulls(item)):
+        is_number = error.validator == "type" and isinstance(error.instance, int | float)
+        if not is_number or "metadata" in error.absolute_path:
+            yield from _flaws_of(error)
+
+
+def _flaws_of(error: Any) -> Iterator[Flaw]:
+    path = field_of(error.absolute_path)
+    declared = sorted(error.schema.get("properties", ())) if isinstance(error.schema, Mapping) else []
+    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping) and declared:
+        for name in error.instance.keys() - set(declared):
+            yield Flaw(f"{path}.{name}" if path else name, "unknown field", suggest(name, declared))
+    elif error.validator == "required":
+        missing = error.message.split("'")[1]
+        yield Flaw(f"{path}.{missing}" if path else missing, "Required value", "add it")
+    elif error.validator in ("anyOf", "pattern"):
+        yield Flaw(path, f"{_short(repr(error.instance))} does not fit", "correct it")
+    else:
+        yield Flaw(path or "the object", _short(error.message), "correct it")
+
+
+def field_of(path: Sequence[str | int]) -> str:
+    """Return a path as text: `spec.tasks[0].replicas`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _with_defaults(schema: Object, value: Any) -> Any:
+    """Return a value with the defaults of its schema, which the API server sets before it evaluates rules."""
+    if isinstance(value, list):
+        return [_with_defaults(schema.get("items") or {}, child) for child in value]
+    if not isinstance(value, Mapping):
+        return value
+    properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    missing = {name: part["default"] for name, part in properties.items() if "default" in part and name not in value}
+    below = others if isinstance(others, Mapping) else {}
+    return {name: _with_defaults(properties.get(name, below), child) for name, child in {**missing, **value}.items()}
+
+
+def _broken_rules(schema: Object, value: Any, path: str) -> Iterator[Flaw]:
+    """Yield the rules of a schema and its parts that a value breaks."""
+    for rule in schema.get(_RULES) or ():
+        if _evaluate(rule["rule"], self=value) is not True:
+            message = rule.get("message") or _evaluate(rule.get("messageExpression", ""), self=value) or rule["rule"]
+            shown = f"{value}: " if isinstance(value, int | float | str) else ""
+            yield _as_flaw((path + rule.get("fieldPath", "")).lstrip("."), f"{shown}{message}")
+    if isinstance(value, Mapping):
+        others = schema.get("additionalProperties")
+        for name, child in value.items():
+            inner = (schema.get("properties") or {}).get(name) or (others if isinstance(others, Mapping) else None)
+            if inner:
+                yield from _broken_rules(inner, child, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and "items" in schema:
+        for number, child in enumerate(value):
+            yield from _broken_rules(schema["items"], child, f"{path}[{number}]")
+
+
+def _policy_flaws(policy: Object, item: Object, old: Object) -> Iterator[Flaw]:
+    known: dict[str, Any] = {"object": item, "oldObject": old, "variables": {}}
+    for variable in policy.get("variables") or ():
+        known["variables"] = {**known["variables"], variable["name"]: _evaluate(variable["expression"], **known)}
+    for rule in policy["validations"]:
+        if _evaluate(rule["expression"], **known) is not True:
+            message = rule.get("message") or _evaluate(rule.get("messageExpression", ""), **known)
+            field = re.match(r"(spec[\w.]+)(:| is)", str(message))
+            yield _as_flaw(field[1] if field else "", str(message))
+
+
+def _as_flaw(field: str, message: str) -> Flaw:
+    """Split the message of a rule into field, text and remedy."""
+    text, _, remedy = message.partition("; ")
+    return Flaw(
+        field or "the object", text.removeprefix(f"{field}: ").removeprefix(f"{field} "), remedy or "correct it"
+    )
+
+
+def _evaluate(expression: str, **variables: Any) -> Any:
+    """Return the value of a CEL expression; None if it cannot be evaluated."""
+    if not expression:
+        return None
+    context = cel.Context()
+    for name, value in variables.items():
+        context.add_variable(name, value)
+    context.add_variable("lists", 0)
+    for name, function in _FUNCTIONS.items():
+        context.add_function(name, function)
+    try:
+        return _program(expression).execute(context)
+    except (ValueError, TypeError, KeyError, RuntimeError):
+        return None
+
+
+@functools.cache
+def _program(expression: str) -> Any:
+    return cel.compile(expression)
+
+
+def _is_greater(one: str, other: str) -> bool:
+    return amount_of(one, _PRECISE) > amount_of(other, _PRECISE)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": sum,
+    "join": lambda texts, between="": str(between).join(map(str, texts)),
+    "quantity": str,
+    "isGreaterThan": _is_greater,
+    "range": lambda _lists, end: list(range(int(end))),
+}

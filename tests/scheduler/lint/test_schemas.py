@@ -1,0 +1,102 @@
+"""Objects are judged as the API server judges them: on the tables that a real API server is asked about.
+
+`tests/scheduler/controllers/crds` asks a real one about the same rows.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler.lint.schemas import definitions
+from tests.scheduler.controllers.crds.asking import KINDS, NUMBERS, pod
+from tests.scheduler.controllers.crds.fields import Case, cases
+from tests.scheduler.controllers.crds.test_refusals import CASES
+from tests.scheduler.controllers.crds.test_updates import FIXED
+
+ROWS = list(cases())
+
+
+def refusals(item: dict[str, Any], old: dict[str, Any] | None = None, operation: str = "CREATE") -> str:
+    """Return all flaws of an object as one text."""
+    item = {"apiVersion": KINDS[item["kind"]][0], **item}
+    item.setdefault("metadata", {}).setdefault("name", f"case-{next(NUMBERS)}")
+    found = definitions().flaws(item, old, operation)
+    assert found is not None, "the kind has no schema"
+    return "\n".join(f"{flaw.field}: {flaw.text}; {flaw.remedy}" for flaw in found)
+
+
+@pytest.mark.parametrize("case", CASES["accepted"], ids=lambda case: case["name"])
+def test_objects_that_users_write_are_accepted(case: dict[str, Any]) -> None:
+    assert not "".join(map(refusals, yaml.safe_load_all(case["yaml"])))
+
+
+@pytest.mark.parametrize("case", CASES["refused"], ids=lambda case: case["name"])
+def test_invalid_objects_are_refused_with_the_same_field(case: dict[str, Any]) -> None:
+    found = refusals(*yaml.safe_load_all(case["yaml"])).replace(": is more", " is more")
+    for text in case["message"]:
+        assert re.sub(r"\[([A-Za-z]+)\]", r".\1", text) in found  # the API server writes keys of maps in brackets
+
+
+@pytest.mark.parametrize("case", ROWS, ids=str)
+def test_every_field_is_accepted_or_refused_as_by_the_api_server(case: Case) -> None:
+    found = refusals({"kind": case.kind, **copy.deepcopy(case.body)})
+    assert (case.row["refused"] in found) if "refused" in case.row else not found
+
+
+def _job(**change: Any) -> dict[str, Any]:
+    tasks = [{"name": "a", "replicas": 2, "template": pod()}]
+    spec = {"queue": "default", "minAvailable": 1, "maxRetry": 3, "tasks": tasks, **change}
+    return {"kind": "Job", "metadata": {"name": "job"}, "spec": spec}
+
+
+@pytest.mark.parametrize(("change", "message"), FIXED)
+def test_updates_that_an_admission_policy_denies_are_refused(change: dict[str, Any], message: str) -> None:
+    assert message.partition("; ")[0].partition(": ")[2] in refusals(_job(**change), _job(), "UPDATE")
+
+
+def test_updates_that_users_make_are_accepted() -> None:
+    change = {"minAvailable": 2, "priorityClassName": "high", "ttlSecondsAfterFinished": 5}
+    assert not refusals(_job(**change), _job(), "UPDATE")
+
+
+@pytest.mark.parametrize(("name", "is_kept"), [("root", True), ("default", True), ("other", False)])
+def test_root_and_default_cannot_be_deleted(name: str, is_kept: bool) -> None:
+    assert ("cannot be deleted" in refusals({"kind": "Queue", "metadata": {"name": name}}, None, "DELETE")) == is_kept
+
+
+KUBERNETES = [
+    (
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "valeu": 5},
+        "valeu: unknown field; did you mean value?",
+    ),
+    ({"apiVersion": "v1", "kind": "Node", "spec": {"taint": []}}, "spec.taint: unknown field; did you mean taints?"),
+    (
+        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"selector": {"matchLabel": {}}}},
+        "spec.selector.matchLabel: unknown field; did you mean matchLabels?",
+    ),
+    (
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"anotations": {}}},
+        "metadata.anotations: unknown field; did you",
+    ),
+    ({"apiVersion": "v1", "kind": "Node", "metadata": {"labels": {"a": 1}}}, "metadata.labels.a: 1 is not of type"),
+]
+
+
+@pytest.mark.parametrize(("item", "text"), KUBERNETES)
+def test_kinds_of_kubernetes_are_judged_by_the_clients_models(item: dict[str, Any], text: str) -> None:
+    found = definitions().flaws(item) or []
+    assert text in "\n".join(f"{flaw.field}: {flaw.text}; {flaw.remedy}" for flaw in found)
+
+
+def test_amounts_may_be_numbers_and_fields_may_be_null() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": None}}
+    assert definitions().flaws({**node, "status": {"allocatable": {"cpu": 4, "memory": "8Gi"}}}) == []
+
+
+def test_a_kind_without_a_schema_is_not_judged() -> None:
+    assert definitions().flaws({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue"}) is None
