@@ -88,10 +88,10 @@ def lint(policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = (
             text = f"{value}{problem.text}"
             findings.append(Finding(source, problem.line, problem.field, text, problem.remedy, is_error=True))
     objects, refused = _objects_of(manifests)
-    findings += refused
     if document is not None:
         findings += resource_findings(document, source, objects)
-    return findings + queue_findings(objects, document.policy if document is not None else None)
+    own = refused + queue_findings(objects, document.policy if document is not None else None)
+    return findings + sorted(own, key=lambda finding: (finding.source, finding.line))
 
 
 def lint_manifests(manifests: Sequence[tuple[str, str]]) -> list[Finding]:
@@ -117,4 +117,4 @@ def _objects_of(manifests: Sequence[tuple[str, str]]) -> tuple[Manifest, list[Fi
             read_objects(manifest, name, objects)
         except ManifestError as error:
             findings.append(Finding(name, error.line, "file", error.problem, error.remedy, is_error=True))
-    return objects, findings
+    return objects, objects.findings + findings

@@ -1,13 +1,15 @@
 """Read queues and nodes with their line numbers from manifests.
 
-Accepts what `kubectl get -o yaml` writes and what users apply: documents and Lists. Other kinds are skipped.
+Accepts what `kubectl get -o yaml` writes and what users apply: documents and Lists, in YAML or JSON. Every object is
+judged as the API server judges it. Other kinds are not read; a file with nothing else is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
@@ -15,8 +17,11 @@ import yaml
 from ..model import objects, resources
 from ..model.queue import Queue
 from ..model.resources import QuantityError, Resource
+from ..reasons.text import count
+from .findings import Finding
 
 _QUEUES = "scheduling.volcano.sh/"
+_REMEDY = "name a file with Queues of scheduling.volcano.sh or Nodes"
 
 
 class ManifestError(ValueError):
@@ -27,43 +32,108 @@ class ManifestError(ValueError):
         self.line, self.problem, self.remedy = line, problem, remedy
 
 
+class Document(NamedTuple):
+    """One object of a manifest, and the line where it begins."""
+
+    line: int
+    item: dict[str, Any]
+    node: yaml.MappingNode
+
+    @property
+    def title(self) -> str:
+        """Kind and name, for people."""
+        metadata = self.item.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return f"{self.item.get('kind') or 'object'} {name or 'without a name'}"
+
+    @property
+    def is_served(self) -> bool:
+        """Whether an API server wrote the object; a user's file has no uid and no version."""
+        metadata = self.item.get("metadata")
+        return isinstance(metadata, dict) and bool(metadata.get("uid") or metadata.get("resourceVersion"))
+
+    def line_of(self, path: Sequence[str | int]) -> int:
+        """Return the line of a field, or of the closest part of the object that contains it."""
+        node, line = self.node, self.line
+        for part in path:
+            found: Any = None
+            if isinstance(node, yaml.MappingNode):
+                found = next(((value, key) for key, value in node.value if key.value == part), None)
+            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+                found = (node.value[part], node.value[part])
+            if found is None:
+                break
+            node, line = found[0], found[1].start_mark.line + 1
+        return line
+
+
 @dataclass(slots=True)
 class Manifest:
-    """Queues by name with file and line, and the sum of all nodes' resources (None without nodes)."""
+    """Queues by name with file and object, and the sum of all nodes' resources (None without nodes)."""
 
     queues: dict[str, Queue] = field(default_factory=dict)
-    places: dict[str, tuple[str, int]] = field(default_factory=dict)
+    places: dict[str, tuple[str, Document]] = field(default_factory=dict)
     total: Resource | None = None
     podgroups: dict[str, int] = field(default_factory=dict)
     """Number of unfinished PodGroups in each queue's status."""
+    findings: list[Finding] = field(default_factory=list)
+    """What the API server would refuse, and what nothing here reads."""
 
 
 def read_objects(text: str, source: str, found: Manifest) -> None:
-    """Add the queues and nodes of a file to `found`.
+    """Add the queues and nodes of a file to `found`, with the findings on each of its objects.
 
     Raises:
-        ManifestError: the file is not YAML, or the API would refuse an object in it.
+        ManifestError: the file is not YAML, or has nothing that lint reads.
     """
-    for line, item in documents(text):
-        kind, group = item.get("kind"), str(item.get("apiVersion", ""))
-        try:
-            if kind == "Queue" and group.startswith(_QUEUES):
-                queue = Queue(msgspec.convert(item, objects.Queue))
-                found.queues[queue.name], found.places[queue.name] = queue, (source, line)
-                status = msgspec.convert(item.get("status") or {}, dict[str, Any])
-                counts = (status.get(phase) for phase in ("pending", "inqueue", "running", "unknown"))
-                found.podgroups[queue.name] = sum(count for count in counts if isinstance(count, int))
-            elif kind == "Node":
-                node = msgspec.convert(item, objects.Node)
-                has = resources.parse(node.status.allocatable or node.status.capacity)
-                found.total = resources.plus(found.total or {}, has)
-        except (msgspec.ValidationError, QuantityError) as error:
-            name = (item.get("metadata") or {}).get("name", "without a name")
-            raise ManifestError(line, f"{kind} {name}: {error}", "correct this field") from error
+    unused: Counter[str] = Counter()
+    used = False
+    for document in documents(text):
+        flaws = found.findings
+        refused = list(refusals(document, source))
+        flaws += refused
+        kind, group = document.item.get("kind"), str(document.item.get("apiVersion", ""))
+        is_read = kind == "Node" or (kind == "Queue" and group.startswith(_QUEUES))
+        used |= is_read
+        unused[f"{kind} of {group}" if kind else "object without a kind"] += not is_read
+        if is_read and not any(flaw.is_error for flaw in refused):
+            _add(document, source, found)
+    if not used:
+        kinds = ", ".join(count(number, kind) for kind, number in sorted(unused.items())) or "no object"
+        raise ManifestError(1, f"nothing in this file is read: it has {kinds}", _REMEDY)
 
 
-def documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield all objects of a manifest, including the items of Lists, each with the line where it begins.
+def refusals(document: Document, source: str) -> Iterator[Finding]:
+    """Yield a finding for each reason why the API server would refuse an object: an error in what people write."""
+    from .schemas import definitions  # noqa: PLC0415 - its libraries take a second
+
+    for flaw in definitions().flaws(document.item) or ():
+        field, line = f"{document.title}.{flaw.field}", document.line_of(flaw.path)
+        if not document.is_served:
+            yield Finding(source, line, field, flaw.text, flaw.remedy, is_error=True)
+        elif flaw.text == "unknown field":
+            yield Finding(source, line, field, "is not read here, though the cluster serves it", "remove it")
+
+
+def _add(document: Document, source: str, found: Manifest) -> None:
+    item = document.item
+    try:
+        if item["kind"] == "Queue":
+            queue = Queue(msgspec.convert(item, objects.Queue))
+            found.queues[queue.name], found.places[queue.name] = queue, (source, document)
+            status = msgspec.convert(item.get("status") or {}, dict[str, Any])
+            counts = (status.get(phase) for phase in ("pending", "inqueue", "running", "unknown"))
+            found.podgroups[queue.name] = sum(count for count in counts if isinstance(count, int))
+        else:
+            node = msgspec.convert(item, objects.Node)
+            has = resources.parse(node.status.allocatable or node.status.capacity)
+            found.total = resources.plus(found.total or {}, has)
+    except (msgspec.ValidationError, QuantityError) as error:
+        raise ManifestError(document.line, f"{document.title}: {error}", "correct this field") from error
+
+
+def documents(text: str) -> Iterator[Document]:
+    """Yield all objects of a manifest, including the items of Lists.
 
     Raises:
         ManifestError: the text is not YAML.
@@ -77,12 +147,12 @@ def documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         line = text.count("\n", 0, error.position) + 1
         found = f"character #x{error.character:04x}: {error.reason}"
         raise ManifestError(line, f"not YAML: {found}", "remove this character") from error
-    waiting = [node for node in nodes if isinstance(node, yaml.MappingNode)]
+    waiting = [node for node in reversed(nodes) if isinstance(node, yaml.MappingNode)]
     while waiting:
-        node = waiting.pop(0)
+        node = waiting.pop()
         items = next((value for key, value in node.value if key.value == "items"), None)
         if isinstance(items, yaml.SequenceNode):
-            waiting = [item for item in items.value if isinstance(item, yaml.MappingNode)] + waiting
+            waiting += [item for item in reversed(items.value) if isinstance(item, yaml.MappingNode)]
             continue
         line = node.start_mark.line + 1
         try:
@@ -90,4 +160,4 @@ def documents(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         except (yaml.constructor.ConstructorError, ValueError) as error:  # an unknown tag, an impossible date
             problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error)
             raise ManifestError(line, f"not an object: {problem}", "write plain YAML without tags") from error
-        yield line, document
+        yield Document(line, document, node)

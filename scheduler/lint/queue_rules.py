@@ -9,11 +9,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from ..framework.plugin import PLUGINS as CLASSES
 from ..model import resources
-from ..model.names import CARD_QUOTA
+from ..model.names import CARD_QUOTA, CLOSED_BY_PARENT, NAMESPACES, NODE_GROUP_LIMITS
 from ..model.queue import DEFAULT, ROOT, Queue
 from ..model.resources import Resource, render_amount
 from ..plugins.nodegroup import GroupRules
@@ -23,6 +24,14 @@ from ..policy.schema import PLUGINS
 from .findings import Finding
 from .objects import Manifest
 
+_DOMAINS = ("volcano.sh", "scheduling.volcano.sh", "schedspec.dev")
+_READ_ANNOTATIONS = (CARD_QUOTA, NODE_GROUP_LIMITS, NAMESPACES, CLOSED_BY_PARENT)
+"""The annotations of a Queue that plugins and controllers read."""
+_INSTEAD = {
+    "volcano.sh/hierarchy": "write spec.parent, under capacity with enableHierarchy: true",
+    "volcano.sh/hierarchy-weights": "write spec.deserved, under capacity with enableHierarchy: true",
+    "volcano.sh/dequeue-strategy": "remove it: a later job may start before one that cannot",
+}
 Found = Iterator[tuple[str, str, str, str]]
 """Queue, field, text, remedy."""
 
@@ -105,7 +114,7 @@ def unread(policy: Policy) -> Mapping[str, Setting]:
 
 def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
     """Return the findings on queues. Without a readable policy, rules about plugins are skipped."""
-    rules: list[Callable[[Manifest], Found]] = [_order_of_amounts, _circles]
+    rules: list[Callable[[Manifest], Found]] = [_order_of_amounts, _circles, _annotations]
     if policy is not None:
         plugin = next((name for name, rule in PLUGINS.items() if rule.decides_queues and policy.plugin(name)), "")
         option = policy.plugin(plugin)
@@ -118,11 +127,18 @@ def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
         rules += [_zero_capabilities] if plugin in ("capacity", "proportion") else []
         rules += [_none_reclaimable] if "reclaim" in policy.actions else []
     found = [
-        Finding(*manifest.places[name], f"Queue {name}.{field}", text, remedy, is_error=rule is _circles)
+        Finding(*_place(manifest, name, field), f"Queue {name}.{field}", text, remedy, is_error=rule is _circles)
         for rule in rules
         for name, field, text, remedy in rule(manifest)
     ]
     return sorted(found, key=lambda finding: (finding.source, finding.line))
+
+
+def _place(manifest: Manifest, name: str, field: str) -> tuple[str, int]:
+    """Return the file and the line of a queue's field."""
+    source, document = manifest.places[name]
+    head, is_annotation, key = field.partition("metadata.annotations.")
+    return source, document.line_of(("metadata", "annotations", key) if is_annotation else head.split("."))
 
 
 def _order_of_amounts(manifest: Manifest) -> Found:
@@ -133,6 +149,17 @@ def _order_of_amounts(manifest: Manifest) -> Found:
                 if dimension in large and amount > large[dimension]:
                     text = f"{_show(dimension, amount)} is more than its {high}, {_show(dimension, large[dimension])}"
                     yield name, f"spec.{low}", text, f"keep {low} at or below {high}"
+
+
+def _annotations(manifest: Manifest) -> Found:
+    """Report annotations of Volcano that no scheduler, or no version of Volcano any more, reads."""
+    for name, queue in manifest.queues.items():
+        for key in sorted(queue.annotations):
+            domain = key.partition("/")[0]
+            if domain in _DOMAINS and key not in _READ_ANNOTATIONS:
+                near = get_close_matches(key, _READ_ANNOTATIONS, n=1, cutoff=0.8)
+                remedy = f"did you mean {near[0]}?" if near else _INSTEAD.get(key, "remove it")
+                yield name, f"metadata.annotations.{key}", "nothing reads this annotation", remedy
 
 
 def _zero_capabilities(manifest: Manifest) -> Found:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,11 +42,17 @@ _PRECISE = 1000
 
 
 class Flaw(NamedTuple):
-    """One reason why the API server would refuse an object."""
+    """One reason why the API server would refuse an object; an empty path stands for the whole object."""
 
-    field: str
+    path: tuple[str | int, ...]
     text: str
     remedy: str
+
+    @property
+    def field(self) -> str:
+        """The path as text: `spec.tasks[0].replicas`."""
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
+        return "".join(parts).lstrip(".") or "the object"
 
 
 class Definitions:
@@ -80,15 +86,23 @@ class Definitions:
         """
         key = str(item.get("apiVersion", "")), str(item.get("kind", ""))
         schema = self._schemas.get(key)
+        if schema is None and (near := [known for known in self._schemas if self._is_near(known, key)]):
+            remedy = " or ".join(f"write {version}" for version, _ in near)
+            return [Flaw(("apiVersion",), f"the API has no {key[1]} of this version", remedy)]
         if schema is None:
             core = _model_schema(*key)
             return None if core is None else [] if operation == "DELETE" else list(_of_model(core, item))
         found = [] if operation == "DELETE" else list(_of_schema(_validator(key, self), item))
         if not found and operation != "DELETE":
             item = _with_defaults(schema, item)
-            found = list(_broken_rules(schema, item, ""))
+            found = list(_broken_rules(schema, item, ()))
         was = item if old is None else _with_defaults(schema, old)
         return found or list(self._denied(key, item, was, operation))
+
+    @staticmethod
+    def _is_near(known: tuple[str, str], key: tuple[str, str]) -> bool:
+        """Whether a kind is known in another version of its group."""
+        return known[1] == key[1] and known[0].partition("/")[0] == key[0].partition("/")[0]
 
     def json_schema(self, key: tuple[str, str]) -> dict[str, Any]:
         """Return a definition's schema as JSON Schema."""
@@ -199,23 +213,19 @@ def _of_model(validator: Any, item: Object) -> Iterator[Flaw]:
 
 
 def _flaws_of(error: Any) -> Iterator[Flaw]:
-    path = field_of(error.absolute_path)
+    path = tuple(error.absolute_path)
     declared = sorted(error.schema.get("properties", ())) if isinstance(error.schema, Mapping) else []
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping) and declared:
-        for name in error.instance.keys() - set(declared):
-            yield Flaw(f"{path}.{name}" if path else name, "unknown field", suggest(name, declared))
+        for name in sorted(error.instance.keys() - set(declared)):
+            yield Flaw((*path, name), "unknown field", suggest(name, declared))
     elif error.validator == "required":
-        missing = error.message.split("'")[1]
-        yield Flaw(f"{path}.{missing}" if path else missing, "Required value", "add it")
+        yield Flaw((*path, error.message.split("'")[1]), "Required value", "add it")
+    elif error.validator == "pattern" and "KMGTPE" in error.validator_value:
+        yield Flaw(path, f"{_short(repr(error.instance))} is not a quantity", "write for example 2, 500m, 1.5 or 8Gi")
     elif error.validator in ("anyOf", "pattern"):
         yield Flaw(path, f"{_short(repr(error.instance))} does not fit", "correct it")
     else:
-        yield Flaw(path or "the object", _short(error.message), "correct it")
-
-
-def field_of(path: Sequence[str | int]) -> str:
-    """Return a path as text: `spec.tasks[0].replicas`."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+        yield Flaw(path, _short(error.message), "correct it")
 
 
 def _short(text: str) -> str:
@@ -234,22 +244,22 @@ def _with_defaults(schema: Object, value: Any) -> Any:
     return {name: _with_defaults(properties.get(name, below), child) for name, child in {**missing, **value}.items()}
 
 
-def _broken_rules(schema: Object, value: Any, path: str) -> Iterator[Flaw]:
+def _broken_rules(schema: Object, value: Any, path: tuple[str | int, ...]) -> Iterator[Flaw]:
     """Yield the rules of a schema and its parts that a value breaks."""
     for rule in schema.get(_RULES) or ():
         if _evaluate(rule["rule"], self=value) is not True:
             message = rule.get("message") or _evaluate(rule.get("messageExpression", ""), self=value) or rule["rule"]
             shown = f"{value}: " if isinstance(value, int | float | str) else ""
-            yield _as_flaw((path + rule.get("fieldPath", "")).lstrip("."), f"{shown}{message}")
+            yield _as_flaw((*path, *filter(None, rule.get("fieldPath", "").split("."))), f"{shown}{message}")
     if isinstance(value, Mapping):
         others = schema.get("additionalProperties")
         for name, child in value.items():
             inner = (schema.get("properties") or {}).get(name) or (others if isinstance(others, Mapping) else None)
             if inner:
-                yield from _broken_rules(inner, child, f"{path}.{name}" if path else name)
+                yield from _broken_rules(inner, child, (*path, name))
     elif isinstance(value, list) and "items" in schema:
         for number, child in enumerate(value):
-            yield from _broken_rules(schema["items"], child, f"{path}[{number}]")
+            yield from _broken_rules(schema["items"], child, (*path, number))
 
 
 def _policy_flaws(policy: Object, item: Object, old: Object) -> Iterator[Flaw]:
@@ -260,15 +270,14 @@ def _policy_flaws(policy: Object, item: Object, old: Object) -> Iterator[Flaw]:
         if _evaluate(rule["expression"], **known) is not True:
             message = rule.get("message") or _evaluate(rule.get("messageExpression", ""), **known)
             field = re.match(r"(spec[\w.]+)(:| is)", str(message))
-            yield _as_flaw(field[1] if field else "", str(message))
+            yield _as_flaw(tuple(field[1].split(".")) if field else (), str(message))
 
 
-def _as_flaw(field: str, message: str) -> Flaw:
-    """Split the message of a rule into field, text and remedy."""
+def _as_flaw(path: tuple[str | int, ...], message: str) -> Flaw:
+    """Split the message of a rule into text and remedy, without the field."""
     text, _, remedy = message.partition("; ")
-    return Flaw(
-        field or "the object", text.removeprefix(f"{field}: ").removeprefix(f"{field} "), remedy or "correct it"
-    )
+    field = Flaw(path, "", "").field
+    return Flaw(path, text.removeprefix(f"{field}: ").removeprefix(f"{field} "), remedy or "correct it")
 
 
 def _evaluate(expression: str, **variables: Any) -> Any:

@@ -58,7 +58,7 @@ class Side:
     def _read(self, path: str, text: str, found: dict[tuple[str, str], Any]) -> None:
         line = 1
         try:
-            for line, item in documents(text):  # noqa: B007 - the error names it
+            for line, item, _ in documents(text):  # noqa: B007 - the error names it
                 kind, group = item.get("kind", ""), str(item.get("apiVersion", "")).rpartition("/")[0]
                 if kind not in KINDS or group != KINDS[kind]:
                     continue

@@ -77,7 +77,7 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
 def _read_manifest(path: Path, scene: Scene) -> None:
     place = str(path)
     try:
-        for line, item in documents(path.read_text("utf-8")):
+        for line, item, _ in documents(path.read_text("utf-8")):
             place = f"{path}:{line}"
             match item.get("kind"):
                 case "Queue":

@@ -82,7 +82,7 @@ def _content(path: Path) -> bytes:
 
 def _add_yaml(state: State, content: bytes, path: Path) -> None:
     try:
-        for line, item in documents(content.decode()):
+        for line, item, _ in documents(content.decode()):
             place = f"{path}:{line}"
             _add(state, _as_json(item, place), place)
     except (ManifestError, UnicodeDecodeError) as error:

@@ -43,13 +43,13 @@ def test_the_command_reports_every_error_and_warning_and_fails_on_errors(
         queues="{kind: Queue, apiVersion: scheduling.volcano.sh/v1beta1, metadata: {name: a},"
         " spec: {deserved: {cpu: 3}, capability: {cpu: 2}}}",
     )
-    remedy = "keep deserved at or below capability"
+    remedy = "lower deserved or raise capability"
     assert main(["lint", bad, "--queues", queues]) == 1
     assert capsys.readouterr().out.splitlines() == [
         f"{bad}:1: error: actions: 'alocate': no such action; did you mean allocate?",
         f"{bad}:3: error: tiers[0].plugins[0].name: 'gangg': no such plugin; did you mean gang?",
-        f"{queues}:1: warning: Queue a.spec.deserved: 3 cpu is more than its capability, 2 cpu; {remedy}",
-        "2 errors, 1 warning",
+        f"{queues}:1: error: Queue a.spec.deserved: is more than spec.capability: cpu 3 > 2; {remedy}",
+        "3 errors, 0 warnings",
     ]
 
 
@@ -64,7 +64,8 @@ def test_queues_and_nodes_may_be_in_several_files(tmp_path: Path, capsys: pytest
     policy, queues, nodes = write(
         tmp_path,
         policy="actions: allocate, backfill\ntiers:\n- plugins: [{name: predicates}, {name: capacity}]\n",
-        queues="{kind: Queue, apiVersion: scheduling.volcano.sh/v1, metadata: {name: a}, spec: {deserved: {cpu: 3}}}",
+        queues="{kind: Queue, apiVersion: scheduling.volcano.sh/v1beta1, metadata: {name: a},"
+        " spec: {deserved: {cpu: 3}}}",
         nodes="{kind: Node, apiVersion: v1, metadata: {name: n}, status: {allocatable: {cpu: 2}}}",
     )
     assert main(["lint", policy, "--queues", queues, "--queues", nodes]) == 0
@@ -81,7 +82,7 @@ def test_a_manifest_that_cannot_be_read_is_an_error_with_its_line(
         "metadata: {name: a}\nspec: {deserved: {cpu: four}}\n",
     )
     assert main(["lint", policy, "--queues", queues]) == 1
-    assert f"{queues}:5: error: file: Queue a: cpu: 'four' is not a quantity" in capsys.readouterr().out
+    assert f"{queues}:8: error: Queue a.spec.deserved.cpu: 'four' is not a quantity" in capsys.readouterr().out
 
 
 def test_a_manifest_that_is_not_yaml_is_an_error_with_its_line(
