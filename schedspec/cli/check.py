@@ -13,6 +13,10 @@ from . import collected, testing
 from .answers import count, explains_errors, output_option, print_json
 
 FEATURES, POLICY, QUEUES = "features", "policy", "queues"
+_POLICY = re.compile(
+    r"^\s*[\"']?(actions|tiers|default_scheduler_conf|[\w.-]+\.conf|\w*scheduler_config_override)[\"']?\s*:", re.M
+)
+_MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
 
 
 @click.command("check")
@@ -61,9 +65,9 @@ def kind_of(path: Path) -> str:
     if path.is_dir() or path.suffix == ".feature":
         return FEATURES
     text = path.read_text("utf-8", "replace")
-    if re.search(r"^(actions|tiers|default_scheduler_conf)\s*:", text, re.MULTILINE):
+    if _POLICY.search(text):
         return POLICY
-    return QUEUES if re.search(r"^[-\s]*kind\s*:\s*[\"']?Queue\b", text, re.MULTILINE) else ""
+    return QUEUES if _MANIFEST.search(text) else ""
 
 
 def _unknown(path: Path) -> dict[str, object]:

@@ -3,7 +3,7 @@
 1. `find` returns the first file of a name in the given folders.
 2. `queues` and `nodes` keep the fields that a user writes and drop those that a cluster adds (status, uid, versions),
    so that the same file can be applied to an empty cluster. Documents of other kinds are left out.
-3. `policy` reads the text of a scheduler's configuration, from a plain file or from the ConfigMap that holds it.
+3. `policy` reads the text of a scheduler's configuration, from a plain file or from an object that holds it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..gherkin.tables import nearest
 from .nodes import SIMULATED, WORLD
 from .templates import Object, Rendered
 
-CONF = "volcano-scheduler.conf"
-"""The key of Volcano's ConfigMap that holds its configuration."""
+OVERRIDE = "scheduler_config_override"
+"""The key of Volcano's chart whose value is the text of a policy."""
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -66,16 +66,42 @@ def nodes(path: Path) -> list[Rendered]:
 
 
 def policy(path: Path) -> str:
-    """Return the text of a scheduler's configuration. Raises ManifestError."""
+    """Return the text of a scheduler's configuration: the file, or the text in a ConfigMap or a chart's values.
+
+    A text in a larger file keeps its line numbers: empty lines stand for what is above it.
+
+    Raises:
+        ManifestError: The file cannot be read, or has no policy, or several.
+    """
     text = read(path)
-    maps = [obj for obj, _ in _documents(path, text) if obj.get("kind") == "ConfigMap"]
-    if not maps:
+    try:
+        nodes = [node for node in yaml.compose_all(text, yaml.SafeLoader) if node is not None]
+    except yaml.YAMLError as problem:
+        raise ManifestError(f"{path} is not valid YAML:\n  {problem}") from None
+    if any(_has(node, ("actions", "tiers", "default_scheduler_conf")) for node in nodes):
         return text
-    data = maps[0].get("data") or {}
-    found = data.get(CONF, next(iter(data.values())) if len(data) == 1 else None)
-    if not isinstance(found, str):
-        raise ManifestError(f"{path}: the ConfigMap has no key {CONF}; it has: {', '.join(data) or 'none'}")
-    return found
+    found = [value for node in nodes for value in _texts_in(node)]
+    if len(found) == 1:
+        return "\n" * (found[0].start_mark.line + 1) + str(found[0].value)
+    if found or any(_has(node, ("kind",)) for node in nodes):
+        raise ManifestError(f"{path}: {len(found) or 'no'} text of a key *.conf or *{OVERRIDE}; exactly one is needed")
+    return text
+
+
+def _has(node: yaml.nodes.Node, keys: Sequence[str]) -> bool:
+    return isinstance(node, yaml.MappingNode) and any(key.value in keys for key, _ in node.value)
+
+
+def _texts_in(node: yaml.nodes.Node) -> Iterator[yaml.ScalarNode]:
+    """Yield the texts of policies in an object, at any depth."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(value, yaml.ScalarNode) and str(key.value).endswith((".conf", OVERRIDE)):
+                yield value
+            yield from _texts_in(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for child in node.value:
+            yield from _texts_in(child)
 
 
 def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Rendered]:

@@ -201,6 +201,19 @@ def _node_groups(document: Document) -> Found:
         yield field, "has no effect while enableNodeOrder is off", "leave enableNodeOrder on"
 
 
+def _sla(document: Document) -> Found:
+    """Report an sla whose vote to keep capacity for a waiting job never counts: gang has vetoed before."""
+    policy = document.policy
+    tier_of = {option.name: number for number, tier in enumerate(policy.tiers) for option in tier}
+    sla, gang = policy.plugin("sla"), policy.plugin("gang")
+    if sla is None or gang is None or not gang.enabled("enableJobPipelined") or tier_of["sla"] < tier_of["gang"]:
+        return
+    text = (
+        "gang, in the same tier or in an earlier one, vetoes first: no capacity is kept for a job that waited its time"
+    )
+    yield document.places["sla"], text, "put sla into a tier before gang, or set enableJobPipelined: false on gang"
+
+
 def _scores(document: Document) -> Found:
     """Report scores that counteract each other."""
     pack, order = document.policy.plugin("binpack"), document.policy.plugin("nodeorder")
@@ -281,6 +294,7 @@ RULES: tuple[Rule, ...] = (
     _shared_cards,
     _topology,
     _node_groups,
+    _sla,
     _scores,
     _first_replica,
     _system_pods,

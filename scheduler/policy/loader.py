@@ -8,7 +8,7 @@ action, and crashes on the others.)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,8 @@ __all__ = ["Document", "PolicyError", "Problem", "load_policy", "read_document"]
 WRAPPER = "default_scheduler_conf"
 """Key under which a cloud provider's add-on stores the file."""
 _FIELDS = ("actions", "tiers", "configurations", "metrics")
+_OVERRIDE = "scheduler_config_override"
+"""Key of Volcano's chart whose value is the text of a policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +117,18 @@ class _Reader:
         return Document(policy, self.source.lines, self.places, self.left_out, tuple(self.retired))
 
     def _root(self, text: str) -> dict[str, yaml.Node]:
-        root = dict(self.source.entries(self.source.compose(text), ""))
-        if isinstance(kind := root.get("kind"), yaml.ScalarNode) and kind.value == "ConfigMap":
-            files = {
-                name: node for name, node in self.source.entries(root.get("data"), "data") if name.endswith(".conf")
-            }
-            if len(files) != 1 or not isinstance(node := next(iter(files.values())), yaml.ScalarNode):
-                self.source.refuse(
-                    kind, "data", "", "needs exactly one file *.conf", "keep the file that should be used"
-                )
+        node = self.source.compose(text)
+        root = dict(self.source.entries(node, ""))
+        if not root.keys() & {*_FIELDS, WRAPPER} and (inside := list(_texts_in(node))):
+            if len(inside) > 1:
+                names = ", ".join(key for key, _ in inside)
+                self.source.refuse(inside[1][1], inside[1][0], "", f"several policies: {names}", "keep one of them")
                 raise PolicyError(self.source.name, self.source.problems)
-            root = dict(self.source.entries(self.source.inner(node), ""))
+            root = dict(self.source.entries(self.source.inner(inside[0][1]), ""))
+        elif isinstance(kind := root.get("kind"), yaml.ScalarNode):
+            remedy = f"name a ConfigMap, or a chart's values, with a key *.conf or *{_OVERRIDE}"
+            self.source.refuse(kind, "kind", kind.value, "this object contains no policy", remedy)
+            raise PolicyError(self.source.name, self.source.problems)
         if WRAPPER in root:  # the other keys belong to the add-on that wraps the file
             root = dict(self.source.entries(root[WRAPPER], ""))
         for name in [name for name in root if name not in _FIELDS]:
@@ -216,8 +219,11 @@ class _Reader:
                     switches[key] = setting
             elif key in RETIRED_SWITCHES:
                 self.retired.append(inner)
+            elif rule.argument(key) is not None:
+                self.source.refuse(value, inner, "", "an argument, not a switch", "move it into arguments")
             elif key != "name":
-                self.source.refuse(value, inner, "", "no such switch", suggest(key, (*SWITCHES, "arguments")))
+                meant = _MEANT.get(key) or suggest(key, (*SWITCHES, "arguments"))
+                self.source.refuse(value, inner, "", "no such switch", meant)
         return PluginOption(name, switches, arguments)
 
     def _check_plugin(self, node: yaml.Node, field: str, name: str) -> bool:
@@ -270,6 +276,28 @@ class _Reader:
     def _refuse_plugin(self, name: str, text: str, remedy: str) -> None:
         field = self.places[name]
         self.source.note(self.source.lines[field], f"{field}.name", name, text, remedy)
+
+
+_MEANT = {
+    "enablePreemption": "did you mean enablePreemptable?",
+    "enablePreempt": "did you mean enablePreemptable?",
+    "enableReclaim": "did you mean enableReclaimable?",
+    "enableAllocatable": "did you mean enabledAllocatable?",
+    "overcommit-factor": "move it into arguments of the plugin overcommit",
+}
+"""Switches that users invent → what they mean, where the nearest spelling is another switch."""
+
+
+def _texts_in(node: yaml.Node) -> Iterator[tuple[str, yaml.ScalarNode]]:
+    """Yield key and text of each policy in a ConfigMap, a chart's values, a HelmRelease, or a List of such objects."""
+    children = node.value if isinstance(node, yaml.SequenceNode) else ()
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        name = str(key.value)
+        if isinstance(value, yaml.ScalarNode) and name.endswith((".conf", _OVERRIDE)) and value.value.strip():
+            yield name, value
+        children = (*children, value)
+    for child in children:
+        yield from _texts_in(child)
 
 
 def _missing_argument(name: str) -> tuple[str, str] | None:
