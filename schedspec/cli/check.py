@@ -14,7 +14,8 @@ from .answers import count, explains_errors, output_option, print_json
 
 FEATURES, POLICY, QUEUES = "features", "policy", "queues"
 _POLICY = re.compile(
-    r"^\s*[\"']?(actions|tiers|default_scheduler_conf|[\w.-]+\.conf|\w*scheduler_config_override)[\"']?\s*:", re.M
+    r"(?:^|[{,])\s*[\"']?(actions|tiers|default_scheduler_conf|[\w.-]+\.conf|\w*scheduler_config_override)[\"']?\s*:",
+    re.MULTILINE,
 )
 _MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
 

@@ -141,13 +141,16 @@ def _request(planning: Any, given: dict[str, Any]) -> Any:
             raise sources.SourceError(
                 "--now and a range exclude each other\n  do next: write --proposed OLD..NEW alone"
             )
-        before, _, proposed = proposed.partition("..")
+        base, _, proposed = proposed.partition("..")
         proposed = proposed.lstrip(".") or "HEAD"
-        now = sources.merge_base(before, proposed)
+        now = sources.merge_base(base, proposed)
+    before, after = (None if name is None else sources.files_of(name) for name in (now, proposed))
+    if now is not None and Path(now).is_file() and Path(proposed).is_file():  # two versions of one file
+        before = {Path(proposed).name: next(iter((before or {}).values()))}
     return planning.Request(
         given["state"],
-        None if now is None else planning.Side(sources.short(now), sources.files_of(now)),
-        planning.Side(sources.short(proposed), sources.files_of(proposed)),
+        None if before is None else planning.Side(sources.short(now), before),
+        planning.Side(sources.short(proposed), after),
         given["policy_path"],
         given["load"],
         given["preset"],

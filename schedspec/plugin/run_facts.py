@@ -33,7 +33,7 @@ def of_run(options: Options, root: Path) -> RunFacts:
     templates = Templates(template_folders(options), {}, options.policies)
     own = any(next(folder.rglob("*.j2"), None) for folder in options.templates[:-1])
     judged = isinstance(options.adapter, Own)
-    files = _Files(root, lints=options.adapter.missing(Capability.POLICY_FILES) is None)
+    files = Files(root, lints=options.adapter.missing(Capability.POLICY_FILES) is None)
 
     @functools.cache
     def policy(name: str, lints: bool) -> str:
@@ -68,7 +68,7 @@ def of_run(options: Options, root: Path) -> RunFacts:
     return RunFacts(policy, reason, files.problem, unread, own_templates=own, preexisting=frozenset(preexisting))
 
 
-class _Files:
+class Files:
     """The files that sentences name, each judged once.
 
     Attributes:

@@ -7,26 +7,37 @@ sets or, without a first set, differs from the cluster's object. An object that 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import yaml
 
-from ..lint.objects import ManifestError, documents
+from ..lint.objects import Document, Manifest, ManifestError, documents, refusals
+from ..lint.queue_rules import queue_findings
 from ..model import objects, resources
 from ..model.errors import PlacedError
+from ..model.names import GROUP_NAME
 from ..model.queue import Queue
 from ..model.state_kinds import STATE_KINDS
 from ..policy.loader import load_policy
 from ..policy.model import Policy
+from ..reasons.text import count
 from ..simulate.present import opened
 from ..state import State
 
-KINDS = {"Queue": "scheduling.volcano.sh", "PriorityClass": "scheduling.k8s.io", "Node": ""}
+KINDS = {
+    "HyperNode": "topology.volcano.sh",
+    "Node": "",
+    "PriorityClass": "scheduling.k8s.io",
+    "Queue": "scheduling.volcano.sh",
+}
 """Kinds of objects that a plan compares, with their API groups."""
 _POLICY = re.compile(r"^\s*(actions|tiers|default_scheduler_conf)\s*:", re.MULTILINE)
-_MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?(Queue|PriorityClass|Node|List)\b")
+_OURS = re.compile(rf"[\"']?\bkind[\"']?\s*:\s*[\"']?({'|'.join(KINDS)}|List)\b")
+_MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
 
 
 class ChangeError(PlacedError):
@@ -45,31 +56,57 @@ class Side:
         """Return the policy files."""
         return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _only_quotes(path)}
 
-    def objects(self, other: Side | None) -> dict[tuple[str, str], Any]:
-        """Return the objects in files that differ from the other side, by kind and name. Raises ChangeError."""
-        found: dict[tuple[str, str], Any] = {}
+    def declared(self, other: Side | None) -> Declared:
+        """Return the objects in files that differ from the other side. Raises ChangeError."""
+        found = Declared()
         for path, text in sorted(self.files.items()):
             if other is not None and other.files.get(path) == text:
                 continue
             if not _only_quotes(path) and _MANIFEST.search(text):
-                self._read(path, text, found)
+                found.read(f"{self.name}:{path}", text)
         return found
 
-    def _read(self, path: str, text: str, found: dict[tuple[str, str], Any]) -> None:
+
+@dataclass(slots=True)
+class Declared:
+    """The objects of one side that a plan reads, by kind and name, and what it does not read."""
+
+    objects: dict[tuple[str, str], Any] = field(default_factory=dict)
+    places: dict[tuple[str, str], tuple[str, Document]] = field(default_factory=dict)
+    """The file of each object, and its place there."""
+    ignored: Counter[str] = field(default_factory=Counter)
+    """Kind → number of objects that a plan does not read."""
+
+    def read(self, place: str, text: str) -> None:
+        """Add the objects of a file. Raises ChangeError."""
         line = 1
         try:
-            for line, item, _ in documents(text):  # noqa: B007 - the error names it
-                kind, group = item.get("kind", ""), str(item.get("apiVersion", "")).rpartition("/")[0]
+            for document in documents(text):
+                line, kind = document.line, document.item.get("kind", "")
+                group = str(document.item.get("apiVersion", "")).rpartition("/")[0]
                 if kind not in KINDS or group != KINDS[kind]:
-                    continue
-                struct = msgspec.convert(item, STATE_KINDS[kind].struct)
-                _check(struct)
-                struct.metadata.annotations = objects.read_annotations(struct.metadata.annotations)
-                found[kind, struct.metadata.name] = struct
+                    self.ignored[kind or "object without a kind"] += 1
+                else:
+                    self._add(place, document)
+        except ChangeError:
+            raise
         except ManifestError as error:
-            raise ChangeError(f"{self.name}:{path}:{error.line}", error.problem, error.remedy) from error
+            if _OURS.search(text):
+                raise ChangeError(f"{place}:{error.line}", error.problem, error.remedy) from error
+            self.ignored["file that is not YAML"] += 1  # a chart's template
         except (msgspec.ValidationError, ValueError) as error:
-            raise ChangeError(f"{self.name}:{path}:{line}", str(error), "correct this object") from error
+            raise ChangeError(f"{place}:{line}", str(error), "correct this object") from error
+
+    def _add(self, place: str, document: Document) -> None:
+        for refusal in refusals(document, place):
+            if refusal.is_error:
+                raise ChangeError(f"{place}:{refusal.line}", f"{refusal.field}: {refusal.text}", refusal.remedy)
+        kind = document.item["kind"]
+        struct: Any = msgspec.convert(document.item, STATE_KINDS[kind].struct)
+        _check(struct)
+        struct.metadata.annotations = objects.read_annotations(struct.metadata.annotations)
+        self.objects[kind, struct.metadata.name] = struct
+        self.places[kind, struct.metadata.name] = place, document
 
 
 def _only_quotes(path: str) -> bool:
@@ -113,8 +150,9 @@ def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str
     """
     worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
     _find_policies(worlds, now, proposed, policy_path)
-    before = {} if now is None else now.objects(proposed)
-    after = proposed.objects(now)
+    before = {} if now is None else now.declared(proposed).objects
+    declared = proposed.declared(now)
+    after = declared.objects
     replaced: dict[tuple[str, str], Any] = {}
     for key, item in after.items():
         known = state.objects[key[0]].get(key[1])
@@ -128,9 +166,52 @@ def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str
                 f"{key[0]} {key[1]}: the cluster's object differs from that of {now.name if now else ''}"
             )
     removed = [key for key in before if key not in after and key[1] in state.objects[key[0]]]
-    worlds.changes += [f"{kind} {name} is removed" for kind, name in removed]
+    worlds.changes += [f"{kind} {name} is removed{_left_behind(state, kind, name)}" for kind, name in removed]
     worlds.proposed_state = _changed(state, replaced, removed)
+    worlds.notes += _remarks(worlds, declared, replaced)
     return worlds
+
+
+def _remarks(worlds: Worlds, declared: Declared, replaced: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield what lint says of changed queues under the proposed policy, and what the plan did not read."""
+    queues = [name for kind, name in replaced if kind == "Queue"]
+    manifest = Manifest()
+    for name, item in worlds.proposed_state.objects["Queue"].items():
+        manifest.queues[name] = Queue(item)
+        manifest.places[name] = declared.places.get(("Queue", name), _UNPLACED)
+    for finding in queue_findings(manifest, worlds.proposed) if queues else ():
+        if any(finding.field.startswith(f"Queue {name}.") for name in queues):
+            yield f"lint: {finding.render()}"
+    if declared.ignored:
+        kinds = ", ".join(_plural(number, kind) for kind, number in sorted(declared.ignored.items()))
+        yield f"ignored, because a plan does not read them: {kinds}"
+
+
+_UNPLACED = ("the cluster", Document(0, {}, yaml.MappingNode("", [])))
+
+
+def _plural(number: int, kind: str) -> str:
+    return count(number, f"{kind}e" if kind.endswith("s") and number > 1 else kind)
+
+
+def _left_behind(state: State, kind: str, name: str) -> str:
+    """Return what a removed object leaves behind: work in a queue, pods that name a class, pods on a node."""
+    if kind == "Queue":
+        groups = {key for key, group in state.objects["PodGroup"].items() if (group.spec.queue or "default") == name}
+        pods = [pod for pod in state.objects["Pod"].values() if pod.spec.node_name and _group_of(pod) in groups]
+        return (
+            f": {count(len(groups), 'job')} and {count(len(pods), 'running pod')} in it have no queue" if groups else ""
+        )
+    if kind == "PriorityClass":
+        named = sum(pod.spec.priority_class_name == name for pod in state.objects["Pod"].values())
+        named += sum(group.spec.priority_class_name == name for group in state.objects["PodGroup"].values())
+        return f": {count(named, 'object')} that name it cannot be created again" if named else ""
+    pods = [pod for pod in state.objects["Pod"].values() if pod.spec.node_name == name] if kind == "Node" else []
+    return f" with {count(len(pods), 'pod')} on it" if pods else ""
+
+
+def _group_of(pod: objects.Pod) -> str:
+    return f"{pod.metadata.namespace}/{(pod.metadata.annotations or {}).get(GROUP_NAME, '')}"
 
 
 def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) -> None:
@@ -193,7 +274,7 @@ def _same(known: Any, item: Any) -> bool:
     """Whether a manifest describes the object that the cluster has."""
     if isinstance(item, objects.PriorityClass):
         return bool(known.value == item.value and known.preemption_policy == item.preemption_policy)
-    if isinstance(item, objects.Node):
+    if not isinstance(item, objects.Queue):
         return bool(_with_status(known, item) == known)
     is_same = _comparable(known.spec) == _comparable(item.spec)
     return is_same and bool(known.metadata.annotations == item.metadata.annotations)
@@ -216,10 +297,12 @@ def _with_status(known: Any, item: Any) -> Any:
     """Return a manifest's object as the cluster would show it."""
     if isinstance(item, objects.PriorityClass) or known is None:
         return opened(item) if isinstance(item, objects.Queue) else item
-    status = item.status if isinstance(item, objects.Node) and item.status.allocatable else known.status
     meta = msgspec.structs.replace(
         item.metadata, uid=known.metadata.uid, creation_timestamp=known.metadata.creation_timestamp
     )
+    if isinstance(item, objects.HyperNode):
+        return msgspec.structs.replace(item, metadata=meta)
+    status = item.status if isinstance(item, objects.Node) and item.status.allocatable else known.status
     return msgspec.structs.replace(item, metadata=meta, status=status)
 
 
@@ -241,8 +324,8 @@ def _describe(key: tuple[str, str], known: Any, item: Any) -> str:
         return f"{kind} {name} is new"
     if kind == "PriorityClass":
         return f"PriorityClass {name}: value {known.value} → {item.value}"
-    if kind == "Node":
-        return f"Node {name} changes"
+    if kind in ("Node", "HyperNode"):
+        return f"{kind} {name} changes"
     old, new = _comparable(known.spec), _comparable(item.spec)
     before, after = _fields(known.spec), _fields(item.spec)
     fields = [

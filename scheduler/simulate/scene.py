@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from ..lint.objects import ManifestError, documents
+from ..lint.objects import ManifestError, documents, refusals
 from ..model import objects, resources
 from ..simulation import node
 from .errors import InputError
@@ -75,22 +77,40 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
 
 
 def _read_manifest(path: Path, scene: Scene) -> None:
-    place = str(path)
+    place, ignored, used = str(path), Counter[str](), False
     try:
-        for line, item, _ in documents(path.read_text("utf-8")):
-            place = f"{path}:{line}"
-            match item.get("kind"):
-                case "Queue":
-                    scene.queues.append(opened(msgspec.convert(item, objects.Queue)))
-                case "Node":
-                    found = msgspec.convert(item, objects.Node)
-                    resources.parse(found.status.allocatable or found.status.capacity)
-                    scene.nodes.append(found)
-                case "PriorityClass":
-                    scene.priority_classes.append(msgspec.convert(item, objects.PriorityClass))
+        for document in documents(path.read_text("utf-8")):
+            place = f"{path}:{document.line}"
+            for refusal in refusals(document, str(path)):
+                if refusal.is_error:
+                    problem = f"{refusal.field}: {refusal.text}"
+                    raise InputError(f"{path}:{refusal.line}", problem, refusal.remedy)
+            is_read = _add(document.item, scene)
+            used |= is_read
+            ignored[str(document.item.get("kind"))] += not is_read
     except ManifestError as error:
         raise InputError(f"{path}:{error.line}", error.problem, error.remedy) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"cannot be read: {error}", "name a file with manifests in UTF-8") from error
     except (msgspec.ValidationError, resources.QuantityError) as error:
         raise InputError(place, str(error), "correct this field") from error
+    if not used:
+        kinds = ", ".join(sorted(ignored)) or "no object"
+        remedy = "name a file with Queues of scheduling.volcano.sh, Nodes or PriorityClasses"
+        raise InputError(str(path), f"has nothing that a simulation reads: {kinds}", remedy)
+
+
+def _add(item: dict[str, Any], scene: Scene) -> bool:
+    """Add a queue, a node or a priority class to the scene; return False for any other object."""
+    match item.get("kind"), str(item.get("apiVersion", "")).partition("/")[0]:
+        case "Queue", "scheduling.volcano.sh":
+            scene.queues.append(opened(msgspec.convert(item, objects.Queue)))
+        case "Node", _:
+            found = msgspec.convert(item, objects.Node)
+            resources.parse(found.status.allocatable or found.status.capacity)
+            scene.nodes.append(found)
+        case "PriorityClass", _:
+            scene.priority_classes.append(msgspec.convert(item, objects.PriorityClass))
+        case _:
+            return False
+    return True

@@ -19,6 +19,8 @@ from .state import State
 MAX_BYTES = 4 << 30
 """Maximum size of all files: more than ten times the JSON of 5,000 nodes and 50,000 pods."""
 KUEUE = "kueue.x-k8s.io"
+_OF_KUEUE = "kueue.x-k8s.io/managed"
+"""A label of every pod that Kueue admits."""
 _VOLCANO = "scheduling.volcano.sh"
 _GROUPS = {
     "CSINode": "storage.k8s.io",
@@ -149,7 +151,14 @@ def _check(state: State) -> None:
     names = ", ".join(kind.removesuffix(f".{KUEUE}") for kind in of_kueue)
     if of_kueue and state.objects["PodGroup"]:
         state.notes.append(f"Kueue decides here too ({names}): its pods count as pods that are not scheduled here")
-    elif of_kueue:
+    managed = sum(_OF_KUEUE in (pod.metadata.labels or {}) for pod in state.objects["Pod"].values())
+    if managed and not of_kueue and not state.objects["PodGroup"]:
+        raise ForeignStateError(
+            state.source,
+            f"contains {managed} pods that Kueue manages and no PodGroup: Kueue decides in this cluster",
+            "a state needs Queues and PodGroups of scheduling.volcano.sh",
+        )
+    if of_kueue and not state.objects["PodGroup"]:
         raise ForeignStateError(
             state.source,
             f"contains Kueue's objects ({names}) and no PodGroup: Kueue decides in this cluster",

@@ -114,8 +114,58 @@ def test_only_what_differs_between_the_two_sets_is_a_change(tmp_path: Path) -> N
 
 def test_an_object_that_only_the_first_set_has_is_removed(tmp_path: Path) -> None:
     found = plan(tmp_path, {}, {"a.yaml": queue("a", deserved=gpus(2))})
-    assert found.changes == ["Queue a is removed"]
+    assert found.changes == ["Queue a is removed: 2 jobs and 0 running pods in it have no queue"]
     assert [it.job for it in found.at_once.refused] == ["t/new1"]
+
+
+def test_a_removed_class_names_the_work_that_needs_it(tmp_path: Path) -> None:
+    job = {**TABLE["jobs"][0], "pod": {**OWNED, "spec": {"priorityClassName": "low"}}}
+    kept = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "low"}, "value": 1}
+    table = {**TABLE, "jobs": [job], "objects": {"PriorityClass": [kept]}}
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(2))}, {"c.yaml": yaml.safe_dump(kept)}, table=table)
+    assert any("PriorityClass low is removed: 4 objects that name it" in change for change in found.changes)
+
+
+IGNORED = {
+    "a.yaml": "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: v}\nspec: {}\n"
+    "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n---\napiVersion: apps/v1\nkind: Deployment\n",
+    "chart/templates/b.yaml": "kind: Service\nmetadata:\n  name: {{ .Values.name }}\n  {{- with .Values.x }}\n",
+}
+
+
+def test_a_plan_names_every_manifest_that_it_did_not_take(tmp_path: Path) -> None:
+    found = plan(tmp_path, {**IGNORED, "q.yaml": queue("a", deserved=gpus(4))})
+    text = "ignored, because a plan does not read them: 1 ClusterQueue, 2 Deployments, 1 file that is not YAML"
+    assert text in found.notes
+
+
+def test_lint_judges_the_queues_that_a_plan_takes(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4), parent="lost")})
+    assert any("lint: new:q.yaml:8: warning: Queue a.spec.parent: has no effect" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"deservd": {"cpu": "1"}}, "Queue a.spec.deservd: unknown field"),
+        ({"deserved": {"cpu": "1 Gi"}}, "is not a quantity"),
+        ({"weight": 0}, "must be at least 1"),
+    ],
+)
+def test_a_queue_that_the_api_server_would_refuse_is_refused_at_its_line(
+    tmp_path: Path, spec: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(ChangeError, match=text) as refused:
+        plan(tmp_path, {"q.yaml": queue("a", **spec)})
+    assert str(refused.value).startswith("new:q.yaml:6: ") or ":7: " in str(refused.value)
+
+
+def test_a_hyper_node_is_a_change(tmp_path: Path) -> None:
+    text = (
+        "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: rack}\n"
+        "spec: {tier: 1, members: [{type: Node, selector: {exactMatch: {name: n1}}}]}\n"
+    )
+    assert plan(tmp_path, {"h.yaml": text}).changes == ["HyperNode rack is new"]
 
 
 def test_a_note_names_objects_that_differ_from_the_first_set(tmp_path: Path) -> None:
@@ -263,8 +313,8 @@ def test_an_invalid_condition_is_refused(text: str) -> None:
         ({"p.yaml": RECLAIM.replace("reclaim", "recliam")}, PolicyError, "recliam"),
         ({"p.yaml": RECLAIM + "# 1", "o.yaml": RECLAIM.replace("backfill, ", "")}, None, ""),
         ({"p.yaml": RECLAIM.replace("backfill, ", ""), "o.yaml": "actions: allocate"}, ChangeError, "several policies"),
-        ({"q.yaml": "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\n"}, ChangeError, "metadata"),
-        ({"q.yaml": queue("a", deserved={"cpu": "many"})}, ChangeError, "new:q.yaml:1"),
+        ({"q.yaml": "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\n"}, ChangeError, "spec: Required value"),
+        ({"q.yaml": queue("a", deserved={"cpu": "many"})}, ChangeError, "new:q.yaml:7"),
         ({"q.yaml": "kind: Queue\n a: ["}, ChangeError, "not YAML"),
     ],
 )

@@ -136,7 +136,7 @@ def test_the_error_of_a_missing_column_names_the_columns_of_the_file(
 
 def test_the_error_names_a_missing_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     queues = tmp_path / "queues.yaml"
-    queues.write_text("{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: blue}}")
+    queues.write_text("{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: blue}, spec: {}}")
     assert simulate(tmp_path, "1,1,1,red\n", "--queues", str(queues)) == 2
     assert (
         "trace.csv:2: column team: 'red' is not a queue; add it to --queues, which has blue" in capsys.readouterr().err

@@ -1,0 +1,163 @@
+"""One file, one verdict: check, lint, a sentence that names the file, plan, simulate and a simulated cluster agree.
+
+What a real API server says of the same objects is in `tests/scheduler/controllers/crds`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from schedspec.cli.check import check_command
+from schedspec.gherkin.things import POLICY_OF, QUEUES_OF
+from schedspec.plugin.run_facts import Files
+from scheduler.lint import lint, lint_manifests
+from scheduler.plan.changes import ChangeError, Side
+from scheduler.policy.loader import PolicyError, load_policy
+from scheduler.simulate.errors import InputError
+from scheduler.simulate.scene import read_scene
+from scheduler.simulation.cluster.server import ApiServer
+from scheduler.simulation.cluster.store import Store
+
+QUEUE = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: a}\n"
+QUEUES = {
+    "a queue": (f"{QUEUE}spec: {{weight: 2}}\n", ""),
+    "a queue in JSON": (json.dumps(yaml.safe_load(f"{QUEUE}spec: {{weight: 2}}\n")), ""),
+    "a misspelt field": (f"{QUEUE}spec: {{reclaimabel: false}}\n", "spec.reclaimabel"),
+    "a misspelt field in JSON": (json.dumps(yaml.safe_load(f"{QUEUE}spec: {{capabilitys: {{}}}}\n")), "capabilitys"),
+    "a field one level too high": (f"{QUEUE}spec: {{guarantee: {{cpu: 4}}}}\n", "spec.guarantee.cpu"),
+    "a misspelt field of metadata": (
+        f"{QUEUE.replace('name: a', 'name: a, anotations: {}')}spec: {{}}\n",
+        "anotations",
+    ),
+    "a field of Volcano that is not honoured": (f"{QUEUE}spec: {{dequeueStrategy: fifo}}\n", "dequeueStrategy"),
+    "a quantity with a blank": (f"{QUEUE}spec: {{deserved: {{memory: 256 Gi}}}}\n", "256 Gi"),
+    "a text where a number belongs": (f"{QUEUE}spec: {{weight: 'two'}}\n", "weight"),
+    "amounts that contradict each other": (
+        f"{QUEUE}spec: {{deserved: {{cpu: 4}}, capability: {{cpu: 2}}}}\n",
+        "spec.deserved",
+    ),
+    "a weight of nothing": (f"{QUEUE}spec: {{weight: 0}}\n", "weight"),
+    "a queue that is its own parent": (f"{QUEUE}spec: {{parent: a}}\n", "parent"),
+    "a version that the API has not": (f"{QUEUE.replace('v1beta1', 'v1')}spec: {{}}\n", "v1"),
+    "no spec": (QUEUE, "spec"),
+}
+POLICY = 'actions: "allocate, backfill"\ntiers:\n- plugins:\n  - name: %s\n'
+
+
+def _indented(key: str, head: str = "") -> str:
+    lines = (POLICY % "%s").replace("\n", "\n    ").rstrip()
+    return f"{head}  {key}: |\n    {lines}\n"
+
+
+POLICIES = {
+    "a file": POLICY,
+    "a ConfigMap": _indented("volcano-scheduler.conf", "apiVersion: v1\nkind: ConfigMap\ndata:\n"),
+    "a chart's values": _indented("scheduler_config_override", "custom:\n"),
+    "a HelmRelease": (
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nspec:\n values:\n"
+        + _indented("scheduler_config_override").replace("  scheduler", "  scheduler", 1)
+    ),
+    "JSON": json.dumps({"actions": "allocate, backfill", "tiers": [{"plugins": [{"name": "%s"}]}]}),
+}
+
+
+def _by_check(path: Path) -> str:
+    done = CliRunner().invoke(check_command, [str(path), "-o", "json"])
+    return "\n".join(found["text"] for found in json.loads(done.output) if found["kind"] == "error")
+
+
+def _by_lint(path: Path) -> str:
+    return "\n".join(found.render() for found in lint_manifests([(str(path), path.read_text())]) if found.is_error)
+
+
+def _by_sentence(path: Path) -> str:
+    return Files(path.parent, lints=True).problem(QUEUES_OF, path.name, path.parent)
+
+
+def _by_plan(path: Path) -> str:
+    try:
+        Side("new", {path.name: path.read_text()}).declared(None)
+    except ChangeError as refused:
+        return str(refused)
+    return ""
+
+
+def _by_simulate(path: Path) -> str:
+    try:
+        read_scene(["1x1"], [path], "nvidia.com/gpu")
+    except InputError as refused:
+        return str(refused)
+    return ""
+
+
+def _by_simulated_cluster(path: Path) -> str:
+    item = yaml.safe_load(path.read_text())
+    server = ApiServer(Store(lambda: 0.0), lambda _delay, _function: None)
+    status, answer = server.request("POST", "/apis/scheduling.volcano.sh/v1beta1/queues", json.dumps(item).encode())
+    if item["apiVersion"].endswith("/v1"):
+        return "there is no path of scheduling.volcano.sh/v1"
+    return "" if status == 201 else answer.decode()
+
+
+QUEUE_READERS = {
+    "check": _by_check,
+    "lint": _by_lint,
+    "the queues of": _by_sentence,
+    "plan": _by_plan,
+    "simulate": _by_simulate,
+    "a simulated cluster": _by_simulated_cluster,
+}
+
+
+@pytest.mark.parametrize("reader", QUEUE_READERS)
+@pytest.mark.parametrize("name", QUEUES)
+def test_every_reader_of_queues_says_the_same(tmp_path: Path, name: str, reader: str) -> None:
+    text, refused = QUEUES[name]
+    path = tmp_path / "queues.yaml"
+    path.write_text(text)
+    found = QUEUE_READERS[reader](path)
+    assert (refused in found) if refused else not found
+
+
+def _policy_by_lint(path: Path) -> str:
+    return "\n".join(found.render() for found in lint(path.read_text(), str(path)) if found.is_error)
+
+
+def _policy_by_sentence(path: Path) -> str:
+    return Files(path.parent, lints=True).problem(POLICY_OF, path.name, path.parent)
+
+
+def _policy_by_run(path: Path) -> str:
+    try:
+        load_policy(path.read_text(), str(path))
+    except PolicyError as refused:
+        return str(refused)
+    return ""
+
+
+POLICY_READERS: dict[str, Callable[[Path], str]] = {
+    "check": _by_check,
+    "lint": _policy_by_lint,
+    "the policy of": _policy_by_sentence,
+    "a run, plan and simulate": _policy_by_run,
+}
+
+
+@pytest.mark.parametrize("reader", POLICY_READERS)
+@pytest.mark.parametrize(("plugin", "refused"), [("gang", ""), ("gangg", "did you mean gang?")])
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_reader_of_policies_says_the_same(
+    tmp_path: Path, name: str, plugin: str, refused: str, reader: str
+) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICIES[name] % plugin)
+    found = POLICY_READERS[reader](path)
+    assert (refused in found) if refused else not found
+    line = (POLICIES[name] % plugin).split("gangg")[0].count("\n") + 1
+    assert not refused or reader == "check" or f"policy.yaml:{line}:" in found
