@@ -8,6 +8,7 @@ from pathlib import Path
 from ..recording.segments import SUFFIX, segments
 from .errors import StateError
 from .listed import read_lists
+from .podless import add_missing_pods
 from .recorded import At, read_recorded
 from .state import State
 
@@ -19,7 +20,7 @@ _LISTS = (".json", ".yaml", ".yml", ".gz")
 
 
 def read_state(path: Path, at: At = At.END) -> State:
-    """Read a state.
+    """Read a state, and add the pods of jobs whose pods do not exist yet.
 
     Args:
         path: A dump or a recording (file or folder), or files of `kubectl get -o json` or `-o yaml`.
@@ -28,6 +29,12 @@ def read_state(path: Path, at: At = At.END) -> State:
     Raises:
         StateError: the file cannot be read, is cut, is too large, or belongs to another version or queueing system.
     """
+    state = _read(path, at)
+    add_missing_pods(state)
+    return state
+
+
+def _read(path: Path, at: At) -> State:
     source = str(path)
     if not path.exists():
         raise StateError(source, "does not exist", "write one with `schedspec dump`")

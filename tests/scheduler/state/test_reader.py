@@ -250,3 +250,45 @@ def test_errors_name_an_invalid_object_or_a_missing_file(tmp_path: Path) -> None
     bad = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "odd"}, "status": {"allocatable": {"cpu": "x"}}}
     assert "Node odd" in refused(StateError, listing(tmp_path / "list.json", (bad,)))
     assert "does not exist" in refused(StateError, tmp_path / "nothing")
+
+
+OWNER = [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": "j", "controller": True}]
+
+
+@pytest.mark.parametrize("phase", ["", "Pending", "Inqueue", "Running", "Completed", "Unknown"])
+@pytest.mark.parametrize("owner", [OWNER, []])
+@pytest.mark.parametrize(
+    ("spec", "pods"),
+    [
+        ({"minMember": 2, "minResources": {"cpu": "3"}}, {"train-task-0": "1.5", "train-task-1": "1.5"}),
+        (
+            {"minMember": 3, "minTaskMember": {"a": 1, "b": 2}, "minResources": {"cpu": "4"}},
+            {"train-a-0": "1334m", "train-b-1": "1334m", "train-b-2": "1334m"},
+        ),
+        ({"minMember": 2, "minTaskMember": {"a": 1}}, {"train-a-0": "", "train-task-1": ""}),
+    ],
+)
+def test_a_job_whose_pods_do_not_exist_yet_gets_them(
+    tmp_path: Path, phase: str, owner: list[Any], spec: dict[str, Any], pods: dict[str, str]
+) -> None:
+    group = {
+        "apiVersion": VERSIONS["PodGroup"],
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "t", "uid": "g", "ownerReferences": owner},
+        "spec": {**spec, "queue": "a"},
+        "status": {"phase": phase},
+    }
+    found = read_state(_list(tmp_path, [*items(), group]))
+    made = {
+        pod.metadata.name: (pod.spec.containers[0].resources.requests or {}).get("cpu", "")
+        for pod in found.of_job()["t/g"]
+    }
+    awaits = bool(owner) and phase in ("", "Pending", "Inqueue")
+    assert made == (pods if awaits else {})
+    assert any("had no pods yet" in note for note in found.notes) == awaits
+
+
+def _list(folder: Path, found: list[dict[str, Any]]) -> Path:
+    path = folder / "list.json"
+    path.write_text(json.dumps({"kind": "List", "items": found}))
+    return path
