@@ -85,3 +85,9 @@ def cut(text: str, columns: int) -> str:
 
 def _width() -> int:
     return shutil.get_terminal_size().columns - 1
+
+
+def top_of(folder: Path) -> Path:
+    """Return the root of the folder's git repository, or the folder itself outside of git."""
+    folder = folder.absolute()
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from ..clusters.protocol import ClusterError
+from ..terminal import top_of
 from . import repository
 from .answers import explains_errors
 
@@ -137,7 +138,7 @@ def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Plann
         target = home / source.relative_to(_BEGINNING / "into").as_posix().removesuffix(".txt")
         if target.name != "pytest.ini" or options_file in (None, target):
             yield _keep_or_create(target, source.read_bytes)
-    top = repository.top_of(folder)
+    top = top_of(folder)
     inside = Path(os.path.relpath(home.absolute(), top)).as_posix()
     below = "" if inside == "." else f"{inside}/"
     ignore = folder / ".gitignore" if top == folder.absolute() else top / ".gitignore"

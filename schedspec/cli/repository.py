@@ -68,12 +68,6 @@ def is_empty(folder: Path) -> bool:
     return not folder.is_dir() or all(_NO_CONTENT.fullmatch(path.name) for path in folder.iterdir())
 
 
-def top_of(folder: Path) -> Path:
-    """Return the root of the folder's git repository, or the folder itself outside of git."""
-    folder = folder.absolute()
-    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
-
-
 def branch_of(top: Path) -> str:
     """Return the checked-out branch; `main` if it is unknown."""
     head = top / ".git" / "HEAD"

@@ -16,6 +16,7 @@ import yaml
 
 from ..api.errors import HarnessError
 from ..gherkin.tables import nearest
+from ..terminal import top_of
 from .nodes import SIMULATED, WORLD
 from .templates import Object, Rendered
 
@@ -34,14 +35,17 @@ def folders_of(feature: Path, root: Path) -> tuple[Path, ...]:
 
 
 def find(name: str, folders: Sequence[Path]) -> Path:
-    """Return the first file of that name in the folders.
+    """Return the first file of that name in the folders; it must lie in the repository of one of them.
 
     Raises:
-        ManifestError: No folder has the file.
+        ManifestError: No folder has the file, or it is outside, also by `..` or a link.
     """
-    for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
+    tops = [top_of(folder).resolve() for folder in folders]
+    for path in (folder / name for folder in folders):
+        if path.is_file() and not any(path.resolve().is_relative_to(top) for top in tops):
+            raise ManifestError(f"the file {name!r} is outside of the repository {tops[0]}: copy it beside the feature")
+        if path.is_file():
+            return path
     files = sorted({path.name for folder in folders for path in folder.glob("*.y*ml")})
     looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
     raise ManifestError(f"there is no file {name!r}{nearest(name, files)}\n  looked in: {looked}")

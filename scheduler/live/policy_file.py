@@ -3,6 +3,10 @@
 The one rule: one policy is always in force. If a changed file cannot be read or is refused, the previous policy stays
 in force, and the reason is reported.
 
+A file that is renamed into place, as a ConfigMap's swap does, is complete: it is loaded at once. A file that is written
+in place may be read in the middle, and the beginning of a policy can be a valid policy: such a file is loaded once it
+has not changed for `QUIET` seconds.
+
 No file at the path can block the event loop: `scheduler.policy.file` reads only regular files of bounded size, and a
 file of more than `_SMALL` bytes is parsed in a thread.
 """
@@ -12,9 +16,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..policy.file import LARGEST, read_policy
 from ..policy.loader import DEFAULT_TEXT, PolicyError, load_policy
@@ -24,6 +30,8 @@ log = logging.getLogger(__name__)
 
 CHECK_EVERY = 0.1
 """Seconds between two checks of the file's size and times."""
+QUIET = 2.0
+"""Seconds without a change after which a file that was written in place counts as complete."""
 _SMALL = 16_384
 """Maximum bytes that are parsed on the event loop, in about 0.1 s. The largest file takes up to 8 s."""
 
@@ -55,11 +63,19 @@ class InForce:
 class PolicyFile:
     """One policy file. `on_change` is called with each new policy and with each refusal (`error` set)."""
 
-    def __init__(self, path: Path | None, on_change: Callable[[InForce], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        on_change: Callable[[InForce], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path = path
         self.on_change = on_change
-        self._seen: object = None if path is None else _signature(path)
+        self._clock = clock
+        self._seen = _Signature() if path is None else _signature(path)
         """Signature of the file that was loaded last, or is being loaded."""
+        self._changing, self._since = self._seen, 0.0
+        """The newest signature, and when it was first seen."""
         text = DEFAULT_TEXT if path is None else read_policy(path)
         source = "default" if path is None else str(path)
         self.current = InForce(load_policy(text, source), source, text)
@@ -70,7 +86,8 @@ class PolicyFile:
             return
         while True:
             await asyncio.sleep(CHECK_EVERY)
-            if (signature := _signature(self._path)) == self._seen:
+            signature = _signature(self._path)
+            if not self._is_new(signature):
                 continue
             if _size(self._path) <= _SMALL:
                 self.reload_if_changed()
@@ -82,10 +99,21 @@ class PolicyFile:
 
     def reload_if_changed(self) -> None:
         """Load the file now if it has changed, except for a large file: `run` parses that in a thread."""
-        if self._path is None or (signature := _signature(self._path)) == self._seen or _size(self._path) > _SMALL:
+        if self._path is None:
+            return
+        signature = _signature(self._path)
+        if not self._is_new(signature) or _size(self._path) > _SMALL:
             return
         self._seen = signature
         self._adopt(_load(self._path, self.current))
+
+    def _is_new(self, signature: _Signature) -> bool:
+        """Whether the file differs from the loaded one and is complete."""
+        if signature == self._seen or (signature.inode != self._seen.inode and self._seen.inode):
+            return signature != self._seen
+        if signature != self._changing:
+            self._changing, self._since = signature, self._clock()
+        return self._clock() - self._since >= QUIET
 
     def _adopt(self, loaded: InForce) -> None:
         if loaded is self.current:
@@ -117,13 +145,21 @@ def _load(path: Path, before: InForce) -> InForce:
     return InForce(before.policy, before.path, before.text, why, text)
 
 
-def _signature(path: Path) -> object:
-    """Return a value that changes with the file; an update of a mounted ConfigMap changes the inode."""
+class _Signature(NamedTuple):
+    """What changes with the file: a rename into place changes the inode, a write in place does not."""
+
+    inode: int = 0
+    modified: int = 0
+    size: int = 0
+    error: int | None = None
+
+
+def _signature(path: Path) -> _Signature:
     try:
         found = path.stat()
     except OSError as error:
-        return error.errno
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+        return _Signature(error=error.errno)
+    return _Signature(found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def _size(path: Path) -> int:

@@ -53,7 +53,7 @@ def _pods_of(state: State, group: objects.PodGroup) -> list[objects.Pod]:
 
 
 def _meta(group: objects.PodGroup, role: str, number: int) -> objects.ObjectMeta:
-    owner = (group.metadata.owner_references or ())[0]
+    owner = (group.metadata.owner_references or [objects.meta.OwnerReference()])[0]
     annotations = {key: text for key, text in (group.metadata.annotations or {}).items() if key == names.PREEMPTABLE}
     return objects.ObjectMeta(
         name=f"{owner.name}-{role or 'task'}-{number}",

@@ -164,6 +164,13 @@ def test_only_scrapers_can_connect_to_the_pods(deployment: dict[str, Any]) -> No
     assert [(it["protocol"], it["port"]) for it in out["ports"]] == [("TCP", 443), ("TCP", 6443), ("TCP", 8443)]
 
 
+def test_nobody_connects_to_a_shard_of_the_suite_and_it_connects_to_nobody() -> None:
+    policy = yaml.safe_load((DEPLOY / "suite/networkpolicy.yaml").read_text())["spec"]
+    labels = yaml.safe_load((DEPLOY / "suite/job.yaml").read_text())["spec"]["template"]["metadata"]["labels"]
+    assert policy == {"podSelector": {"matchLabels": labels}, "policyTypes": ["Ingress", "Egress"]}
+    assert "networkpolicy.yaml" in yaml.safe_load((DEPLOY / "suite/kustomization.yaml").read_text())["resources"]
+
+
 def test_an_account_can_change_only_its_own_lease() -> None:
     documents = list(yaml.safe_load_all((DEPLOY / "rbac.yaml").read_text()))
     roles = {it["metadata"]["name"]: it["rules"] for it in documents if it["kind"] == "Role"}

@@ -102,3 +102,20 @@ def test_a_file_beside_the_feature_comes_first_and_a_missing_file_has_a_hint(tmp
     assert manifests.find("queues.yaml", [beside, root]) == own
     with pytest.raises(ManifestError, match=r"no file 'queue.yaml' \(is 'queues.yaml' meant\?\)"):
         manifests.find("queue.yaml", [beside, root])
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../../secret.yaml", "link.yaml"])
+def test_a_file_outside_of_the_repository_is_not_read(tmp_path: Path, name: str) -> None:
+    features = tmp_path / "team" / "features"
+    (features / ".git").mkdir(parents=True)
+    secret = written(tmp_path, "secret.yaml", "a: b\n")
+    (features / "link.yaml").symlink_to(secret)
+    with pytest.raises(ManifestError, match="is outside of the repository"):
+        manifests.find(name, (features,))
+
+
+def test_a_file_elsewhere_in_the_repository_is_read(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "features").mkdir()
+    queues = written(tmp_path, "queues.yaml", QUEUES)
+    assert manifests.find("../queues.yaml", (tmp_path / "features",)).resolve() == queues.resolve()

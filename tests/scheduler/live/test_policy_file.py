@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import os
 import socket
 import threading
@@ -24,39 +25,88 @@ OTHER = 'actions: "allocate, backfill"\ntiers:\n- plugins: [{name: priority}]\n'
 BAD = 'actions: "alocate"\n'
 
 
+def put(file: Path, text: str) -> None:
+    """Write a file as a careful writer does: by one rename."""
+    draft = file.with_suffix(".draft")
+    draft.write_text(text)
+    draft.replace(file)
+
+
 def test_without_a_file_the_default_is_in_force() -> None:
     assert PolicyFile(None).current.policy.actions == ("enqueue", "allocate", "backfill")
 
 
 def test_a_changed_file_is_loaded_and_reported(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
-    file.write_text(GOOD)
+    put(file, GOOD)
     reports: list[InForce] = []
     policy = PolicyFile(file, reports.append)
     policy.reload_if_changed()
     assert reports == []
     before = policy.current.sha256
-    file.write_text(OTHER)
+    put(file, OTHER)
     policy.reload_if_changed()
     assert policy.current.policy.actions == ("allocate", "backfill")
     assert policy.current.sha256 != before
     assert reports == [policy.current]
 
 
+PARTS = [OTHER[:length] for length in range(1, len(OTHER))]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=len)
+def test_a_beginning_of_a_file_that_is_written_in_place_is_never_in_force(tmp_path: Path, part: str) -> None:
+    now, file, reports = [0.0], tmp_path / "policy.yaml", list[InForce]()
+    file.write_text(GOOD)
+    policy = PolicyFile(file, reports.append, lambda: now[0])
+    file.write_text(part)
+    for _ in range(3):
+        policy.reload_if_changed()
+        now[0] += policy_file.QUIET / 4
+    file.write_text(OTHER)
+    policy.reload_if_changed()
+    assert reports == []
+    now[0] += policy_file.QUIET
+    policy.reload_if_changed()
+    assert [it.text for it in reports] == [OTHER]
+
+
+def test_a_file_that_is_renamed_into_place_is_taken_at_once(tmp_path: Path) -> None:
+    file, reports = tmp_path / "policy.yaml", list[InForce]()
+    put(file, GOOD)
+    policy = PolicyFile(file, reports.append, lambda: 0.0)
+    put(file, OTHER)
+    policy.reload_if_changed()
+    assert [it.text for it in reports] == [OTHER]
+
+
+def test_a_swap_of_a_mounted_config_map_is_taken_at_once(tmp_path: Path) -> None:
+    for name, text in (("one", GOOD), ("two", OTHER)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "policy.yaml").write_text(text)
+    (tmp_path / "..data").symlink_to("one")
+    (tmp_path / "policy.yaml").symlink_to("..data/policy.yaml")
+    policy = PolicyFile(tmp_path / "policy.yaml", clock=lambda: 0.0)
+    (tmp_path / "..next").symlink_to("two")
+    (tmp_path / "..next").replace(tmp_path / "..data")
+    policy.reload_if_changed()
+    assert policy.current.text == OTHER
+
+
 def test_a_bad_file_is_refused_and_the_previous_policy_stays_in_force(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
-    file.write_text(GOOD)
+    put(file, GOOD)
     reports: list[InForce] = []
     policy = PolicyFile(file, reports.append)
     good = policy.current
-    file.write_text(BAD)
+    put(file, BAD)
     policy.reload_if_changed()
     assert policy.current.policy is good.policy
     assert policy.current.sha256 == good.sha256
     assert "alocate" in policy.current.error
     assert f"{file}" in policy.current.error
     assert policy.current.refused_sha256 == hashlib.sha256(BAD.encode()).hexdigest()
-    file.write_text(GOOD + "\n")
+    put(file, GOOD + "\n")
     policy.reload_if_changed()
     assert policy.current.error == policy.current.refused_sha256 == ""
     assert [bool(item.error) for item in reports] == [True, False]
@@ -66,16 +116,16 @@ def test_a_file_on_which_the_loader_crashes_is_refused_like_a_bad_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "policy.yaml"
-    file.write_text(GOOD)
+    put(file, GOOD)
     reports: list[InForce] = []
     policy = PolicyFile(file, reports.append)
     with monkeypatch.context() as patched:
         patched.setattr(policy_file, "load_policy", lambda *_: 1 / 0)
-        file.write_text(OTHER)
+        put(file, OTHER)
         policy.reload_if_changed()
     assert policy.current.text == GOOD
     assert "unexpected error: ZeroDivisionError" in policy.current.error
-    file.write_text(OTHER + "\n")
+    put(file, OTHER + "\n")
     policy.reload_if_changed()
     assert policy.current.policy.actions == ("allocate", "backfill")
     assert [bool(item.error) for item in reports] == [True, False]
@@ -83,7 +133,7 @@ def test_a_file_on_which_the_loader_crashes_is_refused_like_a_bad_file(
 
 def test_a_deleted_file_is_reported_and_the_previous_policy_stays(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
-    file.write_text(GOOD)
+    put(file, GOOD)
     policy = PolicyFile(file)
     file.unlink()
     policy.reload_if_changed()
@@ -108,7 +158,7 @@ def test_a_start_with_a_bad_or_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadablePolicyError, match="name a readable file with --policy"):
         PolicyFile(tmp_path / "nothing")
     file = tmp_path / "policy.yaml"
-    file.write_text(BAD)
+    put(file, BAD)
     with pytest.raises(PolicyError):
         PolicyFile(file)
 
@@ -138,9 +188,9 @@ def test_only_a_regular_file_of_bounded_size_is_read(make: Callable[[Path], Any]
     with pytest.raises(UnreadablePolicyError, match=why):
         PolicyFile(file)
     file.rename(tmp_path / "other") if not file.is_dir() else file.rmdir()
-    file.write_text(GOOD)
+    put(file, GOOD)
     reports: list[InForce] = []
-    policy = PolicyFile(file, reports.append)
+    policy = PolicyFile(file, reports.append, itertools.count(0.0, policy_file.QUIET).__next__)
     good = policy.current
     file.unlink()
     (tmp_path / "policy.yaml.fifo").unlink(missing_ok=True)
@@ -151,7 +201,7 @@ def test_only_a_regular_file_of_bounded_size_is_read(make: Callable[[Path], Any]
     policy.reload_if_changed()
     assert len(reports) == 1
     file.rename(tmp_path / "another") if not file.is_dir() else file.rmdir()
-    file.write_text(OTHER)
+    put(file, OTHER)
     policy.reload_if_changed()
     assert policy.current.policy.actions == ("allocate", "backfill")
 
@@ -160,7 +210,7 @@ async def test_a_large_file_is_parsed_while_the_event_loop_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "policy.yaml"
-    file.write_text(GOOD)
+    put(file, GOOD)
     policy = PolicyFile(file)
     begun, may_end = threading.Event(), threading.Event()
 
@@ -171,7 +221,7 @@ async def test_a_large_file_is_parsed_while_the_event_loop_runs(
 
     monkeypatch.setattr(policy_file, "load_policy", slow)
     task = asyncio.create_task(policy.run())
-    file.write_text(OTHER.ljust(1 << 20, "\n"))
+    put(file, OTHER.ljust(1 << 20, "\n"))
     await until(begun.is_set)
     policy.reload_if_changed()  # as before each cycle
     assert policy.current.policy.actions == ("allocate",)
