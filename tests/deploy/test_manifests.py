@@ -22,7 +22,12 @@ HARDENED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
 }
-IMPORTED_AS = {"pyyaml": "yaml", "prometheus-client": "prometheus_client", "google-re2": "re2"}
+IMPORTED_AS = {
+    "pyyaml": "yaml",
+    "prometheus-client": "prometheus_client",
+    "google-re2": "re2",
+    "common-expression-language": "cel",
+}
 
 
 def _versions(lock: Path) -> dict[str, str]:
