@@ -8,7 +8,7 @@ Both rules also apply to the ancestors, up to the level that the policy sets (`a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ...backlog.entries import HoldingsBound
@@ -17,7 +17,8 @@ from ...model import resources
 from ...model.job import Job
 from ...model.queue import ROOT, Queue
 from ...model.resources import MAX_AMOUNT, Resource
-from ...policy.hooks import VictimQueueOrder
+from ...model.task import Task
+from ...policy.hooks import PreemptiveInstead, VictimQueueOrder
 from ...policy.schema import BOOL, INT, Argument
 from ...reasons import NotEntitled, QueueLimit, QueueWithinDeserved, UnschedulableReason
 from . import hierarchy
@@ -26,7 +27,7 @@ from .plugin import fits, over_limit
 from .reclaim_rules import LendingPlugin, not_entitled, within_deserved
 
 
-class Capacity(LendingPlugin, VictimQueueOrder):
+class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
     """Queue quotas from the queues' specs."""
 
     name = "capacity"
@@ -93,6 +94,21 @@ class Capacity(LendingPlugin, VictimQueueOrder):
     def never_entitled(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> NotEntitled | QueueLimit | None:
         """Return None if near ancestors count: evictions below one of them can bring it below its deserved share."""
         return None if any(True for _ in self._near(attributes)) else self.entitled(attributes, amount)
+
+    def preemptive_instead(
+        self, queue: Queue, tasks: Sequence[Task], others: Sequence[Task]
+    ) -> UnschedulableReason | None:
+        """Return the share that the queue, or a near ancestor, would exceed with `tasks` and not with `others`.
+
+        Only resources count that `others` request: reclaim gave the queue no others.
+        """
+        attributes, wanted = self.queue_attributes.by_name[queue.name], self.amount(tasks)
+        for name, value in self.amount(others).items():
+            for one in (attributes, *self._near(attributes)):
+                free = one.deserved.get(name, 0) - one.allocated.get(name, 0)
+                if name in one.deserved and value <= free < wanted.get(name, 0):
+                    return not_entitled(one, wanted, name)
+        return None
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
         if not isinstance(why, NotEntitled):
