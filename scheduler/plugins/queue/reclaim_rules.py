@@ -7,7 +7,9 @@ ping-pong with a pod. `taker` is the reclaiming queue, `giver` the queue that lo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from ...framework.session import Session
@@ -29,6 +31,8 @@ from ...reasons import (
 from .attributes import QueueAttributes, without_pods
 from .plugin import QueuePlugin
 
+_SHAPE = attrgetter("shape")
+
 
 class Claim(NamedTuple):
     """What a job reclaims for, in all: its members that were placed in this cycle, and the members that it lacks."""
@@ -46,6 +50,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         self._denials_at = -1
         self._preemptor: Task | None = None
         self._claim = Claim({}, {})
+        self._claim_basis: tuple[Task | None, int, Resource] = (None, 0, {})
         self._denials_of_preemptor: dict[Hashable, Protection | None] = {}
         super().open(session)
 
@@ -152,10 +157,17 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         If quotas count requests, the lacking members request at most what the job's waiting pods request, but at least
         one task.
         """
-        job = self.session.jobs[preemptor.job]
-        placed: Resource = {}
-        for task in job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED):
-            resources.add_to(placed, self.queue_attributes.amount(task))
+        job, before = self.session.jobs[preemptor.job], self._claim_basis
+        allocated, pipelined = (
+            job.by_status.get(status, {}) for status in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+        )
+        self._claim_basis = basis = (preemptor, len(allocated) + len(pipelined), job.pending_request)
+        if preemptor is before[0] and basis[1] == before[1] and basis[2] is before[2]:
+            return self._claim  # asked for again after each eviction for the same task
+        placed, members = Resource(), [*allocated.values(), *pipelined.values()]
+        for shape, times in Counter(map(_SHAPE, members)).items():
+            task = next(task for task in members if task.shape == shape)
+            resources.add_to(placed, {n: times * value for n, value in self.queue_attributes.amount(task).items()})
         count, amount = max(job.lacking, 1), self.queue_attributes.amount(preemptor)
         rest = {name: value * count for name, value in amount.items()}
         if count > 1 and self.in_requests:
