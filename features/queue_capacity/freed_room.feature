@@ -27,6 +27,34 @@ Feature: Freed capacity goes to the work that it was freed for
       And exactly 1 pod is evicted
       And "next" stays pending
 
+    Scenario: A more important job that may not reclaim does not take what was reclaimed for another one
+      # "large" is owed cpu, but its queue has its share of cards as soon as it holds one more.
+      Given the policy "capacity-without-enqueue"
+      And these priority classes:
+        | class | value |
+        | high  | 1000  |
+        | low   | 10    |
+      And these nodes:
+        | node | cpu | memory | gpus |
+        | n1   | 9   | 16Gi   | 5    |
+      And these queues:
+        | queue | deserved     |
+        | guest | cpu 4, gpu 3 |
+        | owner | cpu 5, gpu 2 |
+      And these jobs run:
+        | job    | queue | replicas | min available | cpu | gpus | stop after |
+        | lender | guest | 2        | 1             | 1   | 2    | 2s         |
+        | own    | owner | 1        | 1             | 1   | 1    |            |
+      And these jobs wait:
+        | job   | queue | priority | cpu | gpus |
+        | large | owner | high     | 1   | 2    |
+      When these jobs are submitted:
+        | job   | queue | priority | cpu | gpus |
+        | small | owner | low      | 1   | 1    |
+      Then "small" runs
+      And exactly 1 pod is evicted
+      And "large" stays pending
+
   Rule: Members of an evicted gang whose capacity nobody needs keep running
 
     Scenario: The third pod of a job keeps running

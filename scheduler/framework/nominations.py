@@ -183,14 +183,18 @@ class Nominations:
     def _is_not_entitled(self, job: Job, yielded: list[Task], statement: Statement) -> bool:
         """Whether the queue is entitled to reclaim the capacity for `yielded`, but not for `job`.
 
-        In this case, the queue that lost the capacity could reclaim it from `job` at once, and lose it again.
+        In this case, the queue that lost the capacity could reclaim it from `job` at once, and lose it again, or the
+        job that it was reclaimed for could never run.
         """
         queue, entitled = self._session.queues[job.queue], self._session.hooks.preemptive
         savepoint, is_entitled = statement.savepoint(), True
-        for task in job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED):
+        placed = list(job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED))
+        for task in placed:
             statement.release(task)
             is_entitled = is_entitled and (task.best_effort or entitled(queue, task) is None)
         was_entitled = any(entitled(queue, task) is None for task in yielded)
+        if was_entitled and is_entitled:
+            is_entitled = self._session.hooks.preemptive_instead(queue, placed, yielded) is None
         statement.rollback(savepoint)
         return was_entitled and not is_entitled
 

@@ -204,6 +204,15 @@ class PreemptiveGang(Protocol):
         """Return why the queue may not reclaim for all these tasks of a job, whatever is evicted; None if it may."""
 
 
+@_hook("enablePreemptive")
+class PreemptiveInstead(Protocol):
+    @abstractmethod
+    def preemptive_instead(
+        self, queue: Queue, tasks: Sequence[Task], others: Sequence[Task]
+    ) -> UnschedulableReason | None:
+        """Return why the queue may not use for `tasks` what it reclaimed for `others`; None if it may."""
+
+
 # ------------------------------------------------------------------------------------------------------------- victims
 
 

@@ -237,6 +237,7 @@ class Hooks:
     allocatable = Lazy(lambda: AllAgree(hooks.Allocatable.allocatable))
     preemptive = Lazy(lambda: FirstReason(hooks.Preemptive.preemptive))
     preemptive_gang = Lazy(lambda: FirstReason(hooks.PreemptiveGang.preemptive_gang))
+    preemptive_instead = Lazy(lambda: FirstReason(hooks.PreemptiveInstead.preemptive_instead))
     reclaimable = Lazy(lambda: Permitted(hooks.Reclaimable.reclaimable))
     preemptable = Lazy(lambda: Permitted(hooks.Preemptable.preemptable))
     reclaim_unit = Lazy(lambda: Protections(hooks.ReclaimUnit.reclaim_unit))

@@ -8,15 +8,17 @@ limits and vetoes whole gangs in its tier.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from ..model.job import Job
 from ..model.nodes import NodeInfo
 from ..model.task import HOLDING, Task
 from ..policy.hooks import Vote
 from ..policy.tiers import Registered
-from ..reasons import GangMinimum, PartOfProtectedGang, Protected, Protection, Rule, Vetoed
+from ..reasons import GangMinimum, PartOfProtectedGang, Protected, ProtectedCount, Protection, Rule, Vetoed
 from .order import Level, Order
 from .request import PreemptionRequest
 from .units import Unit, may_be_evicted_whole, single, whole_gang
@@ -124,6 +126,33 @@ class VictimFilter:
         self._gang_verdicts.clear()
         return True
 
+    def protections(self, keys: Iterable[str], otherwise: Protection) -> tuple[ProtectedCount, ...]:
+        """Count what protects the given candidates, the most frequent first; `otherwise`: what stands for no denial.
+
+        A gang protects as many pods as it needs, those that would be evicted last: a spare pod that was not evicted
+        because others were is not needed by its gang.
+        """
+        tasks, found = self._session.cluster.tasks, Counter[Protection]()
+        needed: dict[str, set[str]] = {}
+        for key in keys:
+            why = self.denials.get(key, otherwise)
+            if isinstance(why, GangMinimum):
+                job = self._session.jobs[tasks[key].job]
+                if job.key not in needed:
+                    needed[job.key] = self._needed_members(job)
+                is_needed = key in needed[job.key]
+                why = msgspec.structs.replace(why, pods=job.count(HOLDING)) if is_needed else otherwise
+            found[why] += 1
+        ranked = sorted(found.items(), key=lambda item: (-item[1], repr(item[0])))
+        return tuple(ProtectedCount(count, why) for why, count in ranked)
+
+    def _needed_members(self, job: Job) -> set[str]:
+        """Return the members that a gang cannot lose now, in addition to what was evicted."""
+        spare = [task for task in job.holding if single(job, task, self._request.spares) is not None]
+        spare.sort(key=self._order.age_key)
+        can_go = max(job.ready - job.min_available, 0)
+        return {task.key for task in job.holding} - {task.key for task in spare[:can_go]}
+
     # ---------------------------------------------------------------------------------------------------------- votes
 
     def objection(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
@@ -196,8 +225,11 @@ class VictimFilter:
         return None
 
     def _deny(self, unit: Unit, denial: Protection) -> None:
+        """Record why the unit is protected. A spare member keeps the reason why it may not be evicted alone."""
         for task in unit.tasks:
             known = self.denials.get(task.key)
+            if known and unit.whole and single(unit.job, task, self._request.spares) is not None:
+                continue
             rule = known.why if isinstance(known, Vetoed) else known
             if not isinstance(rule, Protected):
                 self.denials[task.key] = denial

@@ -6,7 +6,6 @@ is placed). Otherwise nothing changes, and the reasons are recorded.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -23,7 +22,6 @@ from ..reasons import (
     NoVictims,
     OfNoUse,
     ProtectedCount,
-    Protection,
     QueueSurplus,
     UnschedulableReason,
     VictimReason,
@@ -331,8 +329,8 @@ def _why_gang_not_entitled(request: PreemptionRequest, tasks: Sequence[Task]) ->
 
 def _no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVictims:
     seen = solver.victim_filter.seen
-    denials = Counter(solver.victim_filter.denials.get(key, OfNoUse()) for key in seen)
-    return NoVictims(request.action, task.key, len(seen), _spared(denials), tuple(_surpluses(request, task, seen)))
+    spared = solver.victim_filter.protections(seen, OfNoUse())
+    return NoVictims(request.action, task.key, len(seen), spared, tuple(_surpluses(request, task, seen)))
 
 
 def _surpluses(request: PreemptionRequest, task: Task, seen: Iterable[str]) -> Iterator[QueueSurplus]:
@@ -355,12 +353,6 @@ def _surpluses(request: PreemptionRequest, task: Task, seen: Iterable[str]) -> I
                 yield QueueSurplus(name, dimension, held, deserved)
 
 
-def _spared(denials: Counter[Protection]) -> tuple[ProtectedCount, ...]:
-    return tuple(
-        ProtectedCount(count, why) for why, count in sorted(denials.items(), key=lambda item: (-item[1], repr(item[0])))
-    )
-
-
 def _complete_reasons(session: Session, solver: Solver) -> dict[str, VictimReason]:
     """Return the reasons of the evictions, by uid, completed with the protected candidates on the same node."""
     evictions = solver.statement.evictions
@@ -369,7 +361,7 @@ def _complete_reasons(session: Session, solver: Solver) -> dict[str, VictimReaso
     reasons: dict[str, VictimReason] = {}
     for task, reason in evictions:
         if task.node not in neighbours:
-            neighbours[task.node] = _spared(_protected_on(session, solver, task.node))
+            neighbours[task.node] = _protected_on(session, solver, task.node)
         whole = task.job in gangs  # tasks above a gang's minimum belong to the gang if its other tasks were evicted too
         reasons[task.uid] = msgspec.structs.replace(
             reason,
@@ -380,11 +372,10 @@ def _complete_reasons(session: Session, solver: Solver) -> dict[str, VictimReaso
     return reasons
 
 
-def _protected_on(session: Session, solver: Solver, node: str) -> Counter[Protection]:
+def _protected_on(session: Session, solver: Solver, node: str) -> tuple[ProtectedCount, ...]:
     info = session.nodes.by_name.get(node)  # a gang may have members on a deleted node
     on_node: Sequence[Task] = list(info.tasks.values()) if info is not None else ()
-    return Counter(
-        solver.victim_filter.denials.get(task.key, NotNeeded())
-        for task in on_node
-        if task.key in solver.victim_filter.seen and task.status & HOLDING
+    seen = solver.victim_filter.seen
+    return solver.victim_filter.protections(
+        [task.key for task in on_node if task.key in seen and task.status & HOLDING], NotNeeded()
     )

@@ -22,20 +22,24 @@ def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> N
     gangs_keep_their_minimum(cluster, policy, decisions)
     protected_tasks_are_not_evicted(cluster, decisions)
     preempted_tasks_have_lower_priority(cluster, decisions)
-    reclaimed_queues_exceed_their_share(cluster, decisions)
-    guarantees_are_kept(cluster, decisions)
+    reclaimed_queues_exceed_their_share(cluster, policy, decisions)
+    guarantees_are_kept(cluster, policy, decisions)
     every_eviction_is_needed(cluster, policy, decisions)
     every_member_of_an_evicted_gang_is_needed(cluster, policy, decisions)
     evictions_are_in_proportion(cluster, decisions)
 
 
-def units(cluster: Cluster, decisions: Decisions) -> Iterator[list[tuple[Evict, Task]]]:
-    """Yield the eviction units: single tasks, and whole gangs with their spare tasks that were evicted before."""
-    whole = {evict.job for evict in decisions.evictions if evict.reason.whole_gang}
-    gangs: dict[tuple[str, str], list[tuple[Evict, Task]]] = {}
+def units(cluster: Cluster, decisions: Decisions, *, by_preemptor: bool = False) -> Iterator[list[tuple[Evict, Task]]]:
+    """Yield the eviction units: single tasks, and whole gangs with their spare tasks that were evicted before.
+
+    `by_preemptor`: spare tasks that were evicted for another job are units of their own, as when they were judged.
+    """
+    of = lambda evict: (evict.job, evict.reason.preemptor if by_preemptor else "")  # noqa: E731
+    whole = {of(evict) for evict in decisions.evictions if evict.reason.whole_gang}
+    gangs: dict[tuple[str, ...], list[tuple[Evict, Task]]] = {}
     for evict in decisions.evictions:
-        alone = "" if evict.job in whole else evict.task
-        gangs.setdefault((evict.job, alone), []).append((evict, cluster.tasks[evict.task]))
+        key = (*of(evict), "" if of(evict) in whole else evict.task)
+        gangs.setdefault(key, []).append((evict, cluster.tasks[evict.task]))
     yield from gangs.values()
 
 
@@ -111,23 +115,29 @@ def lineage(cluster: Cluster, queue: str) -> list[str]:
 
 
 def units_in_order(
-    cluster: Cluster, decisions: Decisions, released: Container[str] = ()
+    cluster: Cluster, policy: Policy, decisions: Decisions, released: Container[str] = ()
 ) -> Iterator[tuple[list[tuple[Evict, Task]], dict[str, Resource]]]:
     """Yield the eviction units in order, each with the amounts that the queues held before.
 
-    Placements that were made earlier in this cycle count, unless their tasks were `released` again.
+    Placements that were made earlier in this cycle count, unless their tasks were `released` again. So do nominations:
+    a member that finds its node idle while the rest of its gang waits is neither bound nor pipelined.
     """
     held = allocated(cluster)
     preemptors = {evict.reason.preemptor for evict in decisions.evictions}
+    evicting = {policy.actions.index(evict.reason.action) for evict in decisions.evictions} or {0}
     placed_for: dict[str, list[Task]] = defaultdict(list)
-    for key, node in {**{bind.task: bind.node for bind in decisions.binds}, **decisions.pipelined}.items():
+    lost = {nominate.task for nominate in decisions.nominations if not nominate.node}
+    kept = {key: cluster.tasks[key].nominated for key in cluster.nominated if key not in lost}
+    kept = {key: node for key, node in kept.items() if cluster.tasks[key].status is TaskStatus.PENDING}
+    for key, node in {**kept, **{bind.task: bind.node for bind in decisions.binds}, **decisions.pipelined}.items():
         task = cluster.tasks[key]
-        if task.job in preemptors and task.nominated != node:
+        is_bound = key not in decisions.pipelined and policy.actions.index("allocate") < min(evicting)
+        if task.job in preemptors and task.nominated != node and not is_bound:
             placed_for[task.job].append(task)
         elif key not in released:
             _add_to_queues(cluster, held, task)
     preemptor = ""
-    for unit in units(cluster, decisions):
+    for unit in units(cluster, decisions, by_preemptor=True):
         evict, first = unit[0]
         if evict.reason.preemptor != preemptor:
             for task in placed_for.pop(preemptor, ()):
@@ -139,8 +149,8 @@ def units_in_order(
             resources.take_from(held[name], request)
 
 
-def reclaimed_queues_exceed_their_share(cluster: Cluster, decisions: Decisions) -> None:
-    for unit, held in units_in_order(cluster, decisions):
+def reclaimed_queues_exceed_their_share(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    for unit, held in units_in_order(cluster, policy, decisions):
         evict, first = unit[0]
         if evict.reason.action != "reclaim":
             continue
@@ -160,9 +170,9 @@ def _add_to_queues(cluster: Cluster, held: dict[str, Resource], task: Task) -> N
         resources.add_to(held[name], task.request)
 
 
-def guarantees_are_kept(cluster: Cluster, decisions: Decisions) -> None:
+def guarantees_are_kept(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     released = {nominate.task for nominate in decisions.nominations if not nominate.node}
-    for unit, held in units_in_order(cluster, decisions, released):
+    for unit, held in units_in_order(cluster, policy, decisions, released):
         reclaimed = [task for evict, task in unit if evict.reason.action == "reclaim"]
         request = resources.total_of(task.request for task in reclaimed)
         for name in lineage(cluster, cluster.jobs[reclaimed[0].job].queue) if reclaimed else ():
@@ -194,7 +204,7 @@ def every_member_of_an_evicted_gang_is_needed(cluster: Cluster, policy: Policy, 
     checked.
     """
     room, evicted = _room(cluster, decisions), {evict.task for evict in decisions.evictions}
-    for unit, held in units_in_order(cluster, decisions):
+    for unit, held in units_in_order(cluster, policy, decisions):
         evict, first = unit[0]
         job = cluster.jobs[first.job]
         queue = cluster.queues[job.queue]

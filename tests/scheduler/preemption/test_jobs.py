@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.reasons import NoVictims, render_refusal
+from scheduler.reasons import NoVictims, render_denial, render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 
@@ -103,3 +103,30 @@ tiers:
         }
     )
     assert {eviction.job for eviction in world.cycle().evictions} == {"t/large"}
+
+
+@pytest.mark.parametrize(("nodes", "needed"), [(1, [1]), (2, [])], ids=["on the victims' node", "on another node"])
+def test_the_pod_that_a_gang_needs_is_counted_once_beside_its_evicted_pods(nodes: int, needed: list[int]) -> None:
+    """The other pods of the gang are spare: they are not needed, because enough pods were evicted."""
+    world = World(policy_of(RECLAIM_FIRST))
+    world.load(
+        {
+            "nodes": [{"name": f"n{i}", "has": f"{12 // nodes} gpu"} for i in range(nodes)],
+            "queues": [{"name": "lender", "deserved": "8 gpu"}, {"name": "owner", "deserved": "4 gpu"}],
+            "jobs": [
+                {
+                    "name": "train",
+                    "queue": "lender",
+                    "min": 1,
+                    "tasks": [f"{12 // nodes} x 1 gpu running on n{i}" for i in range(nodes)],
+                },
+                {"name": "build", "queue": "owner", "tasks": "4 x 1 gpu", "phase": "Inqueue"},
+            ],
+        }
+    )
+    by_node = {world.cluster.tasks[evict.task].node: evict.reason.spared for evict in world.cycle().evictions}
+    seen = [(render_denial(one.why), one.count) for spared in by_node.values() for one in spared]
+    assert [
+        count for text, count in seen if text.startswith("needed by gang t/train, which needs 1 of its 8")
+    ] == needed
+    assert {text for text, _ in seen if not text.startswith("needed")} == {"not needed"}

@@ -12,6 +12,7 @@ from scheduler.model import resources
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import HOLDING, TaskStatus
 from scheduler.policy.model import Policy
+from scheduler.reasons import GangMinimum, NoVictims, QueueExcess
 
 
 def snapshot(cluster: Cluster) -> dict[str, Any]:
@@ -43,6 +44,8 @@ def check_cycle(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     gangs_bind_whole(cluster, policy, decisions)
     evictions_have_their_placement(decisions)
     no_queue_is_lifted_above_its_capability(cluster, policy, decisions)
+    a_bound_bounds_an_excess(decisions)
+    a_gang_protects_at_most_its_minimum(decisions)
     assert len({bind.task for bind in decisions.binds}) == len(decisions.binds), "a pod is bound twice"
     assert len({evict.task for evict in decisions.evictions}) == len(decisions.evictions), "a pod is evicted twice"
 
@@ -74,6 +77,22 @@ def evictions_have_their_placement(decisions: Decisions) -> None:
         assert evict.reason.preemptor_task in placed, (
             f"{evict.task} is evicted for {evict.reason.preemptor_task}, which gets no node"
         )
+
+
+def a_bound_bounds_an_excess(decisions: Decisions) -> None:
+    for key, refusal in decisions.refusals.items():
+        for why in refusal.items:
+            assert not isinstance(why, QueueExcess) or why.allocated > why.amount, f"{key} waits for no excess: {why}"
+
+
+def a_gang_protects_at_most_its_minimum(decisions: Decisions) -> None:
+    reasons = [
+        why.spared for refusal in decisions.refusals.values() for why in refusal.items if isinstance(why, NoVictims)
+    ]
+    for spared in (*reasons, *(evict.reason.spared for evict in decisions.evictions)):
+        for protection in spared:
+            if isinstance(protection.why, GangMinimum):
+                assert protection.count <= protection.why.minimum, f"{protection.count} pods: {protection.why}"
 
 
 def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
