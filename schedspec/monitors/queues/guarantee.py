@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 from ...api.kinds import Kind
 from .. import amounts
@@ -12,6 +11,7 @@ from ..ledger import Act, Ledger, Violation, occupied
 from ..object_state import waits
 from ..rules import Rules
 from . import usage
+from .unused import CLUSTER, largest
 
 NAME = "guarantee"
 
@@ -39,64 +39,17 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
     if rules.queue_plugin == "capacity-card":  # a card is no dimension of its quotas
         is_unlimited = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
         requested = {n: v for n, v in requested.items() if n in ("cpu", "memory") and not is_unlimited}
-    tree = _Tree(ledger, act, rules)
-    pools = {"": ledger.capacity(act.position)}
+    unused = usage.unused_guarantees(ledger, act.position, rules)
+    pools = {CLUSTER: ledger.capacity(act.position)}
     pools |= {name: usage.capability(ledger.at(act.position, Kind.QUEUE, name) or {}, rules) for name in line[1:]}
     for pool, size in pools.items():
-        held = tree.held(pool)
+        held = usage.held_below(ledger, act.position, pool, rules)
         for dimension in requested.keys() & size.keys():
             left = size[dimension] - held.get(dimension, NONE)
-            unused = tree.unused_by_others(line[: line.index(pool)] if pool else line, dimension)
-            if unused and sum(unused.values()) > left and not _was_freed(ledger, act, queue, rules, dimension):
-                largest = min(unused, key=lambda name: (-unused[name], name))
-                yield act.violation(NAME, f"uses {dimension} that is guaranteed to queue {largest}")
+            others = unused.beside(line[: line.index(pool)] if pool else line, dimension)
+            if others and sum(others.values()) > left and not _was_freed(ledger, act, queue, rules, dimension):
+                yield act.violation(NAME, f"uses {dimension} that is guaranteed to queue {largest(others)}")
                 return
-
-
-class _Tree:
-    """The queues with what they hold and what is guaranteed to them, after a bind."""
-
-    def __init__(self, ledger: Ledger, act: Act, rules: Rules) -> None:
-        self._children: dict[str, list[str]] = {}
-        self._guarantees: dict[str, Amounts] = {}
-        lines: dict[str, list[str]] = {}
-        for item in ledger.all_at(act.position, Kind.QUEUE):
-            name = str(item["metadata"]["name"])
-            line = lines[name] = [*usage.lineage(ledger, act.position, name, rules)]
-            if not line:
-                continue  # the root
-            self._children.setdefault(line[1] if len(line) > 1 else "", []).append(name)
-            recent = [usage.guarantee(version) for version in ledger.lately(act.position, Kind.QUEUE, name)]
-            common = set.intersection(*map(set, recent)) if recent else ()
-            self._guarantees[name] = {dim: min(version[dim] for version in recent) for dim in common}
-        self._held: dict[str, list[Amounts]] = {}
-        for name, held in ledger.held(act.position).items():
-            for one in (*lines.get(name, ()), ""):
-                self._held.setdefault(one, []).append(held)
-
-    def held(self, name: str) -> Amounts:
-        """Return what a queue holds with all queues below it; without a name, what all pods hold."""
-        return amounts.total(self._held.get(name, ()))
-
-    def unused_by_others(self, line: list[str], dimension: str) -> dict[str, Decimal]:
-        """Return the unused guarantees beside a queue and its ancestors (`line`), up to one that uses its own."""
-        found: dict[str, Decimal] = {}
-        for name in line:
-            used = self.held(name).get(dimension, NONE) + sum(found.values(), NONE)
-            if used <= self._guaranteed(name, dimension):
-                break
-            siblings = next((names for names in self._children.values() if name in names), [])
-            found |= {one: unused for one in siblings if one != name and (unused := self._unused(one, dimension)) > 0}
-        return found
-
-    def _guaranteed(self, name: str, dimension: str) -> Decimal:
-        below = sum((self._guaranteed(child, dimension) for child in self._children.get(name, ())), NONE)
-        return max(self._guarantees.get(name, {}).get(dimension, NONE), below)
-
-    def _unused(self, name: str, dimension: str) -> Decimal:
-        below = sum((self._unused(child, dimension) for child in self._children.get(name, ())), NONE)
-        own = self._guarantees.get(name, {}).get(dimension, NONE) - self.held(name).get(dimension, NONE)
-        return max(own, below, NONE)
 
 
 def _was_freed(ledger: Ledger, act: Act, queue: str, rules: Rules, dimension: str) -> bool:

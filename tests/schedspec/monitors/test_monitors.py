@@ -266,3 +266,18 @@ def test_a_gang_that_requires_one_rack_but_is_in_two_is_found(
     history.bind("train-1", "train", second, "1")
 
     assert findings(history) == found
+
+
+@pytest.mark.parametrize(("guaranteed", "found"), [("1", []), ("0", ["needless-eviction"])])
+def test_an_eviction_that_leaves_a_guarantee_free_is_not_needless(guaranteed: str, found: list[str]) -> None:
+    history = WrittenHistory()
+    history.node("n1", cpu="3")
+    for name, cpu in (("guest", "0"), ("owner", "0"), ("third", guaranteed)):
+        history.queue(name, guarantee={"resource": {"cpu": cpu}})
+    history.group("batch", "guest")
+    history.group("mine", "owner")
+    history.bind("batch-0", "batch", "n1", "1")
+    history.wait("mine-0", "mine", "2")
+    history.evict("batch-0", "reclaimed for ns/mine")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert findings(history) == found
