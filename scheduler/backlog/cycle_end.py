@@ -17,7 +17,7 @@ from ..model.job import Job
 from ..model.nodes import Nodes
 from ..model.task import TaskStatus
 from ..placement import Placement
-from ..reasons import ClusterLimit, GangShort, NoNode, QueueLimit, Refusal, UnschedulableReason
+from ..reasons import ClusterLimit, GangShort, GuaranteeKept, NoNode, QueueLimit, Refusal, UnschedulableReason
 from .entries import HoldingsBound, Memory, Waiting
 from .hints import ANY, ROOM, fits_nowhere, hints_of, least_of
 from .reservations import Reservations
@@ -30,7 +30,7 @@ MAX_DOUBLINGS = 4
 
 Jobs that fit nowhere begin with the longest interval: the changes that can help them are few and known for certain.
 """
-_CAPACITY_REASONS = (QueueLimit, ClusterLimit, NoNode, GangShort)
+_CAPACITY_REASONS = (QueueLimit, GuaranteeKept, ClusterLimit, NoNode, GangShort)
 """Reasons that also refuse every equal job of lower priority, whenever that job was created."""
 CHEAP = 1 / 16
 """The share of a cycle's budget that a failed attempt may cost without a backoff."""

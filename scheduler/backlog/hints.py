@@ -51,6 +51,7 @@ _ABOUT_ROOM = ("resource", "pods")
 
 _BY_WHY: dict[type, tuple[str, ...]] = {
     r.QueueLimit: _QUOTA,
+    r.GuaranteeKept: _QUOTA,
     r.ClusterLimit: _QUOTA,
     r.NamespaceQuota: (*_QUOTA, b.QUOTAS),
     r.TopologyUnmet: (),

@@ -96,6 +96,8 @@ class Session:
         self._select_jobs()
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
+        self.attempts = 0
+        """The number of attempts of jobs that have begun."""
         self.hooks, self.plugins, self._queue_plugin = opened.hooks, opened.by_name, opened.queue_plugin
         self._orders_by_job_alone = opened.orders_by_job_alone
         self.placement = Placement(cluster, self.hooks, self.work.spend, self.work.for_others)
@@ -339,6 +341,7 @@ class Attempt:
         self._before, self._savepoint = session.work.spent, len(session.changes)
         self._lengths = len(decisions.binds), len(decisions.evictions), len(decisions.nominations)
         session.cluster.trying = self._job.key
+        session.attempts += 1
         session.backlog.begin(self._job)
         session.work.begin_attempt(ATTEMPT)
         self._lap = session.step("job", session.backlog.action)

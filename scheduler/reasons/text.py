@@ -58,6 +58,15 @@ def _queue_limit(why: w.QueueLimit) -> str:
     )
 
 
+def _guarantee_kept(why: w.GuaranteeKept) -> str:
+    dim, where = why.dimension, f" in queue {why.pool}" if why.pool else ""
+    free, kept = (render_amount(dim, max(amount, 0)) for amount in (why.left, why.guaranteed_to_others))
+    return (
+        f"queue {why.queue}: {render_amount(dim, why.requested)} {dim} requested, {free} free{where}, "
+        f"and {kept} guaranteed to other queues ({', '.join(why.others)})"
+    )
+
+
 def _namespace_quota(why: w.NamespaceQuota) -> str:
     dim = why.dimension
     inqueue = f", {render_amount(dim, why.inqueue)} reserved by admitted jobs" if why.inqueue else ""
@@ -194,6 +203,7 @@ def _role(role: str) -> str:
 _WHY: dict[type, Callable[[Any], str]] = {
     v.PluginMessage: lambda why: f"{why.plugin}: {why.text}",
     w.QueueLimit: _queue_limit,
+    w.GuaranteeKept: _guarantee_kept,
     w.NamespaceQuota: _namespace_quota,
     w.TopologyUnmet: lambda why: why.problem,
     w.NoDomain: _no_domain,

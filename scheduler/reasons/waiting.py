@@ -28,6 +28,21 @@ class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
     """The guarantees of other queues, if these set the amount instead of the queue's own capability."""
 
 
+class GuaranteeKept(msgspec.Struct, frozen=True, tag="guarantee-kept"):
+    """The job would use capacity that is guaranteed to other queues and that these do not use yet."""
+
+    queue: str
+    dimension: str
+    requested: int
+    left: int
+    """What is free."""
+    guaranteed_to_others: int
+    others: tuple[str, ...]
+    """The queues (or branches) with the largest unused guarantees, at most two."""
+    pool: str = ""
+    """The ancestor in which too little is free; empty for the cluster."""
+
+
 class QueueClosed(msgspec.Struct, frozen=True, tag="queue-closed"):
     """The queue accepts no jobs in this state."""
 
@@ -275,6 +290,7 @@ class TooCostly(msgspec.Struct, frozen=True, tag="too-costly"):
 UnschedulableReason = (
     PluginMessage
     | QueueLimit
+    | GuaranteeKept
     | QueueClosed
     | QueueBroken
     | NoGroup

@@ -114,9 +114,13 @@ class Capacity(LendingPlugin, VictimQueueOrder):
     # -------------------------------------------------------------------------------------- which queues may lose tasks
 
     def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:
-        """Whether an ancestor of `taker` is full, and `giver` is not below that ancestor."""
+        """Whether an ancestor of `taker` is full, or keeps its rest for guarantees, and `giver` is not below it."""
         givers = set(map(id, giver.ancestors))
-        return any(id(one) not in givers and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
+        return any(
+            id(one) not in givers
+            and (not fits(one, wanted, one.limit) or self.guarantees.is_short_below(one, taker, wanted))
+            for one in taker.ancestors[1:]
+        )
 
     def claims(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:
         """Whether `amount` has a dimension in which `taker` may hold more and `giver` exceeds its deserved share.

@@ -50,7 +50,8 @@ class Proportion(LendingPlugin, Overused):
         self._divided, before = basis, {attributes.name: attributes.deserved for attributes in table}
         for attributes in table:
             attributes.deserved = {}
-        fill(busy, without_pods(self.session.total))
+        idle = resources.total_of(attributes.guarantee for attributes in table if attributes.counted is None)
+        fill(busy, resources.exceeded_part(without_pods(self.session.total), idle))
         for attributes in table:
             if attributes.deserved != before[attributes.name]:
                 attributes.drop_cached()

@@ -42,6 +42,7 @@ NODE_RULES: dict[str, set[str]] = {
 }
 REASONS: list[tuple[r.UnschedulableReason, set[str]]] = [
     (r.QueueLimit("q", "cpu", 1, 1, "capability", 1), {*QUOTA, "placed:q"}),
+    (r.GuaranteeKept("q", "cpu", 1, 1, 1, ("other",)), QUOTA),
     (r.ClusterLimit("cpu", 1, 0), {*QUOTA, "placed:q"}),
     (r.NamespaceQuota("t/q", "cpu", 1, 1, 1), {*QUOTA, b.QUOTAS}),
     (r.TopologyUnmet("t/j", "p"), set()),
