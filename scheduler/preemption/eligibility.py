@@ -196,8 +196,11 @@ class VictimFilter:
         return None
 
     def _deny(self, unit: Unit, denial: Protection) -> None:
+        """Record why the unit is protected. A spare member keeps the reason why it may not be evicted alone."""
         for task in unit.tasks:
             known = self.denials.get(task.key)
+            if known and unit.whole and single(unit.job, task, self._request.spares) is not None:
+                continue
             rule = known.why if isinstance(known, Vetoed) else known
             if not isinstance(rule, Protected):
                 self.denials[task.key] = denial

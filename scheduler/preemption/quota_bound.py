@@ -7,8 +7,9 @@ more task there, the whole excess would have to be evicted first. One job must n
 2. After all of a job's victims are chosen and reprieved, the job waits if they are too many.
 
 The bound: for each placed task, victims may hold the task's request plus the largest eviction unit (a pod, or a gang
-that is evicted as a whole). Victims in queues that share the limit must keep the bound in the limit's dimension. All
-victims together must keep it in one dimension at least: victims that free cards may hold many cpus.
+that is evicted as a whole). Where a queue exceeds its limit, victims in queues that share the limit must keep the bound
+in the limit's dimension. All victims together must keep it in one dimension at least: victims that free cards may hold
+many cpus.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class QuotaBound:
         self._request = request
         self._session = request.session
         self._limits: dict[tuple[str, str], QueueLimit] = {}
-        """Queue, dimension → the limit that a task exceeds, with the queue's allocation before any eviction."""
+        """Queue, dimension → the limit that a task would exceed, with the queue's allocation before any eviction."""
         self._amounts: dict[tuple[bytes, str], int] = {}
         """The amount that one task requests, by shape and dimension."""
         self.excess: QueueExcess | OutOfProportion | None = None
@@ -46,12 +47,17 @@ class QuotaBound:
         return related_queues(self._session, self._request.queue)
 
     def read_limits(self, task: Task) -> None:
-        """Record which limits a task exceeds. Call before the first eviction for the task."""
+        """Record which limits a task would exceed. Call before the first eviction for the task."""
         for why in self._session.hooks.reasons(self._request.job, task):
             if isinstance(why, QueueLimit):
                 self._limits.setdefault((why.queue, why.dimension), why)
             elif isinstance(why, GuaranteeKept):
                 self.related |= queues_below(self._session, why.pool)
+
+    @property
+    def _exceeded(self) -> list[QueueLimit]:
+        """Return the limits that their queues exceeded before any eviction: a bound bounds an excess."""
+        return [limit for limit in self._limits.values() if limit.allocated > limit.amount]
 
     def permits(self, units: Iterable[Unit]) -> bool:
         """Whether evictions among `units` can end the excess of a queue and remain in proportion."""
@@ -61,7 +67,7 @@ class QuotaBound:
         tasks = self._request.job.lacking or len(self._request.job.tasks)
         return self._all_hold(
             limit
-            for limit in self._limits.values()
+            for limit in self._exceeded
             if limit.allocated - limit.amount > tasks * max(self._amount(unit.tasks, limit.dimension) for unit in some)
         )
 
@@ -76,7 +82,7 @@ class QuotaBound:
         """Whether a request's victims are in proportion to its placed tasks."""
         related = [victim for victim in victims if self._session.jobs[victim.option.job].queue in self.related]
         if not self._all_hold(
-            limit for limit in self._limits.values() if self._are_too_many(related, placed, limit.dimension)
+            limit for limit in self._exceeded if self._are_too_many(related, placed, limit.dimension)
         ):
             return False
         names = {name for task in placed for name in task.request if name != PODS and self._amount([task], name)}

@@ -16,7 +16,7 @@ from scheduler.framework.work import Budget
 from scheduler.live import loop
 from scheduler.model.cluster import Cluster
 from scheduler.policy.loader import load_policy
-from tests.support.core.random_victims import POLICIES
+from tests.support.core.random_tables import POLICIES
 from tests.test_the_tests import faulted, specimens, without_when
 from tests.test_the_tests.faults import FAULTS
 from tests.test_the_tests.runs import ROOT, Lab, Result

@@ -8,7 +8,6 @@ Both rules also apply to the ancestors, up to the level that the policy sets (`a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -143,30 +142,34 @@ class Capacity(LendingPlugin, VictimQueueOrder):
             if id(one) not in shared and not _names_none_of(one, gang)
         )
 
-    def progresses(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:
-        """Whether the eviction brings the queues nearer to their deserved shares, or takes only surplus of `giver`.
+    def progresses(
+        self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource, *, breaks: bool
+    ) -> bool:
+        """Whether the eviction takes only surplus of `giver`, or leaves the queues no farther from their shares.
 
-        It takes only surplus if `giver` and its near ancestors exceed their deserved shares in each resource that the
-        victims hold. Otherwise `giver` could reclaim a part, and progress is measured: what the two queues and their
-        near ancestors lack of their deserved shares, summed for each resource, must grow in none and shrink in one.
+        The queue `giver` loses at most what the gang takes: the rest falls idle, and allocate gives it back. The
+        eviction takes only surplus if `giver` and its near ancestors exceed their deserved shares in each resource
+        that they lose. Otherwise `giver` could reclaim a part, and each resource is judged that the gang does not take
+        within the share of `taker`: the two queues and their near ancestors must not lack more of it in sum. For a
+        whole gang, which cannot come back in part, they must also lack less of one resource.
         """
+        loss = {name: min(value, gang[name]) for name, value in amount.items() if value and gang.get(name, 0) > 0}
         losing = [one for one in (giver, *self._near(giver)) if one not in taker.ancestors]
-        if not any(
-            value > 0 and one.allocated.get(name, 0) <= one.deserved.get(name, -1)
-            for one in losing
-            for name, value in amount.items()
-        ):
+        if all(one.allocated.get(name, 0) > one.deserved.get(name, -1) for one in losing for name in loss):
             return True
-        lost, gained = Counter[str](), Counter[str]()
-        for one in {id(one): one for one in (giver, *self._near(giver), taker, *self._near(taker))}.values():
-            is_losing, is_gaining = one in giver.ancestors, one in taker.ancestors
-            for name, deserved in one.deserved.items():
-                held = one.allocated.get(name, 0)
-                after = held - is_losing * amount.get(name, 0) + is_gaining * gang.get(name, 0)
-                lacks, will_lack = max(deserved - held, 0), max(deserved - after, 0)
-                lost[name] += max(will_lack - lacks, 0)
-                gained[name] += max(lacks - will_lack, 0)
-        return lost < gained
+        queues = list({id(one): one for one in (*losing, taker, *self._near(taker))}.values())
+        has_gain = not breaks
+        for name, value in gang.items():
+            taken = loss.get(name, 0)
+            changes = [
+                _change_of_lack(one, name, value * (one in taker.ancestors) - taken * (one in giver.ancestors))
+                for one in queues
+            ]
+            is_within = -value in changes
+            if sum(changes) > 0 and not is_within:
+                return False
+            has_gain = has_gain or sum(changes) < 0 or (is_within and max(changes) < taken)
+        return has_gain
 
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource
@@ -192,6 +195,12 @@ class Capacity(LendingPlugin, VictimQueueOrder):
             return False
         mine = {id(one) for one in self._near(taker)}
         return any(id(one) in mine for one in self._near(giver))
+
+
+def _change_of_lack(attributes: QueueAttributes, name: str, more: int) -> int:
+    """Return by how much the queue's lack of a resource grows if it holds `more`; 0 without a deserved share of it."""
+    lack = attributes.deserved.get(name, 0) - attributes.allocated.get(name, 0)
+    return max(lack - more, 0) - max(lack, 0) if name in attributes.deserved else 0
 
 
 def _with(attributes: QueueAttributes, wanted: Mapping[str, int], names: Iterable[str]) -> Iterable[tuple[str, int]]:

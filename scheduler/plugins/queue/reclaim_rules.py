@@ -8,12 +8,13 @@ ping-pong with a pod. `taker` is the reclaiming queue, `giver` the queue that lo
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
 
 from ...framework.session import Session
 from ...model import resources
 from ...model.queue import Queue
 from ...model.resources import Resource
-from ...model.task import Task
+from ...model.task import Task, TaskStatus
 from ...policy.hooks import PreemptiveGang
 from ...reasons import (
     NotEntitled,
@@ -25,8 +26,15 @@ from ...reasons import (
     QueueWithinDeserved,
     UnschedulableReason,
 )
-from .attributes import QueueAttributes
+from .attributes import QueueAttributes, without_pods
 from .plugin import QueuePlugin
+
+
+class Claim(NamedTuple):
+    """What a job reclaims for, in all: its members that were placed in this cycle, and the members that it lacks."""
+
+    total: Resource
+    placed: Resource
 
 
 class LendingPlugin(QueuePlugin, PreemptiveGang):
@@ -37,9 +45,7 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         """Protections by the preemptor's queue, shape and gang, then by unit; valid until a queue's amounts change."""
         self._denials_at = -1
         self._preemptor: Task | None = None
-        self._gang: Resource = {}
-        """The amounts that the preemptor's job still needs to start (`_gang_of`)."""
-        self._gang_basis: tuple[Task | None, int, Resource] = (None, 0, {})
+        self._claim = Claim({}, {})
         self._denials_of_preemptor: dict[Hashable, Protection | None] = {}
         super().open(session)
 
@@ -59,8 +65,19 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         """Whether `taker` may reclaim some of `amount` from `giver` for a job that still needs `gang`."""
         return True
 
-    def progresses(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:  # noqa: ARG002
-        """Whether the eviction takes no more of the deserved share of `giver` than it brings to that of `taker`."""
+    def progresses(
+        self,
+        taker: QueueAttributes,  # noqa: ARG002
+        giver: QueueAttributes,  # noqa: ARG002
+        gang: Resource,  # noqa: ARG002
+        amount: Resource,  # noqa: ARG002
+        *,
+        breaks: bool,  # noqa: ARG002
+    ) -> bool:
+        """Whether the eviction takes no more of the deserved share of `giver` than it brings to that of `taker`.
+
+        `breaks`: a whole gang of several pods is evicted.
+        """
         return True
 
     def kept(
@@ -85,8 +102,9 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
             self._denials_at, self._preemptor = self.queue_attributes.version, None
         if self._preemptor is not preemptor:
             self._preemptor = preemptor
-            self._gang = self._gang_of(preemptor, self._gang)
-            key_of_preemptor = (taker.name, preemptor.shape, tuple(self._gang.items()), preemptor.preemptable)
+            self._claim = claim = self._claim_of(preemptor)
+            amounts = tuple(claim.total.items()), tuple(claim.placed.items())
+            key_of_preemptor = (taker.name, preemptor.shape, amounts, preemptor.preemptable)
             self._denials_of_preemptor = self._denials.setdefault(key_of_preemptor, {})
         key: Hashable = (giver.name, unit[0].shape)
         if len(unit) > 1:
@@ -108,29 +126,44 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
                     return _below_guarantee(one, after)
         if (protection := self.kept(taker, giver, wanted, amount)) is not None:
             return protection
-        gang = self._gang
+        taker.add(self._claim.placed, -1)
+        try:
+            return self._objection(preemptor, taker, unit, giver, amount)
+        finally:
+            taker.add(self._claim.placed, 1)
+
+    def _objection(
+        self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource
+    ) -> Protection | None:
+        """Return why `giver` keeps the unit, as if nothing of the preemptor's claim were placed yet."""
+        gang = self._claim.total
         can_lose = preemptor.preemptable and taker.queue.reclaimable
         if can_lose and (ping_pong := self._ping_pong(gang, taker, unit, giver, amount)) is not None:
             return ping_pong
-        if self.claims(taker, giver, gang, amount) and self.progresses(taker, giver, gang, amount):
+        if self.claims(taker, giver, gang, amount) and self.progresses(
+            taker, giver, gang, amount, breaks=len(unit) > 1
+        ):
             return None
         return OfNoUse()
 
-    def _gang_of(self, preemptor: Task, known: Resource) -> Resource:
-        """Return what the preemptor's job still needs to start: the preemptor's amounts for each task that is lacking.
+    def _claim_of(self, preemptor: Task) -> Claim:
+        """Return what the preemptor's job needs to start: the members that were placed, and those that are lacking.
 
-        If quotas count requests, the result is at most what the job's waiting pods request, but at least one task.
-        `known` is the last result, valid while the job is unchanged.
+        If quotas count requests, the lacking members request at most what the job's waiting pods request, but at least
+        one task.
         """
-        job, before = self.session.jobs[preemptor.job], self._gang_basis
-        count, waiting = max(job.lacking, 1), job.pending_request
-        self._gang_basis = (preemptor, count, waiting)
-        if preemptor is before[0] and count == before[1] and waiting is before[2]:
-            return known
-        amount = self.queue_attributes.amount(preemptor)
-        if count == 1 or not self.in_requests:
-            return {name: value * count for name, value in amount.items()}
-        return {name: max(min(value * count, waiting.get(name, 0)), value) for name, value in amount.items()}
+        job = self.session.jobs[preemptor.job]
+        placed: Resource = {}
+        for task in job.having(TaskStatus.ALLOCATED | TaskStatus.PIPELINED):
+            resources.add_to(placed, self.queue_attributes.amount(task))
+        count, amount = max(job.lacking, 1), self.queue_attributes.amount(preemptor)
+        rest = {name: value * count for name, value in amount.items()}
+        if count > 1 and self.in_requests:
+            waiting = without_pods(job.pending_request)
+            if count < len(job.by_status.get(TaskStatus.PENDING, ())) - job.undemanding:
+                waiting = {name: max(min(rest[name], waiting.get(name, 0)), value) for name, value in amount.items()}
+            rest = waiting
+        return Claim(resources.plus(placed, rest), placed)
 
     def _ping_pong(
         self, wanted: Resource, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scheduler.decide import decide
 from scheduler.model.job import Job
 from tests.support.core import random_clusters
-from tests.support.core import random_victims as crowded
+from tests.support.core import random_tables as crowded
 from tests.support.core.events import policy_of
 from tests.support.core.world import World, without_bookkeeping
 

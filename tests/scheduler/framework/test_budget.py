@@ -15,7 +15,7 @@ from scheduler.framework.work import Budget
 from scheduler.reasons import TooCostly
 from scheduler.recording.events import Assumed, Decided, apply_input
 from tests.support.core import random_clusters
-from tests.support.core import random_victims as crowded
+from tests.support.core import random_tables as crowded
 from tests.support.core.events import policy_of
 from tests.support.core.invariants import check_cycle, snapshot
 from tests.support.core.world import World, without_bookkeeping

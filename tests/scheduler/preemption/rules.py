@@ -30,12 +30,13 @@ def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> N
 
 
 def units(cluster: Cluster, decisions: Decisions) -> Iterator[list[tuple[Evict, Task]]]:
-    """Yield the eviction units: single tasks, and whole gangs with their spare tasks that were evicted before."""
-    whole = {evict.job for evict in decisions.evictions if evict.reason.whole_gang}
-    gangs: dict[tuple[str, str], list[tuple[Evict, Task]]] = {}
+    """Yield the eviction units: single tasks, and whole gangs with their spare tasks that went for the same job."""
+    of = lambda evict: (evict.job, evict.reason.preemptor, evict.reason.action)  # noqa: E731
+    whole = {of(evict) for evict in decisions.evictions if evict.reason.whole_gang}
+    gangs: dict[tuple[str, ...], list[tuple[Evict, Task]]] = {}
     for evict in decisions.evictions:
-        alone = "" if evict.job in whole else evict.task
-        gangs.setdefault((evict.job, alone), []).append((evict, cluster.tasks[evict.task]))
+        key = (*of(evict), "" if of(evict) in whole else evict.task)
+        gangs.setdefault(key, []).append((evict, cluster.tasks[evict.task]))
     yield from gangs.values()
 
 
@@ -115,12 +116,16 @@ def units_in_order(
 ) -> Iterator[tuple[list[tuple[Evict, Task]], dict[str, Resource]]]:
     """Yield the eviction units in order, each with the amounts that the queues held before.
 
-    Placements that were made earlier in this cycle count, unless their tasks were `released` again.
+    Placements that were made earlier in this cycle count, unless their tasks were `released` again. So do nominations:
+    a member that finds its node idle while the rest of its gang waits is neither bound nor pipelined.
     """
     held = allocated(cluster)
     preemptors = {evict.reason.preemptor for evict in decisions.evictions}
     placed_for: dict[str, list[Task]] = defaultdict(list)
-    for key, node in {**{bind.task: bind.node for bind in decisions.binds}, **decisions.pipelined}.items():
+    lost = {nominate.task for nominate in decisions.nominations if not nominate.node}
+    kept = {key: cluster.tasks[key].nominated for key in cluster.nominated if key not in lost}
+    kept = {key: node for key, node in kept.items() if cluster.tasks[key].status is TaskStatus.PENDING}
+    for key, node in {**kept, **{bind.task: bind.node for bind in decisions.binds}, **decisions.pipelined}.items():
         task = cluster.tasks[key]
         if task.job in preemptors and task.nominated != node:
             placed_for[task.job].append(task)

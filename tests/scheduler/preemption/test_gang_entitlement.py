@@ -14,7 +14,7 @@ from scheduler.preemption import preemptor
 from scheduler.preemption.cost import Pricing
 from scheduler.reasons import NotEntitled, NoVictims
 from tests.support.core.events import policy_of
-from tests.support.core.random_victims import tables
+from tests.support.core.random_tables import tables
 from tests.support.core.world import World
 
 POLICY = """

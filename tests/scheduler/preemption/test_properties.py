@@ -16,7 +16,7 @@ from scheduler.framework.decisions import Decisions
 from scheduler.policy.loader import load_policy
 from scheduler.reasons import render_refusal, render_victim
 from tests.scheduler.preemption.rules import check_evictions
-from tests.support.core.random_victims import POLICIES, tables
+from tests.support.core.random_tables import POLICIES, tables
 from tests.support.core.world import World
 
 FOUND = yaml.safe_load((Path(__file__).parent / "found.yaml").read_text())

@@ -13,6 +13,7 @@ from scheduler.model import resources
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.policy.model import Policy
+from scheduler.reasons import QueueExcess
 
 
 def snapshot(cluster: Cluster) -> dict[str, Any]:
@@ -45,6 +46,7 @@ def check_cycle(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     evictions_have_their_placement(decisions)
     no_queue_is_lifted_above_its_capability(cluster, policy, decisions)
     no_start_uses_what_is_guaranteed(cluster, policy, decisions)
+    a_bound_bounds_an_excess(decisions)
     assert len({bind.task for bind in decisions.binds}) == len(decisions.binds), "a pod is bound twice"
     assert len({evict.task for evict in decisions.evictions}) == len(decisions.evictions), "a pod is evicted twice"
 
@@ -76,6 +78,12 @@ def evictions_have_their_placement(decisions: Decisions) -> None:
         assert evict.reason.preemptor_task in placed, (
             f"{evict.task} is evicted for {evict.reason.preemptor_task}, which gets no node"
         )
+
+
+def a_bound_bounds_an_excess(decisions: Decisions) -> None:
+    for key, refusal in decisions.refusals.items():
+        for why in refusal.items:
+            assert not isinstance(why, QueueExcess) or why.allocated > why.amount, f"{key} waits for no excess: {why}"
 
 
 def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:

@@ -102,6 +102,15 @@ def _in_order_of_names(_: Any, job: Job) -> list[Task]:
     return sorted(job.by_status.get(TaskStatus.PENDING, {}).values(), key=lambda task: task.key)
 
 
+def _loses_what_falls_idle(_: Capacity, taker: Any, giver: Any, gang: Any, amount: Any, **__: bool) -> bool:
+    """Count as lost all that the victim holds, not only what the preemptor takes of it."""
+    lacks = lambda queue, name, more: max(queue.deserved.get(name, 0) - queue.allocated.get(name, 0) - more, 0)  # noqa: E731
+    names = giver.deserved.keys() | taker.deserved.keys()
+    lost = {name: lacks(giver, name, -amount.get(name, 0)) - lacks(giver, name, 0) for name in names}
+    gained = {name: lacks(taker, name, 0) - lacks(taker, name, gang.get(name, 0)) for name in names}
+    return not any(lost.values()) or all(lost[name] <= gained[name] for name in names)
+
+
 FAULTS = (
     Fault("wrong-order-of-victims", "evicts the most important pods first", _most_important_first, (ORDER,)),
     Fault(
@@ -141,6 +150,20 @@ FAULTS = (
         "evicts the whole excess of a queue for one pod",
         instead((QuotaBound, "permits", always(True)), (QuotaBound, "keeps", always(True))),
         ("queue_capacity/freed_room: A queue far",),
+    ),
+    Fault(
+        "bound-within-limits",
+        "bounds evictions also in resources of which the queue holds no more than its limit",
+        instead((QuotaBound, "_exceeded", property(lambda self: list(self._limits.values())))),
+        ("queue_capacity/shapes: A pod of 16 cpus",),
+        acts=False,
+    ),
+    Fault(
+        "idle-counts-as-lost",
+        "reclaims no pod that holds more of what its queue deserves than the claimant requests",
+        instead((Capacity, "progresses", _loses_what_falls_idle)),
+        ("queue_capacity/shapes: A pod of 4 cpus", "queue_capacity/shapes: A pod without a card"),
+        acts=False,
     ),
     Fault(
         "launcher-first",
