@@ -83,7 +83,8 @@ class _Search:
             units = list(self._units(action))
             if 0 < len(units) <= _MOST and (found := self._sufficient(action, units)):
                 names = ", ".join(map(str, found))
-                yield Breach(action, f"{self._work.name} waits although {action} may evict {names}", self._work.name)
+                rule = action if self._missing == 1 else f"{action} for a gang"
+                yield Breach(rule, f"{self._work.name} waits although {action} may evict {names}", self._work.name)
 
     def _sufficient(self, action: str, units: list[_Unit]) -> tuple[_Unit, ...]:
         """Return the smallest set of units that frees enough and that the policy permits; empty if there is none."""
