@@ -55,6 +55,7 @@ _BY_WHY: dict[type, tuple[str, ...]] = {
     r.ClusterLimit: _QUOTA,
     r.NamespaceQuota: (*_QUOTA, b.QUOTAS),
     r.TopologyUnmet: (),
+    r.Unplaceable: (),
     r.NoDomain: (ROOM, b.CLAIMS),
     r.OutsideDomain: (),
     r.NotEntitled: _QUOTA,
@@ -67,6 +68,8 @@ _BY_WHY: dict[type, tuple[str, ...]] = {
     r.Unsupported: (b.VOLUMES,),
     r.WrongCard: (),
     r.WrongService: (),
+    r.NotStarving: (),
+    r.QueueOverused: (),
     r.NeverPreempts: (),
     r.TooCostly: (),
 }

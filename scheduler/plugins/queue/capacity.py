@@ -99,7 +99,8 @@ class Capacity(LendingPlugin, VictimQueueOrder):
             return super().quota_bounds(job, why)
         attributes = self.queue_attributes.by_name[why.queue]
         bounds = [HoldingsBound(one.name) for one in self._near(attributes)]
-        for name, least in self._least(job).items():
+        wanted = self.minimum(job) or {} if self.session.is_pending(job) else self._least(job)
+        for name, least in wanted.items():
             bounds.append(HoldingsBound(why.queue, name, attributes.deserved.get(name, 0) - least))
         return tuple(bounds)
 

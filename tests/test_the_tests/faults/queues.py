@@ -8,6 +8,7 @@ from typing import Any
 from scheduler.model.queue import Queue
 from scheduler.plugins.queue import capacity_card, hierarchy
 from scheduler.plugins.queue.admission import Admission
+from scheduler.plugins.queue.admission_backlog import WaitingReservations
 from scheduler.plugins.queue.capacity import Capacity
 from scheduler.plugins.queue.capacity_card import CapacityCard
 from scheduler.plugins.queue.guarantees import Guarantees
@@ -163,6 +164,12 @@ FAULTS = (
         "lets two queues use up together what is guaranteed to a third",
         instead((Guarantees, "short", _no_limits)),
         ("queue_capacity/guarantees: The",),
+    ),
+    Fault(
+        "reserves-for-ever",
+        "counts reservations of jobs that no node can hold against other jobs",
+        instead((WaitingReservations, "void", always({}))),
+        ("queue_admission/reservations: A pod",),
     ),
     Fault(
         "take-guarantee",
