@@ -83,16 +83,19 @@ class _Search:
             units = list(self._units(action))
             if 0 < len(units) <= _MOST and (found := self._sufficient(action, units)):
                 names = ", ".join(map(str, found))
-                rule = action if self._missing == 1 else f"{action} for a gang"
-                yield Breach(rule, f"{self._work.name} waits although {action} may evict {names}", self._work.name)
+                yield Breach(action, f"{self._work.name} waits although {action} may evict {names}", self._work.name)
 
     def _sufficient(self, action: str, units: list[_Unit]) -> tuple[_Unit, ...]:
-        """Return the smallest set of units that frees enough and that the policy permits; empty if there is none."""
-        for size in range(1, len(units) + 1):
-            for chosen in combinations(units, size):
-                if self._suffices(chosen) and self._is_in_proportion(chosen) and self._permits(action, chosen):
-                    return chosen
-        return ()
+        """Return the smallest set of units that frees enough and that the policy permits; empty if there is none.
+
+        Victims for the pods of a gang are chosen pod by pod. A gang is judged only if every set that frees enough is
+        permitted, so that no choice for its first pod can keep its last pod from a node.
+        """
+        sets = (chosen for size in range(1, len(units) + 1) for chosen in combinations(units, size))
+        sufficient = [chosen for chosen in sets if self._suffices(chosen)]
+        permitted = [one for one in sufficient if self._is_in_proportion(one) and self._permits(action, one)]
+        is_judged = self._missing == 1 or len(permitted) == len(sufficient)
+        return permitted[0] if permitted and is_judged else ()
 
     # ---------------------------------------------------------------------------------------------------- candidates
 
