@@ -54,12 +54,12 @@ class _Contention:
         self._random, self._space, self._classes, self._by_priority = random, space, classes, by_priority
         self._size = 1 if random.random() < 0.5 else random.choice((2, 2, 3))
         """Units that an early pod requests. If 1, all pods are equal; else later pods request up to twice as many."""
-        self._slots = random.randint(2, 3) if len(space) > 1 and random.random() < 0.6 else 0
+        self._slots = random.randint(2, 3) if len(space) > 1 and random.random() < 0.75 else 0
         """Early pods that a node holds if they fill it in every dimension, and later pods have other shapes; else 0."""
         shape = self._amounts(1, 4 if self._slots else 2) if len(space) > 1 else self._amounts(1, 1)
         self._shape = shape if self._slots else partly(random, shape)
         """The requests of equal pods."""
-        self._has_spare_pods = random.random() < (0.4 if self._size == 1 else 0.8)
+        self._has_spare_pods = random.random() < (0.4 if self._size == 1 and not by_priority else 0.8)
         self._lenders: list[str] = []
         self._reclaimers: list[str] = []
         self._number = 0
@@ -162,7 +162,7 @@ class _Contention:
             random.choice(queues),
             random.choice(classes) if self._classes else "",
             pods,
-            random.randint(1, pods) if self._has_spare_pods else pods,
+            random.choice((1, random.randint(1, pods))) if self._has_spare_pods else pods,
             requests,
         )
 
@@ -177,8 +177,9 @@ class _Contention:
     def _claim(self) -> Amounts:
         """Draw requests for which one or several early pods have to go, in dimensions of their own."""
         most = {name: amount * self._slots // unit_of(name) for name, amount in self._shape}
-        claim = ((name, self._random.randint(1, units) * unit_of(name)) for name, units in most.items())
-        return partly(self._random, amounts(claim))
+        random = self._random
+        units = {name: random.choice((1, random.randint(1, units), units)) for name, units in most.items()}
+        return partly(random, amounts((name, number * unit_of(name)) for name, number in units.items()))
 
     def _amounts(self, least: int, most: int) -> Amounts:
         """Draw an amount for each dimension."""

@@ -74,7 +74,7 @@ class _Generator:
     def __init__(self, random: Random, draw: Draw, kind: str) -> None:
         self._random, self._policies, self._may, self._kind = random, draw.policies, draw.may, kind
         self._space: tuple[str, ...] = random.choice(_SPACES) if kind == PLAIN else space_of(kind)
-        self._has_classes = random.random() < 0.6
+        self._has_classes = random.random() < 0.75
         self._shape: tuple[int, Amounts] | None = None
         """The number of pods and the requests of every job, if all jobs are equal."""
         self._queues: tuple[Queue, ...] = ()
