@@ -20,9 +20,10 @@ from .framework.tracing import Step, no_trace
 from .framework.work import UNLIMITED, Budget
 from .model.cluster import Cluster
 from .model.task import TaskStatus
+from .placement.empty_nodes import EmptyNodes
 from .plugins import PLUGINS
 from .policy.model import Policy
-from .reasons import Gated, NotBackfilled
+from .reasons import Gated, NoNode, NotBackfilled
 
 BACKFILL = "backfill"
 
@@ -98,6 +99,7 @@ def _run(session: Session) -> Session:
         _annotate_binds(session)
         _note_gated(session)
         _note_unfilled(session)
+        _note_unplaceable(session)
         _note_waiting(session)
         session.complete_decisions()
         return session
@@ -135,6 +137,15 @@ def _note_unfilled(session: Session) -> None:
         waiting = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if task.best_effort]
         if waiting and not session.is_pending(job):
             session.refuse(job, [NotBackfilled(len(waiting))])
+
+
+def _note_unplaceable(session: Session) -> None:
+    """Record for each job without a node whether the nodes could hold it at all."""
+    for job in session.undecided:
+        refusal = session.decisions.refusals.get(job.key)
+        if refusal is not None and any(isinstance(why, NoNode) for why in refusal.items):
+            why = session.shared(EmptyNodes).why_never(job)
+            session.refuse(job, () if why is None else (why,))
 
 
 def _note_waiting(session: Session) -> None:

@@ -109,7 +109,7 @@ def _reduce_live(broken: Broken, how: How) -> tuple[Any, Finding, str]:
 def _worlds(name: str) -> Any:
     """Return only the variants that the promise needs: a reduction tries hundreds of cases."""
     promise = name.partition(":")[0]
-    needed = (promise in ("error", name) for name in ("node-more", "names"))
+    needed = (promise in ("error", name) for name in ("less", "node-more", "names"))
     return distribution.load("scheduler.explore").Worlds(*needed)
 
 

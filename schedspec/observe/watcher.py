@@ -199,6 +199,8 @@ class _Watch:
                 objects += page["items"]
                 version = str(page["metadata"]["resourceVersion"])
         except RejectedError as problem:
+            if problem.status == 401:
+                raise ClusterUnreachableError(str(problem)) from problem
             if problem.status in (403, 404):  # 403 hides whether the server serves the kind
                 self.listed.set()
                 self._stopping.wait(_UNSERVED)

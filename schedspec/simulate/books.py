@@ -10,6 +10,7 @@ from typing import Any
 from ..monitors import amounts
 from ..monitors.amounts import NONE, Amounts
 from ..monitors.queues import usage
+from ..monitors.queues.unused import CLUSTER, UnusedGuarantees
 from ..monitors.rules import Rules
 
 Cause = tuple[str, str]
@@ -85,6 +86,12 @@ class Books:
         self.free = amounts.total(self.has.values())
         """Amounts on all nodes that no queue holds."""
         self._total = dict(self.free)
+        parents = {name: self.lineage(name)[1:2] for name in specs if name != usage.ROOT}
+        self.unused = UnusedGuarantees(
+            {name: above[0] if above else CLUSTER for name, above in parents.items()},
+            self.guarantee,
+            lambda name: self.below.get(name, {}),
+        )
         self._limits: dict[str, Amounts] = {}
 
     def lineage(self, queue: str) -> tuple[str, ...]:
@@ -108,6 +115,14 @@ class Books:
                 remainder = usage.left_by_guarantees(self._total, others, self.lineage(queue), is_tree=self._is_tree)
             found = self._limits[queue] = usage.lowest(remainder, self.capability.get(queue, {}))
         return found
+
+    def leaves_guarantees(self, more: Amounts) -> bool:
+        """Whether what queues are guaranteed and do not use would be free if evicted pods still held `more`."""
+        return not self._keeps_guarantees or all(
+            self.free.get(name, NONE) - amount >= below
+            for name, amount in more.items()
+            if amount > 0 and (below := self.unused.below(CLUSTER, name)) > 0
+        )
 
     def kept(self, queue: str) -> Amounts:
         """Return the capacity of evicted pods that the scheduler reserves for waiting jobs of a queue."""

@@ -20,6 +20,7 @@ from ..monitors.evictions import repeated
 from ..monitors.gangs import NAME as GANG
 from ..monitors.gangs import SWITCHES
 from ..monitors.queues import capability, guarantee, usage
+from ..monitors.queues.unused import largest
 from ..monitors.rules import Rules
 from .books import Books, Job, Loss
 from .victims import Victims, cause_of
@@ -35,7 +36,7 @@ class Monitors:
         self._changed: dict[str, tuple[str, str]] = {}
         """Job → the act on its gang in this cycle, and the reason."""
         self._short: set[str] = set()
-        """Queues whose guarantee was not free at the last bind of another queue's pod."""
+        """Resources of which too little was free for other queues' guarantees at the last bind."""
         self._cycle, self._at = 0, 0.0
         self._changes = 0
         """Number of jobs submitted, jobs ended and pods that lost their nodes, so far."""
@@ -80,6 +81,7 @@ class Monitors:
 
     def _on_placed(self, outcome: Any) -> None:
         job = self._books.jobs[outcome.job]
+        was_freed = any(job.freed.values())
         self._books.place(job, outcome.pod, outcome.node)
         held = self._books.on_node[outcome.node]
         limits = {**dict.fromkeys(job.requests, NONE), **self._books.has.get(outcome.node, {})}
@@ -88,7 +90,7 @@ class Monitors:
         if self._rules.queue_plugin:
             self._judge_capability(job)
         if self._books.guarantee and self._rules.queue_plugin in usage.GUARANTEED:
-            self._judge_guarantees(job)
+            self._judge_guarantees(job, was_freed=was_freed)
         self._victims.placed(job, outcome.node)
         self._changed[outcome.job] = ("bound in part", "")
 
@@ -137,24 +139,21 @@ class Monitors:
             if limit and (over := amounts.above(self._books.below[name], limit, requested)):
                 self._find(capability.NAME, job.name, f"lifts queue {name} to {', '.join(over)} of its capability")
 
-    def _judge_guarantees(self, job: Job) -> None:
-        """Check that the guarantees of other queues are free; report each guarantee once until it is free again."""
-        books, kin = self._books, self._books.lineage(job.queue)
-        held, own = books.own[job.queue], books.guarantee.get(job.queue, {})
-        for name, wanted in books.guarantee.items():
-            if name in kin:
+    def _judge_guarantees(self, job: Job, *, was_freed: bool) -> None:
+        """Check that the guarantees of other queues are free; report a resource once until enough of it is free.
+
+        `was_freed`: pods were evicted for the job, whose capacity was not free before.
+        """
+        books = self._books
+        for dimension in job.requests:
+            others = books.unused.beside(books.lineage(job.queue), dimension)
+            if not others:
                 continue
-            has = books.below.get(name, {})
-            short = [
-                dimension
-                for dimension in job.requests
-                if wanted.get(dimension, NONE) - has.get(dimension, NONE) > max(books.free.get(dimension, NONE), NONE)
-                and held[dimension] > own.get(dimension, NONE)
-            ]
-            if short and name not in self._short:
-                text = f"uses {', '.join(short)} that is guaranteed to queue {name}"
+            is_short = sum(others.values()) > max(books.free.get(dimension, NONE), NONE) and not was_freed
+            if is_short and dimension not in self._short:
+                text = f"uses {dimension} that is guaranteed to queue {largest(others)}"
                 self._find(guarantee.NAME, job.name, text)
-            (self._short.add if short else self._short.discard)(name)
+            (self._short.add if is_short else self._short.discard)(dimension)
 
     def _judge_repeated(self, job: Job, pod: str, preemptor: str, reason: str) -> None:
         """Check that a pod is evicted again for the same job only with a new cause (`monitors.evictions.repeated`)."""

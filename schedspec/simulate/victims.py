@@ -162,7 +162,7 @@ class Victims:
             by_node.setdefault(unit.job.placed[pod], []).append(pod)
         unit.undecided = len(by_node)
         for name in self._books.lineage(unit.job.queue):
-            if self._books.limits(name):
+            if self._books.limits(name) or self._books.guarantee:
                 self._limited.setdefault(name, []).append(unit)
         for node, pods in by_node.items():
             self._open.setdefault(node, []).append(_NodePart(unit, node, tuple(pods)))
@@ -191,7 +191,8 @@ class Victims:
                 evicted = sum(pod not in unit.job.placed or pod in unit.job.victims for pod in unit.pods)
                 more = times(unit.job.requests, evicted)
                 held = amounts.total((self._books.below.get(name, {}), more))
-                unit.needed = not needless.is_within(held, self._books.limits(name))
+                within = needless.is_within(held, self._books.limits(name))
+                unit.needed = not (within and self._books.leaves_guarantees(more))
             if name in self._limited:
                 self._limited[name] = units
 

@@ -12,12 +12,22 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..model.changes import VOLUMES
+from ..model.changes import PLACED, VOLUMES
 from ..model.job import Job
 from ..model.nodes import Nodes
 from ..model.task import TaskStatus
 from ..placement import Placement
-from ..reasons import ClusterLimit, GangShort, NoNode, QueueLimit, Refusal, UnschedulableReason
+from ..reasons import (
+    ClusterLimit,
+    GangShort,
+    GuaranteeKept,
+    NoNode,
+    NotStarving,
+    QueueLimit,
+    Refusal,
+    Unplaceable,
+    UnschedulableReason,
+)
 from .entries import HoldingsBound, Memory, Waiting
 from .hints import ANY, ROOM, fits_nowhere, hints_of, least_of
 from .reservations import Reservations
@@ -30,7 +40,7 @@ MAX_DOUBLINGS = 4
 
 Jobs that fit nowhere begin with the longest interval: the changes that can help them are few and known for certain.
 """
-_CAPACITY_REASONS = (QueueLimit, ClusterLimit, NoNode, GangShort)
+_CAPACITY_REASONS = (QueueLimit, GuaranteeKept, ClusterLimit, NoNode, Unplaceable, GangShort, NotStarving)
 """Reasons that also refuse every equal job of lower priority, whenever that job was created."""
 CHEAP = 1 / 16
 """The share of a cycle's budget that a failed attempt may cost without a backoff."""
@@ -259,7 +269,10 @@ class CycleEnd:
                 others.append(why)
         if is_full and all(isinstance(why, GangShort) for why in others):
             others.clear()  # the gang is short because of the quota: without room in it, room on nodes does not help
-        return hints_of(job, others), quotas
+        topics = hints_of(job, others)
+        if job.is_pending and "preempt" in self._view.actions:
+            topics.add(f"{PLACED}:{job.queue}")  # preempt may evict a pod of lower priority for the job's admission
+        return topics, quotas
 
 
 def _holds_capacity(job: Job) -> bool:

@@ -51,9 +51,11 @@ _ABOUT_ROOM = ("resource", "pods")
 
 _BY_WHY: dict[type, tuple[str, ...]] = {
     r.QueueLimit: _QUOTA,
+    r.GuaranteeKept: _QUOTA,
     r.ClusterLimit: _QUOTA,
     r.NamespaceQuota: (*_QUOTA, b.QUOTAS),
     r.TopologyUnmet: (),
+    r.Unplaceable: (),
     r.NoDomain: (ROOM, b.CLAIMS),
     r.OutsideDomain: (),
     r.NotEntitled: _QUOTA,
@@ -66,6 +68,8 @@ _BY_WHY: dict[type, tuple[str, ...]] = {
     r.Unsupported: (b.VOLUMES,),
     r.WrongCard: (),
     r.WrongService: (),
+    r.NotStarving: (),
+    r.QueueOverused: (),
     r.NeverPreempts: (),
     r.TooCostly: (),
 }

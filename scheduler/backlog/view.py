@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Set
 
 from ..model import resources
-from ..model.changes import CLAIMS, FREED
+from ..model.changes import CLAIMS, FREED, GROUPS
 from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.resources import Resource
@@ -156,6 +156,15 @@ class BacklogView:
         self.due |= helped
         woken = {key for key in helped - self.awake if not self.is_skipped(key, self.entries[key])}
         self.by_quota_alone |= {key for key in woken if self.now < self.entries[key].retry_at}
+        self.awake |= woken
+        return woken
+
+    def wake_by_reservations(self, queues: Iterable[str]) -> set[str]:
+        """Wake the jobs for which less may be reserved in some queues; return the jobs that were not awake before."""
+        helped = helped_by_quota(self._cluster, set(queues)) | self.known.waiting_for(GROUPS)
+        self.due |= helped
+        woken = {key for key in helped - self.awake if not self.is_skipped(key, self.entries[key])}
+        self.by_quota_alone -= woken
         self.awake |= woken
         return woken
 

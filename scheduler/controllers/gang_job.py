@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from ..kube import NAMESPACES, PODGROUPS, PODS, PRIORITY_CLASSES, Resource, WorkQueue
 from ..model import resources
 from ..model.objects import Namespace, Pod, PodGroup, PriorityClass, Queue
@@ -60,6 +62,8 @@ class GangJobController(ABC, Generic[J]):
         self._context = context
         self._queue = WorkQueue(self.name)
         self._jobs = context.view(self.kind)
+        self._last_status: dict[str, tuple[str, Any]] = {}
+        """Key → uid of the job and the status that was computed last, for fields that the served definition lacks."""
         self._pods = context.view(PODS)
         self._groups = context.view(PODGROUPS)
         self._queues = context.view(QUEUES)
@@ -128,15 +132,32 @@ class GangJobController(ABC, Generic[J]):
             return problem, None
         commands = self._commands_to(key, job)
         if job is None:
+            self._last_status.pop(key, None)
             left = removals_of_orphans(self.kind, key, self._groups, self._pods)
             return ReconcileResult([*left, *commands.to_remove], commands.requeue_after), None
         if not all(map(self._context.is_ours, self._scheduler_names_of(job))):
             return ReconcileResult(), None
-        seen = self._observe(key, job, commands.to_carry_out)
+        seen = self._observe(key, self._completed(key, job), commands.to_carry_out)
         outcome = await self._context.run_decision(
             len(seen.pods) + self._replicas_of(job), partial(self._reconcile, seen)
         )
+        for write in outcome.writes:
+            if isinstance(write, ApplyObject) and write.resource is self.kind and write.sub == "status":
+                self._last_status[key] = job.metadata.uid, write.body["status"]
         return ReconcileResult([*outcome.writes, *commands.to_remove], outcome.again), (self.kind, job.metadata)
+
+    def _completed(self, key: str, job: J) -> J:
+        """Return the job with the fields of its last status that the API server's definition of the kind lacks."""
+        uid, last = self._last_status.get(key, ("", None))
+        if uid != job.metadata.uid:
+            return job
+        kept = {
+            field.name: getattr(last, field.name)
+            for field in msgspec.structs.fields(last)
+            if self._context.lacks(self.kind, "status", field.encode_name)
+        }
+        status: Any = job.status
+        return msgspec.structs.replace(job, status=msgspec.structs.replace(status, **kept)) if kept else job
 
     def _observe(self, key: str, job: J, commands: Sequence[Command]) -> ObservedGangJob[J]:
         group = self._group_of(job)

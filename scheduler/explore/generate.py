@@ -33,13 +33,15 @@ from ..incident.case import (
     map_work,
 )
 from ..incident.play import policy_of
+from ..model.resources import MEMORY
 from .contention import QUEUES, contended
 from .hardware import PLAIN, draw_kind, fit_node, fit_queue, fit_work, fitted, kind_of, policies_for, space_of, unit_of
 from .policies import draw_contested, draw_policy
-from .quotas import at_least, at_most, within_parents
+from .quotas import at_least, at_most, partly, within_parents
 from .vocabulary import EVERYTHING, Vocabulary, limited
 
-_SPACES: tuple[tuple[str, ...], ...] = (("cpu",), ("cpu",), (GPU,), (GPU,), ("cpu", GPU))
+_SPACES: tuple[tuple[str, ...], ...] = (("cpu",), (GPU,), ("cpu", GPU), ("cpu", MEMORY), ("cpu", MEMORY, GPU))
+"""The dimensions of a case. Each amount is drawn on its own: pods of other shapes compete."""
 _CLASSES = (PriorityClass("low", 10), PriorityClass("high", 100))
 
 
@@ -72,7 +74,7 @@ class _Generator:
     def __init__(self, random: Random, draw: Draw, kind: str) -> None:
         self._random, self._policies, self._may, self._kind = random, draw.policies, draw.may, kind
         self._space: tuple[str, ...] = random.choice(_SPACES) if kind == PLAIN else space_of(kind)
-        self._has_classes = random.random() < 0.6
+        self._has_classes = random.random() < 0.75
         self._shape: tuple[int, Amounts] | None = None
         """The number of pods and the requests of every job, if all jobs are equal."""
         self._queues: tuple[Queue, ...] = ()
@@ -119,7 +121,7 @@ class _Generator:
         random = self._random
         pods = random.choice((1, 1, 1, 2, 2, 3, 4))
         minimum = pods if random.random() < 0.7 else random.randint(1, pods)
-        requests = self.amount(1, 4) if random.random() < 0.97 else ()
+        requests = partly(random, self.amount(1, 4)) if random.random() < 0.97 else ()
         if self._shape is not None:
             pods, requests = self._shape
             minimum = pods
@@ -149,7 +151,7 @@ class _Generator:
         random = self._random
         sums = {name: sum(dict(node.has)[name] for node in self._nodes) for name in self._space}
         most = max(total // unit_of(name) for name, total in sums.items())
-        deserved = self.amount(0, max(most * 2 // 3, 1)) if random.random() < 0.7 else ()
+        deserved = partly(random, self.amount(0, max(most * 2 // 3, 1))) if random.random() < 0.7 else ()
         queue = Queue(
             name,
             parent,

@@ -26,6 +26,7 @@ from ..incident.case import (
     map_work,
     missing_models,
 )
+from ..model.resources import MEMORY
 from .vocabulary import Vocabulary
 
 PLAIN, QUOTAS, SHARED, RACKS = "plain", "quotas", "shared", "racks"
@@ -67,7 +68,7 @@ def space_of(kind: str) -> tuple[str, ...]:
 
 def unit_of(dimension: str) -> int:
     """Return the unit in which amounts of a dimension are drawn."""
-    return _PART if dimension == CARD_MEMORY else 1000
+    return {CARD_MEMORY: _PART, MEMORY: 1 << 30}.get(dimension, 1000)
 
 
 def fit_node(random: Random, kind: str, node: Node) -> Node:

@@ -44,7 +44,7 @@ class End:
         self._case = case
         over = case.completed
         self._jobs = {job.name: job for job in case.jobs if job.name not in over}
-        self.waiting = [job for name, job in self._jobs.items() if self._missing(job) and job.queue in self.queues]
+        self.waiting = [job for name, job in self._jobs.items() if self.missing(job) and job.queue in self.queues]
         nodes = nodes_at(case, len(case.steps))
         self.total = sum_of(nodes.values())
         self.on_nodes = [
@@ -56,18 +56,33 @@ class End:
         """The node of each pod that holds capacity, and the job of the pod."""
         self.idle = idle_of(nodes, ((node, work.requests) for node, work in self.on_nodes))
 
-    def _missing(self, work: Work) -> int:
+    def job(self, name: str) -> Work:
+        """Return a job that has not completed."""
+        return self._jobs[name]
+
+    def nodes_of_jobs(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield each job that holds capacity, with the node of each of its pods."""
+        nodes: dict[str, list[str]] = {}
+        for node, work in self.on_nodes:
+            nodes.setdefault(work.name, []).append(node)
+        yield from sorted(nodes.items())
+
+    def placed(self, work: Work) -> int:
+        """Return how many pods of a job have a node."""
+        return len(self._placed.get(work.name, ()))
+
+    def missing(self, work: Work) -> int:
         """Return how many pods have to be placed together: the rest of the minimum, or one; 0 if no pod waits."""
         has = len(self._placed.get(work.name, ()))
         return max(work.minimum - has, 1) if has < work.pods else 0
 
     def fits(self, work: Work) -> bool:
         """Whether the idle capacity suffices for the missing pods."""
-        return sum(slots(idle, work.requests) for idle in self.idle.values()) >= self._missing(work)
+        return sum(slots(idle, work.requests) for idle in self.idle.values()) >= self.missing(work)
 
     def is_owed(self, work: Work) -> bool:
         """Whether no rule of queues can delay the job."""
-        policy, requests = self.policy, _times(work.requests, self._missing(work))
+        policy, requests = self.policy, _times(work.requests, self.missing(work))
         if ("enqueue" in policy.actions or policy.plugin("overcommit")) and len(self.waiting) > 1:
             return False
         capacity, proportion = policy.plugin("capacity"), policy.plugin("proportion")
@@ -98,6 +113,14 @@ class End:
             weights = sum(other.weight for other in self.queues.values())
             share = {name: amount * queue.weight // weights for name, amount in self.total.items()}
         return all(held.get(name, 0) + requests[name] <= share.get(name, 0) for name in requests)
+
+    def requested(self, queue: str) -> Sums:
+        """Return what all pods of a queue request, placed or not."""
+        found: Sums = {}
+        for work in self._jobs.values():
+            if work.queue == queue:
+                add(found, work.requests, work.pods)
+        return found
 
     def held(self, queue: str, *, is_tree: bool) -> Sums:
         """Return what the pods of a queue hold; in a tree, the pods of its descendants count too."""

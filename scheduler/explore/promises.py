@@ -4,12 +4,13 @@
 * `rest`: the cluster settles.
 * `told`: a job that waits has a reason.
 * `owed`: no job waits that fits on idle capacity to which its queue is entitled.
-* `made`: no job waits that the policy's actions could let run by one eviction (`made`).
+* `entitled`: no job waits for which the policy may free capacity, as an exact search shows (`entitled`).
 * `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
 * `lasting`: an evicted pod does not return to its node at once (`lasting`).
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
 * `waited`: a job that has waited its time under `sla` keeps the capacity that it has reserved (`waited`).
 * `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods (`close`).
+* `less`: a job that started because of evictions also starts if it requests less, but not none, of a resource.
 * `node-more`: one more node does not delay the first job.
 * `names`: reversed names of jobs change only which of several equal jobs runs.
 
@@ -22,16 +23,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ..incident.case import Case, Submit, Work
-from ..incident.play import PAUSE, START, Story, play
+from ..incident.case import CARD_MEMORY, CARDS, Case, Submit, Work, amounts, map_work
+from ..incident.play import PAUSE, START, Story, play, policy_of
 from ..incident.signature import reason_type
 from ..incident.simplify import rename
-from . import close, lasting, made, permitted, served, waited
+from . import close, entitled, lasting, permitted, served, waited
+from .hardware import unit_of
 from .owed import owed_jobs
 from .timeline import Breach
 
 _RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], str]] = {
-    "made": ((made.jobs_without_room,), '"{}" runs'),
+    "entitled": ((entitled.jobs_without_room,), '"{}" runs'),
     "permitted": ((permitted.forbidden_evictions, permitted.unasked_backfills), '"{}" keeps running'),
     "lasting": ((lasting.evictions_that_do_not_last,), '"{}" keeps running'),
     "order": ((served.out_of_order,), '"{}" runs'),
@@ -41,7 +43,7 @@ _RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], s
     "close": ((close.spread_gangs,), 'every pod of "{}" is in one rack'),
 }
 """Promises that single acts break → the functions that find breaches, and the sentence that should hold for the job."""
-PROMISES = ("error", "rest", "told", "owed", *_RULES, "node-more", "names")
+PROMISES = ("error", "rest", "told", "owed", *_RULES, "less", "node-more", "names")
 _LAST = "zz-more"
 """The name of the additional node, which is the last in the order of names."""
 
@@ -63,6 +65,7 @@ class Promise:
 class Worlds:
     """The variants of a case that are played too. Each costs one or two more plays."""
 
+    less: bool = True
     node_more: bool = True
     names: bool = True
 
@@ -80,6 +83,8 @@ def broken_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promis
     for name, (finders, then) in _RULES.items():
         for breach in (breach for find in finders for breach in find(case, story)):
             yield Promise(f"{name}: {breach.rule}", breach.text, case, (then.format(breach.job),))
+    if worlds.less:
+        yield from _less(case, story)
     if worlds.node_more and case.nodes and story.starts and case.steps and not story.settled[1].waits:
         yield from _node_more(case, story)
     if worlds.names:
@@ -131,6 +136,35 @@ def alive_jobs(case: Case) -> list[Work]:
     return [job for job in case.jobs if job.name not in done]
 
 
+def _less(case: Case, story: Story) -> Iterator[Promise]:
+    """Yield a broken promise if the last job does not start with a smaller request.
+
+    Only a job that arrives alone, while no other job waits, and that starts because of evictions is judged. Under
+    proportion the shares follow the requests, so that a smaller request may change them.
+    """
+    last, policy = case.steps[-1] if case.steps else None, policy_of(case.policies[-1])
+    if (
+        not isinstance(last, Submit)
+        or len(last.work) != 1
+        or story.settled[-2].waits
+        or policy.plugin("capacity") is None
+    ):
+        return
+    (job,) = last.work
+    if _placed(story, job) < job.pods or not any(one.step == len(case.steps) for one in story.evictions):
+        return
+    for name, amount in job.requests:
+        less = amount // unit_of(name) // 2 * unit_of(name)
+        if not less or name in (CARDS, CARD_MEMORY):
+            continue
+        requests = amounts((other, less if other == name else value) for other, value in job.requests)
+        smaller = map_work(case, {job.name: replace(job, requests=requests)})
+        other = play(smaller)
+        if other.problem or _placed(other, job) < job.pods:
+            text = f"{job.name} starts, but not if it requests less {name}"
+            yield Promise(f"less: {_reasons(other, job.name)}", text, smaller, (f'"{job.name}" runs',))
+
+
 def _node_more(case: Case, story: Story) -> Iterator[Promise]:
     """Yield a broken promise if one more node delays the first start.
 
@@ -161,6 +195,10 @@ def _names(case: Case, story: Story) -> Iterator[Promise]:
             f'"{jobs[name]}" runs' for name in names if len(story.end.placed.get(name, ())) == _pods(case, name)
         ]
         yield Promise("names", text, other, tuple(expected))
+
+
+def _placed(story: Story, job: Work) -> int:
+    return len(story.end.placed.get(job.name, ()))
 
 
 def _pods(case: Case, name: str) -> int:

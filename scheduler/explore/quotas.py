@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 from ..incident.case import Amounts, Queue, amounts
 
@@ -17,6 +18,14 @@ def at_most(given: Amounts, other: Amounts) -> Amounts:
     """Return `given` with each amount lowered to at most that of `other`, if `other` has one."""
     most = dict(other)
     return amounts((name, min(amount, most.get(name, amount))) for name, amount in given)
+
+
+def partly(random: Random, given: Amounts) -> Amounts:
+    """Return `given` without one of its dimensions, in one of four draws that have several."""
+    if len(given) == 1 or random.random() < 0.75:
+        return given
+    left_out = random.randrange(len(given))
+    return given[:left_out] + given[left_out + 1 :]
 
 
 def within_parents(queues: list[Queue]) -> list[Queue]:

@@ -107,7 +107,9 @@ def lent_guarantees(case: Case, story: Story) -> Iterator[Breach]:
     for moment in moments(case, story):
         if not _limits_hold(moment.policy, "enabledAllocatable"):
             continue
-        placed = [jobs[act.job] for act in moment.acts_of(Happened.PLACED) if act.job in jobs]
+        evicted = {act.pod for act in moment.acts_of(Happened.EVICTED)}
+        acts = [act for act in moment.acts_of(Happened.PLACED) if act.pod not in evicted]
+        placed = [jobs[act.job] for act in acts if act.job in jobs]
         for queue in {work.queue: moment.queues.get(work.queue) for work in placed}.values():
             if queue is None or not any(one.guarantee for one in moment.queues.values() if one is not queue):
                 continue

@@ -23,6 +23,7 @@ from ..model.resources import Resource
 from ..model.sums import Part, QueueSums
 from ..model.task import HOLDING, Task, TaskStatus
 from ..placement import Placement, unsupported
+from ..placement.empty_nodes import EmptyNodes
 from ..policy.model import Policy
 from ..policy.schema import EVICTING
 from ..reasons import NoGroup, QueueBroken, Refusal, TooCostly, UnschedulableReason, Unsupported
@@ -96,6 +97,10 @@ class Session:
         self._select_jobs()
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
+        self.taken: list[Task] = []
+        """The tasks that are evicted on trial for the job whose admission is being judged."""
+        self.attempts = 0
+        """The number of attempts of jobs that have begun."""
         self.hooks, self.plugins, self._queue_plugin = opened.hooks, opened.by_name, opened.queue_plugin
         self._orders_by_job_alone = opened.orders_by_job_alone
         self.placement = Placement(cluster, self.hooks, self.work.spend, self.work.for_others)
@@ -139,11 +144,23 @@ class Session:
         self.reservations = Reservations(self.uncovered, self.backlog.lapses, self.now)
 
     def _wake_by_shares(self) -> None:
-        """Add the waiting jobs whose queues may now deserve enough for them, as the opened queue plugin computes."""
-        for key in self.backlog.wake_by_shares(self.excess):
+        """Add the waiting jobs whose queues may now deserve enough for them, or for which less is reserved."""
+        woken = self.backlog.wake_by_shares(self.excess)
+        if self.backlog.entries and (queues := self._queues_with_new_void_reservations()):
+            woken |= self.backlog.wake_by_reservations(queues)
+        for key in woken:
             self.decisions.refusals.pop(key, None)
             if key in self.sums.undecided and key in self.jobs:
                 bisect.insort(self.undecided, self.jobs[key], key=lambda other: other.key)
+
+    def _queues_with_new_void_reservations(self) -> set[str]:
+        """Return the queues of admitted jobs whose pods no node can hold, as this cycle may be the first to see.
+
+        What such a job has reserved counts against other jobs until its pods exist.
+        """
+        waiting, empty = self.sums.waiting, self.shared(EmptyNodes)
+        admitted = (job for job in self.undecided if job.key in waiting.get(job.queue, ()))
+        return {job.queue for job in admitted if empty.why_never(job) is not None}
 
     def excess(self, queue: str, dimension: str) -> float:
         """Return what a queue held beyond what it deserves when the cycle began; infinity if no plugin computes it."""
@@ -339,6 +356,7 @@ class Attempt:
         self._before, self._savepoint = session.work.spent, len(session.changes)
         self._lengths = len(decisions.binds), len(decisions.evictions), len(decisions.nominations)
         session.cluster.trying = self._job.key
+        session.attempts += 1
         session.backlog.begin(self._job)
         session.work.begin_attempt(ATTEMPT)
         self._lap = session.step("job", session.backlog.action)

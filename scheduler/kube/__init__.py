@@ -52,6 +52,7 @@ from .errors import (
     ServerError,
     TooManyRequests,
     Unauthorized,
+    UndeclaredField,
     Unreachable,
     UnreadableAnswer,
 )
@@ -124,6 +125,7 @@ __all__ = [
     "ServerError",
     "TooManyRequests",
     "Unauthorized",
+    "UndeclaredField",
     "Unreachable",
     "Unreadable",
     "UnreadableAnswer",

@@ -16,10 +16,11 @@ import msgspec
 
 from .chunked_decoding import run_yielding
 from .decoding import PAGE_BYTES, UNREADABLE, Listing, read
-from .errors import UnreadableAnswer
+from .errors import UndeclaredField, UnreadableAnswer
 from .http import Http
 from .resource import PODS, Resource, T
 from .scope import EVERYTHING, Scope
+from .served_fields import ServedFields
 from .wire import Answer
 
 PAGE = 1000
@@ -54,6 +55,7 @@ class Client:
     def __init__(self, http: Http, *, once: bool = False, scope: Scope = EVERYTHING) -> None:
         self.http = http
         self.scope = scope
+        self.served = ServedFields(http)
         self._once = once
 
     # -------------------------------------------------------------------------------------------------------- reading
@@ -176,14 +178,26 @@ class Client:
     ) -> T:
         """Change an object, or its subresource `sub` (`status`).
 
-        APPLY needs a field `manager` and creates a missing object. A patch is repeated if its answer is lost, so it
+        APPLY needs a field `manager` and creates a missing object. It leaves out fields that the API server's
+        definition of the kind lacks (`served_fields`). A patch is repeated if its answer is lost, so it
         must be idempotent: do not append to a list by a JSON patch.
         """
         path = resource.path(namespace, name, sub)
         query = {"fieldManager": manager, "force": "true" if force else ""}
         if encoded := urlencode({key: value for key, value in query.items() if value}):
             path = f"{path}?{encoded}"
-        return await self._write(resource, "PATCH", path, body, kind.value, deadline=deadline, repeatable=True)
+
+        async def send(part: Body) -> T:
+            return await self._write(resource, "PATCH", path, part, kind.value, deadline=deadline, repeatable=True)
+
+        if kind is not Patch.APPLY:
+            return await send(body)
+        try:
+            return await send(self.served.of(resource, body))
+        except UndeclaredField:
+            if not await self.served.read(resource):
+                raise
+        return await send(self.served.of(resource, body))
 
     async def delete(
         self,

@@ -97,9 +97,15 @@ class TooManyRequests(ApiError):
     """429: wait for `retry_after` seconds, or (evictions) a disruption budget is used up."""
 
 
+class UndeclaredField(ApiError):
+    """500 on a server-side apply: the API server's definition of the kind lacks a field of the body."""
+
+
 class ServerError(ApiError):
     """5xx: the server failed. The request may be repeated later."""
 
+
+_UNDECLARED = "field not declared in schema"
 
 _BY_STATUS: dict[int, type[ApiError]] = {
     401: Unauthorized,
@@ -182,6 +188,8 @@ def error_of_status(request: str, body: bytes) -> ApiError:
 
 def _error(request: str, status: int, answer: Status, wait: float | None = None) -> ApiError:
     kind: type[ApiError] = ServerError if status >= 500 else _BY_STATUS.get(status, ApiError)
+    if kind is ServerError and _UNDECLARED in answer.message:
+        kind = UndeclaredField
     if kind is Conflict and answer.reason == "AlreadyExists":
         kind = AlreadyExists
     if kind is Invalid and answer.names_another_uid:

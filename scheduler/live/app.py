@@ -290,7 +290,7 @@ class App:
     # -------------------------------------------------------------------------------------------------------- reporting
 
     def _on_controllers_started(self, context: Context) -> None:
-        self.endpoints.unlisted = context.unlisted
+        self.endpoints.unlisted = context.unready
 
     def on_policy(self, current: InForce) -> None:
         """Report a policy that was loaded or refused. After a load, start a cycle."""

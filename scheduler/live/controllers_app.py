@@ -121,5 +121,5 @@ class ControllersApp:
         """Return 200 once all kinds are listed; a standby replica is ready as well."""
         if self._context is None:
             return text(200, "stand-by") if self._leader is not None else text(503, "the controllers have not started")
-        waiting = self._context.unlisted()
+        waiting = self._context.unready()
         return text(503, "\n".join(waiting)) if waiting else text(200, "ok")

@@ -18,6 +18,9 @@ from .objects import PodGroup
 from .resources import Resource
 from .task import HOLDING, READY, Statuses, Task, TaskStatus
 
+_encode = msgspec.json.Encoder(order="deterministic").encode
+"""Values are equal once encoded if they are equal once read from a record: a phase is text there, not a member."""
+
 
 class PodGroupPhase(StrEnum):
     """Phases of a PodGroup."""
@@ -338,8 +341,8 @@ def kind_of(job: Job, *, any_priority: bool = False) -> str:
             return ""
         spec = msgspec.structs.replace(spec, priority_class_name="")
     group = (_relevant(job.group.metadata.annotations), sorted((job.min_resources or {}).items()))
-    parts = (job.namespace, job.phase, spec, group, sorted(alike.items(), key=repr))
-    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+    parts = (job.namespace, job.phase, spec, group, sorted(map(_encode, alike.items())))
+    return hashlib.blake2b(_encode(parts), digest_size=12).hexdigest()
 
 
 def _relevant(annotations: dict[str, str] | None) -> list[tuple[str, str]]:

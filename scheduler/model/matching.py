@@ -15,6 +15,8 @@ from .objects import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequ
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")
 """A number as Go's `strconv.ParseInt` accepts it, in a label's value; `int` also accepts `1_000` and spaces."""
+_INT64 = range(-(1 << 63), 1 << 63)
+"""The numbers that Go's `strconv.ParseInt` accepts."""
 
 
 def requirement_holds(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:
@@ -36,10 +38,11 @@ def requirement_holds(requirement: SelectorRequirement, labels: Mapping[str, str
 
 
 def _compare(operator: str, value: str | None, values: Iterable[str]) -> bool:
-    limit = next(iter(values), "")
-    if value is None or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(limit):
+    texts = (value or "", next(iter(values), ""))
+    if not all(_INTEGER.fullmatch(text) and int(text) in _INT64 for text in texts):
         return False
-    return int(value) > int(limit) if operator == "Gt" else int(value) < int(limit)
+    number, limit = map(int, texts)
+    return number > limit if operator == "Gt" else number < limit
 
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:

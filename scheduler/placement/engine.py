@@ -74,10 +74,10 @@ class Placement:
 
     def _kind_in_domain(self, task: Task) -> Hashable:
         """Return the key of the tasks that share a result in the present domain."""
-        kind = self._kind(task)
+        kind = self.kind(task)
         return kind if self.domain is None else (kind, self.domain)
 
-    def _kind(self, task: Task) -> Hashable:
+    def kind(self, task: Task) -> Hashable:
         """Return the key of the tasks that share a result: the shape, and the scopes that plugins add to it."""
         scopes = self._hooks.node_scope.functions
         return (task.shape, *[scope(task) for scope in scopes]) if scopes else task.shape
@@ -110,7 +110,7 @@ class Placement:
 
     def is_any_large_enough(self, task: Task) -> bool:
         """Whether some node, if it were empty, would have room for the task. A known static mask is respected."""
-        kind = self._kind(task)
+        kind = self.kind(task)
         mask = self._static.get(kind)
         key = (kind, mask is None)
         if key not in self._large_enough:
@@ -177,7 +177,7 @@ class Placement:
 
     def static_score(self, task: Task) -> Vector:
         """Return the part of the score that no change within a cycle affects."""
-        kind = self._kind(task)
+        kind = self.kind(task)
         total = self._static_score.get(kind)
         if total is None:
             self.spend(50 + len(self._nodes.rows) // 4)
@@ -277,7 +277,7 @@ class Placement:
         return int(found[self.static(waiting[0])].sum())
 
     def _slots(self, task: Task) -> Rows:
-        kind = self._kind(task)
+        kind = self.kind(task)
         known = self._slot_counts.get(kind)
         if known is None or known[0] != len(self._nodes.touched):
             counts = self.slots_in(task, self.amounts(future=True)[0])
@@ -293,7 +293,7 @@ class Placement:
         """
         if self._nodes.with_pod_terms:
             return self._is_constrained_by_pods(task)
-        kind = self._kind(task)
+        kind = self.kind(task)
         constrained = self._are_constrained.get(kind)
         if constrained is None:
             constrained = self._are_constrained[kind] = self._is_constrained_by_pods(task)

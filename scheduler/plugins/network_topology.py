@@ -17,7 +17,7 @@ from ..framework.plugin import Plugin
 from ..framework.session import Session
 from ..model import names
 from ..model.job import Job
-from ..model.nodes import Mask, Vector
+from ..model.nodes import Amounts, Mask, Vector
 from ..model.resources import CPU, MEMORY, Resource
 from ..model.task import Task
 from ..policy.hooks import DomainGradient, DomainOrder, JobValid, Score
@@ -59,6 +59,8 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
 
     def open(self, session: Session) -> None:
         self._nodes, self._cluster = session.nodes, session.cluster
+        self._idle = session.nodes.idle.copy(order="F")
+        """What was idle when the cycle began: a score that is computed once a cycle depends on nothing later."""
         self._closeness = ClosenessOfJobs(session.cluster, self.argument(_TRIED))
         self._groups = session.shared(SubGroups)
 
@@ -80,6 +82,9 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
     # ----------------------------------------------------------------------------------------------------- the scores
 
     def domain_order(self, request: Resource, domains: DomainSet) -> Vector:
+        return self._order(request, domains, self._nodes.idle)
+
+    def _order(self, request: Resource, domains: DomainSet, idle: Amounts) -> Vector:
         """Return how full each domain would be, as a weighted mean over the requested resources: 0 to 100 x weight."""
         total, weights = np.zeros(len(domains)), 0.0
         for name, weight in self._weights.items():
@@ -87,7 +92,7 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
             if requested <= 0 or not weight or column is None:
                 continue
             whole = domains.sums(self._nodes.allocatable[:, column]).astype(np.float64)
-            used = whole - domains.sums(self._nodes.idle[:, column]) + requested
+            used = whole - domains.sums(idle[:, column]) + requested
             with np.errstate(divide="ignore", invalid="ignore"):
                 part = used / whole
             total += weight * np.where((whole > 0) & (used <= whole), part, 0.0)
@@ -97,7 +102,7 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
     def score(self, task: Task, feasible: Mask) -> Vector | None:  # noqa: ARG002
         """Score nodes for a pod without a topology by how full their HyperNodes are; lower tiers count most.
 
-        Called once a cycle for each kind of pod: later changes in the cycle do not count.
+        Called once a cycle for each kind of pod: changes within the cycle do not count.
         """
         weight = self.argument("weight")
         topology = topology_now(self._cluster) if self.argument(f"{_NORMAL}enable") and weight else None
@@ -130,6 +135,6 @@ class NetworkTopology(Plugin, JobValid, DomainGradient, DomainOrder, Score):
         return total
 
     def _fullness(self, request: Resource, domains: DomainSet) -> Vector:
-        full = self.domain_order(request, domains)
+        full = self._order(request, domains, self._idle)
         full /= 100.0 * self.argument("weight")
         return full

@@ -77,6 +77,7 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         up to an equal share of the limit for each other namespace.
         """
         ahead = resources.minus(self._reserved, self._waiting.behind(job))
+        ahead = resources.minus(ahead, self._waiting.void(job, self._waiting.queues))
         surplus = self._uncovered.surplus
         return {name: value - surplus(job, _CLUSTER, name, self._limit.get(name, 0)) for name, value in ahead.items()}
 
@@ -84,7 +85,8 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         if job.min_resources is None:
             return []
         wanted = resources.plus(self._ahead_of(job), job.min_resources)
-        return resources.exceeding(wanted, self._left, job.min_resources)
+        taken = resources.total_of(task.request for task in self._session.taken)
+        return resources.exceeding(wanted, resources.plus(self._left, taken), job.min_resources)
 
     def reasons(self, job: Job, task: Task | None) -> list[UnschedulableReason]:
         if task is not None or job.min_resources is None:

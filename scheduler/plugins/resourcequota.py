@@ -19,6 +19,7 @@ from ..model.job import Job, PodGroupPhase
 from ..model.objects import Pod, ResourceQuota, ResourceQuotaStatus, ScopeRequirement
 from ..model.resources import CPU, MEMORY, PODS, Resource
 from ..model.task import COMPLETED, TaskStatus
+from ..placement.empty_nodes import EmptyNodes
 from ..policy.hooks import JobEnqueueable, JobEnqueued, Reasons, Vote
 from ..reasons import NamespaceQuota, UnschedulableReason
 
@@ -60,14 +61,26 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
             return
         wanted, admitted = _missing(job), self._admitted.get(job.namespace, ())
         self._session.work.spend(_QUOTA_STEPS * len(quotas) * (1 + len(admitted)))
+        empty = self._session.shared(EmptyNodes)
+        counted = admitted if empty.why_never(job) else [other for other in admitted if empty.why_never(other) is None]
+        taken = resources.total_of(task.request for task in self._session.taken if task.namespace == job.namespace)
         for quota, hard, used in quotas:
             if not _covers(quota, job):
                 continue
-            reserved = resources.total_of(_missing(other) for other in admitted if _covers(quota, other))
+            reserved = resources.total_of(_missing(other) for other in counted if _covers(quota, other))
             for name in sorted(hard.keys() & wanted.keys()):
                 held = reserved.get(name, 0)
-                if wanted[name] > 0 and used[name] + held + wanted[name] > hard[name]:
-                    yield NamespaceQuota(quota.metadata.key, name, used[name], wanted[name], hard[name], inqueue=held)
+                largest = sorted((-_missing(other).get(name, 0), other.key) for other in counted if held)[:2]
+                if wanted[name] > 0 and used[name] - taken.get(name, 0) + held + wanted[name] > hard[name]:
+                    yield NamespaceQuota(
+                        quota.metadata.key,
+                        name,
+                        used[name],
+                        wanted[name],
+                        hard[name],
+                        inqueue=held,
+                        reserved_by=tuple(key for amount, key in largest if amount),
+                    )
 
 
 def _amounts(status: ResourceQuotaStatus) -> tuple[Resource, Resource]:

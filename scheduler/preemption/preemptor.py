@@ -221,7 +221,7 @@ def _try_to_place(
         return msgspec.structs.replace(known[0], task=task.key) if isinstance(known[0], NoVictims) else known[0]
     if _placed(request, solver, task):
         return None
-    why = solver.excess or _no_victims(request, task, solver)
+    why = solver.excess or no_victims(request, task, solver)
     cache.remember(kind, (why,))
     return why
 
@@ -327,7 +327,8 @@ def _why_gang_not_entitled(request: PreemptionRequest, tasks: Sequence[Task]) ->
     return request.session.hooks.preemptive_gang(request.queue, needed)
 
 
-def _no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVictims:
+def no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVictims:
+    """Return how many candidates there were for a task, and what protects them."""
     seen = solver.victim_filter.seen
     spared = solver.victim_filter.protections(seen, OfNoUse())
     return NoVictims(request.action, task.key, len(seen), spared, tuple(_surpluses(request, task, seen)))

@@ -22,7 +22,7 @@ from ..framework.session import Session
 from ..model.queue import ROOT, Queue
 from ..model.resources import CPU, MEMORY, PODS
 from ..model.task import Task
-from ..reasons import OutOfProportion, QueueExcess, QueueLimit
+from ..reasons import GuaranteeKept, OutOfProportion, QueueExcess, QueueLimit
 from .request import PreemptionRequest
 from .units import Unit
 from .victim import Victim
@@ -51,6 +51,8 @@ class QuotaBound:
         for why in self._session.hooks.reasons(self._request.job, task):
             if isinstance(why, QueueLimit):
                 self._limits.setdefault((why.queue, why.dimension), why)
+            elif isinstance(why, GuaranteeKept):
+                self.related |= queues_below(self._session, why.pool)
 
     @property
     def _exceeded(self) -> list[QueueLimit]:
@@ -157,6 +159,11 @@ def related_queues(session: Session, queue: Queue) -> set[str]:
         for name in session.queues
         if own.intersection(lineage(session, name)) and (name == queue.name or name not in own)
     }
+
+
+def queues_below(session: Session, name: str) -> set[str]:
+    """Return the queue, or without a name the cluster, with all queues below it."""
+    return {other for other in session.queues if not name or name == ROOT or name in lineage(session, other)}
 
 
 def lineage(session: Session, name: str) -> list[str]:

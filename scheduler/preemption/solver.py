@@ -346,6 +346,18 @@ class Solver:
             task, sorted(cheapest, key=lambda candidate: -self._quota_bound.freed_by(candidate[1].unit))
         )
 
+    def evict_one_by_one(self, task: Task) -> Iterator[list[Task]]:
+        """Evict the permitted units, cheapest first, to free quota for a task; yield all evicted tasks after each."""
+        self._find_candidate_rows()
+        by_unit: dict[tuple[str, ...], tuple[VictimOption, EligibleUnit]] = {}
+        for row in sorted(self._shared.rows):
+            for verdict in self.victim_filter.permitted(task, self._nodes.rows[row]):
+                option = self._pricing.option(task, verdict.unit, None, [], verdict.first)
+                by_unit[_key(verdict.unit)] = (option, verdict)
+        for option, verdict in sorted(by_unit.values(), key=_rank_without_waste):
+            if self._evict(task, verdict, option):
+                yield [member for victim in self.victims for member in victim.tasks]
+
     def _evict_until_allocatable(self, task: Task, candidates: Iterable[tuple[VictimOption, EligibleUnit]]) -> bool:
         """Evict in order until the task fits the limits. If it never does, nothing changes.
 

@@ -47,20 +47,37 @@ def _of(dimension: str, part: int, whole: int) -> str:
     return f"{render_amount(dimension, part)} of {render_amount(dimension, whole)}{unit or ' pods'}"
 
 
+def _reserved(why: w.QueueLimit | w.NamespaceQuota) -> str:
+    """Format what admitted jobs reserve, with the names of the two that reserve most."""
+    if not why.inqueue:
+        return ""
+    names = f" ({', '.join(why.reserved_by)})" if why.reserved_by else ""
+    return f", {render_amount(why.dimension, why.inqueue)} reserved by admitted jobs{names}"
+
+
 def _queue_limit(why: w.QueueLimit) -> str:
     dim, amount = why.dimension, render_amount(why.dimension, why.amount)
     others = render_amount(dim, why.guaranteed_to_others)
     kept = f" ({others} guaranteed to other queues)" if why.guaranteed_to_others else ""
-    inqueue = f", {render_amount(dim, why.inqueue)} reserved by admitted jobs" if why.inqueue else ""
+    inqueue = _reserved(why)
     return (
         f"queue {why.queue}: {_of(dim, why.allocated, why.amount)} allocated{inqueue}, "
         f"{render_amount(dim, why.requested)} requested, {why.limit} {amount}{kept}"
     )
 
 
+def _guarantee_kept(why: w.GuaranteeKept) -> str:
+    dim, where = why.dimension, f" in queue {why.pool}" if why.pool else ""
+    free, kept = (render_amount(dim, max(amount, 0)) for amount in (why.left, why.guaranteed_to_others))
+    return (
+        f"queue {why.queue}: {render_amount(dim, why.requested)} {dim} requested, {free} free{where}, "
+        f"and {kept} guaranteed to other queues ({', '.join(why.others)})"
+    )
+
+
 def _namespace_quota(why: w.NamespaceQuota) -> str:
     dim = why.dimension
-    inqueue = f", {render_amount(dim, why.inqueue)} reserved by admitted jobs" if why.inqueue else ""
+    inqueue = _reserved(why)
     return (
         f"ResourceQuota {why.quota}: {_of(dim, why.allocated, why.amount)} used{inqueue}, "
         f"{render_amount(dim, why.requested)} requested"
@@ -87,6 +104,17 @@ def _outside_domain(why: w.OutsideDomain) -> str:
     whose = f"subgroup {why.group} " if why.group else ""
     where = f"across {why.across}" if why.across else "on nodes of no common domain"
     return f"{whose}runs {where}, but only {why.limit} is allowed: no more pods are placed"
+
+
+def _unplaceable(why: w.Unplaceable) -> str:
+    if why.dimension:
+        requested, amount = (render_amount(why.dimension, value) for value in (why.requested, why.amount))
+        cause = f"no node could ever hold {why.task}: {requested} {why.dimension} requested, at most {amount} on a node"
+    elif why.room:
+        cause = f"all nodes together could never hold more than {why.room} of at least {why.minimum} pods"
+    else:
+        cause = f"no node could ever hold {why.task}"
+    return f"{cause}; its reservation does not count against other jobs"
 
 
 def _node_rule(rule: w.NodeRule) -> str:
@@ -181,6 +209,16 @@ def _queue_excess(why: w.QueueExcess) -> str:
     )
 
 
+def _not_starving(why: w.NotStarving) -> str:
+    if not why.plugin:
+        return f"{why.action}: no plugin of the policy lets a job evict; name the plugin priority or gang"
+    remedy = f"set enableJobStarving: false of {why.plugin}" + ("" if why.others else ", and name the plugin priority")
+    return (
+        f"{why.action}: evicts only for the minimum of a job, {count(why.minimum, 'pod')} here "
+        f"({why.plugin}, tier {why.tier + 1}); {remedy} to evict for its other pods"
+    )
+
+
 def _pods_missing(why: w.PodsMissing) -> str:
     if why.group:
         return f"gang: {why.pods} of at least {why.minimum} subgroups {why.group} have enough pods"
@@ -194,6 +232,7 @@ def _role(role: str) -> str:
 _WHY: dict[type, Callable[[Any], str]] = {
     v.PluginMessage: lambda why: f"{why.plugin}: {why.text}",
     w.QueueLimit: _queue_limit,
+    w.GuaranteeKept: _guarantee_kept,
     w.NamespaceQuota: _namespace_quota,
     w.TopologyUnmet: lambda why: why.problem,
     w.NoDomain: _no_domain,
@@ -206,6 +245,7 @@ _WHY: dict[type, Callable[[Any], str]] = {
         f"{render_amount(why.dimension, why.left)} can still be admitted"
     ),
     w.NoNode: _no_node,
+    w.Unplaceable: _unplaceable,
     w.GangShort: lambda why: f"gang: {why.placed} of at least {why.minimum} tasks{_role(why.role)} can be placed",
     w.PodsMissing: _pods_missing,
     w.Gated: lambda why: f"{count(why.pods, 'pod')} held by scheduling gates",
@@ -216,6 +256,11 @@ _WHY: dict[type, Callable[[Any], str]] = {
     w.WrongCard: lambda why: f"{why.task}: {why.problem}",
     w.WrongService: lambda why: f"{why.task} may not reclaim: its service type is {why.service}",
     w.NotEntitled: _not_entitled,
+    w.NotStarving: _not_starving,
+    w.QueueOverused: lambda why: (
+        f"{why.action}: queue {why.queue} holds all that it deserves ({why.plugin}, tier {why.tier + 1}); "
+        f"set enabledOverused: false of {why.plugin} to judge each job instead"
+    ),
     w.NeverPreempts: lambda why: f"{why.task} has preemptionPolicy Never",
     w.NoVictims: _no_victims,
     w.QueueExcess: _queue_excess,

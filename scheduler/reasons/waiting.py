@@ -26,6 +26,23 @@ class QueueLimit(msgspec.Struct, frozen=True, tag="queue-limit"):
     """Reserved by admitted jobs that are not placed yet; counts at enqueue."""
     guaranteed_to_others: int = 0
     """The guarantees of other queues, if these set the amount instead of the queue's own capability."""
+    reserved_by: tuple[str, ...] = ()
+    """The two jobs that reserve most of `inqueue`."""
+
+
+class GuaranteeKept(msgspec.Struct, frozen=True, tag="guarantee-kept"):
+    """The job would use capacity that is guaranteed to other queues and that these do not use yet."""
+
+    queue: str
+    dimension: str
+    requested: int
+    left: int
+    """What is free."""
+    guaranteed_to_others: int
+    others: tuple[str, ...]
+    """The queues (or branches) with the largest unused guarantees, at most two."""
+    pool: str = ""
+    """The ancestor in which too little is free; empty for the cluster."""
 
 
 class QueueClosed(msgspec.Struct, frozen=True, tag="queue-closed"):
@@ -69,6 +86,8 @@ class NamespaceQuota(msgspec.Struct, frozen=True, tag="namespace-quota"):
     """The amount that the quota permits."""
     inqueue: int = 0
     """The part of their minimum that admitted PodGroups of the namespace still lack."""
+    reserved_by: tuple[str, ...] = ()
+    """The two jobs that reserve most of `inqueue`."""
 
 
 class TopologyUnmet(msgspec.Struct, frozen=True, tag="topology-unmet"):
@@ -99,6 +118,24 @@ class NoNode(msgspec.Struct, frozen=True, tag="no-node"):
     task: str
     nodes: int
     rules: tuple[NodeRule, ...] = ()
+
+
+class Unplaceable(msgspec.Struct, frozen=True, tag="unplaceable"):
+    """The nodes could not hold the job even if they were empty. What it reserves counts against no other job."""
+
+    task: str
+    """The first task that no node could hold; the first waiting task if single tasks fit."""
+    pods: int
+    """The number of waiting pods."""
+    room: int
+    """The number of them that empty nodes could hold."""
+    minimum: int
+    """The number of further pods that the job needs to start."""
+    dimension: str = ""
+    """A resource of which the task requests more than any node has; empty if another rule excludes the nodes."""
+    requested: int = 0
+    amount: int = 0
+    """What the largest node has."""
 
 
 class NoDomain(msgspec.Struct, frozen=True, tag="no-domain"):
@@ -216,6 +253,29 @@ class NotEntitled(msgspec.Struct, frozen=True, tag="not-entitled"):
     deserved: int = 0
 
 
+class NotStarving(msgspec.Struct, frozen=True, tag="not-starving"):
+    """A plugin's switch `enableJobStarving` ends an action for the job: it evicts for no more of the job's pods."""
+
+    action: str
+    """`reclaim` or `preempt`."""
+    plugin: str = ""
+    """The plugin that says so; empty if no plugin of the policy lets a job evict."""
+    tier: int = 0
+    """Number of the plugin's tier, from 0."""
+    minimum: int = 0
+    others: bool = False
+    """Whether the other plugins of the tier would let the action evict."""
+
+
+class QueueOverused(msgspec.Struct, frozen=True, tag="queue-overused"):
+    """A plugin's switch `enabledOverused` ends an action for the jobs of a queue that holds all that it deserves."""
+
+    action: str
+    queue: str
+    plugin: str
+    tier: int
+
+
 class NeverPreempts(msgspec.Struct, frozen=True, tag="never-preempts"):
     """The pod's preemptionPolicy is Never: the pod waits for room and evicts nothing."""
 
@@ -275,12 +335,14 @@ class TooCostly(msgspec.Struct, frozen=True, tag="too-costly"):
 UnschedulableReason = (
     PluginMessage
     | QueueLimit
+    | GuaranteeKept
     | QueueClosed
     | QueueBroken
     | NoGroup
     | ClusterLimit
     | NamespaceQuota
     | TopologyUnmet
+    | Unplaceable
     | NoDomain
     | OutsideDomain
     | NoNode
@@ -294,6 +356,8 @@ UnschedulableReason = (
     | WrongCard
     | WrongService
     | NotEntitled
+    | NotStarving
+    | QueueOverused
     | NeverPreempts
     | NoVictims
     | QueueExcess

@@ -27,7 +27,7 @@ from ..reasons import render_refusal, render_victim
 from .events import Decided, Input, PolicyLoaded, Started, apply_input
 from .segments import RecordError, read_segment, segments
 
-_encode = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder(order="deterministic").encode  # the order of keys is not a decision
 
 
 class _ChangedCycle(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from ..model.times import micro_timestamp
@@ -59,29 +60,45 @@ class StuckError(SimulationError):
 Action = Callable[[], None]
 
 
+@dataclass(order=True, slots=True)
+class Event:
+    """An action that is due at a time, unless it is cancelled."""
+
+    time: float
+    rank: Rank
+    added: int
+    action: Action | None = field(compare=False)
+    """None once the event is cancelled."""
+
+    def cancel(self) -> None:
+        """Forget the action: time does not advance to a cancelled event."""
+        self.action = None
+
+
 class Agenda:
     """The virtual time `now` (seconds since the epoch), and the future events."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
-        self._events: list[tuple[float, int, int, Action]] = []
+        self._events: list[Event] = []
         self._added = 0
         self._rounds = 0
-
-    def __len__(self) -> int:
-        return len(self._events)
 
     @property
     def next(self) -> float:
         """When the next event is due; infinity if there is none."""
-        return self._events[0][0] if self._events else math.inf
+        while self._events and self._events[0].action is None:
+            heapq.heappop(self._events)
+        return self._events[0].time if self._events else math.inf
 
-    def at(self, time: float, rank: Rank, action: Action, what: str = "an event") -> None:
+    def at(self, time: float, rank: Rank, action: Action, what: str = "an event") -> Event:
         """Add an event. Raises PastEventError."""
         if time < self.now:
             raise PastEventError(what, time, self.now)
         self._added += 1
-        heapq.heappush(self._events, (time, rank, self._added, action))
+        event = Event(time, rank, self._added, action)
+        heapq.heappush(self._events, event)
+        return event
 
     def advance(self, time: float) -> None:
         """Set the clock. Raises PastEventError, or StuckError after too many rounds at one instant."""
@@ -94,8 +111,10 @@ class Agenda:
 
     def run_due(self) -> int:
         """Run all events that are due, including those that they add to the present instant. Return their number."""
-        events, count = self._events, 0
-        while events and events[0][0] <= self.now:
-            heapq.heappop(events)[3]()
+        count = 0
+        while self.next <= self.now:
+            action = heapq.heappop(self._events).action
+            assert action is not None  # `next` drops cancelled events
+            action()
             count += 1
         return count

@@ -93,13 +93,16 @@ class Simulation:
             raise UnknownNodeError(name)
         return self._nodes[name]
 
-    def _show_node(self, name: str, *, ready: bool, cordoned: bool) -> None:
+    def _show_node(self, name: str, *, ready: bool | None = None, cordoned: bool | None = None) -> None:
+        """Show a node with a changed condition or cordon; None keeps what the node has."""
         node = self._node(name)
-        spec = objects.NodeSpec(unschedulable=cordoned, taints=node.spec.taints)
-        others = [condition for condition in node.status.conditions or () if condition.type != "Ready"]
-        status = msgspec.structs.replace(
-            node.status, conditions=[*others, objects.Condition("Ready", "True" if ready else "False")]
-        )
+        spec, status = node.spec, node.status
+        if cordoned is not None:
+            spec = objects.NodeSpec(unschedulable=cordoned, taints=spec.taints)
+        if ready is not None:
+            others = [condition for condition in status.conditions or () if condition.type != "Ready"]
+            conditions = [*others, objects.Condition("Ready", "True" if ready else "False")]
+            status = msgspec.structs.replace(status, conditions=conditions)
         self._seen(ObjectSeen("Node", objects.Node(node.metadata, spec, status)))
 
     def carry_out(self, item: object) -> None:
@@ -126,10 +129,10 @@ class Simulation:
             case ObjectGone():
                 self.cycles.apply(item)
             case DrainNode():
-                self._show_node(item.name, ready=True, cordoned=True)
+                self._show_node(item.name, cordoned=True)
                 self.gangs.drain(item.name)
             case FailNode():
-                self._show_node(item.name, ready=False, cordoned=self._node(item.name).spec.unschedulable)
+                self._show_node(item.name, ready=False)
                 self.gangs.fail(item.name)
             case RecoverNode():
                 self._show_node(item.name, ready=True, cordoned=False)

@@ -23,7 +23,7 @@ from ..model import objects
 from ..recording.events import Input, ObjectGone, ObjectSeen
 from . import outcomes
 from .adopted import CopyMaker, as_workload, live_pods
-from .agenda import Agenda, Rank
+from .agenda import Agenda, Event, Rank
 from .load import Adopted, InvalidLoadError, OnEviction, Workload
 from .pods import ObjectMaker, annotated, terminating
 
@@ -47,22 +47,31 @@ class PodState(IntEnum):
     STALLED = 3
     """The pod ran or was to start on a node that has failed."""
     TERMINATING = 4
+    ENDED = 5
 
 
 class Member:
     """One pod of a gang; `pod` is the last version that the core has seen."""
 
-    __slots__ = ("index", "node", "pod", "state")
+    __slots__ = ("index", "next", "node", "pod", "state")
 
     def __init__(self, index: int, pod: objects.Pod) -> None:
         self.index, self.pod, self.node, self.state = index, pod, "", PodState.PENDING
+        self.next: Event | None = None
+        """The event that ends its present state, if one is known: its start, or its removal."""
+
+    def enter(self, state: PodState, until: Event | None = None) -> None:
+        """Set the state, which ends with an event; the event that would have ended the state before is cancelled."""
+        if self.next is not None:
+            self.next.cancel()
+        self.state, self.next = state, until
 
 
 class Gang:
     """One workload that has arrived and not ended."""
 
     __slots__ = (
-        "attempt", "broken", "clock_version", "done", "group", "made", "make", "members", "priority", "since", "work",
+        "attempt", "broken", "done", "end", "group", "made", "make", "members", "priority", "since", "work",
     )  # fmt: skip
 
     def __init__(self, workload: Workload, priority: int, make: ObjectMaker) -> None:
@@ -77,8 +86,8 @@ class Gang:
         """Seconds of work that a restart does not lose."""
         self.since: float | None = None
         """Time since which the gang runs; None if it does not run."""
-        self.clock_version = 0
-        """Incremented whenever the clock starts or stops, which invalidates an end that was scheduled before."""
+        self.end: Event | None = None
+        """Its completion, while it runs and its run time is known."""
         self.broken = False
 
     def count(self, *states: PodState) -> int:
@@ -133,14 +142,15 @@ class Gangs:
         key, node = pod.metadata.key, pod.spec.node_name
         gang.members[key] = member
         if node:
-            member.node, member.state = node, PodState.RUNNING if pod.status.phase == "Running" else PodState.BOUND
+            member.node = node
             self._on_node.setdefault(node, {})[key] = gang
             self._emit(outcomes.Placed(now, gang.work.key, key, node))
         if pod.metadata.deletion_timestamp is not None:
-            member.state = PodState.TERMINATING
-            self._agenda.at(now + self._settings.grace, Rank.END, partial(self._on_terminated, gang, member))
-        elif member.state is PodState.BOUND:
-            self._agenda.at(now + self._settings.start_delay, Rank.START, partial(self._start, gang, member))
+            self._expire(gang, member, self._settings.grace)
+        elif node and pod.status.phase == "Running":
+            member.enter(PodState.RUNNING)
+        elif node:
+            self._start_later(gang, member)
 
     def _register(self, workload: Workload, priority: int, make: ObjectMaker) -> Gang:
         if workload.key in self._gangs:
@@ -197,7 +207,7 @@ class Gangs:
         member = gang.members[key]
         if decision.annotations:
             member.pod = annotated(member.pod, decision.annotations)
-        member.node, member.state = node, PodState.BOUND
+        member.node = node
         self._on_node.setdefault(node, {})[key] = gang
         self._emit(outcomes.Placed(self._agenda.now, job, key, node))
         if not self._settings.start_delay:
@@ -205,15 +215,14 @@ class Gangs:
             return
         member.pod = gang.make.bound(member.pod, node)
         self._show(ObjectSeen("Pod", member.pod))
-        at = self._agenda.now + self._settings.start_delay
-        self._agenda.at(at, Rank.START, partial(self._start, gang, member))
+        self._start_later(gang, member)
 
-    def _start(self, gang: Gang, member: Member) -> None:
-        if member.state is PodState.BOUND:
-            self._run(gang, member)
+    def _start_later(self, gang: Gang, member: Member) -> None:
+        at = self._agenda.now + self._settings.start_delay
+        member.enter(PodState.BOUND, self._agenda.at(at, Rank.START, partial(self._run, gang, member)))
 
     def _run(self, gang: Gang, member: Member) -> None:
-        member.state = PodState.RUNNING
+        member.enter(PodState.RUNNING)
         member.pod = gang.make.running(member.pod, member.node, self._agenda.now)
         self._show(ObjectSeen("Pod", member.pod))
         self._start_if_enough(gang)
@@ -222,11 +231,10 @@ class Gangs:
         if gang.since is not None or gang.broken or gang.count(PodState.RUNNING) < gang.work.minimum:
             return
         gang.since = now = self._agenda.now
-        gang.clock_version += 1
         self._emit(outcomes.Started(now, gang.work.key, gang.attempt))
         remaining = gang.work.run_time - gang.done
         if remaining < math.inf:
-            self._agenda.at(now + remaining, Rank.END, partial(self._complete, gang, gang.clock_version))
+            gang.end = self._agenda.at(now + remaining, Rank.END, partial(self._complete, gang))
 
     def evict(self, eviction: Evict) -> None:
         """Evict a pod."""
@@ -239,7 +247,8 @@ class Gangs:
     def end(self, key: str) -> None:
         """Complete a workload now, unless it is over."""
         if key in self._gangs:
-            self._complete(self._gangs[key], self._gangs[key].clock_version)
+            self._stop_clock(self._gangs[key])
+            self._complete(self._gangs[key])
 
     def fail_pod(self, job: str, key: str) -> None:
         """Let a running pod fail. Its owner does not create a new one."""
@@ -247,6 +256,7 @@ class Gangs:
         member = gang.members.get(key) if gang is not None else None
         if gang is None or member is None or member.state is not PodState.RUNNING:
             return
+        member.enter(PodState.ENDED)
         del gang.members[key]
         del self._on_node[member.node][key]
         failed = objects.Pod(member.pod.metadata, member.pod.spec, objects.PodStatus("Failed"))
@@ -255,11 +265,10 @@ class Gangs:
         if gang.count(PodState.BOUND, PodState.RUNNING) < gang.work.minimum:
             self._stop(gang)
 
-    def _complete(self, gang: Gang, clock_version: int) -> None:
-        if gang.clock_version == clock_version:
-            for member in list(gang.members.values()):
-                self._remove_pod(gang, member)
-            self._end(gang, "completed")
+    def _complete(self, gang: Gang) -> None:
+        for member in list(gang.members.values()):
+            self._remove_pod(gang, member)
+        self._end(gang, "completed")
 
     def _end(self, gang: Gang, outcome: str) -> None:
         self._show(ObjectGone("PodGroup", gang.work.key))
@@ -282,12 +291,16 @@ class Gangs:
                 self._terminate(gang, other)
 
     def _terminate(self, gang: Gang, member: Member) -> None:
-        now, grace = self._agenda.now, self._settings.grace if member.node else 0.0
-        member.state = PodState.TERMINATING
+        grace = self._settings.grace if member.node else 0.0
         if grace:
-            member.pod = terminating(member.pod, now)
+            member.pod = terminating(member.pod, self._agenda.now)
             self._show(ObjectSeen("Pod", member.pod))
-        self._agenda.at(now + grace, Rank.END, partial(self._on_terminated, gang, member))
+        self._expire(gang, member, grace)
+
+    def _expire(self, gang: Gang, member: Member, grace: float) -> None:
+        """Remove a pod after its grace period."""
+        end = self._agenda.at(self._agenda.now + grace, Rank.END, partial(self._on_terminated, gang, member))
+        member.enter(PodState.TERMINATING, end)
 
     def _stop(self, gang: Gang) -> None:
         """Stop the clock of a gang that has too few pods to run."""
@@ -298,13 +311,15 @@ class Gangs:
         total = gang.done + ran
         keeps = work.on_eviction is OnEviction.CHECKPOINT
         gang.done = min(total, math.floor(total / work.checkpoint_every) * work.checkpoint_every) if keeps else 0.0
-        gang.since = None
-        gang.clock_version += 1
+        self._stop_clock(gang)
         self._emit(outcomes.Stopped(now, work.key, gang.attempt, ran, total - gang.done))
 
+    def _stop_clock(self, gang: Gang) -> None:
+        if gang.end is not None:
+            gang.end.cancel()
+        gang.since = gang.end = None
+
     def _on_terminated(self, gang: Gang, member: Member) -> None:
-        if gang.members.get(member.pod.metadata.key) is not member:
-            return
         self._remove_pod(gang, member)
         if gang.work.on_eviction is OnEviction.VANISH:
             return
@@ -323,6 +338,7 @@ class Gangs:
 
     def _remove_pod(self, gang: Gang, member: Member) -> None:
         key = member.pod.metadata.key
+        member.enter(PodState.ENDED)
         del gang.members[key]
         if member.node:
             del self._on_node[member.node][key]
@@ -345,16 +361,15 @@ class Gangs:
         """Stop the work on a node. Its pods are deleted after `Settings.node_eviction` unless the node recovers."""
         for gang, member in self._pods_on(node):
             if member.state in (PodState.BOUND, PodState.RUNNING):
-                member.state = PodState.STALLED
+                at = self._agenda.now + self._settings.node_eviction
+                end = self._agenda.at(at, Rank.END, partial(self._evict_stalled, gang, member))
+                member.enter(PodState.STALLED, end)
                 if gang.count(PodState.RUNNING) < gang.work.minimum:
                     self._stop(gang)
-                at = self._agenda.now + self._settings.node_eviction
-                self._agenda.at(at, Rank.END, partial(self._evict_stalled, gang, member))
 
     def _evict_stalled(self, gang: Gang, member: Member) -> None:
-        if member.state is PodState.STALLED and gang.members.get(member.pod.metadata.key) is member:
-            self._disrupt(gang, member, "failed")
-            self._delete(gang, member)
+        self._disrupt(gang, member, "failed")
+        self._delete(gang, member)
 
     def recover(self, node: str) -> None:
         """Continue the work on a node."""

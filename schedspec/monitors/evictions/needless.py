@@ -13,11 +13,12 @@ from collections.abc import Iterator
 
 from ...api.kinds import Kind
 from .. import amounts, shared_cards
-from ..amounts import NONE, Amounts
+from ..amounts import NONE, Amounts, Object
 from ..gangs import SWITCHES
 from ..ledger import Act, Ledger, Violation, occupied
 from ..object_state import keeps, key_of, waits
 from ..queues import usage
+from ..queues.unused import CLUSTER
 from ..rules import Rules
 
 NAME = "needless-eviction"
@@ -129,7 +130,23 @@ def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rul
             held = amounts.total((usage.held_below(ledger, position, name, rules, own), gone))
             if _exceeds(ledger, position, name, held, rules):
                 return True
+        if _uses_guarantees(ledger, position, gone, own, rules):
+            return True
     return False
+
+
+def _uses_guarantees(ledger: Ledger, position: int, gone: Amounts, own: list[Object], rules: Rules) -> bool:
+    """Whether too little would be free for the unused guarantees of queues if the unit still held its capacity."""
+    if rules.queue_plugin not in usage.GUARANTEED:
+        return False
+    unused = usage.unused_guarantees(ledger, position, rules)
+    held = usage.held_below(ledger, position, CLUSTER, rules, own)
+    left = {name: amount - held.get(name, NONE) for name, amount in ledger.capacity(position).items()}
+    return any(
+        amount > 0 and left.get(name, NONE) - amount < below
+        for name, amount in gone.items()
+        if (below := unused.below(CLUSTER, name)) > 0
+    )
 
 
 def _exceeds(ledger: Ledger, position: int, queue: str, held: Amounts, rules: Rules) -> bool:

@@ -11,12 +11,13 @@ from ..ledger import Act, Ledger, Violation, occupied
 from ..object_state import waits
 from ..rules import Rules
 from . import usage
+from .unused import CLUSTER, largest
 
 NAME = "guarantee"
 
 
 def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    if rules.queue_plugin not in usage.GUARANTEED:
+    if rules.queue_plugin not in (*usage.GUARANTEED, "capacity-card"):
         return
     for act in ledger.acts:
         queue = ledger.queue_of(act.position, act.pod)
@@ -24,32 +25,46 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             continue
         if act.kind == "bind":
             yield from _bind(ledger, act, queue, rules)
-        elif act.action == "reclaim":
+        elif act.action == "reclaim" and rules.queue_plugin in usage.GUARANTEED:
             yield from _eviction(ledger, act, queue, rules)
 
 
 def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
-    """Check a bind beyond its queue's guarantee: the free capacity must still cover the guarantees of other queues."""
+    """Check a bind beyond its queue's guarantee: the free capacity must still cover the guarantees of other queues.
+
+    Capacity that was freed for the pod's group was not free before, so that the group may use it in any case.
+    """
+    line = [*usage.lineage(ledger, act.position, queue, rules)]
     requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
-    held, left = ledger.held(act.position), ledger.capacity(act.position)
-    for part in held.values():
-        left = {name: amount - part.get(name, NONE) for name, amount in left.items()}
-    kin = set(usage.lineage(ledger, act.position, queue, rules))
-    for other in ledger.all_at(act.position, Kind.QUEUE):
-        name = str(other["metadata"]["name"])
-        if name in kin or name == usage.ROOT:
-            continue
-        missing = _missing(usage.guarantee(other), usage.held_below(ledger, act.position, name, rules))
-        own = usage.guarantee(ledger.at(act.position, Kind.QUEUE, queue) or other)
-        short = [
-            dimension
-            for dimension in requested
-            if missing.get(dimension, NONE) > left.get(dimension, NONE)
-            and held.get(queue, {}).get(dimension, NONE) > own.get(dimension, NONE)
-        ]
-        if short and _was_guaranteed(ledger, act, name):
-            text = f"uses {', '.join(short)} that is guaranteed to queue {name}"
-            yield act.violation(NAME, text)
+    if rules.queue_plugin == "capacity-card":  # a card is no dimension of its quotas
+        is_unlimited = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
+        requested = {n: v for n, v in requested.items() if n in ("cpu", "memory") and not is_unlimited}
+    unused = usage.unused_guarantees(ledger, act.position, rules)
+    pools = {CLUSTER: ledger.capacity(act.position)}
+    pools |= {name: usage.capability(ledger.at(act.position, Kind.QUEUE, name) or {}, rules) for name in line[1:]}
+    for pool, size in pools.items():
+        held = usage.held_below(ledger, act.position, pool, rules)
+        for dimension in requested.keys() & size.keys():
+            left = size[dimension] - held.get(dimension, NONE)
+            others = unused.beside(line[: line.index(pool)] if pool else line, dimension)
+            if others and sum(others.values()) > left and not _was_freed(ledger, act, queue, rules, dimension):
+                yield act.violation(NAME, f"uses {dimension} that is guaranteed to queue {largest(others)}")
+                return
+
+
+def _was_freed(ledger: Ledger, act: Act, queue: str, rules: Rules, dimension: str) -> bool:
+    """Whether pods were evicted for as much as the act's group has been bound since, or for waiting jobs of its queue.
+
+    An eviction that names no preemptor may be for any group.
+    """
+    known = [it for it in ledger.evictions() if it.position <= act.position or it.time == act.time]
+    evictions = [it for it in known if not ledger.preemptors(it) or act.group in ledger.preemptors(it)]
+    freed = amounts.total(it.amounts for it in evictions)
+    since = min((it.position for it in evictions), default=act.position)
+    binds = [it for it in ledger.acts_on(act.group) if it.kind == "bind" and since <= it.position <= act.position]
+    taken = amounts.total(it.amounts for it in binds)
+    reserved = _reserved(ledger, act, queue, rules)
+    return taken.get(dimension, NONE) <= freed.get(dimension, NONE) + reserved.get(dimension, NONE)
 
 
 def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
@@ -84,11 +99,3 @@ def _receiving(ledger: Ledger, act: Act, rules: Rules) -> set[str]:
 
 def _cut(guaranteed: Amounts, held: Amounts, evicted: Amounts) -> list[str]:
     return [n for n, v in guaranteed.items() if evicted.get(n, NONE) > 0 and held.get(n, NONE) < v]
-
-
-def _missing(guaranteed: Amounts, held: Amounts) -> Amounts:
-    return {name: max(amount - held.get(name, NONE), NONE) for name, amount in guaranteed.items()}
-
-
-def _was_guaranteed(ledger: Ledger, act: Act, queue: str) -> bool:
-    return all(usage.guarantee(version) for version in ledger.lately(act.position, Kind.QUEUE, queue))

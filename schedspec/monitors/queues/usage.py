@@ -16,6 +16,7 @@ from ..amounts import NONE, Amounts, Object
 from ..ledger import Ledger, occupied
 from ..object_state import keeps
 from ..rules import Rules
+from .unused import CLUSTER, UnusedGuarantees
 
 CARD_QUOTA = "volcano.sh/card.quota"
 ROOT = "root"
@@ -34,7 +35,7 @@ def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator
 
 
 def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without: Iterable[Object] = ()) -> Amounts:
-    """Return the usage of a queue and its descendants.
+    """Return the usage of a queue and its descendants, or of all pods (`CLUSTER`).
 
     Args:
         ledger: The history.
@@ -44,12 +45,15 @@ def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without:
         without: Pods, as they are at this position, that do not count.
     """
     held = amounts.total(
-        part for name, part in ledger.held(position).items() if queue in lineage(ledger, position, name, rules)
+        part
+        for name, part in ledger.held(position).items()
+        if queue == CLUSTER or queue in lineage(ledger, position, name, rules)
     )
     left_out = occupied(
         pod
         for pod in without
-        if keeps(pod) and queue in lineage(ledger, position, ledger.queue_of(position, pod), rules)
+        if keeps(pod)
+        and (queue == CLUSTER or queue in lineage(ledger, position, ledger.queue_of(position, pod), rules))
     )
     return {name: amount - left_out.get(name, NONE) for name, amount in held.items()}
 
@@ -69,6 +73,20 @@ def limits(quantities: Mapping[str, object] | None, rules: Rules) -> Amounts:
 
 def guarantee(queue: Object) -> Amounts:
     return amounts.parse(((queue.get("spec") or {}).get("guarantee") or {}).get("resource"))
+
+
+def unused_guarantees(ledger: Ledger, position: int, rules: Rules) -> UnusedGuarantees:
+    """Return what is guaranteed to queues and not used; of recent versions of a queue, the smaller amounts count."""
+    parents: dict[str, str] = {}
+    guarantees: dict[str, Amounts] = {}
+    for item in ledger.all_at(position, Kind.QUEUE):
+        name = str(item["metadata"]["name"])
+        if line := [*lineage(ledger, position, name, rules)]:
+            parents[name] = line[1] if len(line) > 1 else CLUSTER
+            recent = [guarantee(version) for version in ledger.lately(position, Kind.QUEUE, name)]
+            common = set.intersection(*map(set, recent)) if recent else set[str]()
+            guarantees[name] = {dim: min(version[dim] for version in recent) for dim in common}
+    return UnusedGuarantees(parents, guarantees, lambda name: held_below(ledger, position, name, rules))
 
 
 class Guaranteed(NamedTuple):

@@ -24,6 +24,8 @@ EVENTS = frozenset(
 """Events that a policy may name."""
 ORDINARY = frozenset((POD_PENDING, POD_RUNNING, JOB_UPDATED))
 """Events of every healthy job. `*` does not include them; a policy has to name them."""
+_SEEN_ONCE = frozenset((POD_EVICTED, TASK_COMPLETED, POD_RUNNING, JOB_UPDATED))
+"""Events that only a comparison of the status with the present shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +100,35 @@ def _of_task(task: TaskSpec, seen: ObservedJob, census: Census, live: list[Pod])
 def requested_action(seen: ObservedJob, census: Census) -> tuple[RequestedAction | None, list[DelayedAction]]:
     """Return the action to carry out now, and the actions that are delayed.
 
-    A delayed action that is due precedes a new one and is no longer in the list.
+    A delayed action that is due precedes a new one and is no longer in the list. Beside an action, an event that only
+    a comparison with the status shows is delayed too: the status that is written now no longer shows it.
     """
-    waiting = [one for one in seen.job.status.delayed or () if not _recovered(one, seen)]
-    for one in waiting:
-        if seconds(one.until) <= seen.now:
-            cause = f"{one.event} of {one.pod or one.task or 'the job'} outlasted its timeout"
-            others = [other for other in waiting if other is not one]
-            return RequestedAction(one.action, cause, one.task, one.pod), others
-    known = {(one.event, one.task, one.pod) for one in waiting}
+    waiting = [one for one in seen.job.status.delayed or () if not (one.until and _recovered(one, seen))]
+    requested: RequestedAction | None = None
+    due = next((one for one in waiting if not one.until or seconds(one.until) <= seen.now), None)
+    if due is not None:
+        waiting.remove(due)
+        about = due.pod or due.task or "the job"
+        cause = f"{due.event} of {about} outlasted its timeout" if due.until else f"{due.event} ({about})"
+        requested = RequestedAction(due.action, cause, due.task, due.pod)
+    known = {(one.event, one.task, one.pod) for one in (*waiting, *([due] if due is not None else ()))}
     for event in detect_events(seen, census):
         policy = policy_for(seen, event)
         if policy is None or not _has_target(policy.action, event):
             continue
         delay = duration(policy.timeout or "") or 0.0
-        if not delay:
-            return RequestedAction(policy.action, str(event), event.task, event.pod), waiting
-        if (event.name, event.task, event.pod) not in known:
+        if not delay and requested is None:
+            requested = RequestedAction(policy.action, str(event), event.task, event.pod)
+        elif (event.name, event.task, event.pod) not in known and (delay or _is_lost(event, policy)):
             start = seen.now if event.since is None else event.since
-            until = timestamp(start + delay)
+            until = timestamp(start + delay) if delay else ""
             waiting.append(DelayedAction(event.name, policy.action, event.task, event.pod, until))
-    return None, waiting
+    return requested, waiting
+
+
+def _is_lost(event: JobEvent, policy: Policy) -> bool:
+    """Whether nothing shows the event later. The pod that replaces an evicted one has been restarted already."""
+    return event.name in _SEEN_ONCE and (event.name, policy.action) != (POD_EVICTED, "RestartPod")
 
 
 def policy_for(seen: ObservedJob, event: JobEvent) -> Policy | None:
@@ -155,4 +165,4 @@ def _recovered(waiting: DelayedAction, seen: ObservedJob) -> bool:
 
 def next_due(waiting: list[DelayedAction], now: float) -> float | None:
     """Return the seconds until the first delayed action is due."""
-    return min((max(seconds(one.until) - now, 0.0) for one in waiting), default=None)
+    return min((max(seconds(one.until) - now, 0.0) if one.until else 0.0 for one in waiting), default=None)

@@ -7,13 +7,14 @@ intended action in the status.
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 from ...kube.resource import PODS
 from ...model.times import render_duration, seconds, timestamp
 from ..runtime.objects import COMMANDS, JOBS, JobCondition, JobStatus, TaskState
 from ..runtime.pod_batches import requeue_after
 from ..runtime.pods import TemplateError, check_size
-from ..runtime.writes import ApplyObject, EmitEvent, ReconcileResult, Remove, Write
+from ..runtime.writes import ApplyObject, Body, EmitEvent, ReconcileResult, Remove, Write
 from .events import RequestedAction, next_due, requested_action
 from .group import gang_problem, group_removal, group_version, group_writes
 from .phases import advance, apply_action, pods_to_delete, pods_to_restart
@@ -188,9 +189,15 @@ def _status_writes(seen: ObservedJob, status: JobStatus) -> list[Write]:
             job.metadata.resource_version,
             job.metadata.uid,
             MANAGER,
+            on_refusal=partial(_refused, status.state.phase),
         )
         writes.insert(0, change)
     return writes
+
+
+def _refused(phase: str, message: str) -> Body:
+    """Return the part of the status that reports that the API server refuses the rest."""
+    return {"status": {"state": {"phase": phase, "reason": "StatusRefused", "message": message}}}
 
 
 def _expiry(seen: ObservedJob, status: JobStatus) -> tuple[list[Write], float | None]:

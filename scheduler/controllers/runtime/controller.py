@@ -134,10 +134,14 @@ class Context:
                     return resource
             await asyncio.sleep(_CHECK_AGAIN)
 
-    def unlisted(self) -> list[str]:
-        """Return why objects of some kinds may be missing or stale: not listed yet, or their watch was silent."""
-        unready = [view.informer.reflector.unready for view in self._views.values()]
-        return [reason for reason in unready if reason]
+    def unready(self) -> list[str]:
+        """Return why the controllers are not ready: objects of a kind may be missing or stale, or cannot be written."""
+        unlisted = [view.informer.reflector.unready for view in self._views.values()]
+        return [*(reason for reason in unlisted if reason), *self._executor.refused.values()]
+
+    def lacks(self, resource: Resource[Any], *path: str) -> bool:
+        """Whether the API server's definition of a kind is known to lack a field."""
+        return self._client.served.lacks(resource, *path)
 
     def name_taken(self, controller: str, key: str) -> str:
         """Return the message about an object of another owner that has a name the key needs, or empty."""

@@ -7,7 +7,9 @@ state. Views show a write once the API server has confirmed it, even if watches 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -25,6 +27,8 @@ from ...kube import (
     NotFound,
     Patch,
     Resource,
+    ServerError,
+    TooManyRequests,
 )
 from ...model.objects import ObjectMeta
 from .pods import controller_of
@@ -54,6 +58,8 @@ class WriteExecutor:
         self._client = client
         self._recorder = recorder
         self._views = views
+        self.refused: dict[str, str] = {}
+        """Kinds whose last change was refused, by id, with the refusal."""
 
     async def carry_out(self, writes: Iterable[Write], about: About | None = None) -> None:
         """Carry out writes in order (successive pods and PodGroups concurrently). Raises the first error."""
@@ -79,7 +85,7 @@ class WriteExecutor:
             case CollectOrphans():
                 await self._collect_orphans(write)
             case ApplyObject():
-                await self._change(write)
+                await self._change_or_report(write, about)
             case Create():
                 try:
                     await self._create(write)
@@ -129,6 +135,25 @@ class WriteExecutor:
         verb, word = ("creating", "Create") if any(self._views(write.resource)) else ("applying", "Apply")
         kind = write.resource.kind
         return f"Failed{word}{kind}", f"Error {verb} {kind} {write.name}: {error.message}"
+
+    async def _change_or_report(self, write: ApplyObject, about: About | None) -> None:
+        """Change an object. If the API server refuses, report that in an event, in the object and in readiness."""
+        try:
+            await self._change(write)
+        except (Conflict, TooManyRequests):
+            raise  # the next reconciliation decides on the current state
+        except ApiError as error:
+            self.refused[write.resource.id] = f"{write.resource.id} cannot be written: {error}"
+            if isinstance(error, ServerError):
+                raise  # the server is overloaded or restarts: there is nothing for users to do
+            if about is not None:
+                message = f"the API server refuses the update: {error.message}"
+                self._recorder.event(*about, WARNING, "FailedUpdate", message)
+            if write.on_refusal is not None:
+                with contextlib.suppress(ApiError):
+                    await self._change(replace(write, body=write.on_refusal(error.message), manager=""))
+            raise
+        self.refused.pop(write.resource.id, None)
 
     async def _change(self, write: ApplyObject) -> None:
         if write.manager:

@@ -87,7 +87,7 @@ class JobCondition(Object, omit_defaults=True):
 
 
 class DelayedAction(Object, omit_defaults=True):
-    """An action that waits for its policy's timeout. `until` is when it is due (RFC 3339)."""
+    """An action that waits for its policy's timeout (`until`, RFC 3339), or only for the action before it (empty)."""
 
     event: str = ""
     action: str = ""

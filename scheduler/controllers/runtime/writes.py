@@ -7,7 +7,7 @@ status names the version that it was computed from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,8 @@ class ApplyObject:
 
     With `version`, only that version is changed; with `uid`, no successor of the same name. With `manager` it is a
     server-side apply: that manager's fields become exactly those of `body`.
+
+    If the API server refuses `body`, what `on_refusal` returns for the text of the refusal is merged into the object.
     """
 
     resource: Resource[Any]
@@ -53,6 +55,7 @@ class ApplyObject:
     version: str = ""
     uid: str = ""
     manager: str = ""
+    on_refusal: Callable[[str], Body] | None = None
 
 
 @dataclass(frozen=True, slots=True)

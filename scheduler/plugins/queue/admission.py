@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job, PodGroupPhase
-from ...model.resources import UNLIMITED, Limit, Limits
+from ...model.resources import UNLIMITED, Limit, Limits, Resource
 from ...policy.hooks import Vote
 from ...reasons import QueueLimit
 from .admission_backlog import KeptRanks, Uncovered, WaitingReservations
@@ -49,6 +49,8 @@ class Admission:
             for attributes in queue_attributes
         }
         self._limit_name = limit_name
+        self._admitted: list[tuple[Job, Resource]] = []
+        """The jobs that this cycle has admitted, with what they have reserved."""
         self._reserved = 0
         """How many reservations were counted."""
         self._last: tuple[object, list[QueueLimit]] = (None, [])
@@ -69,7 +71,9 @@ class Admission:
         """Record that a job was admitted: reserve its minimum."""
         needed = self._counting.minimum(job)
         if needed is not None:
-            self._reserve(self._queue_attributes.by_name[job.queue], self._queue_attributes.ungated(job, dict(needed)))
+            amount = self._queue_attributes.ungated(job, dict(needed))
+            self._reserve(self._queue_attributes.by_name[job.queue], amount)
+            self._admitted.append((job, amount))
 
     def vote(self, job: Job) -> Vote:
         """Whether the quotas admit the job; a job without `minResources` is admitted."""
@@ -86,22 +90,60 @@ class Admission:
         needed = self._counting.minimum(job)
         if not needed:
             return
+        taken = self._taken_spare()
         for attributes in self._queue_attributes.by_name[job.queue].ancestors:
+            spare = resources.minus(attributes.elastic, taken[attributes.name]) if attributes.name in taken else None
             for name, wanted in needed.items():
                 # A job that accepts one of several cards is checked against the sum of their quotas.
                 parts = (name, *name.split("|")) if "|" in name else (name,)
-                held, elastic = _sum(attributes.allocated, parts), _sum(attributes.elastic, parts)
+                held = _sum(attributes.allocated, parts)
+                elastic = _sum(attributes.elastic if spare is None else spare, parts)
                 kept = _sum(attributes.inqueue, parts)
                 limit = _limit(self._limits[attributes.name], parts)
                 if limit is UNLIMITED or wanted + held + kept - elastic <= limit:
                     continue
-                kept -= _sum(self._waiting.behind(job), parts)
+                kept -= _sum(self._waiting.behind(job), parts) + _sum(self._void(job, attributes), parts)
                 kept -= sum(self._uncovered.surplus(job, attributes.name, part, limit) for part in parts)
                 if wanted > 0 and wanted + held + kept - elastic > limit:
                     others = attributes.kept_for_others(name, limit)
                     yield QueueLimit(
-                        attributes.name, name, held - elastic, wanted, self._limit_name, limit, kept, others
+                        *(attributes.name, name, held - elastic, wanted, self._limit_name, limit, kept, others),
+                        reserved_by=self._reserved_by(job, attributes, parts) if kept > 0 else (),
                     )
+
+    def _void(self, job: Job, attributes: QueueAttributes) -> Resource:
+        """Return the reservations below a queue that do not count against a job, because their jobs can never run."""
+        return self._waiting.void(job, self._below(attributes))
+
+    def _reserved_by(self, job: Job, attributes: QueueAttributes, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the two jobs that reserve most below a queue."""
+        by_name = self._queue_attributes.by_name
+        now = [pair for pair in self._admitted if attributes in by_name[pair[0].queue].ancestors]
+        return self._waiting.largest(job, self._below(attributes), names, now)
+
+    def _below(self, attributes: QueueAttributes) -> list[str]:
+        """Return the queues with waiting jobs that are, or are below, a queue."""
+        by_name = self._queue_attributes.by_name
+        return [name for name in self._waiting.queues if name in by_name and attributes in by_name[name].ancestors]
+
+    def ahead_of(self, job: Job) -> Resource:
+        """Return what the jobs of the queue that are served before a job have reserved."""
+        return resources.exceeded_part(self._queue_attributes.by_name[job.queue].inqueue, self._waiting.behind(job))
+
+    def _taken_spare(self) -> dict[str, Resource]:
+        """Return by queue what is evicted on trial of what jobs hold beyond their minima: `elastic` still counts it."""
+        lost: dict[str, Resource] = {}
+        for task in self._session.taken:
+            resources.add_to(lost.setdefault(task.job, {}), self._queue_attributes.amount(task))
+        found: dict[str, Resource] = {}
+        for key, amount in lost.items():
+            job = self._session.jobs[key]
+            left, minimum = self._queue_attributes.held(job), self._counting.minimum(job) or {}
+            needed = resources.smallest(resources.plus(left, amount), minimum, missing_is_unlimited=False)
+            spare = resources.minus(amount, resources.exceeded_part(needed, left))
+            for one in self._queue_attributes.by_name[job.queue].ancestors:
+                resources.add_to(found.setdefault(one.name, {}), spare)
+        return found
 
     def _reserve(self, attributes: QueueAttributes, amount: Mapping[str, int]) -> None:
         attributes.is_stale = True

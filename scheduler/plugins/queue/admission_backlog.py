@@ -7,6 +7,7 @@ the ranks are kept, and only jobs that have changed are ranked again.
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -18,6 +19,7 @@ from ...model import resources
 from ...model.job import Job
 from ...model.reserving import Measure
 from ...model.resources import Resource
+from ...placement.empty_nodes import EmptyNodes
 from ...policy.tiers import Hooks
 
 
@@ -78,6 +80,13 @@ class WaitingReservations:
         self._known, self._ranks = known, ranks
         self._more: dict[str, list[tuple[Job, Resource]]] = {}
         self._ranked: dict[str, Ranked] = {}
+        self._void: dict[str, list[tuple[Job, Resource]]] = {}
+        self._sizes: dict[tuple[str, tuple[str, ...]], list[tuple[int, Job]]] = {}
+
+    @property
+    def queues(self) -> set[str]:
+        """Return the queues with waiting jobs."""
+        return {*self._known, *self._more}
 
     def add(self, job: Job, reserved: Resource) -> None:
         """Add the reservation of a waiting job. Add all reservations before the first call of `behind`."""
@@ -94,6 +103,63 @@ class WaitingReservations:
             sums.append(resources.plus(sums[-1], ranked.reserved[-len(sums)]))
         return sums[number]
 
+    def void(self, job: Job, queues: Iterable[str]) -> Resource:
+        """Return the sum of reservations in `queues` that do not count against `job`: those of jobs that can never run.
+
+        Reservations of jobs that are served after `job` are left out, since `behind` contains them. They count against
+        another job that can never run.
+        """
+        void = {queue: found for queue in queues if (found := self._void_of(queue))}
+        if not void or self._session.shared(EmptyNodes).why_never(job) is not None:
+            return {}
+        key = self._hooks.job_key(job)
+        return resources.total_of(
+            reserved
+            for queue, found in void.items()
+            for other, reserved in found
+            if queue != job.queue or self._hooks.job_key(other) <= key
+        )
+
+    def largest(
+        self, job: Job, queues: Iterable[str], names: tuple[str, ...], now: Iterable[tuple[Job, Resource]] = ()
+    ) -> tuple[str, ...]:
+        """Return the keys of the two jobs that reserve most of some dimensions, of those that count against `job`.
+
+        They are waiting jobs of `queues`, or in `now`, which this cycle has admitted.
+        """
+        found = [(-sum(reserved.get(name, 0) for name in names), other.key) for other, reserved in now]
+        for queue in queues:
+            counting = (pair for pair in self._by_size(queue, names) if self._counts(pair[1], job))
+            found += [(-amount, other.key) for amount, other in itertools.islice(counting, 2)]
+        return tuple(key for _, key in sorted(found)[:2])
+
+    def _counts(self, other: Job, job: Job) -> bool:
+        """Whether the reservation of a waiting job counts against `job`."""
+        if other.queue == job.queue and self._hooks.job_key(other) > self._hooks.job_key(job):
+            return False
+        empty = self._session.shared(EmptyNodes)
+        return empty.why_never(other) is None or empty.why_never(job) is not None
+
+    def _by_size(self, queue: str, names: tuple[str, ...]) -> list[tuple[int, Job]]:
+        """Return the waiting jobs of a queue with what they reserve of some dimensions, the largest first."""
+        if (queue, names) not in self._sizes:
+            sizes = [(sum(reserved.get(name, 0) for name in names), job) for job, reserved in self.waiting(queue)]
+            self._sizes[queue, names] = sorted((pair for pair in sizes if pair[0]), key=lambda it: (-it[0], it[1].key))
+        return self._sizes[queue, names]
+
+    def _void_of(self, queue: str) -> list[tuple[Job, Resource]]:
+        """Return the waiting jobs of a queue that can never run, with their reservations."""
+        if queue not in self._void:
+            empty = self._session.shared(EmptyNodes)
+            self._void[queue] = [pair for pair in self.waiting(queue) if empty.why_never(pair[0]) is not None]
+        return self._void[queue]
+
+    def waiting(self, queue: str) -> list[tuple[Job, Resource]]:
+        """Return the admitted jobs of a queue that wait for room, with their reservations."""
+        jobs = self._session.jobs
+        known = [(jobs[key], reserved) for key, reserved in self._known.get(queue, {}).items() if key in jobs]
+        return known + self._more.get(queue, [])
+
     def _ranks_of(self, queue: str) -> Ranked:
         if self._ranks is None or queue in self._more or not self._session.is_order_of_state:
             return self._rank(queue)
@@ -101,9 +167,7 @@ class WaitingReservations:
         return kept.ranked(self._known.get(queue, {}), self._session.jobs, self._hooks)
 
     def _rank(self, queue: str) -> Ranked:
-        jobs, known = self._session.jobs, self._known.get(queue, {})
-        waiting = [(jobs[key], reserved) for key, reserved in known.items() if key in jobs]
-        waiting += self._more.get(queue, ())
+        waiting = self.waiting(queue)
         keys = self._hooks.job_keys([job for job, _ in waiting])
         ranked = sorted(zip(keys, [reserved for _, reserved in waiting], strict=True), key=itemgetter(0))
         return Ranked([key for key, _ in ranked], [reserved for _, reserved in ranked])

@@ -115,7 +115,8 @@ class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
             return super().quota_bounds(job, why)
         attributes = self.queue_attributes.by_name[why.queue]
         bounds = [HoldingsBound(one.name) for one in self._near(attributes)]
-        for name, least in self._least(job).items():
+        wanted = self.minimum(job) or {} if self.session.is_pending(job) else self._least(job)
+        for name, least in wanted.items():
             bounds.append(HoldingsBound(why.queue, name, attributes.deserved.get(name, 0) - least))
         return tuple(bounds)
 
@@ -129,9 +130,13 @@ class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
     # -------------------------------------------------------------------------------------- which queues may lose tasks
 
     def useless(self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int]) -> bool:
-        """Whether an ancestor of `taker` is full, and `giver` is not below that ancestor."""
+        """Whether an ancestor of `taker` is full, or keeps its rest for guarantees, and `giver` is not below it."""
         givers = set(map(id, giver.ancestors))
-        return any(id(one) not in givers and not fits(one, wanted, one.limit) for one in taker.ancestors[1:])
+        return any(
+            id(one) not in givers
+            and (not fits(one, wanted, one.limit) or self.guarantees.is_short_below(one, taker, wanted))
+            for one in taker.ancestors[1:]
+        )
 
     def claims(self, taker: QueueAttributes, giver: QueueAttributes, gang: Resource, amount: Resource) -> bool:
         """Whether `amount` has a dimension in which `taker` may hold more and `giver` exceeds its deserved share.

@@ -204,7 +204,9 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
         attributes = self.queue_attributes.by_name[queue.name]
         if self.closed(attributes) is not None or self._problem(task):
             return False
-        return next(self.limits(attributes, task), None) is None
+        if next(self.limits(attributes, task), None) is not None:
+            return False
+        return next(self.guarantees.short(attributes, task, self.queue_attributes.amount(task)), None) is None
 
     def reasons(self, job: Job, task: Task | None) -> Iterator[UnschedulableReason]:
         if job.queue in self._bad_quota:

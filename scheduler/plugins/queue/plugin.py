@@ -34,6 +34,7 @@ from ...reasons import Protected, ProtectedBy, Protection, QueueBroken, QueueClo
 from .admission import Admission
 from .admission_backlog import KeptRanks
 from .attributes import QueueAttributes, QueueAttributesTable, without_pods
+from .guarantees import Guarantees
 
 
 class QueuePlugin(
@@ -73,6 +74,7 @@ class QueuePlugin(
             self.arrange()
             self._ranks = {}
         self.queue_attributes.open(session)
+        self.guarantees = Guarantees(session, self.queue_attributes)
         self.divide()
         self.admission = Admission(
             session,
@@ -138,10 +140,10 @@ class QueuePlugin(
         if self.closed(attributes, self.session.jobs.get(task.job)) is not None:
             return False
         amount = self.queue_attributes.amount(task)
-        for one, limit in self.ceilings(attributes):  # noqa: SIM110 - called for every task that is placed
+        for one, limit in self.ceilings(attributes):
             if not fits(one, amount, limit):
                 return False
-        return True
+        return next(self.guarantees.short(attributes, task, amount), None) is None
 
     def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
         """Return the candidates that may be evicted one after the other, in the given order."""
@@ -174,7 +176,9 @@ class QueuePlugin(
         elif task is None:
             yield from self.admission.limits(job)
         else:
-            yield from self.limits(attributes, task)
+            yield from (limits := list(self.limits(attributes, task)))
+            if not limits:
+                yield from self.guarantees.short(attributes, task, self.queue_attributes.amount(task))
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
         """Return how much a queue may hold at most so that the job is within the limit that refused it."""

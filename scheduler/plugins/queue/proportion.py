@@ -51,7 +51,8 @@ class Proportion(LendingPlugin, Overused):
         self._divided, before = basis, {attributes.name: attributes.deserved for attributes in table}
         for attributes in table:
             attributes.deserved = {}
-        fill(busy, without_pods(self.session.total))
+        idle = resources.total_of(attributes.guarantee for attributes in table if attributes.counted is None)
+        fill(busy, resources.exceeded_part(without_pods(self.session.total), idle))
         for attributes in table:
             if attributes.deserved != before[attributes.name]:
                 attributes.drop_cached()
@@ -72,9 +73,10 @@ class Proportion(LendingPlugin, Overused):
         return None if broken is None else not_entitled(attributes, amount, broken.dimension)
 
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
-        if not isinstance(why, QueueLimit | NotEntitled) or self.session.is_pending(job):
+        is_pending = self.session.is_pending(job)
+        if not isinstance(why, NotEntitled) and (is_pending or not isinstance(why, QueueLimit)):
             return super().quota_bounds(job, why)
-        wanted = self.least_wanted(job, why.dimension)
+        wanted = why.requested if is_pending else self.least_wanted(job, why.dimension)
         return (HoldingsBound(why.queue, why.dimension, -wanted, of_deserved=True),)
 
     def may_hold(self, bound: HoldingsBound) -> bool:

@@ -96,7 +96,11 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
         return self.closed(attributes) or self.entitled(attributes, self.queue_attributes.amount(task))
 
     def preemptive_gang(self, queue: Queue, tasks: Sequence[Task]) -> UnschedulableReason | None:
-        return self.never_entitled(self.queue_attributes.by_name[queue.name], self.amount(tasks))
+        attributes, amount = self.queue_attributes.by_name[queue.name], self.amount(tasks)
+        job = self.session.jobs.get(tasks[0].job)
+        if job is not None and self.session.is_pending(job):  # it is being admitted: admitted jobs come before it
+            amount = resources.plus(amount, self.admission.ahead_of(job))
+        return self.never_entitled(attributes, amount)
 
     def denial(
         self, preemptor: Task, taker: QueueAttributes, unit: Sequence[Task], giver: QueueAttributes, amount: Resource

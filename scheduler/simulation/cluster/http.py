@@ -12,7 +12,7 @@ import msgspec
 from ...kube.errors import error_of
 from ...kube.wire import Answer
 from .server import ApiServer, Place, selector
-from .store import Kind, Object
+from .store import Kind, Object, RefusedError
 
 _encode = msgspec.json.Encoder().encode
 _BOOKMARKS = 60.0
@@ -43,7 +43,7 @@ class VirtualHttp:
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, deadline: float = 30.0) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield the events of a watch: every change from now on. The version that the path names is ignored."""
+        """Yield the events of a watch: every change after the version that the path names. Raises ApiError."""
         del deadline
         split = urlsplit(path)
         query, place = dict(parse_qsl(split.query)), Place(split.path)
@@ -59,6 +59,12 @@ class VirtualHttp:
             while True:
                 yield await changes.get()
 
+        try:
+            for change, item in self._server.store.since(place.kind, query.get("resourceVersion", "")):
+                on_change(place.kind, change, item)
+        except RefusedError as refused:
+            body = _encode({"reason": refused.reason, "message": refused.message})
+            raise error_of(f"GET {path}", refused.status, body) from refused
         self._server.store.add_listener(on_change, place.kind)
         self._streams[changes] = place.kind
         try:

@@ -7,7 +7,7 @@ call returns.
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -44,6 +44,8 @@ class RefusedError(Exception):
 
 Listener = Callable[[Kind, str, Object], None]
 """Receives the kind; ADDED, MODIFIED or DELETED; the object."""
+_KEPT = 1000
+"""Number of the last changes of a kind that a watch may begin with."""
 DEFAULT_GRACE = 30
 
 
@@ -56,6 +58,10 @@ class Store:
         self._owned: dict[str, set[tuple[Kind, Key]]] = defaultdict(set)
         """Uid of an owner → its dependents."""
         self._listeners: dict[Kind | None, list[Listener]] = defaultdict(list)
+        self._changes: dict[Kind, deque[tuple[str, Object]]] = defaultdict(lambda: deque(maxlen=_KEPT))
+        """The last changes of each kind."""
+        self._forgotten: dict[Kind, int] = defaultdict(int)
+        """The version of the last change of each kind that is not kept any more."""
         self._numbers = itertools.count(1)
         self._version = 0
 
@@ -71,6 +77,14 @@ class Store:
     def remove_listener(self, listener: Listener, kind: Kind | None = None) -> None:
         """Stop notifying a listener."""
         self._listeners[kind].remove(listener)
+
+    def since(self, kind: Kind, version: str) -> list[tuple[str, Object]]:
+        """Return the changes of a kind after a version; all objects as added if it is empty. Raises RefusedError."""
+        if version in ("", "0"):
+            return [("ADDED", item) for item in self.all(kind)]
+        if int(version) < self._forgotten[kind]:
+            raise RefusedError(410, "Expired", f"too old resource version: {version} ({self._forgotten[kind]})")
+        return [(change, item) for change, item in self._changes[kind] if _version(item) > int(version)]
 
     def get(self, kind: Kind, key: Key) -> Object | None:
         return self._objects[kind].get(key)
@@ -162,5 +176,13 @@ class Store:
         return new
 
     def _notify(self, kind: Kind, change: str, item: Object) -> None:
+        kept = self._changes[kind]
+        if len(kept) == _KEPT:
+            self._forgotten[kind] = _version(kept[0][1])
+        kept.append((change, item))
         for listener in (*self._listeners[kind], *self._listeners[None]):
             listener(kind, change, item)
+
+
+def _version(item: Object) -> int:
+    return int(item["metadata"]["resourceVersion"])

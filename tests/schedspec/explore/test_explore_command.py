@@ -26,7 +26,6 @@ from scheduler.incident.play import Happened, SettledState, Story
 from scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.explore import planted
 
-KNOWN = ("--without", "guarantee: bind")
 """The known finding of our scheduler: docs/explore.md."""
 ONLY_MONITORS = tuple(word for name in ("guarantee", *PROMISES) for word in ("--without", name))
 """Options that turn off all promises."""
@@ -69,7 +68,7 @@ def test_equal_seeds_write_equal_bytes(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_correct_scheduler_has_no_findings() -> None:
-    ran = run("--seeds", 60, "--jobs", 1, *KNOWN)
+    ran = run("--seeds", 60, "--jobs", 1)
     assert ran.return_value == 0, ran.output
     assert "60 scenarios from seed 1, no findings" in ran.output
     assert "action: 5 of 5" in ran.output
@@ -77,9 +76,7 @@ def test_a_correct_scheduler_has_no_findings() -> None:
 
 def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
     found = [
-        rounds.explore(
-            7, rounds.Processes(known_policies(), jobs), lambda done: 24 - done.seeds, frozenset({"guarantee: bind"})
-        )
+        rounds.explore(7, rounds.Processes(known_policies(), jobs), lambda done: 24 - done.seeds, frozenset())
         for jobs in (1, 2)
     ]
     assert found[0] == found[1]

@@ -8,9 +8,22 @@ from dataclasses import replace
 import pytest
 
 from schedspec.incident.written import known_policies
-from scheduler.explore import Worlds, broken_promises, lasting, made, permitted, served, waited
+from scheduler.explore import Worlds, broken_promises, entitled, lasting, permitted, served, waited
 from scheduler.incident import play
-from scheduler.incident.case import Case, Change, Fail, Join, Node, PriorityClass, Queue, Submit, Work, amounts
+from scheduler.incident.case import (
+    GPU,
+    Amounts,
+    Case,
+    Change,
+    Fail,
+    Join,
+    Node,
+    PriorityClass,
+    Queue,
+    Submit,
+    Work,
+    amounts,
+)
 from scheduler.incident.play import Act, Eviction, Happened, SettledState, Story
 from scheduler.reasons import Refusal, VictimReason
 
@@ -174,9 +187,58 @@ IDLE = Work("idle", "lender")
 )
 def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(case: Case, rule: str) -> None:
     """The same settled states keep the promise if a rule forbids the eviction."""
-    found = made.jobs_without_room(case, Story(settled=[SettledState(HELD, {})]))
+    found = entitled.jobs_without_room(case, Story(settled=[SettledState(HELD, {})]))
     assert [breach.rule for breach in found] == ([rule] if rule else [])
-    assert list(made.jobs_without_room(case, play(case))) == []
+    assert list(entitled.jobs_without_room(case, play(case))) == []
+
+
+SHAPES = """
+actions: "allocate, reclaim, preempt"
+tiers:
+- plugins: [{name: priority}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+
+
+def shape(cpus: int, gibibytes: int = 0, cards: int = 0) -> Amounts:
+    given = ("cpu", cpus * 1000), ("memory", gibibytes << 30), (GPU, cards * 1000)
+    return amounts((name, amount) for name, amount in given if amount)
+
+
+def shapes(node: Amounts, share: Amounts, held: Amounts, pods: int, claim: Work) -> tuple[Case, Story]:
+    """Return a claim beside pods of queue `lender` that fill one node, settled."""
+    jobs = tuple(Work(f"held-{number}", "lender", requests=held) for number in range(pods))
+    queues = Queue("lender", deserved=share), Queue("owner", deserved=share)
+    case = Case(SHAPES, (Node("n1", node),), queues, CLASSES, steps=(Submit(jobs), Submit((claim,))))
+    placed = {job.name: {f"{job.name}-task-0": "n1"} for job in jobs}
+    return case, Story(settled=[SettledState(placed, {})])
+
+
+def urgent(requests: Amounts) -> Work:
+    return Work("claim", "lender", "high", requests=requests)
+
+
+@pytest.mark.parametrize(
+    ("case", "rule"),
+    [
+        *((shapes(shape(12, 64), shape(6, 32), shape(4, 8), 3, replace(CLAIM, requests=shape(4, memory))), "reclaim")
+          for memory in (8, 7, 4, 0)),
+        (shapes(shape(12, 64, 3), shape(6, 32, 1), shape(4, 8, 1), 3, replace(CLAIM, requests=shape(4, 4))), "reclaim"),
+        (shapes(shape(12, 64), shape(6, 32), shape(4, 8), 3, replace(CLAIM, requests=shape(4, 33))), ""),
+        (shapes(shape(12, 64), shape(6, 32), shape(12, 8), 1, replace(CLAIM, requests=shape(4, 8))), "reclaim"),
+        (shapes(shape(12, 64), shape(12, 32), shape(4, 8), 3, replace(CLAIM, requests=shape(4, 8))), ""),
+        *((shapes(shape(16, 0, 8), (), shape(8, 0, 4), 2, urgent(shape(16, 0, of))), "preempt") for of in (1, 3, 4)),
+        (shapes(shape(16, 0, 8), (), shape(8, 0, 4), 2, urgent(shape(17, 0, 1))), ""),
+        (shapes(shape(14, 7), (), shape(2, 1), 7, urgent(shape(2, 1))), ""),
+    ],
+    ids=[
+        "the shape of a victim", "less memory", "half of the memory", "no memory", "no cards", "more than its share",
+        "a large victim", "a lender at its share", "fewer cards than two victims", "three cards", "all of the cards",
+        "more than a node has", "too many victims for a search",
+    ],
+)  # fmt: skip
+def test_a_claim_within_its_share_is_owed_a_start_whatever_its_shape(case: tuple[Case, Story], rule: str) -> None:
+    assert [breach.rule for breach in entitled.jobs_without_room(*case)] == ([rule] if rule else [])
 
 
 ALONE = replace(LENT, queues=LENT.queues[:1], steps=(Submit((FIRST,)),))
@@ -194,7 +256,7 @@ def test_a_pod_group_is_running_only_if_a_pod_has_a_node(
     """A job that waits gives its reason, so that only its phase may be wrong."""
     waits = {} if placed else {"b": Refusal()}
     story = Story(settled=[SettledState({}, {}), SettledState(placed, waits, {"b": phase})])
-    found = broken_promises(ALONE, story, Worlds(node_more=False, names=False))
+    found = broken_promises(ALONE, story, Worlds(less=False, node_more=False, names=False))
     assert [breach.name for breach in found if breach.name.startswith("told")] == broken
 
 
@@ -329,3 +391,12 @@ def test_the_only_pod_of_a_job_is_placed_before_a_spare_pod_of_another_job() -> 
     story = play(case)
     assert [eviction.job for eviction in story.evictions] == ["lender-2", "lender-2"]
     assert list(lasting.evictions_that_do_not_last(case, story)) == []
+
+
+def test_a_smaller_request_is_not_refused() -> None:
+    """A scheduler that wants an equal shape would refuse it: the claim starts in the play, and not in the variant."""
+    case, _ = shapes(shape(12, 64), shape(6, 32), shape(4, 8), 3, replace(CLAIM, requests=shape(4, 8)))
+    story = play(case)
+    assert [eviction.job for eviction in story.evictions] == ["held-2"]
+    found = list(broken_promises(case, story, Worlds(node_more=False, names=False)))
+    assert [promise.name for promise in found if promise.name.startswith("less")] == []

@@ -57,6 +57,51 @@ def test_a_bind_into_the_guarantee_of_another_queue_is_found() -> None:
     assert findings(history) == ["guarantee"]
 
 
+def three_queues() -> WrittenHistory:
+    """Return a history of 9 cpu for three queues, of which each is guaranteed 2."""
+    history = WrittenHistory()
+    history.node("n1", cpu="9")
+    for name in "abc":
+        history.queue(name, guarantee={"resource": {"cpu": "2"}})
+        history.group(f"of-{name}", name)
+    return history
+
+
+def test_binds_of_two_queues_into_the_guarantee_of_a_third_are_found() -> None:
+    history = three_queues()
+    history.bind("of-a-0", "of-a", "n1", "5")
+    history.bind("of-b-0", "of-b", "n1", "2")
+    assert findings(history) == []
+    history.bind("of-b-1", "of-b", "n1", "1")
+    assert findings(history) == ["guarantee"]
+
+
+def test_binds_that_use_up_two_guarantees_of_which_each_alone_would_be_free_are_found() -> None:
+    history = three_queues()
+    history.bind("of-a-0", "of-a", "n1", "6")
+    assert findings(history) == ["guarantee"]
+
+
+@pytest.mark.parametrize(("cause", "found"), [("reclaimed for ns/of-b", []), ("reclaimed for ns/of-c", ["guarantee"])])
+def test_a_bind_into_capacity_that_was_freed_for_its_job_is_no_violation(cause: str, found: list[str]) -> None:
+    history = three_queues()
+    for name in "abc":
+        history.queue(name)
+    for _ in range(13):
+        history.show(Kind.EVENT, "time passes")
+    for index in range(9):
+        history.bind(f"of-a-{index}", "of-a", "n1", "1")
+    history.queue("c", guarantee={"resource": {"cpu": "2"}})
+    for _ in range(13):
+        history.show(Kind.EVENT, "time passes")
+    for name in "bc":
+        history.wait(f"of-{name}-0", f"of-{name}", "3")
+    for index in range(3):
+        history.evict(f"of-a-{index}", cause)
+    history.bind("of-b-0", "of-b", "n1", "3")
+    assert [name for name in findings(history) if name == "guarantee"] == found
+
+
 @pytest.mark.parametrize(("wanted", "found"), [("2", []), ("1", ["guarantee"])])
 def test_capacity_reserved_for_a_waiting_job_counts_as_held_by_its_queue(wanted: str, found: list[str]) -> None:
     history = a_cluster()
@@ -220,4 +265,19 @@ def test_a_gang_that_requires_one_rack_but_is_in_two_is_found(
     history.bind("train-0", "train", "n1", "1")
     history.bind("train-1", "train", second, "1")
 
+    assert findings(history) == found
+
+
+@pytest.mark.parametrize(("guaranteed", "found"), [("1", []), ("0", ["needless-eviction"])])
+def test_an_eviction_that_leaves_a_guarantee_free_is_not_needless(guaranteed: str, found: list[str]) -> None:
+    history = WrittenHistory()
+    history.node("n1", cpu="3")
+    for name, cpu in (("guest", "0"), ("owner", "0"), ("third", guaranteed)):
+        history.queue(name, guarantee={"resource": {"cpu": cpu}})
+    history.group("batch", "guest")
+    history.group("mine", "owner")
+    history.bind("batch-0", "batch", "n1", "1")
+    history.wait("mine-0", "mine", "2")
+    history.evict("batch-0", "reclaimed for ns/mine")
+    history.bind("mine-0", "mine", "n1", "2")
     assert findings(history) == found

@@ -173,6 +173,19 @@ def test_a_kind_that_is_not_served_yet_is_requested_again(watched: Callable[...,
     assert changes(history) == [("added", "a")]
 
 
+def test_refused_credentials_end_the_run_with_the_words_of_the_server(
+    watched: Callable[..., History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("schedspec.observe.watcher._UNREACHABLE_SECONDS", 0.3)
+    with pytest.raises(HarnessError, match="the token has expired"):
+        watched(*[(401, {"message": "the token has expired"})] * 60)
+
+
+def test_credentials_that_are_refused_once_are_used_again(watched: Callable[..., History]) -> None:
+    history = watched((401, {"message": "try again"}), listed(5, node("a", 3)))
+    assert changes(history) == [("added", "a")]
+
+
 def test_stop_ends_a_silent_watch(script: Script, api: Api) -> None:
     watches = Watches(api, HistoryWriter(), [Kind.NODE])
     script.answers.append(listed(5))

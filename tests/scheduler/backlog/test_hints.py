@@ -42,9 +42,11 @@ NODE_RULES: dict[str, set[str]] = {
 }
 REASONS: list[tuple[r.UnschedulableReason, set[str]]] = [
     (r.QueueLimit("q", "cpu", 1, 1, "capability", 1), {*QUOTA, "placed:q"}),
+    (r.GuaranteeKept("q", "cpu", 1, 1, 1, ("other",)), QUOTA),
     (r.ClusterLimit("cpu", 1, 0), {*QUOTA, "placed:q"}),
     (r.NamespaceQuota("t/q", "cpu", 1, 1, 1), {*QUOTA, b.QUOTAS}),
     (r.TopologyUnmet("t/j", "p"), set()),
+    (r.Unplaceable("t/j-0", 1, 0, 1), set()),
     (r.NoDomain("rack", 2, "r1", 1, 2), {ROOM, b.CLAIMS}),
     (r.OutsideDomain("rack", ""), set()),
     (r.NotEntitled("q"), QUOTA),
@@ -57,6 +59,8 @@ REASONS: list[tuple[r.UnschedulableReason, set[str]]] = [
     (r.Unsupported("t/j-0", "f"), {b.VOLUMES}),
     (r.WrongCard("t/j-0", "p"), set()),
     (r.WrongService("t/j-0", "s"), set()),
+    (r.NotStarving("reclaim"), set()),
+    (r.QueueOverused("reclaim", "q", "proportion", 1), set()),
     (r.NeverPreempts("t/j-0"), set()),
     (r.TooCostly("allocate"), set()),
     (r.NoVictims("preempt", "t/j-0", 0), set(ANY)),

@@ -19,20 +19,22 @@ tiers: [{plugins: [{name: priority}, {name: gang}, {name: overcommit, arguments:
 POLICIES = {name: name for name in ("capacity", "hierarchy", "proportion", "capacity-card")} | {
     "overcommit": OVERCOMMIT
 }
-NEVER_FITS = {"spec": {"nodeSelector": {"no": "node"}}}
+AWAY = {"name": "away", "has": "100 cpu, 100 memory", "labels": {"no": "node"}, "ready": False}
+WAITS = {"spec": {"nodeSelector": {"no": "node"}}}
+"""The pods wait for the node `AWAY`, which is not ready."""
 GHOSTS: dict[str, dict[str, Any]] = {  # PodGroups without the pods for which they reserve
     "without pods": {"tasks": []},
     "without pods, Running": {"tasks": [], "phase": "Running", "min": 0},
-    "with one small pod of many": {"tasks": "1 x 1m cpu", "pod": NEVER_FITS},
+    "with one small pod of many": {"tasks": "1 x 1m cpu", "pod": WAITS},
     "with one small running pod": {"tasks": "1 x 1m cpu running on n1", "min": 1, "phase": "Running"},
-    "with small pods": {"tasks": "5 x 1m cpu", "pod": NEVER_FITS},
+    "with small pods": {"tasks": "5 x 1m cpu", "pod": WAITS},
 }
 QUEUES = [{"name": "default", "capability": "10 cpu, 100 memory", "deserved": "10 cpu, 100 memory"}]
 
 
 def world_with(policy: str, *ghosts: dict[str, Any]) -> World:
     world = World(policy_of(POLICIES[policy]))
-    world.load({"nodes": [{"name": "n1", "has": "10 cpu, 100 memory"}], "queues": QUEUES, "jobs": list(ghosts)})
+    world.load({"nodes": [{"name": "n1", "has": "10 cpu, 100 memory"}, AWAY], "queues": QUEUES, "jobs": list(ghosts)})
     return world
 
 
@@ -75,12 +77,12 @@ def test_a_lapsed_reservation_counts_again_once_its_pods_exist() -> None:
     run_cycle(world)
     world.now += GRACE
     run_cycle(world)
-    world.load({"jobs": [ghost("late", requests="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS), real_job(cpu=5)]})
+    world.load({"jobs": [ghost("late", requests="6 cpu", tasks="2 x 3 cpu", min=2, pod=WAITS), real_job(cpu=5)]})
     assert "t/real" not in run_cycle(world)
 
 
 def test_a_reservation_whose_pods_exist_does_not_lapse() -> None:
-    world = world_with("capacity", ghost("slow", requests="6 cpu", tasks="2 x 3 cpu", min=2, pod=NEVER_FITS))
+    world = world_with("capacity", ghost("slow", requests="6 cpu", tasks="2 x 3 cpu", min=2, pod=WAITS))
     world.load({"jobs": [real_job(cpu=5)]})
     for _ in range(5):
         assert "t/real" not in run_cycle(world)

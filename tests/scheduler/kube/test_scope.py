@@ -100,7 +100,7 @@ async def test_no_controller_writes_to_a_presumed_queue() -> None:
         context = Context(scoped, EventRecorder(scoped, "schedspec"), ["schedspec"])
         (controller,) = build(["queue"], context)
         tasks = [asyncio.create_task(context.watch()), asyncio.create_task(controller.run())]
-        await until(lambda: not context.unlisted() and "queue" in context.queues)
+        await until(lambda: not context.unready() and "queue" in context.queues)
         keys = context.queues["queue"]
         await until(lambda: not len(keys) and not keys._working)
         for task in tasks:

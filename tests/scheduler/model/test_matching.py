@@ -38,6 +38,10 @@ LABELS = {"zone": "a", "rank": "7"}
         ("rank", "Lt", ["1_000"], False),  # numbers are written as in Go's ParseInt
         ("rank", "Gt", [" 6 "], False),
         ("rank", "Lt", ["٨"], False),
+        ("rank", "Lt", ["9223372036854775807"], True),
+        ("rank", "Lt", ["9223372036854775808"], False),  # beyond 64 bits, which Go refuses
+        ("rank", "Gt", ["-9223372036854775808"], True),
+        ("rank", "Gt", ["-9223372036854775809"], False),
         ("zone", "Near", ["a"], False),
     ],
 )

@@ -93,6 +93,8 @@ def samples(kind: type[msgspec.Struct]) -> list[Any]:
             value = WORDS.get(field.name, f"<{field.name}>")
         elif field.type is int:
             value = NUMBERS.get(field.name, 2)
+        elif field.name in ("others", "reserved_by"):
+            value = ("t/most", "t/more")
         elif field.name == "spared":
             value = (ProtectedCount(2, Protected(ProtectedBy.PREEMPTABLE)),)
         elif field.name == "surplus":

@@ -79,6 +79,15 @@ def test_delays_and_checkpoints_move_the_times(
     assert (high["started"], high["ended"]) == (117, 147)
 
 
+def test_a_run_ends_with_its_last_job_although_an_aborted_job_would_have_run_longer(tmp_path: Path) -> None:
+    """Four cards are held for 250 s, and two of them for 100 s more: 1,200 of 1,400 card seconds."""
+    rows, columns = "0,1000,4,red,0\n250,100,2,red,9\n", f"{COLUMNS},priority=prio"
+    given = ("--map", columns, "--on-eviction", "abort")
+    assert simulate(tmp_path, rows, *given, header=f"{HEADER},prio", policy=PREEMPT, nodes="1x4") == 0
+    found = metrics_of(tmp_path)
+    assert (found["makespan_seconds"], found["utilisation"]) == (350, pytest.approx(1200 / 1400))
+
+
 def test_the_error_of_checkpoints_without_an_interval_names_the_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

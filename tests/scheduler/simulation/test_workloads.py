@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scheduler.decide import decide
 from scheduler.model import objects
-from scheduler.recording.events import Decided, Input, ObjectSeen
-from scheduler.recording.replay import cycles_of, is_equal
-from scheduler.simulation import DrainNode, FailNode, OnEviction, RecoverNode, RemoveNode, Workload
+from scheduler.model.cluster import Cluster
+from scheduler.recording.events import Decided, Input, ObjectSeen, PolicyLoaded, apply_input, read_line, write_line
+from scheduler.recording.replay import difference, is_equal
+from scheduler.recording.segments import checkpoint_of
+from scheduler.simulation import (
+    Arrival,
+    DrainNode,
+    EndWork,
+    FailNode,
+    OnEviction,
+    RecoverNode,
+    RemoveNode,
+    Workload,
+)
 from scheduler.simulation.outcomes import (
     Admitted,
     Cycle,
@@ -74,6 +89,85 @@ def test_a_gang_with_checkpoints_loses_the_work_since_the_last_checkpoint() -> N
 def test_a_gang_whose_owner_gives_up_is_aborted() -> None:
     run = Run(PREEMPT, EIGHT).play((0, gang("low", 100, on_eviction=OnEviction.ABORT)), (60, urgent("high", 50)))
     assert [(it.outcome, it.at - START) for it in run.of(Ended)] == [("aborted", 60), ("completed", 110)]
+
+
+ENDED_EARLY: dict[str, tuple[dict[str, float], list[tuple[float, Any]], float]] = {
+    "the owner of an evicted gang gives up": (
+        {},
+        [(0, gang("low", 1000, on_eviction=OnEviction.ABORT)), (250, urgent("high", 100))],
+        350,
+    ),
+    "a job completes before its time": ({}, [(0, gang("job", 1000)), (250, EndWork("load/job"))], 250),
+    "a job completes while its pods start": (
+        {"start_delay": 100},
+        [(0, gang("job", 1000)), (50, EndWork("load/job"))],
+        50,
+    ),
+    "a job completes while one of its pods terminates": (
+        {"grace": 100},
+        [(0, gang("job", 70, 8, min_member=4)), (60, urgent("high", 5, 4))],
+        75,
+    ),
+    "a failed node recovers": (
+        {},
+        [(0, gang("job", 100)), (30, FailNode("n")), (50, RecoverNode("n")), (90, EndWork("load/job"))],
+        90,
+    ),
+    "the pod of a failed node fails": (
+        {},
+        [(0, gang("job", 100, 1)), (30, FailNode("n")), (40, RemoveNode("n")), (50, EndWork("load/job"))],
+        50,
+    ),
+}
+"""Delays of the cluster, inputs with their times, and the end of the run."""
+
+
+@pytest.mark.parametrize("name", ENDED_EARLY)
+def test_a_run_ends_when_nothing_more_can_happen(name: str) -> None:
+    delays, inputs, end = ENDED_EARLY[name]
+    run = Run(PREEMPT, EIGHT, **delays).play(*inputs)
+    assert run.simulation.now - START == end
+    assert not len(run.simulation.gangs)
+
+
+@given(rng=st.randoms(use_true_random=False))
+def test_something_happens_in_each_instant_of_a_run(rng: random.Random) -> None:
+    """An instant without an outcome, a cycle or an input is the rest of an event that was cancelled."""
+    nodes = {name: {CARDS: "8", "pods": "100"} for name in ("a", "b")}
+    run = Run(PREEMPT, nodes, start_delay=rng.choice((0, 3)), grace=rng.choice((0, 7)), node_eviction=29)
+    inputs = sorted(((rng.randrange(60), _input(rng, index)) for index in range(12)), key=lambda given: given[0])
+    times = list(run.simulation.instants(Arrival(START + at, item) for at, item in inputs))
+    busy = {START + at for at, _ in inputs} | {outcome.at for outcome in run.outcomes}
+    assert [now - START for now in times if now not in busy] == []
+
+
+def _input(rng: random.Random, index: int) -> Any:
+    kind = rng.choice((DrainNode, FailNode, RecoverNode, EndWork, Workload, Workload, Workload))
+    if kind is EndWork:
+        return EndWork(f"load/j{rng.randrange(12)}")
+    if kind is not Workload:
+        return kind(rng.choice("ab"))
+    pods = rng.randint(1, 8)
+    return gang(
+        f"j{index}",
+        rng.randint(1, 90),
+        pods,
+        min_member=rng.randint(1, pods),
+        priority=rng.choice((0, 100)),
+        on_eviction=rng.choice(tuple(OnEviction)),
+        checkpoint_every=5,
+    )
+
+
+def test_a_failed_node_that_fails_again_evicts_its_pods_after_the_whole_toleration() -> None:
+    changes = ((30, FailNode("n")), (50, RecoverNode("n")), (320, FailNode("n")))
+    run = Run(policy(), EIGHT).play((0, gang("job", 1000)), *changes)
+    assert run.times(Disrupted) == [620]
+
+
+def test_a_drain_does_not_make_a_failed_node_ready() -> None:
+    run = Run(policy(), EIGHT).play((0, FailNode("n")), (10, DrainNode("n")))
+    assert not run.simulation.cycles.cluster.nodes.by_name["n"].is_ready
 
 
 def test_the_eviction_of_spare_pods_does_not_stop_the_clock_of_a_gang() -> None:
@@ -169,10 +263,35 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     assert [encode(it) for it in first] == [encode(it) for it in second]
 
 
-def test_a_recorded_run_replays_bit_for_bit() -> None:
+@given(rng=st.randoms(use_true_random=False))
+def test_a_state_that_is_read_from_a_recording_decides_alike_and_gives_the_same_reasons(rng: random.Random) -> None:
+    """From the beginning, or from a checkpoint after any cycle; also for jobs that a cycle does not consider."""
     inputs: list[Input] = []
-    loaded(inputs.append)
-    assert sum(isinstance(it, Decided) for it in inputs) > 40
-    for cycle in cycles_of(inputs):
-        would_be = decide(cycle.cluster, PREEMPT, cycle.decided.now, budget=cycle.decided.budget)
-        assert is_equal(cycle.decided.decisions, would_be)
+    shares = {name: {CARDS: str(rng.randint(0, 8)), "memory": f"{rng.randint(0, 8)}Gi"} for name in ("red", "blue")}
+    by = policy(rng.choice(("enqueue, allocate", "enqueue, allocate, preempt", "enqueue, allocate, reclaim")))
+    queues = [queue(name, deserved=share) for name, share in shares.items()]
+    run = Run(by, {"n": {CARDS: "8", "memory": "8Gi", "pods": "99"}}, queues, on_input=inputs.append)
+    times = sorted(rng.randrange(60) for _ in range(10))
+    run.play(*((at, _one_of_few(rng, index)) for index, at in enumerate(times)))
+    begins = rng.randint(1, sum(isinstance(seen, Decided) for seen in inputs))
+    clusters = [Cluster()]
+    for seen in map(read_line, map(write_line, inputs)):
+        for cluster in clusters:
+            if isinstance(seen, Decided):
+                would_be = decide(cluster, by, seen.now, budget=seen.budget)
+                assert difference(seen.decisions, would_be) == []
+                assert is_equal(seen.decisions, would_be)
+            apply_input(cluster, seen)
+        if isinstance(seen, Decided) and (begins := begins - 1) == 0:
+            clusters.append(Cluster())
+            for line in map(write_line, checkpoint_of(clusters[0], PolicyLoaded("", ""))):
+                apply_input(clusters[1], read_line(line))
+
+
+def _one_of_few(rng: random.Random, index: int) -> Workload:
+    """Return one of few kinds of jobs, so that equal jobs wait in one line."""
+    requests = {CARDS: rng.choice("01"), "memory": rng.choice(("1Gi", "3Gi"))}
+    pods = rng.choice((1, 4))
+    return Workload(
+        f"j{index:02}", 30, requests, pods, queue=rng.choice(("red", "blue")), priority=rng.choice((0, 0, 9))
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from scheduler.framework.decisions import Decisions
 from scheduler.model import resources
 from scheduler.model.cluster import Cluster
-from scheduler.model.task import HOLDING, TaskStatus
+from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.policy.model import Policy
 from scheduler.reasons import GangMinimum, NoVictims, QueueExcess
 
@@ -44,6 +45,7 @@ def check_cycle(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     gangs_bind_whole(cluster, policy, decisions)
     evictions_have_their_placement(decisions)
     no_queue_is_lifted_above_its_capability(cluster, policy, decisions)
+    no_start_uses_what_is_guaranteed(cluster, policy, decisions)
     a_bound_bounds_an_excess(decisions)
     a_gang_protects_at_most_its_minimum(decisions)
     assert len({bind.task for bind in decisions.binds}) == len(decisions.binds), "a pod is bound twice"
@@ -118,6 +120,69 @@ def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, de
             limit = max(capability, cluster.queues[name].guarantee.get(dimension, 0))  # a guarantee holds in any case
             above = more.get(dimension, 0) > 0 and held[name][dimension] > limit
             assert not above or capability <= 0, f"queue {name} holds {held[name][dimension]} {dimension} of {limit}"
+
+
+def no_start_uses_what_is_guaranteed(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
+    """Check that the cycle leaves free what is guaranteed to queues and unused, or as much of it as before.
+
+    A pool is the cluster, or a queue with children and a capability. Capacity that is kept for a nominated task is not
+    free, and capacity that is being freed is.
+    """
+    plugin = policy.plugin("capacity") or policy.plugin("proportion")
+    if plugin is None or not plugin.enabled("enabledAllocatable"):
+        return
+    is_tree = plugin.name == "capacity" and plugin.enabled("enableHierarchy")
+    lines = {name: _with_ancestors(cluster, name, tree=is_tree) for name in cluster.queues}
+    before, after = _held_by_queues(cluster, decisions, lines)
+    idle = cluster.nodes.sum_of(cluster.nodes.future_idle(cluster.nodes.ready))
+    inside: dict[str, list[str]] = {}
+    for name, line in lines.items():
+        inside.setdefault(line[1] if len(line) > 1 else "", []).append(name)
+
+    def unused(name: str, dimension: str, held: dict[str, resources.Resource]) -> int:
+        own = cluster.queues[name].guarantee.get(dimension, 0) - held[name].get(dimension, 0)
+        return max(own, sum(unused(child, dimension, held) for child in inside.get(name, ())), 0)
+
+    for pool, dimension in itertools.product(inside, {n for queue in cluster.queues.values() for n in queue.guarantee}):
+        capability = cluster.queues[pool].capability if pool else {}
+        if pool and capability.get(dimension, 0) <= 0:
+            continue
+        slack = []
+        for held in (before, after):
+            taken = sum(held[name].get(dimension, 0) for name in inside[pool])
+            free = capability[dimension] if pool else idle.get(dimension, 0)
+            slack.append(free - taken - sum(unused(name, dimension, held) for name in inside[pool]))
+        # idle capacity does not contain what runs already
+        running = 0 if pool else sum(task.request.get(dimension, 0) for task in _running(cluster))
+        assert slack[1] + running >= min(slack[0] + running, 0), f"{dimension} that is guaranteed in {pool} is used"
+
+
+def _running(cluster: Cluster) -> list[Task]:
+    """Return the tasks of queues that hold capacity."""
+    jobs, queues = cluster.jobs, cluster.queues
+    return [
+        task
+        for task in cluster.tasks.values()
+        if task.status & HOLDING and task.job in jobs and jobs[task.job].queue in queues
+    ]
+
+
+def _held_by_queues(
+    cluster: Cluster, decisions: Decisions, lines: dict[str, list[str]]
+) -> tuple[dict[str, resources.Resource], dict[str, resources.Resource]]:
+    """Return what each queue holds, and is kept for its nominated tasks, before and after the decisions."""
+    before: dict[str, resources.Resource] = {name: {} for name in lines}
+    after: dict[str, resources.Resource] = {name: {} for name in lines}
+    placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}
+    evicted = {evict.task for evict in decisions.evictions}
+    for task in cluster.tasks.values():
+        job = cluster.jobs.get(task.job)
+        for name in lines.get(job.queue, ()) if job is not None else ():
+            if task.status & HOLDING or (task.nominated and task.status is TaskStatus.PENDING):
+                resources.add_to(before[name], task.request)
+            if task.key in placed or (task.status & HOLDING and task.key not in evicted):
+                resources.add_to(after[name], task.request)
+    return before, after
 
 
 def _with_ancestors(cluster: Cluster, queue: str, *, tree: bool) -> list[str]:

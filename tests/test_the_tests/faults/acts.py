@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from scheduler.actions import ACTIONS, gang_allocation
+from scheduler.actions.enqueue import enqueue
 from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions
 from scheduler.live import loop
@@ -90,6 +92,10 @@ def _any_row(self: CycleCache, request: PreemptionRequest) -> set[int]:
     return {node.row for node in request.session.nodes.rows}
 
 
+def _quotas(_session: Any, _job: Any, quotas: Any) -> Any:
+    return quotas
+
+
 _ADMITS = (
     (QueuePlugin, "job_enqueueable", always(Vote.PERMIT)),
     (queue_admission.Admission, "vote", always(Vote.PERMIT)),
@@ -123,6 +129,12 @@ FAULTS = (
         "admits every PodGroup",
         admit_everything,
         ("queue_admission/admission: A job", "queue_admission/admission: A later", "with enqueue"),
+    ),
+    Fault(
+        "admits-into-free-room-only",
+        "does not count what a job would reclaim or preempt when it decides on the job's admission",
+        instead((sys.modules[enqueue.__module__], "why_not_admitted", _quotas)),
+        ("queue_admission/evictions: A team", "gallery/volcano_4679"),
     ),
     Fault(
         "first-in-line-blocks",

@@ -8,8 +8,10 @@ from typing import Any
 from scheduler.model.queue import Queue
 from scheduler.plugins.queue import capacity_card, hierarchy
 from scheduler.plugins.queue.admission import Admission
+from scheduler.plugins.queue.admission_backlog import WaitingReservations
 from scheduler.plugins.queue.capacity import Capacity
 from scheduler.plugins.queue.capacity_card import CapacityCard
+from scheduler.plugins.queue.guarantees import Guarantees
 from scheduler.plugins.queue.plugin import QueuePlugin
 from scheduler.plugins.queue.proportion import Proportion
 from scheduler.plugins.queue.reclaim_rules import LendingPlugin
@@ -156,6 +158,18 @@ FAULTS = (
         "lends capacity that is guaranteed to another queue",
         _lends_guarantees,
         ("queue_capacity/shares: A queue cannot use",),
+    ),
+    Fault(
+        "lends-guarantee-together",
+        "lets two queues use up together what is guaranteed to a third",
+        instead((Guarantees, "short", _no_limits)),
+        ("queue_capacity/guarantees: The",),
+    ),
+    Fault(
+        "reserves-for-ever",
+        "counts reservations of jobs that no node can hold against other jobs",
+        instead((WaitingReservations, "void", always({}))),
+        ("queue_admission/reservations: A pod",),
     ),
     Fault(
         "take-guarantee",

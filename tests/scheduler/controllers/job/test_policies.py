@@ -215,3 +215,43 @@ class TestRetries:
         fake.work()
         fake.work()
         assert fake.job.status.retry_count == 1
+
+
+LATER = {"PodEvicted": an_eviction, "JobUpdated": an_update}
+FIRST = ("a failed pod", "a timeout")
+
+
+@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("event", LATER)
+@pytest.mark.parametrize("timeout", ["", "5s"])
+def test_an_event_that_is_first_seen_beside_another_action_is_not_lost(first: str, event: str, timeout: str) -> None:
+    """The status that is written with the first action no longer shows the event."""
+    delay = {"timeout": "9s"} if first == "a timeout" else {}
+    wait = {"timeout": timeout} if timeout else {}
+    policies = [{"exitCode": 3, "action": "RestartPod", **delay}, {"event": event, "action": "AbortJob", **wait}]
+    fake = FakeJobCluster({"minAvailable": 1, "maxRetry": 9, "tasks": [task(replicas=3)], "policies": policies}).run()
+    fake.set_phase("Failed", ["j-a-0"], exit_code=3)
+    if delay:
+        fake.work()
+        fake.now += 9
+    LATER[event](fake)
+    phases = [fake.work().phase]
+    for _ in range(3):
+        fake.remove_terminating()
+        fake.now += 5
+        phases.append(fake.work().phase)
+    assert phases[-1] == "Aborted", phases
+
+
+def test_the_restart_of_a_pod_does_not_wait_for_the_pod_that_replaces_it() -> None:
+    policies = [{"exitCode": 3, "action": "RestartPod"}, {"event": "PodEvicted", "action": "RestartPod"}]
+    fake = FakeJobCluster({"minAvailable": 1, "maxRetry": 9, "tasks": [task(replicas=3)], "policies": policies}).run()
+    fake.set_phase("Failed", ["j-a-0"], exit_code=3)
+    an_eviction(fake)
+    fake.work()
+    fake.remove_terminating()
+    fake.work()
+    replacement = fake.get_uid("j-a-1")
+    fake.run()
+    assert replacement
+    assert fake.get_uid("j-a-1") == replacement

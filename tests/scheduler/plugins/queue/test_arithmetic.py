@@ -155,8 +155,9 @@ def test_deserved_shares_exceed_neither_the_total_nor_the_requests(table: dict[s
     guaranteed = resources.total_of(attributes.guarantee for attributes in queue_attributes(session).values())
     for dimension, total in without_pods(session.total).items():
         deserved = sum(attributes.deserved.get(dimension, 0) for attributes in busy)
+        idle = guaranteed.get(dimension, 0) - sum(attributes.guarantee.get(dimension, 0) for attributes in busy)
         if guaranteed.get(dimension, 0) <= total:
-            assert deserved <= total
+            assert deserved + idle <= total
         for attributes in busy:
             most = min(attributes.request.get(dimension, 0), amount(attributes.limit.get(dimension, 0)))
             floor = attributes.guarantee.get(dimension, 0)
@@ -167,8 +168,10 @@ def test_deserved_shares_exceed_neither_the_total_nor_the_requests(table: dict[s
 def test_deserved_shares_leave_nothing_over_that_a_queue_requests(table: dict[str, Any]) -> None:
     session = session_of(table, "proportion")
     busy = [attributes for attributes in queue_attributes(session).values() if attributes.request]
+    idle = resources.total_of(one.guarantee for one in queue_attributes(session).values() if one not in busy)
     for dimension, total in without_pods(session.total).items():
-        left = total - sum(attributes.deserved.get(dimension, 0) for attributes in busy)
+        kept = idle.get(dimension, 0)
+        left = total - kept - sum(attributes.deserved.get(dimension, 0) for attributes in busy)
         for attributes in busy:
             most = min(attributes.request.get(dimension, 0), amount(attributes.limit.get(dimension, 0)))
             assert left < len(busy) or attributes.deserved.get(dimension, 0) >= most

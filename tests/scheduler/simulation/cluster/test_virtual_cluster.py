@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -9,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from scheduler.kube.errors import Gone
 from scheduler.simulation.cluster import VirtualCluster
+from scheduler.simulation.cluster.http import VirtualHttp
 
 NODE = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/spec/pods"
@@ -225,3 +229,42 @@ def test_the_same_requests_give_the_same_versions() -> None:
     first = versions()
     assert "Completed" in first
     assert first == versions()
+
+
+def watched(api: Api, version: str) -> list[tuple[str, str]]:
+    """Return the nodes that a watch from a version shows at once, with their changes."""
+
+    async def read() -> list[tuple[str, str]]:
+        found, http = [], VirtualHttp(api.cluster._server)
+        async with http.stream(f"{NODE}?watch=true&resourceVersion={version}") as pieces:
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    event = json.loads(await asyncio.wait_for(anext(pieces), 0.05))
+                    found.append((event["type"], event["object"]["metadata"]["name"]))
+        return found
+
+    return asyncio.run(read())
+
+
+def test_a_watch_shows_every_change_after_the_version_that_it_names(api: Api) -> None:
+    """Between a list and the watch that follows it, the cluster may have changed."""
+    api.node(4, "a")
+    version = api.send("GET", NODE)[1]["metadata"]["resourceVersion"]
+    api.send("POST", NODE, {"metadata": {"name": "b"}})
+    api.send("PATCH", f"{NODE}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE)
+    api.send("DELETE", f"{NODE}/b")
+    assert watched(api, version) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+
+
+def test_a_watch_without_a_version_begins_with_all_objects(api: Api) -> None:
+    api.node(4, "a")
+    assert watched(api, "") == [("ADDED", "a")]
+
+
+def test_a_watch_from_a_version_that_is_too_old_is_refused(api: Api) -> None:
+    api.node(4, "a")
+    version = api.send("GET", NODE)[1]["metadata"]["resourceVersion"]
+    for number in range(1001):
+        api.send("PATCH", f"{NODE}/a", {"metadata": {"labels": {"x": str(number)}}}, MERGE)
+    with pytest.raises(Gone):
+        watched(api, version)
