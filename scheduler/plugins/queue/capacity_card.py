@@ -48,7 +48,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
     name = "capacity-card"
     in_requests = False
     limit_name = admission_name = "quota"
-    queue_fields = frozenset({"capability", "deserved", "card quota"})
+    queue_fields = QueuePlugin.queue_fields | {"card quota"}
     arguments: ClassVar = {
         "cardUnlimitedCpuMemory": Argument(
             BOOL, default=False, means="cpu and memory of pods with cards are not counted"
