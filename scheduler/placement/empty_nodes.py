@@ -7,7 +7,7 @@ volumes are not considered.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -72,7 +72,9 @@ class EmptyNodes:
         lacking = job.min_available - job.ready - job.undemanding
         if not waiting or (lacking <= 0 and job.count(HOLDING)):
             return None
-        numbers = Counter(task.shape for task in waiting)
+        numbers: Mapping[bytes, int] = {waiting[0].shape: len(waiting)}
+        if len(job.waiting_shapes) > 1 or job.gated:
+            numbers = Counter(task.shape for task in waiting)
         rooms = {task.shape: self._slots_of(task) for task in job.waiting_shapes.values()}
         room = sum(min(count, rooms.get(shape, count)) for shape, count in numbers.items())
         if room >= max(min(lacking, len(waiting)), 1):  # nothing is known about pods that do not exist yet
