@@ -23,6 +23,7 @@ from .model.task import TaskStatus
 from .placement.empty_nodes import EmptyNodes
 from .plugins import PLUGINS
 from .policy.model import Policy
+from .preemption.early_ends import note_early_ends
 from .reasons import Gated, NoNode, NotBackfilled
 
 BACKFILL = "backfill"
@@ -100,6 +101,7 @@ def _run(session: Session) -> Session:
         _note_gated(session)
         _note_unfilled(session)
         _note_unplaceable(session)
+        note_early_ends(session)
         _note_waiting(session)
         session.complete_decisions()
         return session

@@ -17,7 +17,7 @@ from ..preemption.request import starving_jobs
 
 def preempt(session: Session) -> None:
     """Evict for every starving job: first tasks of other jobs in its queue, then its own tasks of lower priority."""
-    starving = starving_jobs(session, PREEMPT)
+    starving = starving_jobs(session)
     if not starving:
         return
     cache = CycleCache.of(session)

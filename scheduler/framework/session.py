@@ -146,7 +146,7 @@ class Session:
     def _wake_by_shares(self) -> None:
         """Add the waiting jobs whose queues may now deserve enough for them, or for which less is reserved."""
         woken = self.backlog.wake_by_shares(self.excess)
-        if self.backlog.entries and (queues := self._queues_with_new_void_reservations()):
+        if self.backlog.entries and not self.backlog.turns and (queues := self._queues_with_new_void_reservations()):
             woken |= self.backlog.wake_by_reservations(queues)
         for key in woken:
             self.decisions.refusals.pop(key, None)
@@ -154,12 +154,13 @@ class Session:
                 bisect.insort(self.undecided, self.jobs[key], key=lambda other: other.key)
 
     def _queues_with_new_void_reservations(self) -> set[str]:
-        """Return the queues of admitted jobs whose pods no node can hold, as this cycle may be the first to see.
+        """Return the queues of admitted jobs that have changed since the last cycle and whose pods no node can hold.
 
         What such a job has reserved counts against other jobs until its pods exist.
         """
-        waiting, empty = self.sums.waiting, self.shared(EmptyNodes)
-        admitted = (job for job in self.undecided if job.key in waiting.get(job.queue, ()))
+        waiting, empty, backlog = self.sums.waiting, self.shared(EmptyNodes), self.backlog
+        changed = (job for job in self.undecided if job.key not in backlog.entries or job.key in backlog.due)
+        admitted = (job for job in changed if job.key in waiting.get(job.queue, ()))
         return {job.queue for job in admitted if empty.why_never(job) is not None}
 
     def excess(self, queue: str, dimension: str) -> float:

@@ -87,6 +87,16 @@ class Work:
             self._cap = cap + self.spent - before
 
     @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Count none of the steps within this context; the caller bounds them."""
+        spent, cap, field = self.spent, self._cap, self._field
+        self._cap = 0
+        try:
+            yield
+        finally:
+            self.spent, self._cap, self._field = spent, cap, field
+
+    @contextmanager
     def action(self, name: str, left: int) -> Iterator[None]:
         """Run one of the `left` remaining actions.
 

@@ -7,7 +7,8 @@ volumes are not considered.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -18,10 +19,26 @@ from ..model.task import HOLDING, Task, TaskStatus
 from ..policy.tiers import Hooks
 from ..reasons import Unplaceable
 from .engine import Placement
-from .free_capacity import times
+from .free_capacity import MANY, times
 
 PASSING = "node.kubernetes.io/"
 """The prefix of taints that Kubernetes itself puts on a node for as long as its condition lasts."""
+
+
+MOST_KINDS = 64
+"""The most kinds of tasks for which a cycle counts the slots; jobs of further kinds count as if they could run."""
+
+
+class Work(Protocol):
+    """The part of the counted work that is needed here."""
+
+    def uncounted(self) -> AbstractContextManager[None]: ...
+
+
+class View(Protocol):
+    """The part of the view of the backlog that is needed here: the fingerprint of the policy."""
+
+    policy: str
 
 
 class Cycle(Protocol):
@@ -31,13 +48,23 @@ class Cycle(Protocol):
     nodes: Nodes
     hooks: Hooks
 
+    @property
+    def work(self) -> Work: ...
+
+    @property
+    def backlog(self) -> View: ...
+
 
 class EmptyNodes:
     """The nodes without their pods, for the jobs of one cycle."""
 
     def __init__(self, session: Cycle) -> None:
         self._placement, self._nodes, self._hooks = session.placement, session.nodes, session.hooks
+        self._work, self._left = session.work, MOST_KINDS
+        self._kept: dict[Hashable, int] = self._nodes.kept.setdefault(("empty", session.backlog.policy), {})
+        """Shape → slots on all nodes, as long as no node's object changes."""
         self._slots: dict[Hashable, int] = {}
+        """Kind → slots, for tasks whose nodes depend on more than the nodes' objects, such as queues or claims."""
 
     def why_never(self, job: Job) -> Unplaceable | None:
         """Return why the nodes could not hold the job even if they were empty; None if they could, or without pods."""
@@ -45,7 +72,9 @@ class EmptyNodes:
         lacking = job.min_available - job.ready - job.undemanding
         if not waiting or (lacking <= 0 and job.count(HOLDING)):
             return None
-        numbers = Counter(task.shape for task in waiting)
+        numbers: Mapping[bytes, int] = {waiting[0].shape: len(waiting)}
+        if len(job.waiting_shapes) > 1 or job.gated:
+            numbers = Counter(task.shape for task in waiting)
         rooms = {task.shape: self._slots_of(task) for task in job.waiting_shapes.values()}
         room = sum(min(count, rooms.get(shape, count)) for shape, count in numbers.items())
         if room >= max(min(lacking, len(waiting)), 1):  # nothing is known about pods that do not exist yet
@@ -65,19 +94,28 @@ class EmptyNodes:
     def _slots_of(self, task: Task) -> int:
         """Return how many tasks equal to `task` fit onto all nodes that could ever get one."""
         kind = self._placement.kind(task)
-        if kind not in self._slots:
-            fitting = times(self._nodes, task, self._nodes.allocatable)
-            allowed = self._placement.static(task).copy()
-            for row in np.flatnonzero(~allowed & (fitting > 0)):
-                allowed[row] = self._may_return(task, int(row))
-            self._slots[kind] = int(fitting[allowed].sum())
-        return self._slots[kind]
+        slots = self._slots if self._hooks.node_scope.functions or task.pod.spec.volumes else self._kept
+        if kind not in slots:
+            if not self._left:
+                return MANY
+            self._left -= 1
+            if len(slots) >= self._nodes.most_shapes:
+                slots.clear()
+            with self._work.uncounted(), self._placement.inside(None):
+                slots[kind] = self._count(task)
+        return slots[kind]
+
+    def _count(self, task: Task) -> int:
+        fitting = times(self._nodes, task, self._nodes.allocatable)
+        allowed = self._placement.static(task).copy()
+        for row in np.flatnonzero(~allowed & (fitting > 0)):
+            allowed[row] = self._may_return(task, int(row))
+        return int(fitting[allowed].sum())
 
     def _may_return(self, task: Task, row: int) -> bool:
         """Whether a node excludes a task only for as long as the node is cordoned or not ready."""
         if task.missing:
             return False
-        self._placement.spend(1)
         node = self._nodes.rows[row]
         rule = self._hooks.node_rule(task, node)
         if rule is None:  # the node is not ready, or a field or claim of the pod excludes every node

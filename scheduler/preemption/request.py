@@ -14,7 +14,7 @@ from ..model.job import Job
 from ..model.queue import Queue
 from ..model.task import Statuses, Task, TaskStatus
 from ..policy.tiers import Permitted, Protections, Spares
-from ..reasons import NotStarving, ProtectedBy
+from ..reasons import ProtectedBy
 from ..topology.domains import Domain
 from ..topology.subgroups import SubGroup
 
@@ -96,26 +96,14 @@ class PreemptionRequest:
         return task.priority if self.within_job else job.priority
 
 
-def starving_jobs(session: Session, action: str) -> list[Job]:
-    """Return the admitted, schedulable jobs with waiting tasks for which `job_starving` holds.
-
-    The other jobs with waiting tasks get the reason why the action evicts for none of these tasks.
-    """
-    hooks, found = session.hooks, list[Job]()
-    for job in session.to_try():
-        waiting = job.by_status.get(TaskStatus.PENDING)
-        if not waiting or session.is_pending(job) or not session.is_schedulable(job):
-            continue
-        if hooks.job_starving(job):
-            found.append(job)
-        elif any(not task.best_effort and not task.gated for task in waiting.values()):
-            session.refuse(job, [_why_not_starving(session, action, job)])
-    return found
-
-
-def _why_not_starving(session: Session, action: str, job: Job) -> NotStarving:
-    """Return which plugin ends the action for a job."""
-    for tier, entries in session.hooks.job_starving.by_tier()[:1]:
-        against = [entry.plugin for entry in entries if not entry.fn(job)]
-        return NotStarving(action, against[0], tier, job.min_available, len(against) < len(entries))
-    return NotStarving(action)
+def starving_jobs(session: Session) -> list[Job]:
+    """Return the admitted, schedulable jobs with waiting tasks for which `job_starving` holds."""
+    hooks = session.hooks
+    return [
+        job
+        for job in session.to_try()
+        if job.by_status.get(TaskStatus.PENDING)
+        and not session.is_pending(job)
+        and hooks.job_starving(job)
+        and session.is_schedulable(job)
+    ]

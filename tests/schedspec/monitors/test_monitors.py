@@ -76,7 +76,7 @@ def test_binds_of_two_queues_into_the_guarantee_of_a_third_are_found() -> None:
     assert findings(history) == ["guarantee"]
 
 
-def test_binds_that_use_up_two_guarantees_of_which_each_alone_would_be_free_are_found() -> None:
+def test_a_bind_that_leaves_each_of_two_guarantees_free_but_not_both_is_found() -> None:
     history = three_queues()
     history.bind("of-a-0", "of-a", "n1", "6")
     assert findings(history) == ["guarantee"]

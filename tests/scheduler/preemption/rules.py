@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping
 
+import msgspec
+
 from scheduler.framework.decisions import Decisions, Evict
 from scheduler.model import resources
 from scheduler.model.cluster import Cluster
 from scheduler.model.resources import PODS, Resource
 from scheduler.model.task import HOLDING, Task, TaskStatus
 from scheduler.policy.model import Policy
+from tests.support.core.invariants import used_guarantees
 
 
 def check_evictions(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
@@ -270,9 +273,14 @@ def _room(cluster: Cluster, decisions: Decisions) -> dict[str, Resource]:
 def _exceeds_a_limit(cluster: Cluster, policy: Policy, decisions: Decisions, unit: list[tuple[Evict, Task]]) -> bool:
     """Whether restoring the unit would push a queue above its limit, or above the share up to which it may reclaim.
 
-    Only queues count that contain both the unit and a placed task.
+    Only queues count that contain both the unit and a placed task. Capacity that has to stay free for the guarantees of
+    queues counts as a limit.
     """
     _, first = unit[0]
+    restored = {task.key for _, task in unit}
+    left = [evict for evict in decisions.evictions if evict.task not in restored]
+    if used_guarantees(cluster, policy, msgspec.structs.replace(decisions, evictions=left)):
+        return True
     if policy.plugin("capacity-card"):
         return _exceeds_a_quota(cluster, decisions, unit)
     own = lineage(cluster, cluster.jobs[first.job].queue)

@@ -45,7 +45,8 @@ def check_cycle(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
     gangs_bind_whole(cluster, policy, decisions)
     evictions_have_their_placement(decisions)
     no_queue_is_lifted_above_its_capability(cluster, policy, decisions)
-    no_start_uses_what_is_guaranteed(cluster, policy, decisions)
+    used = used_guarantees(cluster, policy, decisions)
+    assert not used, f"starts use capacity that is guaranteed to other queues: {used}"
     a_bound_bounds_an_excess(decisions)
     a_gang_protects_at_most_its_minimum(decisions)
     assert len({bind.task for bind in decisions.binds}) == len(decisions.binds), "a pod is bound twice"
@@ -122,15 +123,15 @@ def no_queue_is_lifted_above_its_capability(cluster: Cluster, policy: Policy, de
             assert not above or capability <= 0, f"queue {name} holds {held[name][dimension]} {dimension} of {limit}"
 
 
-def no_start_uses_what_is_guaranteed(cluster: Cluster, policy: Policy, decisions: Decisions) -> None:
-    """Check that the cycle leaves free what is guaranteed to queues and unused, or as much of it as before.
+def used_guarantees(cluster: Cluster, policy: Policy, decisions: Decisions) -> list[str]:
+    """Return where the cycle leaves less free than what is guaranteed and unused, and less of it than before.
 
     A pool is the cluster, or a queue with children and a capability. Capacity that is kept for a nominated task is not
     free, and capacity that is being freed is.
     """
     plugin = policy.plugin("capacity") or policy.plugin("proportion")
     if plugin is None or not plugin.enabled("enabledAllocatable"):
-        return
+        return []
     is_tree = plugin.name == "capacity" and plugin.enabled("enableHierarchy")
     lines = {name: _with_ancestors(cluster, name, tree=is_tree) for name in cluster.queues}
     before, after = _held_by_queues(cluster, decisions, lines)
@@ -143,6 +144,7 @@ def no_start_uses_what_is_guaranteed(cluster: Cluster, policy: Policy, decisions
         own = cluster.queues[name].guarantee.get(dimension, 0) - held[name].get(dimension, 0)
         return max(own, sum(unused(child, dimension, held) for child in inside.get(name, ())), 0)
 
+    found = []
     for pool, dimension in itertools.product(inside, {n for queue in cluster.queues.values() for n in queue.guarantee}):
         capability = cluster.queues[pool].capability if pool else {}
         if pool and capability.get(dimension, 0) <= 0:
@@ -154,7 +156,9 @@ def no_start_uses_what_is_guaranteed(cluster: Cluster, policy: Policy, decisions
             slack.append(free - taken - sum(unused(name, dimension, held) for name in inside[pool]))
         # idle capacity does not contain what runs already
         running = 0 if pool else sum(task.request.get(dimension, 0) for task in _running(cluster))
-        assert slack[1] + running >= min(slack[0] + running, 0), f"{dimension} that is guaranteed in {pool} is used"
+        if slack[1] + running < min(slack[0] + running, 0):
+            found.append(f"{dimension} in {pool or 'the cluster'}")
+    return found
 
 
 def _running(cluster: Cluster) -> list[Task]:

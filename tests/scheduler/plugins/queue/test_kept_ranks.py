@@ -18,17 +18,21 @@ POLICY = """
 actions: "enqueue, allocate"
 tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]}]
 """
-FITS_NOWHERE = {"spec": {"nodeSelector": {"zone": "none"}}}
+ELSEWHERE = {"spec": {"nodeSelector": {"zone": "full"}}}
 
 
 def full_queue() -> World:
-    """Return a queue of 4 cards: 2 are held, 2 reserved by a job that fits nowhere; a job of lower priority waits."""
+    """Return a queue of 4 cards: 2 are held, 2 reserved by a job whose node is full; a job of lower priority waits."""
     world = World(policy_of(POLICY))
     world.load(
         {
-            "nodes": [{"name": "n", "has": "16 cpu, 8 gpu"}],
-            "queues": [{"name": "q", "capability": "4 gpu"}],
+            "nodes": [
+                {"name": "n", "has": "16 cpu, 8 gpu"},
+                {"name": "m", "has": "16 cpu, 2 gpu", "labels": {"zone": "full"}},
+            ],
+            "queues": [{"name": "q", "capability": "4 gpu"}, {"name": "other"}],
             "jobs": [
+                {"name": "full", "queue": "other", "phase": "Running", "tasks": "2 x 1 gpu running on m"},
                 {"name": "runs", "queue": "q", "min": 2, "phase": "Running", "tasks": "2 x 1 gpu running on n"},
                 {
                     "name": "ahead",
@@ -36,7 +40,7 @@ def full_queue() -> World:
                     "priority": 9,
                     "phase": "Inqueue",
                     "tasks": "2 x 1 gpu",
-                    "pod": FITS_NOWHERE,
+                    "pod": ELSEWHERE,
                 },
                 {"name": "waits", "queue": "q", "priority": 5, "phase": "Pending", "tasks": "2 x 1 gpu"},
             ],
