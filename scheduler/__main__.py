@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO, cast
 
 # Set before numpy is imported: otherwise numpy starts a thread for each further CPU of the node, and each thread uses
 # 0.1 s of CPU before it sleeps. No matrix of ours is large enough for a second thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from .live.options import add_controllers, add_run, options_from
+from .model.printable import PrintableStream
 
 _PROGRAM = "python -m scheduler"
 _PURPOSES = {
@@ -68,7 +71,8 @@ def main(arguments: Sequence[str] | None = None, *, program: str = _PROGRAM, exa
     given = parser_of(chosen, program=program, examples=examples).parse_args(words[1:])
     if chosen in ("run", "controllers"):
         return _run(given, chosen)
-    status: int = importlib.import_module(_MODULES[chosen], __package__).main(given)
+    with contextlib.redirect_stdout(cast("TextIO", PrintableStream(sys.stdout))):
+        status: int = importlib.import_module(_MODULES[chosen], __package__).main(given)
     return status
 
 

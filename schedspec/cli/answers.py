@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Collection
+from contextlib import redirect_stdout
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -71,12 +73,17 @@ def explains_errors(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def refuses_bad_input(function: Callable[..., int]) -> Callable[..., int]:
-    """Print a typed error of an input and return status 2; a defect keeps its traceback."""
+    """Print a typed error of an input and return status 2; a defect keeps its traceback.
+
+    Inputs contain texts of a cluster's tenants: what the command prints controls no terminal.
+    """
 
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> int:
+        printed = distribution.load("scheduler.model.printable").PrintableStream(sys.stdout)
         try:
-            return function(*arguments, **options)
+            with redirect_stdout(printed):
+                return function(*arguments, **options)
         except (HarnessError, ValueError) as problem:
             if not isinstance(problem, HarnessError | distribution.load("scheduler.model.errors").BadInputError):
                 raise

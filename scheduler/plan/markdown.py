@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from ..model.printable import printable
 from ..reasons.text import count
 from ..state.state import render_age
 from .answer import Plan
 from .text import headline, shown, spans
 
 _MAX = 20
-_ESCAPED = str.maketrans({"|": "\\|", "`": "'", "<": "&lt;", "@": "@\u200b", "\n": " "})
+_ESCAPED = str.maketrans(
+    {"|": "\\|", "`": "'", "<": "&lt;", "@": "@\u200b", "#": "#\u200b", "[": "\\[", "*": "\\*", "\n": " "}
+)
 
 
 def render_markdown(plan: Plan) -> str:
-    """Format a plan. Names and reasons come from a cluster; once escaped, they mention no user and end no table."""
+    """Format a plan. Names and reasons come from a cluster: once escaped, they are text, no links and no tables."""
     subject = plan.subject
     verdict = (
         f"**Worse than permitted:** {'; '.join(plan.failed)}" if plan.failed else "Nothing is worse than permitted."
@@ -33,7 +36,7 @@ def render_markdown(plan: Plan) -> str:
 
 
 def _safe(text: str) -> str:
-    return text.translate(_ESCAPED)
+    return printable(text).translate(_ESCAPED).replace("://", ":\u200b//").replace("www.", "www\u200b.")
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..model.printable import one_line
 from ..model.resources import PODS, render_amount
 from . import victims as v
 from . import waiting as w
@@ -319,12 +320,12 @@ _DENIAL: dict[type, Callable[[Any], str]] = {
 
 def render_why(why: w.UnschedulableReason) -> str:
     """Return one reason as a clause."""
-    return _WHY[type(why)](why)
+    return one_line(_WHY[type(why)](why))
 
 
 def render_denial(denial: v.Protection) -> str:
     """Return one protection as the text that follows a number of candidates: `2` + `protected by queue b …`."""
-    return _DENIAL[type(denial)](denial)
+    return one_line(_DENIAL[type(denial)](denial))
 
 
 def render_refusal(refusal: w.Refusal) -> str:
