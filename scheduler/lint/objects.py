@@ -15,21 +15,17 @@ import msgspec
 import yaml
 
 from ..model import objects, resources
+from ..model.documents import DocumentError as ManifestError
+from ..model.documents import compose, construct
 from ..model.queue import Queue
 from ..model.resources import QuantityError, Resource
 from ..reasons.text import count
 from .findings import Finding
 
+__all__ = ["Document", "Manifest", "ManifestError", "documents", "read_objects", "refusals"]
+
 _QUEUES = "scheduling.volcano.sh/"
 _REMEDY = "name a file with Queues of scheduling.volcano.sh or Nodes"
-
-
-class ManifestError(ValueError):
-    """An unreadable manifest."""
-
-    def __init__(self, line: int, problem: str, remedy: str) -> None:
-        super().__init__(problem)
-        self.line, self.problem, self.remedy = line, problem, remedy
 
 
 class Document(NamedTuple):
@@ -136,28 +132,13 @@ def documents(text: str) -> Iterator[Document]:
     """Yield all objects of a manifest, including the items of Lists.
 
     Raises:
-        ManifestError: the text is not YAML.
+        ManifestError: the text is not YAML, or exceeds a bound.
     """
-    try:
-        nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ManifestError(line, f"not YAML: {error.problem}", "correct the indentation or quoting there") from error
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        found = f"character #x{error.character:04x}: {error.reason}"
-        raise ManifestError(line, f"not YAML: {found}", "remove this character") from error
-    waiting = [node for node in reversed(nodes) if isinstance(node, yaml.MappingNode)]
+    waiting = [node for node in reversed(compose(text)) if isinstance(node, yaml.MappingNode)]
     while waiting:
         node = waiting.pop()
         items = next((value for key, value in node.value if key.value == "items"), None)
         if isinstance(items, yaml.SequenceNode):
             waiting += [item for item in reversed(items.value) if isinstance(item, yaml.MappingNode)]
-            continue
-        line = node.start_mark.line + 1
-        try:
-            document = yaml.SafeLoader("").construct_document(node)
-        except (yaml.constructor.ConstructorError, ValueError) as error:  # an unknown tag, an impossible date
-            problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error)
-            raise ManifestError(line, f"not an object: {problem}", "write plain YAML without tags") from error
-        yield Document(line, document, node)
+        else:
+            yield Document(node.start_mark.line + 1, construct(node), node)

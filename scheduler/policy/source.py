@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from ..model.documents import DocumentError, compose
 from ..model.errors import BadInputError
 from .schema import BOOL, DURATION, FLOAT, INT, MAPPING, RULES, TEXT, Argument
 
@@ -89,18 +90,17 @@ class PolicySource:
             PolicyError: The file is empty, has several documents or is not YAML.
         """
         try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            line = self._lines_above + (error.problem_mark.line + 1 if error.problem_mark else 1)
-            self.note(line, "file", "", f"not YAML: {error.problem}", "correct the indentation or quoting there")
-        except yaml.YAMLError as error:
-            self.note(1, "file", "", f"not YAML: {error}", "remove the characters that are not text")
-        except RecursionError:
-            self.note(self._lines_above + 1, "file", "", "nested too deep", "close the brackets that were opened")
+            nodes = compose(text)
+        except DocumentError as error:
+            self.note(self._lines_above + error.line, "file", "", error.problem, error.remedy)
         else:
-            if node is not None:
-                return node
-            self.note(1, "file", "", "empty", "write at least actions and tiers")
+            if len(nodes) == 1:
+                return nodes[0]
+            if nodes:
+                line = nodes[1].start_mark.line + 1
+                self.note(self._lines_above + line, "file", "", "a second document", "keep one document in the file")
+            else:
+                self.note(1, "file", "", "empty", "write at least actions and tiers")
         raise PolicyError(self.name, self.problems)
 
     def note(self, line: int, field: str, value: str, text: str, remedy: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from ..model import times
+from ..model.documents import DocumentError, compose, construct
 from ..model.resources import QuantityError
 from ..model.resources import parse as parse_resources
 from .columns import CellError, Job, moment, queue_name
@@ -56,14 +57,16 @@ class _File:
     def __init__(self, path: Path, resource: str) -> None:
         self._path, self._resource = path, resource
         try:
-            self._node = yaml.compose(text := path.read_text("utf-8"), Loader=yaml.SafeLoader)
-            self._content = yaml.safe_load(text)
+            nodes = compose(path.read_text("utf-8"))
+            self._node = nodes[0] if len(nodes) == 1 else None
+            self._content = construct(nodes[0]) if len(nodes) == 1 else None
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(str(path), f"cannot be read: {error}", "name a YAML file in UTF-8") from error
-        except yaml.YAMLError as error:
-            raise InputError(str(path), f"is not YAML: {error}", "see docs/simulation.md for an example") from error
+        except DocumentError as error:
+            raise InputError(f"{path}:{error.line}", error.problem, error.remedy) from error
         if self._content is None:
-            raise InputError(str(path), "is empty", "see docs/simulation.md for an example")
+            problem = f"has {len(nodes)} documents; one is needed" if nodes else "is empty"
+            raise InputError(str(path), problem, "see docs/simulation.md for an example")
 
     def load(self, seed: int | None, queues: list[str] | None) -> tuple[Trace, int]:
         top = self._mapping(self._content, _TOP, ())

@@ -110,7 +110,7 @@ def test_the_seed_determines_the_load_and_queues_draw_independently(tmp_path: Pa
         ("lognormal", "normal", "7", "names no distribution; known are constant: VALUE, exponential: MEAN"),
         ("8: 1}", "0: 1}", "8", "queues.research.pods: 0 is not a whole number from 1"),
         ("cpu: 500m", "cpu: lots", "14", "queues.service.cpu: 'lots' is not a quantity; write for example 2"),
-        ("rate: 240/d", "{", "", "is not YAML"),
+        ("rate: 240/d", "{", "", "not YAML"),
     ],
     ids=["time", "field", "none", "rate", "name", "missing", "parameter", "distribution", "pods", "cpu", "yaml"],
 )

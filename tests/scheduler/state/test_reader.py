@@ -234,8 +234,8 @@ def test_a_huge_list_is_rejected_before_it_is_read(tmp_path: Path, monkeypatch: 
         ("list.json", b'{"items": [{"metadata": ' + DEEP + b"}]}", "list.json: is nested too deeply"),
         ("state.yaml", b"kind: 1", "state.yaml:1: is not an object: Expected `str`"),
         ("state.yaml", b"kind: Node\n? null\n: 1", "state.yaml:1: is not an object: Only dicts"),
-        ("state.yaml", DEEP, "state.yaml: is nested too deeply"),
-        ("state.yaml", b"kind: &a\n  b: *a", "state.yaml: is nested too deeply"),
+        ("state.yaml", DEEP, "state.yaml:1: nested too deep"),
+        ("state.yaml", b"kind: &a\n  b: *a", "state.yaml:2: the alias a contains itself"),
     ],
 )
 def test_the_error_about_a_file_without_a_state_names_the_problem(

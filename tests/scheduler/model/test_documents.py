@@ -1,0 +1,111 @@
+"""Documents of users and clusters are read within bounds: what exceeds them is refused in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.lint import lint
+from scheduler.model.documents import MAX_DEPTH, DocumentError, compose, construct
+from scheduler.model.errors import BadInputError, PlacedError
+from scheduler.plan.changes import ChangeError, Side
+from scheduler.policy.loader import PolicyError, load_policy
+from scheduler.simulate.errors import InputError
+from scheduler.simulate.scene import read_scene
+from scheduler.state import StateError, read_state
+
+ROOT = Path(__file__).parents[3]
+REAL = [
+    *sorted((ROOT / "templates" / "policies").glob("*.yaml")),
+    *sorted((ROOT / "features" / "manifests").glob("*.yaml")),
+    *sorted((ROOT / "features" / "manifests").glob("*.conf")),
+    *sorted((ROOT / "deploy").glob("*.yaml")),
+]
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (BOMB, "aliases stand for too many values"),
+        ("[" * 100_000, "nested too deep"),
+        ("".join(" " * n + "a:\n" for n in range(MAX_DEPTH + 2)), "nested too deep"),
+        ("a: &a\n  b: *a\n", "contains itself"),
+        ("a: [1\n", "not YAML"),
+        ("a: \x00\n", "not YAML"),
+        ("a: *b\n", "not YAML"),
+        ("kind: \ud800\n", "not YAML"),
+    ],
+)
+def test_a_text_beyond_the_bounds_is_refused_in_one_sentence(text: str, problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem) as refused:
+        compose(text)
+    assert "\n" not in f"{refused.value.problem}; {refused.value.remedy}"
+
+
+@pytest.mark.parametrize("text", ["!!python/object:os.system x", "2024-99-99", "!!timestamp soon", "!unknown {}"])
+def test_a_value_that_is_not_plain_is_refused(text: str) -> None:
+    with pytest.raises(DocumentError, match="not an object"):
+        construct(*compose(text))
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_real_files_are_read_as_before(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert [construct(node) for node in compose(text)] == [one for one in yaml.safe_load_all(text) if one is not None]
+
+
+def test_shared_values_are_no_bomb() -> None:
+    text = "base: &base {cpu: 4, memory: 8Gi}\nqueues:\n" + "".join(f"- {{q: {n}, has: *base}}\n" for n in range(2000))
+    assert len(construct(*compose(text))["queues"]) == 2000
+
+
+def _state(text: str, folder: Path) -> None:
+    path = folder / "state.yaml"
+    path.write_text(text, "utf-8", "surrogatepass")
+    read_state(path)
+
+
+def _scene(text: str, folder: Path) -> None:
+    path = folder / "queues.yaml"
+    path.write_text(text, "utf-8", "surrogatepass")
+    read_scene(["1x1"], [path], "nvidia.com/gpu")
+
+
+READERS: dict[str, Callable[[str, Path], Any]] = {
+    "lint": lambda text, _: lint(text, "policy", [("queues", text)]),
+    "a policy": lambda text, _: load_policy(text, "policy"),
+    "plan": lambda text, _: Side("new", {"a.yaml": text}).declared(None),
+    "a state": _state,
+    "simulate": _scene,
+}
+REFUSALS = (BadInputError, ChangeError, InputError, PlacedError, PolicyError, StateError)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@given(data=st.data())
+def test_mutated_and_truncated_files_never_end_in_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, reader: str, data: st.DataObject
+) -> None:
+    text = data.draw(st.sampled_from(REAL)).read_text("utf-8")
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(at, min(at + 40, len(text))))
+        insert = st.text(max_size=5) | st.sampled_from(
+            ["[" * 500, "{", "&a ", "*a", "1e308", "-", "!!set ", "? ", "<<: *a\n", BOMB]
+        )
+        text = text[:at] + data.draw(insert) + text[end:]
+    text = text[: data.draw(st.integers(0, len(text)))]
+    with contextlib.suppress(*REFUSALS):
+        READERS[reader](text, tmp_path_factory.getbasetemp())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20, "more than 1 GB"
