@@ -27,13 +27,17 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _QUANTITY = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?")
 """Kubernetes' own form; `parse_quantity` of the client accepts blanks in it."""
 _MEBIBYTES = {"Mi": 1, "Gi": 1024}
-_WHOLE = re.compile(r"-?[0-9]+")
+_WHOLE = re.compile(r"-?[0-9]{1,10}")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./|]*[A-Za-z0-9])?")
 
+LARGEST = 2**31 - 1
+"""Largest number that Kubernetes' fields for weights, priorities and replicas hold."""
+MOST = 150_000
+"""Maximum number of pods, or of cards of a row."""
 RESOURCES = {"gpus": GPU, "gpu": GPU, "cards": GPU}
 """Short names of resources in lists of amounts, such as `cpu 8, gpus 16`."""
 
@@ -237,14 +241,18 @@ def whole(text: str) -> int:
     """Return a whole number. Raises ValueError."""
     if not _WHOLE.fullmatch(text):
         raise ValueError("write a whole number, for instance: 3")
+    if abs(int(text)) > LARGEST:
+        raise ValueError(f"write at most {LARGEST}")
     return int(text)
 
 
 def count(text: str) -> int:
-    """Return a whole number that is not below 0. Raises ValueError."""
+    """Return a number of pods or devices. Raises ValueError."""
     number = whole(text)
     if number < 0:
         raise ValueError("write a whole number that is not below 0")
+    if number > MOST:
+        raise ValueError(f"write at most {MOST}: Kubernetes supports that many pods in a cluster")
     return number
 
 

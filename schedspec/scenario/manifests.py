@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from .. import distribution
 from ..api.errors import HarnessError
 from ..gherkin.tables import nearest
 from ..terminal import top_of
@@ -78,10 +79,7 @@ def policy(path: Path) -> str:
         ManifestError: The file cannot be read, or has no policy, or several.
     """
     text = read(path)
-    try:
-        nodes = [node for node in yaml.compose_all(text, yaml.SafeLoader) if node is not None]
-    except yaml.YAMLError as problem:
-        raise ManifestError(f"{path} is not valid YAML:\n  {problem}") from None
+    nodes = _composed(path, text)
     if any(_has(node, ("actions", "tiers", "default_scheduler_conf")) for node in nodes):
         return text
     found = [value for node in nodes for value in _texts_in(node)]
@@ -118,15 +116,30 @@ def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Re
 
 def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]]:
     """Yield the objects of a file, also those in a List, with their YAML nodes."""
-    try:
-        loaded = list(zip(yaml.safe_load_all(text), yaml.compose_all(text, yaml.SafeLoader), strict=True))
-    except yaml.YAMLError as problem:
-        raise ManifestError(f"{path} is not valid YAML:\n  {problem}") from None
-    for obj, node in loaded:
+    for node in _composed(path, text):
+        obj = _read_document(path, node)
         items = obj.get("items") if isinstance(obj, dict) and str(obj.get("kind", "")).endswith("List") else None
         for item in [obj] if items is None else items:
             if isinstance(item, dict):
                 yield item, node
+
+
+def _composed(path: Path, text: str) -> list[yaml.nodes.Node]:
+    """Return the documents of a file, within the bounds of the scheduler's reader."""
+    reader = distribution.load("scheduler.model.documents")
+    try:
+        nodes: list[yaml.nodes.Node] = reader.compose(text)
+    except reader.DocumentError as problem:
+        raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
+    return nodes
+
+
+def _read_document(path: Path, node: yaml.nodes.Node) -> Any:
+    reader = distribution.load("scheduler.model.documents")
+    try:
+        return reader.construct(node)
+    except reader.DocumentError as problem:
+        raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
 
 
 def _head(obj: Object) -> Object:

@@ -52,6 +52,12 @@ def test_rows_become_parameters_without_empty_cells() -> None:
         ([["queue", "cpu"], ["a", "NaN"]], "row 1: cpu 'NaN': write a quantity"),
         ([["queue", "weight"], ["a", "1_0"]], "row 1: weight '1_0': write a whole number"),
         ([["queue", "cards"], ["a", "-1"]], "row 1: cards '-1': write a whole number that is not below 0"),
+        (
+            [["queue", "cards"], ["a", "100000000"]],
+            "row 1: cards '100000000': write at most 150000: Kubernetes supports",
+        ),
+        ([["queue", "weight"], ["a", "2147483648"]], "row 1: weight '2147483648': write at most 2147483647"),
+        ([["queue", "weight"], ["a", "9" * 5000]], "write a whole number"),
         ([["queue", "card"], ["a", "A: {b}"]], "row 1: card 'A: {b}': write one word"),
         ([["queue", "start after"], ["a", "1.2.3s"]], "row 1: start after '1.2.3s': write a duration"),
         ([["queue", "deserved"], ["a", "cpu 4, cpu 5"]], "row 1: deserved 'cpu 4, cpu 5': cpu appears twice"),
