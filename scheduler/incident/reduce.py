@@ -12,11 +12,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-import yaml
-
 from ..model.errors import BadInputError
 from ..policy.file import read_policy
-from ..policy.loader import load_policy
+from ..policy.loader import load_policy, plain_text
 from ..state import State
 from .as_steps import merge_steps, variants
 from .case import Case
@@ -120,14 +118,7 @@ def _reduce_at(path: Path, state: State, because: str, policy: str, known: Known
     if not text:
         raise IncidentError(f"{path}: the state names no policy\n  do next: name the one in force with --policy")
     load_policy(text, "--policy" if policy else str(path))
-    return reduce_state(state, because, _plain(text), known)
-
-
-def _plain(policy: str) -> str:
-    """Return the text of a policy; of a ConfigMap, the policy file in it."""
-    document = yaml.safe_load(policy)
-    files = document.get("data") if document.get("kind") == "ConfigMap" else None
-    return next((text for name, text in sorted((files or {}).items()) if name.endswith((".conf", ".yaml"))), policy)
+    return reduce_state(state, because, plain_text(text), known)
 
 
 def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduced:
@@ -236,7 +227,7 @@ def _broken(cases: list[Case], because: str, name: str, known: Known) -> tuple[C
 def _policy_at(path: Path) -> str:
     text = read_policy(path)
     load_policy(text, str(path))
-    return _plain(text)
+    return plain_text(text)
 
 
 def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from ..model.documents import compose
 from .model import PluginOption, Policy
 from .schema import (
     ACTIONS,
@@ -92,6 +93,14 @@ def load_policy(text: str, source: str) -> Policy:
 def read_document(text: str, source: str) -> Document:
     """Parse a policy file like `load_policy`, and keep the positions of its parts."""
     return _Reader(source).read(text)
+
+
+def plain_text(text: str) -> str:
+    """Return the policy file in an object that contains one; any other text unchanged. The text must be loadable."""
+    (node,) = compose(text)
+    keys = {key.value for key, _ in node.value} if isinstance(node, yaml.MappingNode) else set()
+    inside = () if keys & {*_FIELDS, WRAPPER} else list(_texts_in(node))
+    return str(inside[0][1].value) if inside else text
 
 
 class _Reader:

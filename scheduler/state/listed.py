@@ -18,6 +18,8 @@ from .state import State
 
 MAX_BYTES = 4 << 30
 """Maximum size of all files: more than ten times the JSON of 5,000 nodes and 50,000 pods."""
+MAX_UNPACKED, MAX_RATIO = 16 << 20, 100
+"""A compressed list may unpack to this many bytes, and to this many times its own size: usual lists have 10 to 40."""
 KUEUE = "kueue.x-k8s.io"
 _OF_KUEUE = "kueue.x-k8s.io/managed"
 """A label of every pod that Kueue admits."""
@@ -71,10 +73,11 @@ def _content(path: Path) -> bytes:
     try:
         content = path.read_bytes()
         if content[:2] == b"\x1f\x8b":
+            most = min(MAX_BYTES, MAX_UNPACKED + MAX_RATIO * len(content))
             with gzip.open(path) as file:
-                content = file.read(MAX_BYTES + 1)
-            if len(content) > MAX_BYTES:
-                raise TooLargeError(str(path), f"unpacks to more than {MAX_BYTES} bytes", _REMEDY)
+                content = file.read(most + 1)
+            if len(content) > most:
+                raise TooLargeError(str(path), f"unpacks to more than {most} bytes", _REMEDY)
     except EOFError as error:
         raise CutStateError(str(path), "is cut off", "copy or write it again") from error
     except OSError as error:

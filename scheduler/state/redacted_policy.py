@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from .. import plugins as _plugins  # noqa: F401 - importing them declares their arguments
-from ..policy.loader import WRAPPER
+from ..policy.loader import WRAPPER, plain_text
 from ..policy.schema import PLUGINS, RULES, Argument
 
 _KEPT = ("actions", "configurations", "tiers")
@@ -22,9 +22,7 @@ class PolicyText:
     """A policy as plain data, for redaction."""
 
     def __init__(self, text: str) -> None:
-        found: Any = yaml.safe_load(text)
-        if found.get("kind") == "ConfigMap":
-            found = yaml.safe_load(next(text for name, text in found["data"].items() if name.endswith(".conf")))
+        found: Any = yaml.safe_load(plain_text(text))
         found = found.get(WRAPPER, found)
         self._fields = {name: value for name, value in found.items() if name in _KEPT}
 

@@ -79,11 +79,12 @@ def too_large() -> Case:
 
 
 def short_gang() -> Case:
-    gang = Work("gang", pods=9, minimum=6, requests=gpus(2))
-    return Case(POLICIES["preempt"], (Node("n", gpus(8)),), (), (), (gang,), subject="gang")
+    holder = Work("holder", requests=gpus(6), nodes=("n",))
+    gang = Work("gang", pods=9, minimum=6, requests=gpus(2), created=5)
+    return Case(POLICIES["preempt"], (Node("n", gpus(12)),), (), (), (holder, gang), subject="gang")
 
 
-MINIMA = {reclaimed: 5, preempted: 4, above_its_capability: 3, too_large: 2, short_gang: 2}
+MINIMA = {reclaimed: 5, preempted: 4, above_its_capability: 3, too_large: 2, short_gang: 3}
 """Objects of the smallest case."""
 
 

@@ -292,3 +292,10 @@ def _list(folder: Path, found: list[dict[str, Any]]) -> Path:
     path = folder / "list.json"
     path.write_text(json.dumps({"kind": "List", "items": found}))
     return path
+
+
+def test_a_list_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+    bomb = tmp_path / "list.json.gz"
+    bomb.write_bytes(gzip.compress(b" " * (64 << 20), 9))
+    with pytest.raises(TooLargeError, match="unpacks to more than"):
+        read_state(bomb)
