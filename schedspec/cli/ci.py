@@ -27,7 +27,7 @@ from .answers import explains_errors
 
 @click.command("ci", context_settings={"ignore_unknown_options": True})
 @click.option("--features", envvar="SCHEDSPEC_FEATURES", metavar="PATHS", help="Feature files and folders.")
-@click.option("--cluster", envvar="SCHEDSPEC_CLUSTER", metavar="KIND", help="embedded, kind or auto.")
+@click.option("--cluster", envvar="SCHEDSPEC_CLUSTER", metavar="KIND", help="embedded, kind, simulated or auto.")
 @click.option("--policy", envvar="SCHEDSPEC_POLICY", metavar="FILE", help="The policy of scenarios that name none.")
 @click.option("--scheduler", envvar="SCHEDSPEC_SCHEDULER", metavar="WHICH", help="The scheduler under test.")
 @click.option(

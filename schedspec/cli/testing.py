@@ -16,6 +16,7 @@ import click
 
 from .. import distribution
 from ..clusters.protocol import ClusterError
+from ..options.flags import FLAGS
 from . import repository
 from .answers import explains_errors
 
@@ -23,8 +24,21 @@ _LINES = re.compile(r"(:\d*)+$")
 """Line numbers after the path of a file."""
 
 
+class PytestCommand(click.Command):
+    """Command that passes its arguments to pytest; help lists our options of pytest."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the options of a run; `pytest --help` has those of pytest."""
+        with formatter.section("Options"):
+            formatter.write_dl([(f"--{flag} {value}".strip(), text) for flag, (value, text) in FLAGS.items()])
+        formatter.write_paragraph()
+        formatter.write_text("Further options, such as -k, -n and -v: pytest --help")
+
+
 @click.command(
-    "test", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+    "test",
+    cls=PytestCommand,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PATH]… [PYTEST OPTION]…")
 @click.pass_context
