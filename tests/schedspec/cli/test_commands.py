@@ -199,15 +199,15 @@ def test_check_and_pytest_report_the_same_errors(output_of: OutputOf, tmp_path: 
     assert "\n".join(found) in done.stdout
 
 
-FEATURE = "Feature: f\n  Scenario: good\n    Given nothing\n  Scenario: bad\n    Given trouble\n"
+FEATURE = "Feature: f\n  Scenario: good\n    Then nothing\n  Scenario: bad\n    Then trouble\n"
 STEPS = """\
-from pytest_bdd import given
+from pytest_bdd import then
 
-@given("nothing")
+@then("nothing")
 def _():
     pass
 
-@given("trouble")
+@then("trouble")
 def _():
     raise ValueError("here")
 """
