@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.simulate.against import judged
 from scheduler.simulation import Simulation
 
 HEADER = "when,secs,gpus,team"
@@ -188,6 +189,24 @@ def test_against_shows_metrics_and_jobs_that_changed(tmp_path: Path, capsys: pyt
     out = capsys.readouterr().out
     assert "1 of 2 jobs start at another time" in out
     assert "job-3: waited 50 s, now 0 s (-50 s)" in out
+    assert "this run is better by mean wait 25 s → 0 s (-100%), wait p95 50 s → 0 s (-100%)\n" in out
+    marks = {line.split()[0]: line.split()[-1] for line in out.splitlines() if line.endswith(("better", "worse"))}
+    assert (marks["wait_seconds.mean"], marks["makespan_seconds"]) == ("better", "better")
+
+
+@pytest.mark.parametrize(
+    ("metric", "less"),
+    [
+        ("wait_seconds.p95", "better"), ("wait_seconds.jobs", ""), ("jobs", ""), ("used_card_hours", ""),
+        ("outcomes.completed", "worse"), ("outcomes.waiting", "better"), ("utilisation", "worse"), ("jain", "worse"),
+        ("queues.red.below_guarantee_seconds", "better"), ("queues.red.used_card_hours", ""),
+        ("wait_seconds_by_queue.a.b.max", "better"), ("evicted_to_requested", "better"),
+    ],
+)  # fmt: skip
+def test_less_of_a_metric_is_better_or_worse(metric: str, less: str) -> None:
+    opposite = {"better": "worse", "worse": "better", "": ""}
+    assert (judged(metric, 2.0, 1.0), judged(metric, 1.0, 2.0)) == (less, opposite[less])
+    assert judged(metric, 1.0, 1.0) == judged(metric, None, 1.0) == ""
 
 
 def test_against_a_result_that_was_cut_off_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
