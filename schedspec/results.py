@@ -19,6 +19,8 @@ from .api import untrusted
 from .api.errors import HarnessError
 
 FILE = "results.json"
+SIMULATED = "simulated"
+"""The kind of cluster in which virtual time decides."""
 Verdict = Literal["passed", "failed", "known", "lacks", "skipped", "error"]
 """`known`: a known difference of the adapter; `lacks`: the scheduler lacks something; `error`: could not be judged."""
 
@@ -90,11 +92,16 @@ class RunResults(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     """The version of the scheduler; empty if unknown."""
     kubernetes: str
-    """Version of the API server; empty if no scenario needed a cluster."""
+    """Version of the API server; empty if no scenario needed a cluster, or if virtual time decided."""
     cluster: str
     results: list[Result]
     others: list[Result] = []
     """Tests that are no scenarios, and files that could not be collected."""
+
+
+def where(cluster: str, kubernetes: str) -> str:
+    """Return where a scheduler was judged, for reports: a version of Kubernetes, or `simulated` for virtual time."""
+    return cluster if cluster == SIMULATED else kubernetes
 
 
 def read(path: Path) -> RunResults:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from schedspec import options
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.conformance.policy_needs import needs_of_policy
@@ -55,7 +56,7 @@ class Refusals:
 @pytest.fixture
 def schedspec_beside(request: pytest.FixtureRequest) -> Beside:
     """Return the finder of the files that a sentence names."""
-    return Beside(manifests.folders_of(request.node.path.parent, request.config.rootpath))
+    return Beside(manifests.folders_of(request.node.path.parent, options.home(request.config)))
 
 
 @pytest.fixture

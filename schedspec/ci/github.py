@@ -114,7 +114,7 @@ def summary(suite: Suite, title: str = "schedspec", links: Links = Links()) -> s
             stories.append(f"… and {len(failures) - number} more failures: see the uploaded report\n")
             break
         stories.append(story)
-    texts = _folded("What happened in each failed scenario", stories) if stories else []
+    texts = _folded("What happened", stories) if stories else []
     return "\n".join([*head, *texts, *features, ""])
 
 
@@ -148,15 +148,19 @@ def _count(number: int, noun: str) -> str:
 
 
 def headline(suite: Suite) -> str:
-    """Return the verdict in one line: `12 scenarios passed in 34 s, 3 skipped` or `2 of 12 scenarios failed`."""
-    skipped = len(suite.skipped)
-    judged = len(suite.results) - skipped
-    also = f", {skipped} skipped" if skipped else ""
-    if suite.bad:
-        return f"{len(suite.bad)} of {_count(judged, 'scenario')} failed{also}"
-    if not judged:
-        return f"no scenario was run{also}"
-    return f"{_count(judged, 'scenario')} passed in {suite.seconds:.0f} s{also}"
+    """Return the verdict in one line: `12 scenarios passed in 34 s, 3 skipped`, `2 of 12 scenarios failed`.
+
+    A scenario that could not be judged, and a file that could not be read, "did not run".
+    """
+    skipped, unrun = len(suite.skipped), [result for result in suite.bad if result.verdict == "error"]
+    failed, judged = len(suite.bad) - len(unrun), len(suite.results) - skipped - len(unrun)
+    parts = [f"{len(unrun)} did not run"] if unrun else []
+    parts += [f"{skipped} skipped"] if skipped else []
+    if failed:
+        return ", ".join((f"{failed} of {_count(judged, 'scenario')} failed", *parts))
+    if judged:
+        return ", ".join((f"{_count(judged, 'scenario')} passed in {suite.seconds:.0f} s", *parts))
+    return ", ".join(parts if unrun else ("no scenario was run", *parts))
 
 
 def _story(case: Result) -> str:

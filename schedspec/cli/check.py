@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from .. import distribution
-from . import collected, testing
+from . import collected, repository, testing
 from .answers import count, explains_errors, output_option, print_json
 
 FEATURES, POLICY, QUEUES = "features", "policy", "queues"
@@ -17,14 +17,18 @@ _POLICY = re.compile(
     r"(?:^|[{,])\s*[\"']?(actions|tiers|default_scheduler_conf|[\w.-]+\.conf|\w*scheduler_config_override)[\"']?\s*:",
     re.MULTILINE,
 )
+_KIND = re.compile(r"^[ \t{-]*[\"']?kind[\"']?\s*:\s*[\"']?(?P<kind>[A-Z]\w*)", re.MULTILINE)
 _MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--ours", is_flag=True, help="Leave out PATHS that belong to other tools, as the hook of pre-commit does."
+)
 @output_option
 @explains_errors
-def check_command(paths: tuple[Path, ...], output: str) -> int:
+def check_command(paths: tuple[Path, ...], output: str, *, ours: bool) -> int:
     """Check features, policies and queues without a cluster: sentences, tables, names, tags, examples; YAML by lint.
 
     PATHS are feature files, folders of them, policies and manifests of Queues; the content decides how a file is
@@ -38,7 +42,10 @@ def check_command(paths: tuple[Path, ...], output: str) -> int:
       schedspec check features/lent.feature policies/team.yaml -o json
       schedspec check volcano-scheduler.conf queues.yaml
     """
-    kinds = {path: kind_of(path) for path in paths or _of_the_repository()}
+    given = [path for path in paths if belongs_to_us(path)] if ours else paths
+    if ours and not given:
+        return 0
+    kinds = {path: kind_of(path) for path in given or _of_the_repository()}
     features = [path for path, kind in kinds.items() if kind == FEATURES]
     policies = [path for path, kind in kinds.items() if kind == POLICY]
     queues = [path for path, kind in kinds.items() if kind == QUEUES]
@@ -69,6 +76,16 @@ def kind_of(path: Path) -> str:
     if _POLICY.search(text):
         return POLICY
     return QUEUES if _MANIFEST.search(text) else ""
+
+
+def belongs_to_us(path: Path) -> bool:
+    """Whether a file is a feature or a policy of a folder of ours, and not of a suite or a tool beside it."""
+    home = repository.home_of(path)
+    if home is None:
+        return False
+    if path.is_dir() or path.suffix == ".feature":
+        return any(path.resolve().is_relative_to(folder.resolve()) for folder in repository.features_of(home))
+    return any(path.resolve() == own.resolve() for own in _own_policies(home))
 
 
 def _unknown(path: Path) -> dict[str, object]:
@@ -104,8 +121,15 @@ def _problems(failure: str) -> Iterator[dict[str, object]]:
 
 def _own_policies(home: Path) -> list[Path]:
     folders = [home / name for name in ("policies", "templates/policies")]
-    found = [path for folder in folders for path in sorted(folder.glob("*.yaml"))]
-    return [path for path in found if not path.resolve().is_relative_to(distribution.folder("templates"))]
+    found = [path for folder in folders for path in sorted((*folder.glob("*.yaml"), *folder.glob("*.yml")))]
+    shipped = distribution.folder("templates")
+    return [path for path in found if not path.resolve().is_relative_to(shipped) and not _is_of_another_tool(path)]
+
+
+def _is_of_another_tool(path: Path) -> bool:
+    """Whether a file in a folder `policies` has objects that are no policy of ours, for instance Kyverno's."""
+    kinds = {found["kind"] for found in _KIND.finditer(path.read_text("utf-8", "replace"))}
+    return not kinds <= {"ConfigMap", "ConfigMapList", "HelmRelease", "List"}
 
 
 def _policy(path: Path) -> Iterator[dict[str, object]]:

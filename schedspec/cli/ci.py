@@ -27,7 +27,7 @@ from .answers import explains_errors
 
 @click.command("ci", context_settings={"ignore_unknown_options": True})
 @click.option("--features", envvar="SCHEDSPEC_FEATURES", metavar="PATHS", help="Feature files and folders.")
-@click.option("--cluster", envvar="SCHEDSPEC_CLUSTER", metavar="KIND", help="embedded, kind or auto.")
+@click.option("--cluster", envvar="SCHEDSPEC_CLUSTER", metavar="KIND", help="embedded, kind, simulated or auto.")
 @click.option("--policy", envvar="SCHEDSPEC_POLICY", metavar="FILE", help="The policy of scenarios that name none.")
 @click.option("--scheduler", envvar="SCHEDSPEC_SCHEDULER", metavar="WHICH", help="The scheduler under test.")
 @click.option(
@@ -94,11 +94,25 @@ def ci_command(  # noqa: PLR0917 - an option each
         options |= {"kubernetes-version": kubernetes_version}
         words = [f"--{name}={value}" for name, value in options.items() if value]
         given = [*shlex.split(features or ""), *shlex.split(arguments or ""), *more]
-        words += given if testing.names_path(given) else [*map(str, testing.default_paths()), *given]
-        status = _run(words, out)
-        found = _read(out, status)
+        status, found = _run_all(testing.runs_of(given), words, out)
     _publish(found, out, f"schedspec {cluster}" if cluster else "schedspec")
     return status
+
+
+def _run_all(runs: Sequence[tuple[Path, list[str]]], options: Sequence[str], out: Path) -> tuple[int, Suite]:
+    """Run each folder of ours; join the results of several, of which each has a folder below `out`."""
+    if len(runs) == 1:
+        status = _run([*options, *runs[0][1]], out)
+        return status, _read(out, status)
+    if any(option.startswith("--shard=") for option in options):
+        do_next = f"name one with --features: {', '.join(str(home) for home, _ in runs)}"
+        raise ResultsError(f"--shard divides one suite, and {len(runs)} folders of ours run here\n  do next: {do_next}")
+    folders = [out / testing.slug(home) for home, _ in runs]
+    ended = [_run([*options, *words], folder) for folder, (_, words) in zip(folders, runs, strict=True)]
+    suites = [_read(folder, status) for folder, status in zip(folders, ended, strict=True)]
+    _write_durations(folders, out)
+    _join_reports(folders, out / PAGE)
+    return next(filter(None, ended), 0), Suite(tuple(row for suite in suites for row in suite.results))
 
 
 def _run(words: Sequence[str], out: Path) -> int:

@@ -41,7 +41,8 @@ def up_command(
 ) -> int:
     """Boot a cluster that runs until `down`, and print the export of its KUBECONFIG.
 
-    A later `pytest --reuse-cluster` with the same options uses this cluster.
+    A later `pytest --reuse-cluster` with the same options uses this cluster. A cluster that another terminal of this
+    machine has booted is left alone.
 
     \b
     Examples:
@@ -53,6 +54,7 @@ def up_command(
     settings = Settings(
         kind=kind,
         reuse=True,
+        joins=False,
         kind_image=kind_image,
         kind_config=kind_config,
         kubernetes_version=kubernetes_version,

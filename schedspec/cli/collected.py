@@ -17,6 +17,7 @@ import pytest
 
 from .. import distribution
 from ..gherkin import catalogue
+from . import testing
 
 VARIABLE = "SCHEDSPEC_COLLECTED"
 """Environment variable with the path of that file."""
@@ -34,13 +35,27 @@ class Collected(msgspec.Struct):
 def collect(paths: Sequence[Path]) -> tuple[Collected | None, str]:
     """Return the result of the collection of these paths and pytest's output.
 
-    The result is None if pytest ended before the collection.
+    Paths in several folders of ours are collected one folder after the other, each with its own ini file. The result is
+    None if pytest ended before the collection.
     """
+    joined, printed = Collected(), ""
+    for _, words in testing.runs_of([*map(str, paths)]):
+        found, text = _collect(words)
+        printed += text
+        if found is None:
+            return None, printed
+        joined.scenarios += found.scenarios
+        joined.failures += found.failures
+        joined.sentences += [entry for entry in found.sentences if entry not in joined.sentences]
+    return joined, printed
+
+
+def _collect(words: Sequence[str]) -> tuple[Collected | None, str]:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-n0"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "collected.json"
         done = subprocess.run(
-            [*command, "-p", "schedspec.plugin", "-p", __name__, *map(str, paths)],
+            [*command, "-p", "schedspec.plugin", "-p", __name__, *words],
             env={**distribution.environment(), VARIABLE: str(file)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

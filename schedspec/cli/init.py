@@ -23,7 +23,9 @@ from .answers import explains_errors
 
 _BEGINNING = Path(__file__).parent / "beginning"
 _DEFAULT_NAME = "queues"
-_WORKFLOW = ".github/workflows/schedspec.yml"
+_WORKFLOW = ".github/workflows/{}.yml"
+_ANY_SOURCE = "name what it installs with --action OWNER/REPO@COMMIT, or --wheel FILE or URL"
+_OTHER_SOURCE = "install by the Action instead (--action OWNER/REPO@COMMIT), or name a URL with --wheel"
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 
 
@@ -71,7 +73,8 @@ class Planned:
 def init_command(folder: Path, into: str | None, dry_run: bool, action: str | None, wheel: str | None) -> int:
     """Write a first feature, a policy and a workflow. Existing files are not changed; .gitignore is extended.
 
-    The workflow uses the Action or the wheel from which this schedspec was installed, unless an option names another.
+    The workflow uses the Action or the wheel from which this schedspec was installed, unless an option names another. A
+    second --into gets a workflow of its own.
 
     \b
     Examples:
@@ -80,7 +83,11 @@ def init_command(folder: Path, into: str | None, dry_run: bool, action: str | No
       schedspec init --action OWNER/schedspec@0123456789abcdef0123456789abcdef01234567
     """
     home = _home(folder, into)
-    origin = _origin(action, wheel)
+    origin, refused = _origin(action, wheel), ""
+    if origin.wheel is not None and (refused := repository.why_no_file(home / origin.wheel.name, origin.wheel)):
+        if wheel is not None:
+            raise InitError(f"the wheel cannot be committed: {refused}", f"--wheel {wheel}", _OTHER_SOURCE)
+        origin = repository.Origin()
     for change in _plan(folder, home, origin):
         if dry_run:
             click.echo(change.diff(), nl=False)
@@ -93,9 +100,11 @@ def init_command(folder: Path, into: str | None, dry_run: bool, action: str | No
     if options_file is not None and not repository.is_home(home):
         click.echo(f"{options_file} has options of pytest: add `schedspec_features` and `schedspec_steps` there")
     if origin == repository.Origin():
-        click.echo("no workflow: name what it installs with --action OWNER/REPO@COMMIT, or --wheel FILE or URL")
+        why = f"the wheel cannot be committed ({refused}); {_OTHER_SOURCE}" if refused else _ANY_SOURCE
+        click.echo(f"no workflow: {why}")
     if not dry_run:
-        click.echo(f"next: {'pytest' if home == Path() else f'pytest {home}'} --cluster embedded -v")
+        run = "pytest" if home == Path() else f"pytest {home}"
+        click.echo(f"next: {run} --cluster simulated -v     (seconds; then --cluster embedded, on a real API server)")
     return 0
 
 
@@ -103,6 +112,8 @@ def _home(folder: Path, into: str | None) -> Path:
     """Return the folder for the files."""
     if into is not None:
         home = folder / into
+        if not home.resolve().is_relative_to(top_of(folder.resolve())):
+            raise InitError("the folder is outside of the repository", str(home), "name a folder of it with --into")
         if home != folder and repository.options_file(home) and not repository.is_home(home):
             raise InitError("the folder has pytest options of its own", str(home), "name another folder with --into")
         return home
@@ -142,10 +153,12 @@ def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Plann
     inside = Path(os.path.relpath(home.absolute(), top)).as_posix()
     below = "" if inside == "." else f"{inside}/"
     ignore = folder / ".gitignore" if top == folder.absolute() else top / ".gitignore"
-    yield Planned(ignore, _ignored(ignore, [f"/{below}out/", "__pycache__/", ".pytest_cache/"]))
+    outputs = dict.fromkeys(("/out/", f"/{below}out/"))  # results are where a run was started: at the root or inside
+    yield Planned(ignore, _ignored(ignore, [*outputs, "__pycache__/", ".pytest_cache/"]))
     if origin == repository.Origin():
         return
     words = {
+        "NAME": "Queues" if inside in (".", _DEFAULT_NAME) else f"Queues of {inside}",
         "INTO": "features" if inside == "." else inside,
         "OUT": f"{below}out",
         "BRANCH": repository.branch_of(top),
@@ -157,8 +170,17 @@ def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Plann
         words["WHEEL"] = f"./{below}{origin.wheel.name}"
     source = _BEGINNING / ("workflow-action.yml" if origin.action else "workflow-wheel.yml")
     text = re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], source.read_text("utf-8"))
-    workflow = (folder if top == folder.absolute() else top) / _WORKFLOW
+    workflow = _workflow(folder if top == folder.absolute() else top, words["INTO"])
     yield _keep_or_create(workflow, text.encode)
+
+
+def _workflow(top: Path, into: str) -> Path:
+    """Return the workflow of a folder: the existing one that names the folder, else the first name that is free."""
+    own = top / _WORKFLOW.format(f"schedspec-{into.replace('/', '-')}")
+    usual = top / _WORKFLOW.format("schedspec")
+    names = re.compile(rf"(?<![\w/.-]){re.escape(into)}(?![\w/-])")
+    is_free = not usual.is_file() or names.search(usual.read_text("utf-8", "replace"))
+    return usual if is_free and not own.is_file() else own
 
 
 def _keep_or_create(path: Path, content: Callable[[], bytes]) -> Planned:

@@ -37,7 +37,13 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
 )
 @click.option("--now", metavar="OLD", help="The current folder, file or git revision; default: the cluster itself.")
 @click.option("--proposed", required=True, metavar="NEW", help="Folder, file or git revision; or OLD..NEW.")
-@click.option("--policy", "policy_path", default="", metavar="PATH", help="The policy file in NEW, if several change.")
+@click.option(
+    "--policy",
+    "policy_path",
+    default="",
+    metavar="PATH",
+    help="The policy file in NEW, if several change; or the file of a state without one.",
+)
 @click.option(
     "--load",
     default="none",
@@ -130,6 +136,7 @@ def _planned(planning: Any, given: dict[str, Any]) -> Any:
     plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
     if features:
         plan.rules = distribution.load("scheduler.plan.answer").Rules(**rules.run_rules(features, plan.policies))
+    plan.conditions = [condition.text for condition in conditions]
     plan.failed = planning.judge(plan, conditions)
     return plan
 
@@ -185,7 +192,8 @@ def _write(planning: Any, plan: Any, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "plan.md").write_text(planning.render_markdown(plan), "utf-8")
         (out / "plan.json").write_bytes(distribution.load("scheduler.recording.events").write_line(plan))
-        page.write(plan, results, out / "plan.html")
+        queues = [planning.queue_line(row, plan.subject.resource) for row in plan.at_once.queues]
+        page.write(plan, results, queues, out / "plan.html")
     except OSError as error:
         raise sources.SourceError(
             f"--out {out}: cannot be written: {error.strerror}\n  do next: name another folder"

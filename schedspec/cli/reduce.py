@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +36,18 @@ from .sites import site_options
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The policy that was in force; default: that of STATE.",
 )
-@click.option("--minutes", default=2.0, show_default=True, help="The budget.")
+@click.option(
+    "--minutes", default=2.0, show_default=True, help="The budget: of CPU time; of time, with another scheduler."
+)
+@click.option(
+    "--cases", type=click.IntRange(1), metavar="N", help="Try at most N cases, so that every machine ends alike."
+)
 @explains_errors
 @refuses_bad_input
 @site_options
-def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None, minutes: float, site: Site) -> int:
+def reduce_command(
+    *, state: Path, because: str, out: Path, policy: Path | None, minutes: float, cases: int | None, site: Site
+) -> int:
     """Reduce an incident to the smallest scenario that shows it, and write the scenario as a feature.
 
     STATE is a dump (`schedspec dump`), a SIGUSR2 dump, a recording, the record of a scenario, or a file of
@@ -61,7 +70,9 @@ def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None,
     because = of_record.because_of(state) if because == of_record.FAILED else because
     with tempfile.TemporaryDirectory() as folder:
         live = Live(site, Path(folder), minutes) if site.scheduler != confirm.OWN else None
-        found = _reduce(state, because, _text_of(state, policy), live, minutes=minutes, folder=Path(folder))
+        found = _reduce(
+            state, because, _text_of(state, policy), live, is_over=_budget(minutes, cases, live), folder=Path(folder)
+        )
     monitor = because.split()[1] if because.split(maxsplit=1)[0] == "monitor" else ""
     comments = [f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"]
     comments += [f"Run it: schedspec test {out.name} {site.shown}", *written.names_of_the_state(found)]
@@ -81,12 +92,24 @@ def reduce_command(*, state: Path, because: str, out: Path, policy: Path | None,
     return _confirm(out, monitor, site)
 
 
-def _reduce(state: Path, because: str, policy: str, live: Live | None, *, minutes: float, folder: Path) -> Any:
+def _budget(minutes: float, cases: int | None, live: Live | None) -> Callable[[], bool]:
+    """Return whether the budget is used up, asked once for each case. Other programs do not use it up."""
+    clock = time.process_time if live is None else time.monotonic
+    ends, numbers = clock() + minutes * 60, itertools.count()
+
+    def is_over() -> bool:
+        return (cases is not None and next(numbers) >= cases) or clock() > ends
+
+    return is_over
+
+
+def _reduce(
+    state: Path, because: str, policy: str, live: Live | None, *, is_over: Callable[[], bool], folder: Path
+) -> Any:
     """Return the smallest case, played in virtual time or, with another scheduler, on a cluster."""
     incident = distribution.load("scheduler.incident")
-    ends = time.monotonic() + minutes * 60
     how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": of_recording.moments}
-    known = incident.Known(written.known_policies(), lambda: time.monotonic() > ends, monitors, **how)
+    known = incident.Known(written.known_policies(), is_over, monitors, **how)
     if of_record.has_history(state) and (live or not incident.is_recording(state)):
         state = of_record.list_before(state, because, folder)
     return incident.reduce_incident(state, because, policy, known)

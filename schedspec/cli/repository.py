@@ -6,13 +6,21 @@ module writes no file and does not import pytest.
 
 from __future__ import annotations
 
+import contextlib
+import math
+import os
 import re
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import msgspec
+import yaml
+
+from ..terminal import top_of
 
 _SECTIONS = {
     "pytest.ini": r"",
@@ -25,7 +33,13 @@ _SECTIONS = {
 }
 """Files from which pytest reads options, with the pattern of the section that has the options."""
 _OURS = re.compile(r"^\s*[\"']?schedspec_\w+[\"']?\s*=", re.MULTILINE)
+_FEATURES = re.compile(
+    r"^\s*[\"']?schedspec_features[\"']?\s*=[ \t]*(?:\[(?P<list>[^]]*)\]|(?P<words>.*(?:\n[ \t]+\S.*)*))", re.MULTILINE
+)
 _GITHUB = re.compile(r"https://github\.com/(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?")
+_HOOKS, _LARGE_FILES = ".pre-commit-config.yaml", "check-added-large-files"
+_DEPTH = 4
+"""Levels of folders below the working directory in which `homes` looks."""
 _NO_CONTENT = re.compile(r"\.git(ignore|attributes)?|readme.*|licen[cs]e.*", re.IGNORECASE)
 
 
@@ -57,10 +71,43 @@ def is_home(folder: Path) -> bool:
 
 
 def homes(folder: Path) -> list[Path]:
-    """Return the folders with our scenarios: this folder, else the folders directly below it."""
+    """Return the folders with our scenarios: this folder, else the uppermost ones below it, at most four levels deep.
+
+    Hidden folders, environments of Python and folders of packages are left out.
+    """
+    return list(_homes(folder, _DEPTH))
+
+
+def _homes(folder: Path, levels: int) -> Iterator[Path]:
     if is_home(folder):
-        return [folder]
-    return [path for path in sorted(folder.iterdir()) if path.is_dir() and is_home(path)]
+        yield folder
+    elif levels:
+        for path in sorted(folder.iterdir()):
+            if path.is_dir() and not path.is_symlink() and not _is_foreign(path):
+                yield from _homes(path, levels - 1)
+
+
+def _is_foreign(folder: Path) -> bool:
+    return folder.name.startswith(".") or folder.name == "node_modules" or (folder / "pyvenv.cfg").is_file()
+
+
+def home_of(path: Path) -> Path | None:
+    """Return the nearest folder with our scenarios that contains a path, within its repository; None if none does."""
+    above = [path, *path.parents] if path.is_absolute() else [path, *path.parents, *Path.cwd().parents]
+    for folder in above:
+        if folder.is_dir() and is_home(folder):
+            return folder
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def features_of(home: Path) -> list[Path]:
+    """Return the files and folders with features of ours: what `schedspec_features` names, else the folder itself."""
+    file = options_file(home)
+    found = _FEATURES.search(file.read_text("utf-8", "replace")) if file is not None else None
+    named = re.findall(r"[^\s\"',]+", found["list"] or found["words"]) if found else []
+    return [home / name for name in named] or [home]
 
 
 def is_empty(folder: Path) -> bool:
@@ -73,6 +120,38 @@ def branch_of(top: Path) -> str:
     head = top / ".git" / "HEAD"
     found = re.fullmatch(r"ref: refs/heads/(.+)\n?", head.read_text("utf-8")) if head.is_file() else None
     return found[1] if found else "main"
+
+
+def why_no_file(path: Path, content: Path) -> str:
+    """Return why a new file cannot be committed: it is ignored, or too large for a hook; else empty."""
+    top = top_of(path.parent)
+    inside = os.path.relpath(path.absolute(), top)
+    if (top / ".git").exists():
+        command = ["git", "check-ignore", "--verbose", inside]
+        with contextlib.suppress(OSError):  # without git, nothing can be said
+            done = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
+            rule = done.stdout.partition("\t")[0]
+            if rule and not rule.split(":", 2)[2].startswith("!"):
+                return f"{rule} ignores it"
+    permitted, kilobytes = _permitted_kilobytes(top), math.ceil(content.stat().st_size / 1024)
+    if permitted is not None and kilobytes > permitted:
+        return f"{_HOOKS}: {_LARGE_FILES} permits {permitted} kB, and the wheel has {kilobytes} kB"
+    return ""
+
+
+def _permitted_kilobytes(top: Path) -> int | None:
+    """Return the size of new files that the hooks of pre-commit permit; None if no hook limits it."""
+    file = top / _HOOKS
+    if not file.is_file():
+        return None
+    try:
+        content = yaml.safe_load(file.read_text("utf-8"))
+        hooks = [hook for repo in content["repos"] for hook in repo["hooks"] if hook["id"] == _LARGE_FILES]
+        words = [str(word) for hook in hooks for word in hook.get("args", ["--maxkb=500"])]
+    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError):
+        return None
+    sizes = re.findall(r"--maxkb[= ](\d+)", " ".join(words))
+    return min(map(int, sizes or ["500"])) if words or hooks else None
 
 
 def origin_of(name: str) -> Origin:

@@ -45,8 +45,8 @@ _EXAMPLES = {
   schedspec simulate --trace jobs.csv --map submitted=start,duration=seconds,job_cards=gpus,queue=team --nodes 125x8
   schedspec simulate --trace philly.csv.gz --preset philly --nodes 70x8 --policy policies/team.yaml""",
     "dump": """\
-  schedspec dump --kubeconfig ~/.kube/config --context staging --out state.jsonl.gz
-  schedspec dump --kubeconfig ~/.kube/config --redact             # only what influences decisions""",
+  schedspec dump --context staging --out state.jsonl.gz          # of the kubeconfig that kubectl uses
+  schedspec dump --redact                                         # only what influences decisions""",
 }
 
 

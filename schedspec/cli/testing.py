@@ -6,16 +6,19 @@ of pytest and pytest-bdd.
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from .. import distribution
 from ..clusters.protocol import ClusterError
+from ..options.flags import FLAGS
 from . import repository
 from .answers import explains_errors
 
@@ -23,8 +26,21 @@ _LINES = re.compile(r"(:\d*)+$")
 """Line numbers after the path of a file."""
 
 
+class PytestCommand(click.Command):
+    """Command that passes its arguments to pytest; help lists our options of pytest."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the options of a run; `pytest --help` has those of pytest."""
+        with formatter.section("Options"):
+            formatter.write_dl([(f"--{flag} {value}".strip(), text) for flag, (value, text) in FLAGS.items()])
+        formatter.write_paragraph()
+        formatter.write_text("Further options, such as -k, -n and -v: pytest --help")
+
+
 @click.command(
-    "test", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+    "test",
+    cls=PytestCommand,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PATH]… [PYTEST OPTION]…")
 @click.pass_context
@@ -44,18 +60,72 @@ def test_command(context: click.Context, arguments: tuple[str, ...]) -> int:
     if arguments in (("--help",), ("-h",)):
         click.echo(context.get_help())
         return 0
-    words = [*arguments] if names_path(arguments) else [*map(str, default_paths()), *arguments]
-    command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *words]
-    return subprocess.run(command, env=distribution.environment(), check=False).returncode
+    runs = runs_of(arguments)
+    status = 0
+    for home, words in runs:
+        out = []
+        if len(runs) > 1:
+            _refuse_one_file(arguments, runs)
+            out = [f"--out={Path('out', 'run', slug(home))}"]
+        command = [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *out, *words]
+        ended = subprocess.run(command, env=distribution.environment(), check=False).returncode
+        status = status or ended
+    return status
+
+
+def runs_of(arguments: Sequence[str]) -> list[tuple[Path, list[str]]]:
+    """Return the runs that pytest's arguments ask for: a folder of ours, and the arguments of its run.
+
+    pytest reads one ini file a run. Folders of ours that have their own therefore run one after the other, each with
+    its ini file, policies and sentences; node ids stay relative to the working directory.
+
+    Raises:
+        ClusterError: no argument names features, and the working directory has none.
+    """
+    named = names_path(arguments)
+    paths = [*_paths(arguments)] if named else [*map(str, default_paths())]
+    others = [argument for argument in arguments if argument not in paths] if named else [*arguments]
+    of_home: dict[Path | None, list[str]] = {}
+    for path in paths:
+        of_home.setdefault(repository.home_of(Path(_file_of(path))), []).append(path)
+    if len(of_home) < 2 or None in of_home:
+        return [(next(iter(of_home), None) or Path(), [*arguments] if named else [*paths, *others])]
+    return [
+        (home, ["-c", str(repository.options_file(home)), "--rootdir=.", *chosen, *others])
+        for home, chosen in of_home.items()
+        if home is not None
+    ]
+
+
+def slug(home: Path) -> str:
+    """Return the name of a folder's results, unique among the folders of a run."""
+    return os.path.relpath(home).replace(os.sep, "-").strip(".-") or "here"
+
+
+def _refuse_one_file(arguments: Sequence[str], runs: Sequence[tuple[Path, list[str]]]) -> None:
+    for argument in arguments:
+        if argument.partition("=")[0] in {"--out", "--junitxml", "--junit-xml", "--shard", "--cucumber-messages"}:
+            what = f"{argument} is of one run, and {len(runs)} folders of ours run here, each with its own ini file"
+            do_next = f"name one of {', '.join(str(home) for home, _ in runs)}, or leave the option out"
+            raise ClusterError(what, str(Path().absolute()), do_next)
+
+
+def _paths(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments that name folders and feature files; the value of an option of ours is none of them."""
+    valued = {f"--{flag}" for flag, (value, _) in FLAGS.items() if value}
+    for before, argument in itertools.pairwise(("", *arguments)):
+        path = Path(_file_of(argument))
+        if not argument.startswith("-") and before not in valued and (path.is_dir() or path.suffix == ".feature"):
+            yield argument
+
+
+def _file_of(argument: str) -> str:
+    return _LINES.sub("", argument.partition("::")[0])
 
 
 def names_path(arguments: Sequence[str]) -> bool:
     """Whether an argument names an existing file or folder, or a line or scenario in a file."""
-    first = [
-        _LINES.sub("", argument.partition("::")[0])
-        for argument in arguments
-        if argument and not argument.startswith("-")
-    ]
+    first = [_file_of(argument) for argument in arguments if argument and not argument.startswith("-")]
     return any(Path(path).exists() for path in first if path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from .programs import build
 from .programs.binaries import Provider, named_folder
 from .programs.cache import Cache
 from .programs.download import Downloads
-from .programs.pinned import EMBEDDED, programs
+from .programs.pinned import EMBEDDED, Program, programs
 from .project_pins import clashes
-from .protocol import ClusterError, Settings
+from .protocol import BinaryError, ClusterError, Settings
 from .registry import Registry
 
 _DISK_NEEDED = 8 << 30
@@ -51,26 +52,31 @@ def _pins() -> list[Diagnosis]:
 def _programs() -> list[Diagnosis]:
     try:
         provider = Provider(Cache(cache_root()), Downloads(), named_folder(None), _discard)
-        missing = [program.name for program in provider.missing(programs(EMBEDDED))]
+        missing = provider.missing(programs(EMBEDDED))
     except ClusterError as error:
         return [Diagnosis(False, error.what, error.do_next)]
     if not missing:
         return [Diagnosis(True, f"programs of the embedded cluster: all present ({cache_root()})")]
-    go = build.go()
-    how = (
-        f"Go builds them at the first run, 2 to 8 minutes ({go})"
-        if go
-        else "they have to be downloaded: Go is not installed"
-    )
-    return [
-        Diagnosis(True, f"programs of the embedded cluster: {', '.join(missing)} not present yet; {how}"),
-        Diagnosis(
-            go is not None,
-            "Go, for programs that cannot be downloaded",
-            "" if go else "install Go (https://go.dev/dl), or set SCHEDSPEC_BINARIES to a folder that has them",
-            needed=False,
-        ),
-    ]
+    what = f"programs of the embedded cluster: {', '.join(program.name for program in missing)} not present yet"
+    return [_buildable(what, missing) if build.go() else _downloadable(what, missing)]
+
+
+def _buildable(what: str, missing: Sequence[Program]) -> Diagnosis:
+    try:
+        for program in missing:
+            build.require_buildable(program)
+    except BinaryError as error:
+        return Diagnosis(False, f"{what}; {error.what}", error.do_next)
+    return Diagnosis(True, f"{what}; Go builds them at the first run, 2 to 8 minutes ({build.go()})")
+
+
+def _downloadable(what: str, missing: Sequence[Program]) -> Diagnosis:
+    downloads = Downloads()
+    lacking = [program.name for program in missing if program.release is None or not downloads.offer(program.release)]
+    if not lacking:
+        return Diagnosis(True, f"{what}; the first run downloads them")
+    do_next = "install Go (https://go.dev/dl), or set SCHEDSPEC_BINARIES to a folder that has them"
+    return Diagnosis(False, f"{what}; {', '.join(lacking)} cannot be downloaded, and Go is not installed", do_next)
 
 
 def _discard(_line: str) -> None:

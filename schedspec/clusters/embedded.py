@@ -82,7 +82,7 @@ class EmbeddedCluster(MadeCluster):
         self._boot(progress, served)
 
     def facts(self) -> ClusterFacts:
-        made_of = tuple(str(binary) for name, binary in self._binaries.items() if name not in ("kubectl", "kwokctl"))
+        made_of = tuple(str(binary) for name, binary in self._binaries.items() if name != "kwokctl")
         return ClusterFacts(_probe(self._lifecycle.record).version(), made_of, self._boot_seconds)
 
     @property

@@ -9,6 +9,7 @@ longer, if KWOK lists the pods before its cache has that lease (v0.8.0: node_lea
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,7 +105,9 @@ def kwokctl_config(
         "kubeApiserverBinary": str(binaries["kube-apiserver"]),
         "kubeControllerManagerBinary": str(binaries["kube-controller-manager"]),
         "kwokControllerBinary": str(binaries["kwok"]),
-        "kubectlBinary": str(binaries["kubectl"]),
+        "kubectlBinary": shutil.which(
+            "true"
+        ),  # kwokctl only waits with it for the API server, as `EmbeddedCluster` does
         "etcdPeerPort": ports.etcd_peer,
         "etcdPort": ports.etcd,
         "kubeApiserverPort": ports.kube_apiserver,

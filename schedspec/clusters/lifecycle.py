@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -61,23 +63,37 @@ class ClusterLifecycle:
         return self._record
 
     def adopt(self, healthy: Callable[[ClusterRecord], bool]) -> bool:
-        """Lock the first name of this reusable cluster that no process uses. Return True if that cluster runs."""
-        plain = self.name
-        for slot in itertools.count(1):
-            self.name = plain if slot == 1 else f"{plain}-{slot}"
-            lock = self._registry.lock(self.name)
+        """Lock the first name of this reusable cluster that is free. Return True if that cluster runs.
+
+        A name is free if no process uses it and, without `Settings.joins`, if its cluster is of no other session.
+        Clusters of this session come first.
+        """
+        for name in self._names(self.name):
+            lock = self._registry.lock(name)
             with contextlib.suppress(Timeout):
                 lock.acquire(timeout=0)
-                self._lock = lock
-                break
-        record = self._registry.find(self.name)
+                record = self._registry.find(name)
+                if record is None or self._settings.joins or not record.of_another_session:
+                    self.name, self._lock = name, lock
+                    break
+                lock.release()
         if record is None:
             return False
         if not healthy(record):
             destroy(record, self._registry)
             return False
+        if not record.session.alive:
+            record = replace(record, session=Owner.session())
+            self._registry.update(record)
         self._record = record
         return True
+
+    def _names(self, plain: str) -> Iterator[str]:
+        pattern = re.compile(rf"{re.escape(plain)}(-\d+)?")
+        known = [record for record in self._registry.records() if pattern.fullmatch(record.name)]
+        yield from (record.name for record in known if record.session == Owner.session())
+        yield plain
+        yield from (f"{plain}-{slot}" for slot in itertools.count(2))
 
     @contextmanager
     def making(self, kubeconfig: str, context: str, ports: int = 0) -> Iterator[ClusterRecord]:

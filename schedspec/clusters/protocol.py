@@ -79,6 +79,8 @@ class Settings:
     """`existing` only: the kubeconfig file; default $KUBECONFIG, then ~/.kube/config."""
     reuse: bool = False
     """Use a running cluster of the same configuration if there is one, and leave it running."""
+    joins: bool = True
+    """With `reuse`, also use a cluster that another session on this machine has made (`up` does not)."""
     keep: bool = False
     """Leave the cluster running when the run ends."""
     kind_image: str | None = None

@@ -38,6 +38,15 @@ class Owner:
     def me(cls) -> Owner:
         return cls(os.getpid(), psutil.Process().create_time())
 
+    @classmethod
+    def session(cls) -> Owner:
+        """Return the leader of this process's session: the terminal's shell, or the job of a server."""
+        try:
+            leader = os.getsid(0)
+            return cls(leader, psutil.Process(leader).create_time())
+        except psutil.Error:  # the leader has ended, or is outside of this container
+            return cls.me()
+
     @property
     def alive(self) -> bool:
         try:
@@ -62,6 +71,13 @@ class ClusterRecord:
     context: str
     ports: tuple[int, ...] = ()
     made: float = field(default_factory=time.time)
+    session: Owner = field(default_factory=Owner.session)
+    """The session that made a kept cluster, or took it over from one that has ended."""
+
+    @property
+    def of_another_session(self) -> bool:
+        """Whether somebody else on this machine works with the cluster."""
+        return self.session.alive and self.session != Owner.session()
 
     def kept(self) -> ClusterRecord:
         return replace(self, keep=True)
@@ -125,6 +141,7 @@ def _load(path: Path) -> ClusterRecord | None:
     try:
         plain = json.loads(path.read_text("utf-8"))
         plain["owner"] = Owner(**plain["owner"])
+        plain["session"] = Owner(**plain["session"])
         plain["home"], plain["kubeconfig"] = Path(plain["home"]), Path(plain["kubeconfig"])
         plain["ports"] = tuple(plain["ports"])
         return ClusterRecord(**plain)

@@ -5,6 +5,8 @@ Only this module uses `scheduler.simulation`, through the protocol below.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -55,6 +57,7 @@ class SimulatedCluster:
             what = "a simulated cluster ends with its run: it cannot be kept or reused"
             raise SettingsError(what, "--reuse-cluster, --keep-cluster", "leave these options out")
         self._virtual: VirtualCluster | None = None
+        self._recording: Path | None = None
 
     @property
     def virtual(self) -> VirtualCluster:
@@ -62,12 +65,20 @@ class SimulatedCluster:
         assert self._virtual is not None
         return self._virtual
 
+    @property
+    def recording(self) -> Path:
+        """Return the folder in which the scheduler records its cycles, after `up`."""
+        assert self._recording is not None
+        return self._recording
+
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
         """Create the virtual cluster."""
         if self._virtual is None:
             progress("simulated: in virtual time, without a process")
             simulation = distribution.load("scheduler.simulation.cluster")
-            self._virtual = cast("VirtualCluster", simulation.VirtualCluster(node_selector={WORLD: "true"}))
+            self._recording = Path(tempfile.mkdtemp(prefix="schedspec-simulated-"))
+            virtual = simulation.VirtualCluster(node_selector={WORLD: "true"}, record=self._recording)
+            self._virtual = cast("VirtualCluster", virtual)
             served()
 
     def down(self) -> None:
@@ -75,10 +86,11 @@ class SimulatedCluster:
         if self._virtual is not None:
             self._virtual.close()
             self._virtual = None
+            shutil.rmtree(self.recording, ignore_errors=True)
 
     def facts(self) -> ClusterFacts:
         """Return facts for the header of the run."""
-        return ClusterFacts("v1.36.3", ("virtual time",), 0.0)
+        return ClusterFacts("", ("virtual time",), 0.0)
 
     def load_image(self, archive: Path) -> None:
         """Do nothing: no node runs containers."""

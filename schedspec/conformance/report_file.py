@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from ..report.matrix import ORDER, title_of
-from ..results import Result, RunResults, Verdict
+from ..results import SIMULATED, Result, RunResults, Verdict, where
 from .levels import Level
 
 API = "schedspec.dev/v1"
@@ -61,6 +61,7 @@ class ConformanceReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     kind: str = "ConformanceReport"
     implementation: Implementation
     kubernetes: str
+    """Version of Kubernetes; `simulated` if virtual time decided."""
     cluster: str
     suite_version: str
     profiles: list[Profile]
@@ -75,8 +76,8 @@ def make(run: RunResults, profiles: Sequence[Level], suite_version: str) -> Conf
         if before is None or ORDER.index(result.verdict) < ORDER.index(before.verdict):
             worst[place] = result
     return ConformanceReport(
-        implementation=Implementation(run.scheduler, run.version),
-        kubernetes=run.kubernetes,
+        implementation=Implementation(run.scheduler, run.version or "unknown"),
+        kubernetes=where(run.cluster, run.kubernetes),
         cluster=run.cluster,
         suite_version=suite_version,
         profiles=[
@@ -94,6 +95,7 @@ def badge(report: ConformanceReport) -> str:
     ]
     bad = any(profile.result != "conformant" for profile in report.profiles)
     left, right = f"schedspec {report.suite_version}", ", ".join(parts)
+    right += f", {SIMULATED}" if report.cluster == SIMULATED else ""
     widths = [7 * len(text) + 12 for text in (left, right)]
     colour = "#b07d00" if bad else "#2b7a3d"
     title = html.escape(f"{report.implementation.name} {report.implementation.version}: {right}")

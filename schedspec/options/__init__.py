@@ -6,5 +6,6 @@ Each option exists on the command line and in the ini file; all are in one group
 from .flags import FLAGS, declare, ini_is_ours, ini_name
 from .reading import read
 from .run_options import Options
+from .values import home
 
-__all__ = ["FLAGS", "Options", "declare", "ini_is_ours", "ini_name", "read"]
+__all__ = ["FLAGS", "Options", "declare", "home", "ini_is_ours", "ini_name", "read"]

@@ -19,7 +19,10 @@ FEW = 20
 FLAGS: dict[str, tuple[str, str]] = {
     "cluster": (
         "KIND",
-        "auto, embedded, kind or existing (default: auto: kind if Docker and a node image exist, else embedded)",
+        (
+            "embedded, kind, existing, simulated (our scheduler in virtual time: nothing to boot) or auto (default: "
+            "kind if Docker and a node image exist, else embedded)"
+        ),
     ),
     "kube-context": ("NAME", "the context of an existing cluster; the current context is never a default"),
     "adopt-nodes": ("NAMES", "an existing cluster's own nodes that scenarios may use: NAME,NAME (restored at the end)"),

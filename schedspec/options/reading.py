@@ -174,10 +174,9 @@ def _own(config: pytest.Config, name: str) -> tuple[Path, ...]:
     """
     chosen = values.folder(config, name)
     features = [Path(path) for path in config.getini("schedspec_features")]
-    beside = [folder for path in features for folder in (path, path.parent) if folder != config.rootpath]
-    found = (
-        [chosen] if chosen is not None else [folder / name for folder in (beside if features else [config.rootpath])]
-    )
+    home = values.home(config)
+    beside = [folder for path in features for folder in (path, path.parent) if folder != home]
+    found = [chosen] if chosen is not None else [folder / name for folder in (beside if features else [home])]
     return tuple(dict.fromkeys(folder for folder in found if folder.is_dir() and folder != distribution.folder(name)))
 
 
@@ -205,4 +204,4 @@ def _out(config: pytest.Config) -> tuple[Path, bool]:
     junit = config.getoption("xmlpath", None)
     if junit:
         return values.absolute(config, junit).with_suffix(""), True
-    return config.rootpath / "out" / "run", False
+    return values.absolute(config, "out/run"), False

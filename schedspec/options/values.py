@@ -23,12 +23,17 @@ def text(config: pytest.Config, flag: str) -> str | None:
 
 
 def path(config: pytest.Config, flag: str) -> Path | None:
-    """Return a path: relative to the working directory on the command line, to the root of the run in the ini file."""
+    """Return a path: relative to the working directory on the command line, to the ini file's folder in that file."""
     named = text(config, flag)
     if not named:
         return None
     given = config.getoption(ini_name(flag)) is not NOT_GIVEN
-    return absolute(config, named) if given else (config.rootpath / named).absolute()
+    return absolute(config, named) if given else (home(config) / named).absolute()
+
+
+def home(config: pytest.Config) -> Path:
+    """Return the folder of the ini file, else the root of the run."""
+    return config.inipath.parent if config.inipath is not None else config.rootpath
 
 
 def absolute(config: pytest.Config, relative: str) -> Path:

@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except selection.NotSelectableError as problem:
         raise pytest.UsageError(str(problem)) from None
     config.stash[collection.FOLDERS] = tuple(_features(config))
-    config.stash[collection.RUN_FACTS] = run_facts.of_run(config.stash[OPTIONS], config.rootpath)
+    config.stash[collection.RUN_FACTS] = run_facts.of_run(config.stash[OPTIONS], options.home(config))
     own_steps.register_own(config, config.stash[OPTIONS].steps)
     config.pluginmanager.register(progress.Progress(config), progress.NAME)
     run, worker = config.stash[OPTIONS], summary.worker(config)
@@ -96,7 +96,7 @@ def _features(config: pytest.Config) -> Iterator[Path]:
     if configured:
         yield from configured
     elif options.ini_is_ours(config):
-        yield config.rootpath
+        yield options.home(config)
     else:
         yield from named
 

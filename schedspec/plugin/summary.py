@@ -74,6 +74,9 @@ def note(config: pytest.Config, session: LiveSession) -> None:
     facts = session.cluster.facts()
     prefix = f"{worker(config)}: " if worker(config) else ""
     first = "no pod ran" if session.first_running is None else f"first pod Running after {session.first_running:.1f} s"
+    if session.cluster.kind == "simulated":  # it neither boots nor writes logs
+        config.stash[_ROWS].append(f"{prefix}simulated, in virtual time: {first}")
+        return
     seconds = session.handle.boot_seconds
     booted = f"booted in {seconds:.1f} s" if seconds else "was running already"
     made_of = f" ({', '.join(facts.made_of)})" if facts.made_of else ""

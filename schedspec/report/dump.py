@@ -47,4 +47,5 @@ def keep_recording(running: ScenarioRun) -> None:
         return
     files.make_folder(running.folder, private=running.session is not None and running.session.ownership.shared)
     shutil.rmtree(running.folder / failure.RECORDING, ignore_errors=True)  # left by an earlier run
-    scheduler.keep_recording(running.began_wall, running.folder / failure.RECORDING)
+    since = running.began_wall if running.history is None else running.history.began_wall  # by the cluster's clock
+    scheduler.keep_recording(since, running.folder / failure.RECORDING)

@@ -124,7 +124,7 @@ class Report:
         evicted = sum(record.evicted.pods for record in records)
         binds = sum(act.act == "bind" for record in records for act in record.acts)
         rows = [
-            ("Cluster", _all(f"{record.cluster.name} {record.cluster.version}" for record in records)),
+            ("Cluster", _all(f"{record.cluster.name} {record.cluster.version}".strip() for record in records)),
             ("Scheduler", _all(f"{record.scheduler.name} {record.scheduler.version}" for record in records)),
             ("Policy", policy),
             ("Began", datetime.fromtimestamp(began, UTC).strftime("%Y-%m-%d %H:%M UTC") if records else ""),

@@ -13,7 +13,7 @@ from statistics import fmean
 import msgspec
 from markupsafe import Markup
 
-from ..results import Result, RunResults, Verdict, read
+from ..results import SIMULATED, Result, RunResults, Verdict, read, where
 from . import files, html
 from .record import ScenarioRecord, slug
 
@@ -40,17 +40,19 @@ class Column(msgspec.Struct, frozen=True, order=True):
     scheduler: str
     version: str
     kubernetes: str
+    """Version of Kubernetes; `simulated` if virtual time decided."""
 
     @property
     def short(self) -> list[str]:
         """The text below the scheduler's name in the head of a column."""
-        parts = [self.version, self.kubernetes.removeprefix("v") and f"on {self.kubernetes.removeprefix('v')}"]
+        kubernetes = self.kubernetes.removeprefix("v")
+        parts = [self.version, kubernetes if kubernetes in ("", SIMULATED) else f"on {kubernetes}"]
         return [part for part in parts if part]
 
     @property
     def title(self) -> str:
         on = f" on Kubernetes {self.kubernetes}" if self.kubernetes else ""
-        return f"{self.scheduler} {self.version}".strip() + on
+        return f"{self.scheduler} {self.version}".strip() + (f", {SIMULATED}" if self.kubernetes == SIMULATED else on)
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +123,7 @@ def make(runs: Iterable[RunResults]) -> Matrix:
     columns: dict[Column, None] = {}
     levels: dict[tuple[str, str], str] = {}
     for run in runs:
-        column = Column(run.scheduler, run.version, run.kubernetes)
+        column = Column(run.scheduler, run.version, where(run.cluster, run.kubernetes))
         columns.setdefault(column)
         for result in run.results:
             key = (result.feature, title_of(result.scenario, result.example))
@@ -204,7 +206,12 @@ def pictures(matrix: Matrix, records: Iterable[ScenarioRecord]) -> dict[str, str
 
 
 def _place(record: ScenarioRecord) -> tuple[str, str, str, str]:
-    return (record.scheduler.name, record.scheduler.version, record.cluster.version, record.node_id)
+    return (
+        record.scheduler.name,
+        record.scheduler.version,
+        where(record.cluster.name, record.cluster.version),
+        record.node_id,
+    )
 
 
 def _link(anchors: Mapping[tuple[str, str, str, str], str], column: Column, cell: Cell | None) -> str:

@@ -270,7 +270,7 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def because(self) -> str:
-        """For a failed scenario, the scheduler's text that explains it, or the time waited; else empty."""
+        """For a failed scenario, the scheduler's text that explains it; empty without one."""
         if self.failure is None:
             return ""
         bound = {act.pod for act in self.acts if act.act == "bind"}
@@ -278,7 +278,7 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
         waits = [reason.message for reason in self.reasons if reason.kind != "pod" or reason.name not in bound]
         about_evictions = "evict" in self.failure.expected
         found = [*waits, *evictions] if about_evictions else [*evictions, *waits]
-        return UID.sub("", (found[-1] if found else self.failure.waited).replace(f"{self.namespace}/", ""))
+        return UID.sub("", (found[-1] if found else "").replace(f"{self.namespace}/", ""))
 
     @property
     def anchor(self) -> str:

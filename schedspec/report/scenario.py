@@ -152,7 +152,7 @@ class Scenario:
         run = f"pytest {shlex.quote(record.node_id)}"
         if record.cluster.name not in ("none", "existing"):
             run += f" --cluster {record.cluster.name}"
-        recording = shlex.quote(record.recording)
+        recording = shlex.quote(record.recording) if record.recording else ""
         pod = next((act.pod for act in self.evictions), "") or next((life.name for life in self.lives), "")
         found = [("Run this scenario", run)]
         if pod and recording and record.scheduler.name == "schedspec":

@@ -306,6 +306,8 @@ class LiveSession:
 
     @functools.cached_property
     def _kubernetes(self) -> str:
+        if isinstance(self.cluster, SimulatedCluster):  # virtual time decided, not a version of Kubernetes
+            return ""
         return str(self.api.call("GET", "/version")["gitVersion"])
 
     @property

@@ -55,7 +55,7 @@ class Own(Adapter):
 
     def scheduler(self, site: Site) -> SchedulerProcess | SchedulerInCluster | VirtualScheduler:
         if isinstance(site.cluster, SimulatedCluster):
-            return VirtualScheduler(site.cluster.virtual)
+            return VirtualScheduler(site.cluster.virtual, site.cluster.recording)
         if self.in_pods:
             return SchedulerInCluster(
                 site.folder,

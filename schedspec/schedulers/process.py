@@ -24,6 +24,15 @@ _SEGMENT_BYTES = 8 << 20
 """Maximum size of a file: a scenario's recording is cut from the last files, and small files are read fast."""
 
 
+def cut_recording(recording: Path, since: float, to: Path) -> bool:
+    """Copy the cycles since `since` (wall time) from a recording to the folder `to`; return whether there are any."""
+    segments = distribution.load("scheduler.recording.segments")
+    try:
+        return bool(segments.cut(recording, since, to))
+    except (segments.RecordError, OSError):  # a recording of another program with our command line, or a full disk
+        return False
+
+
 class SchedulerProcess:
     """One scheduler for one cluster: `command` with the arguments of `python -m scheduler`.
 
@@ -85,11 +94,7 @@ class SchedulerProcess:
 
     def keep_recording(self, since: float, to: Path) -> bool:
         """Copy the cycles since `since` from the run's recording to `to`; return whether there are any."""
-        segments = distribution.load("scheduler.recording.segments")
-        try:
-            return bool(segments.cut(self._recording, since, to))
-        except (segments.RecordError, OSError):  # a recording of another program with our command line, or a full disk
-            return False
+        return cut_recording(self._recording, since, to)
 
     def handle(self) -> dict[str, Any]:
         """Return what another process needs for `attach`."""

@@ -8,13 +8,14 @@ from typing import Any
 
 from ..api.errors import PolicyRefusedError
 from ..clusters.simulated import VirtualCluster
+from .process import cut_recording
 
 
 class VirtualScheduler:
     """A scheduler that runs in virtual time."""
 
-    def __init__(self, virtual: VirtualCluster) -> None:
-        self._virtual = virtual
+    def __init__(self, virtual: VirtualCluster, recording: Path) -> None:
+        self._virtual, self._recording = virtual, recording
         self._policy = ""
 
     def launch(self, policy: str) -> None:
@@ -51,9 +52,8 @@ class VirtualScheduler:
         return found
 
     def keep_recording(self, since: float, to: Path) -> bool:
-        """Return False: the scheduler keeps no recording."""
-        del since, to
-        return False
+        """Copy the cycles since `since` from the run's recording to `to`; return whether there are any."""
+        return cut_recording(self._recording, since, to)
 
     def last_lines(self, count: int) -> Sequence[str]:
         """Return nothing: the scheduler has no log of its own."""

@@ -177,6 +177,8 @@ class Case:
     steps: tuple[Step, ...] = ()
     subject: str = ""
     """The job that the incident is about."""
+    preemptor: str = ""
+    """The job for which the subject loses a pod; empty: any."""
 
     @property
     def policies(self) -> tuple[str, ...]:

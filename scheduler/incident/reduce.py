@@ -22,7 +22,18 @@ from .of_recording import Moment, at_moment, evicts, is_recording, state_before
 from .of_state import check_queues, make_case
 from .play import play
 from .shrink import OutOfBudgetError, Tester, remove_objects
-from .signature import Broken, Differs, Evicted, Signature, Waits, of_difference, of_eviction, of_wait, shows
+from .signature import (
+    Broken,
+    Differs,
+    Evicted,
+    Signature,
+    Waits,
+    of_difference,
+    of_eviction,
+    of_wait,
+    preemptor_of,
+    shows,
+)
 from .simplify import old_names, renamed, simplify_amounts, simplify_fields, simplify_names, simplify_policy
 from .thens import describe, title_of
 
@@ -148,7 +159,7 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
         case, wanted = _difference(case, because, _policy_at(Path(name)))
     else:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
-        wanted = _signature(case, because, kind)
+        case, wanted = _signature(case, because, kind)
     found = reduce_case(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
     if isinstance(wanted, Differs):
@@ -242,15 +253,16 @@ def _difference(case: Case, because: str, policy: str) -> tuple[Case, Signature]
     return replace(case, subject=job), wanted
 
 
-def _signature(case: Case, because: str, kind: str) -> Signature:
-    found: Signature | None
+def _signature(case: Case, because: str, kind: str) -> tuple[Case, Signature]:
+    """Return the case, with its preemptor if the subject is evicted, and what happens to the subject."""
     if kind == WAITS:
-        found = of_wait(play(case), case, case.subject)
+        if (waits := of_wait(play(case), case, case.subject)) is not None:
+            return case, waits
     else:
         story = play(case, stop=lambda eviction: eviction.job == case.subject)
-        found = next((of_eviction(eviction) for eviction in story.evictions if eviction.job == case.subject), None)
-    if found is not None:
-        return found
+        evicted = next((eviction for eviction in story.evictions if eviction.job == case.subject), None)
+        if evicted is not None:
+            return replace(case, preemptor=preemptor_of(evicted)), of_eviction(evicted)
     what = "does not wait" if kind == WAITS else "is not evicted"
     raise IncidentError(
         f"{because}: it {what} when our scheduler decides on the state and nothing ends\n"
@@ -282,11 +294,14 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
         named = tester.best
         simplify_names(tester)
     except OutOfBudgetError:
-        if tester.best.work:
-            raise IncidentError(
-                f"the budget is used up; the smallest case has {tester.best.size} objects\n"
-                "  do next: allow more time with --minutes"
-            ) from None
+        if tester.best.work:  # nothing was submitted yet: the smallest case whose work can be
+            steps = _submitted(tester, wanted, known)
+            if steps is None:
+                raise IncidentError(
+                    f"the budget is used up; the smallest case has {tester.best.size} objects, and none of the cases "
+                    "shows it once its work is submitted\n  do next: allow more time with --minutes"
+                ) from None
+            tester.best = steps
         found.notes.append("the budget was used up: this may not be the smallest case")
         named = tester.best
         tester.best = renamed(named)  # no sentence contains names of the state

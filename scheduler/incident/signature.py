@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..reasons import QueueLimit
-from .case import Amounts, Case, Change, Submit
+from .case import Amounts, Case, Change, Submit, ancestors
 from .play import Eviction, Story, play
 
 
@@ -24,7 +24,7 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """The subject waits at the end, for reasons of these types."""
+    """The subject waits at the end, for reasons of these types, about these queues, resources and reservations."""
 
     reasons: frozenset[str]
 
@@ -71,7 +71,8 @@ def of_wait(story: Story, case: Case, job: str) -> Waits | None:
     refusal = story.end.waits.get(job)
     if refusal is None:
         return None
-    return Waits(frozenset(f"{reason_type(why)}{_origin_of_limit(why, case)}" for why in refusal.items))
+    causes = (f"{reason_type(why)}{_origin_of_limit(why, case)}{_cause(why, case, job)}" for why in refusal.items)
+    return Waits(frozenset(causes))
 
 
 def fate_of(story: Story, case: Case, job: str) -> Fate:
@@ -101,6 +102,20 @@ def reason_type(why: Any) -> str:
     words += sorted({node_rule.rule for node_rule in getattr(why, "rules", ())})
     words += sorted({_type_of_denial(protected.why) for protected in getattr(why, "spared", ())})
     return " ".join(words)
+
+
+def _cause(why: Any, case: Case, job: str) -> str:
+    """Return which queue a reason names, by its place seen from the job, which resource, and who reserves it."""
+    own = next((work.queue for work in case.jobs if work.name == job), "")
+    words = []
+    if queue := getattr(why, "queue", ""):
+        place = "its queue" if queue == own else "a queue above" if queue in ancestors(case, own) else "another queue"
+        words.append(place)
+    words += [dimension] if (dimension := getattr(why, "dimension", "")) else []
+    words += sorted({rule.detail for rule in getattr(why, "rules", ()) if rule.rule == "resource"})
+    words += ["reserved by admitted jobs"] if getattr(why, "inqueue", 0) else []
+    words += ["guaranteed to others"] if getattr(why, "guaranteed_to_others", 0) else []
+    return "".join(f", {word}" for word in words)
 
 
 def _origin_of_limit(why: Any, case: Case) -> str:
@@ -135,5 +150,15 @@ def _shows(case: Case, wanted: Evicted | Waits | Differs, gap: float) -> bool:
         return fates == [wanted.fate, wanted.other]
     if isinstance(wanted, Waits):
         return of_wait(play(case, gap=gap), case, case.subject) == wanted
-    story = play(case, stop=lambda eviction: eviction.job == case.subject, gap=gap)
-    return any(eviction.job == case.subject and of_eviction(eviction) == wanted for eviction in story.evictions)
+    story = play(case, stop=lambda eviction: is_of_incident(eviction, case), gap=gap)
+    return any(is_of_incident(eviction, case) and of_eviction(eviction) == wanted for eviction in story.evictions)
+
+
+def is_of_incident(eviction: Eviction, case: Case) -> bool:
+    """Whether the subject of a case loses a pod, and for the preemptor of the case if it names one."""
+    return eviction.job == case.subject and case.preemptor in ("", preemptor_of(eviction))
+
+
+def preemptor_of(eviction: Eviction) -> str:
+    """Return the job for which a pod is evicted."""
+    return eviction.reason.preemptor.rpartition("/")[2]

@@ -334,4 +334,5 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
         work=tuple(map(work, case.work)),
         steps=tuple(map(step, case.steps)),
         subject=jobs.get(case.subject, case.subject),
+        preemptor=jobs.get(case.preemptor, case.preemptor),
     )

@@ -36,7 +36,7 @@ a key later. A malformed object is in `informer.malformed[key]` instead of `info
 
 from .changes import Absent, Change, Present, Unreadable
 from .client import Client, Patch
-from .config import Connection, connect
+from .config import Connection, connect, connect_as_kubectl
 from .decoding import Listing, Malformed
 from .errors import (
     AlreadyExists,
@@ -131,4 +131,5 @@ __all__ = [
     "UnreadableAnswer",
     "WorkQueue",
     "connect",
+    "connect_as_kubectl",
 ]

@@ -5,8 +5,9 @@ Nothing here talks to the API server. The result is a `Connection` for the thin 
 
 from __future__ import annotations
 
+import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,27 +49,67 @@ def connect(kubeconfig: str | Path | None = None, context: str | None = None) ->
         ConfigError: The file does not exist or is not a kubeconfig, the context does not exist, the process is not in a
             cluster, or a proxy is configured.
     """
+    if kubeconfig is not None and not Path(kubeconfig).is_file():
+        raise ConfigError(str(kubeconfig), "no such kubeconfig file; name one with --kubeconfig")
+    return _of_files([] if kubeconfig is None else [Path(kubeconfig)], context)
+
+
+def _current_context(file: Path) -> str | None:
+    """Return the current context of one file: the first that names one counts, not the last as in the library."""
+    try:
+        content = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None  # the library says what is wrong with the file
+    return content.get("current-context") if isinstance(content, dict) else None
+
+
+def _of_files(files: Sequence[Path], context: str | None) -> Connection:
+    """Return the connection of kubeconfig files, merged as kubectl merges them; without a file, of the pod."""
     # imported here: the library costs 0.3 s and 15 MB, and `lint`, `replay` and `explain` do not need it
     from kubernetes import config as official  # noqa: PLC0415
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415
 
     configuration = Configuration()
-    source = str(kubeconfig) if kubeconfig else "service account"
+    source = os.pathsep.join(map(str, files)) or "service account"
     try:
-        if kubeconfig is None:
+        if not files:
             official.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
-            if not Path(kubeconfig).is_file():
-                raise ConfigError(source, "no such kubeconfig file; name one with --kubeconfig")
             official.load_kube_config(  # type: ignore[no-untyped-call]
                 config_file=source, context=context, client_configuration=configuration, persist_config=False
             )
     except official.ConfigException as error:
-        hint = "" if kubeconfig else "; outside of a cluster, set --kubeconfig"
+        hint = "" if files else "; outside of a cluster, set --kubeconfig"
         raise ConfigError(source, f"{error}{hint}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise ConfigError(source, f"not a usable kubeconfig: {error}") from error
     return _connection(source, configuration)
+
+
+def connect_as_kubectl(kubeconfig: str | Path | None = None, context: str | None = None) -> Connection:
+    """Return the connection that kubectl would use: of the named file, $KUBECONFIG, `~/.kube/config`, or of the pod.
+
+    Only commands that read use this connection: the current context must not decide where something is written.
+
+    Args:
+        kubeconfig: The file; None: the files that `$KUBECONFIG` lists, merged, else `~/.kube/config`.
+        context: The context; None: the current one.
+
+    Raises:
+        ConfigError: as `connect`; or no kubeconfig exists and the process is not in a pod.
+    """
+    if kubeconfig is not None:
+        return connect(kubeconfig, context)
+    variable = os.environ.get("KUBECONFIG", "")
+    listed = variable.split(os.pathsep) if variable else ["~/.kube/config"]
+    files = [path for path in (Path(name).expanduser() for name in listed if name) if path.is_file()]
+    if files:
+        return _of_files(files, context or next(filter(None, map(_current_context, files)), None))
+    if variable:
+        raise ConfigError(f"KUBECONFIG={variable}", "no such kubeconfig file; name one with --kubeconfig")
+    if context is not None:
+        raise ConfigError("~/.kube/config", f"no such file, so no context {context}; name one with --kubeconfig")
+    return connect()
 
 
 def _connection(source: str, configuration: Any) -> Connection:

@@ -12,7 +12,7 @@ from .answer import Plan
 from .changes import ChangeError, Side
 from .make import Request, make_plan
 from .markdown import render_markdown
-from .text import render_text
+from .text import queue_line, render_text
 from .verdict import Condition, judge, parse_conditions
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "judge",
     "make_plan",
     "parse_conditions",
+    "queue_line",
     "render_markdown",
     "render_text",
 ]

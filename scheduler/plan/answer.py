@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
+
+_MADE = re.compile(r"[\w.-]+/[\w.-]*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+"""The key of a PodGroup whose name a controller made: `team/podgroup-UID`, `team/train-UID`."""
 
 
 class Subject(msgspec.Struct):
@@ -71,9 +76,27 @@ class World(msgspec.Struct):
     starts: list[Start] = []
     waiting: dict[str, str] = {}
     """Job → why it waits, once the world has settled."""
+    held: dict[str, float] = {}
+    """Queue → amount of the plan's resource that its pods hold, once the world has settled."""
+    deserved: dict[str, float] = {}
+    """Queue → the amount that it deserves, where the policy computes it."""
     cycles: int = 0
     problem: str = ""
     """Why the world does not settle; empty if it does."""
+
+
+class QueueAtOnce(msgspec.Struct):
+    """A queue that holds another amount because of the change."""
+
+    queue: str
+    now: float
+    proposed: float
+    deserved: float | None
+    """With the change; None if the policy computes no shares."""
+    lose: int
+    """Jobs of which the change evicts pods."""
+    start: int
+    """Jobs that start because of the change."""
 
 
 class AtOnce(msgspec.Struct):
@@ -87,6 +110,7 @@ class AtOnce(msgspec.Struct):
     """Evictions that the change prevents."""
     starts: list[Start] = []
     refused: list[Refused] = []
+    queues: list[QueueAtOnce] = []
 
 
 class QueueChange(msgspec.Struct):
@@ -160,6 +184,14 @@ class Plan(msgspec.Struct):
     notes: list[str] = []
     """The facts that a reader needs first."""
     assumptions: list[str] = []
+    conditions: list[str] = []
+    """The conditions of --fail-on; without one, nothing judges the plan."""
     failed: list[str] = []
     """The results that are worse than permitted."""
+    names: dict[str, str] = {}
+    """Job → the name that its user gave it, where a controller made another from it."""
     format: int = 1
+
+    def named(self, text: str) -> str:
+        """Return a text in which jobs have the names that their users gave them."""
+        return _MADE.sub(lambda found: self.names.get(found[0], found[0]), text)

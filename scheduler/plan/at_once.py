@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..model import resources
 from ..model.cluster import Cluster
 from ..policy.model import Policy
 from ..reasons import Refusal, render_refusal, render_victim
@@ -12,11 +13,12 @@ from ..simulate.present import ENDLESS, Present, begin
 from ..simulation import Settings, Simulation, SimulationError
 from ..simulation import outcomes as happened
 from ..state import State
-from .answer import AtOnce, Eviction, Refused, Start, World
+from .answer import AtOnce, Eviction, QueueAtOnce, Refused, Start, World
 from .processes import process_pool
 
 LARGE = 5_000
 """Number of pods from which the two worlds run in a process each."""
+_ROUNDING = 1e-6
 HORIZON = 600.0
 """Seconds of virtual time in which a state has to settle; reservations and waits of the policy end within them."""
 
@@ -24,7 +26,12 @@ HORIZON = 600.0
 class _Watcher:
     """Collects the evictions, starts and waits of one world."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, resource: str) -> None:
+        self._resource, self._unit = resource, resources.unit_of(resource)
+        self._each: dict[str, tuple[str, float]] = {}
+        """Job → its queue, and the amount that each of its pods requests."""
+        self._held: dict[str, float] = {}
+        self._deserved: dict[str, float] = {}
         self._queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
         self._nodes = {key: pod.spec.node_name for key, pod in state.objects["Pod"].items()}
         self.has_begun = False
@@ -34,8 +41,22 @@ class _Watcher:
         self.cycles = 0
 
     def on_outcome(self, outcome: Any) -> None:
-        if not self.has_begun:
-            return
+        match outcome:
+            case happened.Submitted():
+                amount = resources.parse(dict(outcome.requests)).get(self._resource, 0) / self._unit
+                self._each[outcome.job] = outcome.queue, amount
+            case happened.Placed():
+                self._hold(outcome.job, 1)
+            case happened.Released():
+                self._hold(outcome.job, -1)
+        if self.has_begun:
+            self._on_decision(outcome)
+
+    def _hold(self, job: str, pods: int) -> None:
+        queue, amount = self._each.get(job, ("", 0.0))
+        self._held[queue] = self._held.get(queue, 0.0) + pods * amount
+
+    def _on_decision(self, outcome: Any) -> None:
         match outcome:
             case happened.Evicted():
                 self._evict(outcome)
@@ -52,6 +73,11 @@ class _Watcher:
                     self.waits[outcome.job] = outcome.refusal
             case happened.Cycle():
                 self.cycles = outcome.number
+                self._deserved = {
+                    queue: numbers.deserved[self._resource] / self._unit
+                    for queue, numbers in outcome.decisions.queues.items()
+                    if self._resource in numbers.deserved
+                }
 
     def _evict(self, outcome: happened.Evicted) -> None:
         why, node = outcome.reason, self._nodes.get(outcome.pod, "")
@@ -70,12 +96,13 @@ class _Watcher:
             if pods
         ]
         waiting = {job: render_refusal(refusal) for job, refusal in sorted(self.waits.items())}
-        return World(list(self.evicted.values()), starts, waiting, self.cycles, problem)
+        held = {queue: amount for queue, amount in sorted(self._held.items()) if amount}
+        return World(list(self.evicted.values()), starts, waiting, held, self._deserved, self.cycles, problem)
 
 
-def settle(state: State, policy: Policy, settings: Settings | None = None) -> tuple[World, Present]:
-    """Run one world until it settles."""
-    watcher = _Watcher(state)
+def settle(state: State, policy: Policy, resource: str, settings: Settings | None = None) -> tuple[World, Present]:
+    """Run one world until it settles; amounts are of `resource`."""
+    watcher = _Watcher(state, resource)
     simulation = Simulation(
         policy,
         emit=watcher.on_outcome,
@@ -94,14 +121,14 @@ def settle(state: State, policy: Policy, settings: Settings | None = None) -> tu
 
 
 def settle_both(
-    now: tuple[State, Policy], proposed: tuple[State, Policy], settings: Settings
+    now: tuple[State, Policy], proposed: tuple[State, Policy], resource: str, settings: Settings
 ) -> tuple[tuple[World, Present], tuple[World, Present]]:
     """Run both worlds, each in a process of its own if the state is large."""
     if len(now[0].objects["Pod"]) < LARGE:
-        return settle(*now, settings), settle(*proposed, settings)
+        return settle(*now, resource, settings), settle(*proposed, resource, settings)
     with process_pool(1) as pool:
-        other = pool.submit(settle, *proposed, settings)
-        return settle(*now, settings), other.result()
+        other = pool.submit(settle, *proposed, resource, settings)
+        return settle(*now, resource, settings), other.result()
 
 
 def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
@@ -116,11 +143,24 @@ def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
         Refused(job, queues.get(job, ""), why, "starts" if job in started else "runs")
         for job, why in sorted(waits.items())
     ]
-    return AtOnce(
-        now,
-        proposed,
-        [eviction for pod, eviction in after.items() if pod not in before],
-        [eviction for pod, eviction in before.items() if pod not in after],
-        [start for start in proposed.starts if start.pods > started.get(start.job, 0)],
-        refused,
-    )
+    evictions = [eviction for pod, eviction in after.items() if pod not in before]
+    starts = [start for start in proposed.starts if start.pods > started.get(start.job, 0)]
+    spared = [eviction for pod, eviction in before.items() if pod not in after]
+    return AtOnce(now, proposed, evictions, spared, starts, refused, _of_queues(now, proposed, evictions, starts))
+
+
+def _of_queues(now: World, proposed: World, evictions: list[Eviction], starts: list[Start]) -> list[QueueAtOnce]:
+    """Return the queues that hold another amount because of the change, those that lose most first."""
+    found = [
+        QueueAtOnce(
+            queue,
+            now.held.get(queue, 0.0),
+            proposed.held.get(queue, 0.0),
+            proposed.deserved.get(queue),
+            len({eviction.job for eviction in evictions if eviction.queue == queue}),
+            len({start.job for start in starts if start.queue == queue}),
+        )
+        for queue in sorted(now.held.keys() | proposed.held.keys())
+    ]
+    changed = [row for row in found if abs(row.proposed - row.now) > _ROUNDING]
+    return sorted(changed, key=lambda row: (row.proposed - row.now, row.queue))

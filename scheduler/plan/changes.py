@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,9 +23,11 @@ from ..model.errors import PlacedError
 from ..model.names import GROUP_NAME
 from ..model.queue import Queue
 from ..model.state_kinds import STATE_KINDS
+from ..policy.file import read_policy
 from ..policy.loader import load_policy
 from ..policy.model import Policy
 from ..reasons.text import count
+from ..recording.events import PolicyLoaded
 from ..simulate.present import opened
 from ..state import State
 
@@ -187,6 +190,7 @@ def _remarks(worlds: Worlds, declared: Declared, replaced: Iterable[tuple[str, s
         yield f"ignored, because a plan does not read them: {kinds}"
 
 
+_CORDON = "node.kubernetes.io/unschedulable"
 _UNPLACED = ("the cluster", Document(0, {}, yaml.MappingNode("", [])))
 
 
@@ -219,7 +223,12 @@ def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) 
     before = {} if now is None else now.policies()
     after = proposed.policies()
     if path and path not in after:
-        raise ChangeError("--policy", f"{proposed.name} has no policy {path}", f"it has {_listed(after)}")
+        if not Path(path).is_file():
+            remedy = f"it has {_listed(after)}; or name the file with the policy that the cluster runs"
+            raise ChangeError("--policy", f"{proposed.name} has no policy {path}", remedy)
+        if own is not None:
+            worlds.notes.append(f"the state's own policy ({own.source}) is not used: --policy names {path}")
+        own, path = PolicyLoaded(path, read_policy(Path(path))), ""
     changed = [path] if path else sorted(name for name, text in after.items() if before.get(name) != text)
     if now is None and own is not None and len(changed) > 1:
         known = load_policy(own.text, own.source)
@@ -229,7 +238,7 @@ def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) 
     if not changed and own is None and len(after) == 1:
         changed = [*after]
     if not changed and own is None:
-        remedy = "dump the state with --policy FILE, or propose one"
+        remedy = "add --policy FILE, the policy that the cluster runs (or propose one)"
         raise ChangeError(worlds.state.source, "has no policy, and no policy changes", remedy)
     text = after[changed[0]] if changed else ""
     new = load_policy(text, f"{proposed.name}:{changed[0]}") if changed else None
@@ -324,7 +333,9 @@ def _describe(key: tuple[str, str], known: Any, item: Any) -> str:
         return f"{kind} {name} is new"
     if kind == "PriorityClass":
         return f"PriorityClass {name}: value {known.value} → {item.value}"
-    if kind in ("Node", "HyperNode"):
+    if kind == "Node":
+        return f"Node {name} {_describe_node(known, item)}"
+    if kind == "HyperNode":
         return f"{kind} {name} changes"
     old, new = _comparable(known.spec), _comparable(item.spec)
     before, after = _fields(known.spec), _fields(item.spec)
@@ -332,6 +343,20 @@ def _describe(key: tuple[str, str], known: Any, item: Any) -> str:
         f"{field} {_amounts(before[field])} → {_amounts(after[field])}" for field in new if old[field] != new[field]
     ]
     return f"Queue {name}: {', '.join(fields) or 'annotations'}"
+
+
+def _describe_node(known: objects.Node, item: objects.Node) -> str:
+    cordoned = item.spec.unschedulable
+    words = [] if known.spec.unschedulable == cordoned else ["is cordoned" if cordoned else "is no longer cordoned"]
+    if not words or not _same(_without_cordon(known), _without_cordon(item)):
+        words.append("changes")
+    return " and ".join(words)
+
+
+def _without_cordon(node: objects.Node) -> objects.Node:
+    """Return a node without what `kubectl cordon` sets: the field, and the taint that the controller manager adds."""
+    taints = [taint for taint in node.spec.taints or () if taint.key != _CORDON] or None
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=False, taints=taints))
 
 
 def _amounts(value: Any) -> str:

@@ -73,7 +73,7 @@ def make_plan(request: Request) -> Plan:
     settings = Settings(start_delay=request.start_delay, grace=request.grace)
     queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
     (now, present), (proposed, _) = at_once.settle_both(
-        (state, worlds.now), (worlds.proposed_state, worlds.proposed), settings
+        (state, worlds.now), (worlds.proposed_state, worlds.proposed), request.resource or resource_of(state), settings
     )
     plan = Plan(
         _subject(request, state),
@@ -82,6 +82,7 @@ def make_plan(request: Request) -> Plan:
         at_once.compare(now, proposed, queues),
         notes=[*state.notes, *worlds.notes],
         assumptions=_assumptions(request, state, present),
+        names=_names(state),
     )
     if request.load == "none":
         return plan
@@ -118,6 +119,16 @@ def _subject(request: Request, state: State) -> Subject:
         request.proposed.name,
         sorted(pods),
     )
+
+
+def _names(state: State) -> dict[str, str]:
+    """Return the names of jobs whose PodGroups a controller named: `team/train` for `team/train-UID`."""
+    found = {}
+    for key, group in state.objects["PodGroup"].items():
+        owner = next(iter(group.metadata.owner_references or ()), None)
+        if owner is not None and owner.name and owner.name != group.metadata.name:
+            found[key] = f"{group.metadata.namespace}/{owner.name}"
+    return found
 
 
 def resource_of(state: State) -> str:

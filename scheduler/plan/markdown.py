@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..model.printable import printable
 from ..reasons.text import count
 from ..state.state import render_age
 from .answer import Plan
-from .text import headline, shown, spans
+from .text import grouped, headline, queue_line, shown, spans
 
 _MAX = 20
 _ESCAPED = str.maketrans(
@@ -17,9 +19,9 @@ _ESCAPED = str.maketrans(
 def render_markdown(plan: Plan) -> str:
     """Format a plan. Names and reasons come from a cluster: once escaped, they are text, no links and no tables."""
     subject = plan.subject
-    verdict = (
-        f"**Worse than permitted:** {'; '.join(plan.failed)}" if plan.failed else "Nothing is worse than permitted."
-    )
+    verdict = "Nothing is worse than permitted." if plan.conditions else "Not judged: no condition of `--fail-on`."
+    if plan.failed:
+        verdict = f"**Worse than permitted:** {'; '.join(plan.failed)}"
     lines = [f"### Plan: {_safe(headline(plan.at_once))}", ""]
     lines += [*(f"> {_safe(note)}  " for note in plan.notes), *([""] if plan.notes else []), verdict, ""]
     lines += [f"* {_safe(change)}" for change in plan.changes or ["no change that affects decisions"]]
@@ -32,7 +34,7 @@ def render_markdown(plan: Plan) -> str:
         "",
         "</details>",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(plan.named, lines)) + "\n"
 
 
 def _safe(text: str) -> str:
@@ -49,14 +51,24 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 def _at_once(plan: Plan) -> list[str]:
     decisions = plan.at_once
-    lines = _table(
-        ("evicted at once", "queue", "for", "why"),
-        [(one.pod, one.queue, f"{one.preemptor} ({one.preemptor_queue})", one.why) for one in decisions.evictions],
-    )
-    lines += _table(("refused", "queue", "why"), [(one.job, one.queue, one.why) for one in decisions.refused])
-    return lines + _table(
-        ("starts", "queue", "pods"), [(one.job, one.queue, str(one.pods)) for one in decisions.starts]
-    )
+    lines = [f"* {_safe(queue_line(row, plan.subject.resource))}" for row in decisions.queues]
+    lines = ["", "At once:", "", *lines] if lines else []
+    evicted = [
+        (one.pod, (one.queue, f"{one.preemptor} ({one.preemptor_queue})", one.why)) for one in decisions.evictions
+    ]
+    lines += _table(("evicted at once", "queue", "for", "why"), _rows(evicted, "pod"))
+    lines += _table(("refused", "queue", "why"), _rows(
+        ((one.job, (one.queue, one.why)) for one in decisions.refused), "job"
+    ))  # fmt: skip
+    return lines + _table(("starts", "queue", "pods"), _rows(
+        ((one.job, (one.queue, str(one.pods))) for one in decisions.starts), "job"
+    ))  # fmt: skip
+
+
+def _rows(rows: Iterable[tuple[str, tuple[str, ...]]], what: str) -> list[tuple[str, ...]]:
+    """Return the rows of a table, one for all that differ only in their first cell."""
+    joined = grouped(((subject, "\0".join(cells)) for subject, cells in rows), what)
+    return [(subject, *cells.split("\0")) for subject, cells, _ in joined]
 
 
 def _over_load(plan: Plan) -> list[str]:

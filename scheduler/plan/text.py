@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 from ..reasons.text import count
 from ..state.state import render_age
-from .answer import AtOnce, OverLoad, Plan, Subject
+from .answer import AtOnce, OverLoad, Plan, QueueAtOnce, Subject
 
 MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
-_AT_ONCE, _WAITS, _FLIPS, _NOTES, _CHANGES = 12, 6, 4, 3, 4
+_AT_ONCE, _QUEUES, _WAITS, _FLIPS, _NOTES, _CHANGES = 10, 4, 5, 4, 3, 4
 
 
 def render_text(plan: Plan) -> str:
     """Format a plan: `+` starts, `-` is evicted, `=` is spared, `!` refused or a finding, `~` changes over the load."""
     lines = [_head(plan.subject), *_first(plan.notes, _NOTES, "notes")]
     lines += ["changes:", *_indented(_first(plan.changes or ["no change that affects decisions"], _CHANGES, "changes"))]
-    lines += at_once_lines(plan.at_once)
+    lines += at_once_lines(plan.at_once, plan.subject.resource)
     lines += load_lines(plan.over_load)
     if plan.rules is not None:
         title = (
@@ -27,7 +27,7 @@ def render_text(plan: Plan) -> str:
     available = max(MAX_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
     lines += ["assumptions:", *_indented(_first(plan.assumptions, available, "assumptions"))]
     lines += [f"worse than permitted: {condition}" for condition in plan.failed]
-    return "\n".join(map(_short, lines[:MAX_LINES])) + "\n"
+    return "\n".join(_short(plan.named(line)) for line in lines[:MAX_LINES]) + "\n"
 
 
 def _short(line: str) -> str:
@@ -77,19 +77,48 @@ def headline(decisions: AtOnce) -> str:
     return ", ".join(parts)
 
 
-def at_once_lines(decisions: AtOnce) -> list[str]:
+def queue_line(row: QueueAtOnce, resource: str) -> str:
+    """Return what the change does to a queue: `ads 74 → 47 gpus of 80 deserved; 8 jobs lose pods`."""
+    unit = f"{resource.rpartition('/')[2]}s"
+    share = "" if row.deserved is None else f" of {row.deserved:g} deserved"
+    jobs = [f"{count(row.lose, 'job')} lose{'s' if row.lose == 1 else ''} pods"] if row.lose else []
+    jobs += [f"{count(row.start, 'job')} start{'s' if row.start == 1 else ''}"] if row.start else []
+    return "; ".join((f"{row.queue} {row.now:g} → {row.proposed:g} {unit}{share}", *jobs))
+
+
+def grouped(rows: Iterable[tuple[str, str]], what: str) -> list[tuple[str, str, int]]:
+    """Join rows of equal sentences: the first subject and how many more, the sentence, and the number of rows."""
+    found: dict[str, list[str]] = {}
+    for subject, sentence in rows:
+        found.setdefault(sentence, []).append(subject)
+    return [
+        (names[0] + (f" and {count(len(names) - 1, f'more {what}')}" if len(names) > 1 else ""), sentence, len(names))
+        for sentence, names in found.items()
+    ]
+
+
+def _sentences(sign: str, rows: Iterable[tuple[str, str]], what: str) -> list[str]:
+    return [f"{sign} {subject} {sentence}" for subject, sentence, _ in grouped(rows, what)]
+
+
+def at_once_lines(decisions: AtOnce, resource: str) -> list[str]:
     """Return the lines of the immediate effects."""
-    evicted = [
-        f"- {one.pod} ({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}"
+    evicted = _sentences("-", (
+        (one.pod, f"({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}")
         for one in decisions.evictions
-    ]
-    started = [f"+ {one.job} ({one.queue}): {count(one.pods, 'pod')}" for one in decisions.starts]
-    refused = [
-        f"! {one.job} ({one.queue}) {one.was} without the change, now waits: {one.why}" for one in decisions.refused
-    ]
-    spared = [f"= {one.pod} ({one.queue}) keeps running: without the change it is evicted" for one in decisions.spared]
+    ), "pod")  # fmt: skip
+    started = _sentences(
+        "+", ((one.job, f"({one.queue}): {count(one.pods, 'pod')}") for one in decisions.starts), "job"
+    )
+    refused = _sentences("!", (
+        (one.job, f"({one.queue}) {one.was} without the change, now waits: {one.why}") for one in decisions.refused
+    ), "job")  # fmt: skip
+    spared = _sentences("=", (
+        (one.pod, f"({one.queue}) keeps running: without the change it is evicted") for one in decisions.spared
+    ), "pod")  # fmt: skip
     limit = max(_AT_ONCE // max(sum(bool(part) for part in (evicted, started, refused, spared)), 1), 3)
     lines = [f"at once: {headline(decisions)}"]
+    lines += _indented(_first([queue_line(row, resource) for row in decisions.queues], _QUEUES, "queues"))
     for part, what in ((evicted, "evictions"), (refused, "refusals"), (started, "starts"), (spared, "spared pods")):
         lines += _indented(_first(part, limit, what))
     for side, world in (("now", decisions.now), ("proposed", decisions.proposed)):

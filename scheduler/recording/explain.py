@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,12 @@ def explain_job(job: Job, decisions: Decisions) -> list[str]:
     return lines
 
 
-def explain_queue(name: str, numbers: QueueNumbers) -> str:
-    """Return a queue's numbers in a cycle: `queue a: cpu 3 allocated, 2 deserved, …`."""
+def explain_queue(name: str, numbers: QueueNumbers, deciding: Collection[str] = ()) -> str:
+    """Return a queue's numbers in a cycle: `queue a: cpu 3 allocated, 2 deserved, …`.
+
+    The resources that decided come first, then those that the queue uses, cards before others. Resources that nobody
+    uses are left out, unless the queue uses none.
+    """
     kinds = (
         ("allocated", numbers.allocated),
         ("deserved", numbers.deserved),
@@ -62,8 +66,10 @@ def explain_queue(name: str, numbers: QueueNumbers) -> str:
         ("guaranteed", numbers.guarantee),
         ("at most", numbers.capability),
     )
+    known = {name for _, amounts in kinds for name in amounts}
+    used = {name for name in known if numbers.allocated.get(name) or numbers.request.get(name)} | {*deciding} & known
     parts = []
-    for dimension in sorted({name for _, amounts in kinds for name in amounts}):
+    for dimension in sorted(used or known, key=lambda name: (name not in deciding, "/" not in name, name)):
         amounts_of_kinds = [
             f"{render_amount(dimension, amounts[dimension])} {kind}" for kind, amounts in kinds if dimension in amounts
         ]
@@ -86,7 +92,10 @@ def explanation(cycle: Cycle, kind: str, name: str) -> list[str]:
             lines.append(f"its job {job.key} waits: {render_refusal(refusal)}")
     if not lines:
         return []
-    return [*lines, *_queue_lines(cycle.cluster, decisions, job.queue if job is not None else "")]
+    deciding = {
+        str(reason["dimension"]) for reason in reasons_of(cycle, kind, name) if isinstance(reason.get("dimension"), str)
+    }
+    return [*lines, *_queue_lines(cycle.cluster, decisions, job.queue if job is not None else "", deciding)]
 
 
 def reasons_of(cycle: Cycle, kind: str, name: str) -> list[dict[str, Any]]:
@@ -101,12 +110,12 @@ def subject(cluster: Cluster, kind: str, name: str) -> Task | Job | None:
     return cluster.tasks.get(name) if kind == "pod" else cluster.jobs.get(name)
 
 
-def _queue_lines(cluster: Cluster, decisions: Decisions, name: str) -> Iterator[str]:
+def _queue_lines(cluster: Cluster, decisions: Decisions, name: str, deciding: Collection[str]) -> Iterator[str]:
     """Yield the numbers of a queue and its ancestors."""
     seen: set[str] = set()
     while name in decisions.queues and name not in seen:
         seen.add(name)
-        yield explain_queue(name, decisions.queues[name])
+        yield explain_queue(name, decisions.queues[name], deciding)
         name = cluster.queues[name].parent if name in cluster.queues else ""
 
 

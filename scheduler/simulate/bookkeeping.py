@@ -130,6 +130,7 @@ class Bookkeeping:
         )  # fmt: skip
         self._open[outcome.job] = _Open(record, each)
         self._waiting[outcome.queue] = self._waiting.get(outcome.queue, 0) + 1
+        self._ledger.submit(outcome.queue, each, outcome.pods)
         self._metrics.submitted(outcome.at)
 
     def _started(self, job: _Open, outcome: outcomes.Started) -> None:

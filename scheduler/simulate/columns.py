@@ -11,13 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
+from unicodedata import combining, normalize
 
 from .errors import InputError
 
 FIELDS = {
     "submitted": "when the job was submitted: a date (UTC unless it names a zone) or seconds",
     "duration": "seconds that it runs once all of its pods run; inf: for ever (duration=inf: all jobs)",
+    "started": "when it started to run, with ended",
     "ended": "when it ended, where no column holds its duration",
+    "job": "name of its job: rows with the same name are the pods of one gang",
     "job_cards": "cards of the whole job, which becomes a gang of pods with one card each",
     "cards": "cards of each pod",
     "cpu": "CPUs of each pod (cpu_milli: thousandths)",
@@ -36,6 +39,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "philly": {"submitted": "timestamp", "duration": "duration", "job_cards": "num_gpus", "queue": "cluster"},
         "openb": {
             "submitted": "creation_time",
+            "started": "scheduled_time",
             "ended": "deletion_time",
             "cards": "num_gpu",
             "cpu_milli": "cpu_milli",
@@ -48,15 +52,16 @@ PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 FOREVER = "inf"
 """In place of a column of durations: every job runs for ever, for a load that only fills the nodes."""
 _EXCLUSIVE = (
-    ("duration", "ended"), ("job_cards", "cards"), ("job_cards", "pods"),
+    ("duration", "ended"), ("duration", "started"), ("job_cards", "cards"), ("job_cards", "pods"), ("job_cards", "job"),
     ("cpu", "cpu_milli"), ("memory", "memory_mib"),
 )  # fmt: skip
 """Pairs of fields of which a trace has at most one."""
+_CLOCK = re.compile(r"(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d\d){0,2}(?:\.\d+)?)", re.ASCII)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _LONGEST_NAME = 63
 _MAX = 1_000_000
 """The most pods or cards of one job, far beyond real ones: a larger number is a mistake in the trace."""
-_LAST = 253_402_300_799.0
+LAST = 253_402_300_799.0
 """The end of the year 9999, which is the last moment that a timestamp can name."""
 
 
@@ -80,6 +85,8 @@ class Job:
     queue: str
     priority: int | None
     user: str
+    group: str = ""
+    """The name of its job, if a column groups rows that are pods of one job."""
 
 
 def parse_mapping(text: str) -> dict[str, str]:
@@ -110,6 +117,8 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
     for one, other in _EXCLUSIVE:
         if one in mapping and other in mapping:
             raise InputError("--map", f"{one} and {other} exclude each other", f"remove {one} or {other}")
+    if "started" in mapping and "ended" not in mapping:
+        raise InputError("--map", "started says when a job started, and no column when it ended", "add ended=COLUMN")
 
 
 def moment(text: str) -> float:
@@ -122,20 +131,30 @@ def moment(text: str) -> float:
             found = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             raise CellError("is not a time", "write 2017-10-09 07:01:55, or seconds") from None
-    if not 0 <= found <= _LAST:
+    if not 0 <= found <= LAST:
         raise CellError("is not a time between 1970 and 9999", "write 2017-10-09 07:01:55, or seconds")
     return found
 
 
 def seconds(text: str) -> float:
     """Return a duration in seconds; infinity for `inf`."""
+    clock = _CLOCK.fullmatch(text) if "-" in text or ":" in text else None
     try:
-        found = float(text)
+        found = _clock_seconds(clock) if clock is not None else float(text)
     except ValueError:
         found = math.nan
-    if math.isnan(found) or found <= 0:
-        raise CellError("is not a duration", "write seconds above 0, or inf for a job that never ends")
+    if math.isnan(found) or found <= 0 or LAST < found < math.inf:
+        remedy = "write seconds above 0, 1-02:03:04 or 02:03:04, or inf for a job that never ends"
+        raise CellError("is not a duration", remedy)
     return found
+
+
+def _clock_seconds(clock: re.Match[str]) -> float:
+    """Return the seconds of `days-hours:minutes:seconds`; without days and hours, of `minutes:seconds`, as in Slurm."""
+    parts = [float(part) for part in clock["parts"].split(":")]
+    parts = [*parts, *[0.0] * (3 - len(parts))] if clock["days"] else [*[0.0] * (3 - len(parts)), *parts]
+    hours, minutes, rest = parts
+    return ((int(clock["days"] or 0) * 24 + hours) * 60 + minutes) * 60 + rest
 
 
 def count(text: str, least: int = 0) -> int:
@@ -161,7 +180,11 @@ def integer(text: str) -> int:
 
 
 def queue_name(text: str) -> str:
-    """Return the name of a queue, if Kubernetes allows it."""
-    if len(text) > _LONGEST_NAME or not _NAME.fullmatch(text):
-        raise CellError("is not a name of a queue", "use lower-case letters, digits and -")
-    return text
+    """Return the name of a queue as Kubernetes permits it: `phys_lab` as `phys-lab`, `Équipe` as `equipe`."""
+    if len(text) <= _LONGEST_NAME and _NAME.fullmatch(text):
+        return text
+    plain = "".join(letter for letter in normalize("NFKD", text.casefold()) if not combining(letter))
+    found = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_LONGEST_NAME].strip("-")
+    if not text:
+        raise CellError("is not a name of a queue", "name its queue, or leave the column out")
+    return found or "queue"

@@ -15,4 +15,6 @@ class RowError(InputError):
     def __init__(self, place: tuple[str, int], column: str, value: str, *, problem: str, remedy: str) -> None:
         source, line = place
         super().__init__(f"{source}:{line}", f"column {column}: {value!r} {problem}", remedy)
-        self.line, self.column, self.value = line, column, value
+        self.line, self.column, self.value, self.problem = line, column, value, problem
+        self.where = f"{source}:{line}"
+        self.summary = f"column {column} {problem}"

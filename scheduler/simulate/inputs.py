@@ -86,12 +86,7 @@ def _read_load(given: argparse.Namespace, queues: list[str] | None) -> tuple[Tra
         raise InputError("--seed", "a trace is not random", "leave --seed out, or name a --synthetic load")
     mapping = changed(given.preset or "", parse_mapping(given.map))
     trace = read_trace(given.trace, mapping, given.resource, skip_bad=given.skip_bad, queues=queues)
-    if trace.skipped:
-        sys.stderr.write(f"{trace.source}: {trace.skipped} bad rows left out; the first: {trace.first_skipped}\n")
-    if trace.unsorted:
-        sys.stderr.write(
-            f"{trace.source}: sorted by submission; {count(trace.unsorted, 'row')} earlier than the row before\n"
-        )
+    sys.stderr.writelines(f"{trace.source}: {note}\n" for note in trace.notes())
     return trace, None
 
 

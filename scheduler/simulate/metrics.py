@@ -16,6 +16,7 @@ from .records import JobRecord
 
 SIZES = ((0, "0"), (1, "1"), (7, "2-7"), (8, "8"), (63, "9-63"), (math.inf, "64+"))
 """Classes of jobs by their cards: upper limit and name."""
+_ROUNDING = 1e-9
 
 
 def size_of(cards: float) -> str:
@@ -162,11 +163,26 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 class Ledger:
-    """Integrate over time what each queue holds, into `Metrics`."""
+    """Integrate over time what each queue holds, into `Metrics`.
+
+    A queue is below its share only if one more pod of its usual size would fit into the gap: a deserved share of 4.5
+    cards is met by 4 cards.
+    """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self.held: dict[str, float] = {}
+        self._sizes: dict[str, dict[float, int]] = {}
+        """Number of pods by their cards, for each queue."""
+        self._usual: dict[str, float] = {}
+
+    def submit(self, queue: str, cards: float, pods: int) -> None:
+        """Note the pods of a new job: the size that most pods of a queue have is its usual one, at least a card."""
+        if not cards:
+            return
+        sizes = self._sizes.setdefault(queue, {})
+        sizes[cards] = sizes.get(cards, 0) + pods
+        self._usual[queue] = max(min(sizes, key=lambda size: (-sizes[size], size)), 1.0)
 
     def hold(self, queue: str, cards: float) -> None:
         """Add cards to what a queue holds; a negative number removes cards."""
@@ -177,17 +193,19 @@ class Ledger:
         shares = []
         for name, (entitled, guaranteed) in entitlements.items():
             totals, held = self._metrics.of(name), self.held.get(name, 0.0)
-            if entitled > held:
+            least = self._usual.get(name, 1.0) - _ROUNDING
+            is_short = entitled - held >= least
+            if is_short:
                 totals.short += (entitled - held) * seconds
                 totals.short_seconds += seconds
                 totals.current += seconds
                 totals.longest = max(totals.longest, totals.current)
             else:
                 totals.current = 0.0
-            totals.guarantee_short_seconds += seconds if guaranteed > held else 0.0
+            totals.guarantee_short_seconds += seconds if guaranteed - held >= least else 0.0
             if entitled:
                 totals.entitled += entitled * seconds
-                shares.append(min(held / entitled, 1.0))
+                shares.append(held / entitled if is_short else 1.0)
         if shares:
             squares = math.fsum(share * share for share in shares)
             self._metrics.jain += seconds * (math.fsum(shares) ** 2 / (len(shares) * squares) if squares else 1.0)

@@ -21,6 +21,7 @@ from ..policy.model import Policy
 from ..recording.events import Input
 from ..simulation import Arrival, Settings, Simulation, SimulationError
 from .bookkeeping import Bookkeeping
+from .columns import LAST
 from .errors import InputError
 from .metrics import Metrics
 from .records import End, Finding, Run
@@ -126,14 +127,15 @@ def _run(
     interrupted, problem = False, ""
     with _interruptions() as is_interrupted, _progress(books, header.jobs) as show:
         try:
-            for now in simulation.instants(load, until):
+            for now in simulation.instants(load, min(until, LAST)):
                 show(now)
                 if is_interrupted():
                     interrupted = True
                     break
         except SimulationError as error:
             problem = str(error)
-    end = simulation.now if until == float("inf") or interrupted or problem else max(until, simulation.now)
+    is_cut = until <= LAST and not interrupted and not problem
+    end = max(until, simulation.now) if is_cut else simulation.now
     books.close(end)
     for finding in monitor.close() if monitor is not None else ():
         write(Finding(**finding))

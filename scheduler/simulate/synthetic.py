@@ -264,7 +264,8 @@ def _quantity(dimension: str) -> Callable[[Any], str]:
 
 
 def _queue(name: str, known: list[str] | None) -> str:
-    queue_name(name)
+    if queue_name(name) != name:
+        raise CellError("is not a name of a queue", "use lower-case letters, digits and -")
     if known is not None and name not in known:
         raise CellError("is not a queue", f"add it to --queues, which has {', '.join(sorted(known))}")
     return name

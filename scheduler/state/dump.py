@@ -28,7 +28,7 @@ from ..kube import (
     KubeError,
     NotFound,
     Resource,
-    connect,
+    connect_as_kubectl,
 )
 from ..model.footprint import kept_of_pod
 from ..model.names import GROUP_NAME, VOLCANO_GROUP_NAME
@@ -58,7 +58,7 @@ _POLICIES = (("schedspec", "schedspec-policy"), ("volcano-system", "volcano-sche
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     add = parser.add_argument
-    add("--kubeconfig", type=Path, metavar="FILE", help="default: the service account of the pod")
+    add("--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, else ~/.kube/config, else of the pod")
     add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
     add("--out", type=Path, metavar="FILE", default=Path("state.jsonl.gz"), help="the file (%(default)s)")
     add("--redact", action="store_true", help="replace names, in the same order; keep only what influences decisions")
@@ -113,7 +113,7 @@ def summary(state: State, out: Path) -> str:
 async def _take(
     kubeconfig: Path | None, context: str | None, scheduler_names: list[str], policy: PolicyLoaded | None
 ) -> State:
-    connection = connect(kubeconfig, context)
+    connection = connect_as_kubectl(kubeconfig, context)
     http = Http(connection, agent="schedspec-dump", may_write=lambda: False)
     try:
         return await take_state(Client(http), connection.netloc, scheduler_names, policy)

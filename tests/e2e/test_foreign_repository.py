@@ -101,7 +101,7 @@ def test_init_writes_its_files_into_one_folder_where_they_can_be_run(repository:
         "queues/schedspec-0.1.0-py3-none-any.whl",
         ".github/workflows/schedspec.yml",
     }, init_output
-    assert after[".gitignore"] == f"{before['.gitignore']}\n/queues/out/\n.pytest_cache/\n"
+    assert after[".gitignore"] == f"{before['.gitignore']}\n/out/\n/queues/out/\n.pytest_cache/\n"
     call("schedspec", "init")
     assert content(repository) == after
     assert call("schedspec", "init", "--dry-run").stdout == ""

@@ -15,8 +15,12 @@ import hashlib
 import sys
 import tarfile
 import time
+from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 from .. import subprocess_run
 from ..subprocess_run import Tick, silent
@@ -67,6 +71,20 @@ class Downloads:
             raise
         finally:
             partial.unlink(missing_ok=True)
+
+    def offer(self, release: Release) -> bool:
+        """Whether the host of a release answers that it has the file; each host that does not answer is asked once."""
+        host = _host(release.url)
+        if host in self._unresponsive:
+            return False
+        try:
+            with urlopen(Request(release.url, method="HEAD"), timeout=self.answer_seconds) as answer:  # noqa: S310
+                return bool(answer.status == HTTPStatus.OK)
+        except HTTPError:
+            return False
+        except (OSError, HTTPException, ValueError) as error:
+            self._unresponsive[host] = DownloadError(host, str(error), unresponsive=True)
+            return False
 
     def _get(self, url: str, to: Path, tick: Tick) -> None:
         host = _host(url)

@@ -17,8 +17,8 @@ from pathlib import Path
 from ..paths import kind_config
 from ..protocol import BinaryError
 
-EMBEDDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "kwokctl")
-"""Programs of an embedded cluster; kwokctl calls kubectl."""
+EMBEDDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok", "kwokctl")
+"""Programs of an embedded cluster."""
 KIND = ("kind", "kubectl", "kwok")
 """Programs of a Kind cluster on this machine."""
 

@@ -49,6 +49,8 @@ class Difference:
     before: str
     after: str
     change: str
+    mark: str
+    """`better`, `worse`, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,8 @@ _OF_ALL = (
         "distance_from_deserved", "jain",
     )),
 )  # fmt: skip
+_MORE_IS_BETTER = {"utilisation", "jain"}
+"""Of all other metrics of the table, less is better."""
 _OF_A_QUEUE = ("lost_card_hours", "below_deserved_seconds", "below_guarantee_seconds")
 
 
@@ -201,7 +205,9 @@ def _differences(before: World, after: World) -> Iterator[Difference]:
         was, now = _at(before.metrics, path), _at(after.metrics, path)
         if was != now or number < len(_OF_ALL):
             change = "" if was is None or now is None or was == now else _signed(path, now - was)
-            yield Difference(label, _text(path, was), _text(path, now), change)
+            more_is_better = path[0] in _MORE_IS_BETTER
+            mark = "" if not change else "better" if ((now or 0.0) > (was or 0.0)) is more_is_better else "worse"
+            yield Difference(label, _text(path, was), _text(path, now), change, mark)
 
 
 def _at(metrics: Mapping[str, Any], path: Sequence[str]) -> float | None:

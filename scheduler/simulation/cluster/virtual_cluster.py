@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...controllers import KNOWN, run_controllers
@@ -17,6 +18,7 @@ from ...live.loop import CycleLoop
 from ...live.metrics import Metrics
 from ...live.pace import FixedPace
 from ...live.policy_file import InForce
+from ...live.record import RunningRecord
 from ...live.state_feed import StateFeed
 from ...live.status_builder import StatusBuilder
 from ...live.status_writer import StatusWriter
@@ -35,6 +37,8 @@ log = logging.getLogger(__name__)
 
 _BATCH = 0.02
 """Seconds for which changes are collected before waiting callers are woken."""
+_SEGMENT_BYTES = 1 << 20
+"""Maximum size of a file of the recording: a scenario's part is cut from the last files."""
 START = 1_790_000_000.0
 Watcher = Callable[[str, str, Object], None]
 """Receives the kind as `v1/pods`, the change (ADDED, MODIFIED, DELETED) and the object."""
@@ -44,8 +48,13 @@ class VirtualCluster:
     """The cluster and our scheduler on it; `close` stops both."""
 
     def __init__(
-        self, scheduler_names: Sequence[str] = ("schedspec",), *, node_selector: dict[str, str] | None = None
+        self,
+        scheduler_names: Sequence[str] = ("schedspec",),
+        *,
+        node_selector: dict[str, str] | None = None,
+        record: Path | None = None,
     ) -> None:
+        """Start the cluster; with `record`, the scheduler records its cycles in this folder, for explain and replay."""
         self._loop = VirtualLoop(START)
         self._store = Store(self._loop.wall)
         self._server = ApiServer(self._store, self._later)
@@ -55,6 +64,7 @@ class VirtualCluster:
         self._policy = InForce(load_policy(DEFAULT_TEXT, "default"), "", DEFAULT_TEXT)
         self._pause: asyncio.Future[None] = self._loop.create_future()
         self._until_change = False
+        self._record = RunningRecord(record, _SEGMENT_BYTES) if record is not None else None
         self._cycles: CycleLoop | None = None
         self._work: asyncio.Task[None] | None = None
         self._store.add_listener(self._on_change)
@@ -129,7 +139,8 @@ class VirtualCluster:
     async def _run(self) -> None:
         """Run the scheduler and its controllers, assembled as in `scheduler.live.app`."""
         client = Client(VirtualHttp(self._server), once=True)  # type: ignore[arg-type]
-        feed = StateFeed(Cluster(self._names, self._selector), client)
+        on_input = self._record.add if self._record is not None else None
+        feed = StateFeed(Cluster(self._names, self._selector), client, on_input=on_input)
         metrics = Metrics()
         writer = Writer(client, feed.inbox, metrics)
         events = EventRecorder(client, self._names[0], urgent=writer.urgent)
@@ -141,6 +152,7 @@ class VirtualCluster:
             builder,
             policy=lambda: self._policy,
             metrics=metrics,
+            record=self._record,
             pace=FixedPace(),
         )
         parts: list[Coroutine[Any, Any, Any]] = [feed.run(), writer.run(), statuses.run(), events.run()]
@@ -169,4 +181,6 @@ class VirtualCluster:
         self._loop.run_until_complete(asyncio.gather(work, return_exceptions=True))
         if self._cycles is not None:
             self._cycles.close()
+        if self._record is not None:
+            self._record.close()
         self._loop.close()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from schedspec.api.errors import HarnessError
 from schedspec.ci import github, joined
 from schedspec.ci.joined import ResultsError, Suite
-from schedspec.results import Place, Result
+from schedspec.results import Place, Result, Verdict
 
 Run = Callable[..., pytest.RunResult]
 
@@ -47,7 +47,7 @@ def case(name: str, text: str = "why") -> Result:
 def test_results_are_counted(read: Callable[..., Suite]) -> None:
     found = read("--continue-on-collection-errors", good=FEATURE, bad=UNDEFINED)
     assert sorted(it.verdict for it in found.results) == ["error", "failed", "passed"]
-    assert (found.verdict, github.headline(found)) == ("failed", "2 of 3 scenarios failed")
+    assert (found.verdict, github.headline(found)) == ("failed", "1 of 2 scenarios failed, 1 did not run")
 
 
 def test_a_failure_is_annotated_at_its_line(read: Callable[..., Suite]) -> None:
@@ -192,3 +192,18 @@ def test_an_invalid_shard_is_rejected_as_a_usage_error(specs: Run, arguments: li
     result = specs(*arguments, a=FEATURE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
+
+
+HEADLINES = {
+    "12 scenarios passed in 12 s": {"passed": 12},
+    "2 of 12 scenarios failed, 8 did not run, 1 skipped": {"passed": 10, "failed": 2, "error": 8, "skipped": 1},
+    "1 scenario passed in 9 s, 8 did not run": {"passed": 1, "error": 8},
+    "8 did not run": {"error": 8},
+    "no scenario was run, 3 skipped": {"skipped": 3},
+}
+
+
+@pytest.mark.parametrize(("text", "verdicts"), HEADLINES.items(), ids=HEADLINES)
+def test_the_headline_names_what_failed_and_what_did_not_run(text: str, verdicts: dict[Verdict, int]) -> None:
+    results = [replace(case(f"{it}{n}"), verdict=it) for it, number in verdicts.items() for n in range(number)]
+    assert github.headline(Suite(tuple(results))) == text

@@ -15,6 +15,7 @@ from click.shell_completion import ShellComplete
 
 from schedspec import cli, distribution
 from schedspec.cli import testing
+from schedspec.options import FLAGS
 
 OutputOf = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -56,6 +57,23 @@ def test_every_command_has_help_with_an_example(name: str, capsys: pytest.Captur
 def test_the_help_lists_every_command(output_of: OutputOf) -> None:
     text = output_of("--help").stdout
     assert all(f"  {name} " in text for name in commands())
+
+
+def test_the_help_of_test_lists_every_option_of_a_run(output_of: OutputOf) -> None:
+    text = output_of("test", "--help").stdout
+    assert [flag for flag in FLAGS if f"  --{flag}" not in text] == []
+
+
+@pytest.mark.parametrize("text", ["README.md", "action.yml", "docs/getting-started.md"])
+def test_every_kind_of_cluster_is_named_where_users_choose_one(text: str) -> None:
+    named = (Path(__file__).parents[3] / text).read_text("utf-8")
+    assert "simulated" in named
+    assert "embedded" in named
+
+
+@pytest.mark.parametrize("command", ["test", "ci", "reduce", "explore"])
+def test_the_help_names_every_kind_of_cluster_that_needs_no_other_option(output_of: OutputOf, command: str) -> None:
+    assert "simulated" in output_of(command, "--help").stdout
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -181,15 +199,15 @@ def test_check_and_pytest_report_the_same_errors(output_of: OutputOf, tmp_path: 
     assert "\n".join(found) in done.stdout
 
 
-FEATURE = "Feature: f\n  Scenario: good\n    Given nothing\n  Scenario: bad\n    Given trouble\n"
+FEATURE = "Feature: f\n  Scenario: good\n    Then nothing\n  Scenario: bad\n    Then trouble\n"
 STEPS = """\
-from pytest_bdd import given
+from pytest_bdd import then
 
-@given("nothing")
+@then("nothing")
 def _():
     pass
 
-@given("trouble")
+@then("trouble")
 def _():
     raise ValueError("here")
 """

@@ -91,3 +91,88 @@ def test_a_folder_with_its_own_pytest_options_is_rejected(tmp_path: Path) -> Non
     printed = CliRunner().invoke(init_command, [str(tmp_path), "--into", "specs"]).output
     assert "the folder has pytest options of its own" in printed
     assert [it.name for it in tmp_path.rglob("*")] == ["specs", "pytest.ini"]
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    """Create a file of 30 kB in place of a wheel, outside of the repository."""
+    file = tmp_path / "dist" / "schedspec-1-py3-none-any.whl"
+    file.parent.mkdir()
+    file.write_bytes(b"x" * 30 * 1024)
+    return file
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """Create a git repository with one file."""
+    folder = tmp_path / "repo"
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    (folder / "app.py").touch()
+    return folder
+
+
+HOOK = "repos:\n- repo: r\n  hooks:\n  - id: check-added-large-files\n"
+REFUSING = {
+    "ignored at the root": (".gitignore", "*.whl\n", ".gitignore:1:*.whl ignores it"),
+    "ignored inside": ("queues/.gitignore", "/*.whl\n", "queues/.gitignore:1:/*.whl ignores it"),
+    "a hook with a limit": (".pre-commit-config.yaml", f"{HOOK}    args: [--maxkb=29]\n", "permits 29 kB"),
+    "a limit as two words": (".pre-commit-config.yaml", f"{HOOK}    args: ['--maxkb', '29']\n", "permits 29 kB"),
+}
+PERMITTING = {
+    "another pattern": (".gitignore", "*.egg\n"),
+    "an exception": (".gitignore", "*.whl\n!schedspec-*.whl\n"),
+    "the default of the hook": (".pre-commit-config.yaml", HOOK),
+    "the same size": (".pre-commit-config.yaml", f"{HOOK}    args: [--maxkb=30]\n"),
+    "other hooks": (".pre-commit-config.yaml", "repos: []\n"),
+    "a file that is no YAML": (".pre-commit-config.yaml", "repos: [\n"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "why"), REFUSING.values(), ids=REFUSING)
+def test_a_wheel_that_the_repository_refuses_is_not_written(
+    repo: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, why: str
+) -> None:
+    (repo / name).parent.mkdir(exist_ok=True)
+    (repo / name).write_text(text)
+    monkeypatch.setattr(repository, "origin_of", lambda _: Origin(wheel=wheel))
+    printed = CliRunner().invoke(init_command, [str(repo), "--into", "queues"]).output
+    assert why in printed
+    assert "install by the Action instead (--action OWNER/REPO@COMMIT)" in printed
+    assert [*repo.rglob("*.whl"), *repo.rglob(".github")] == []
+    assert (repo / "queues/pytest.ini").is_file()
+    printed = (
+        CliRunner().invoke(init_command, [str(repo), "--into", "other", "--dry-run", "--wheel", str(wheel)]).output
+    )
+    assert ("the wheel cannot be committed" in printed) == (name != "queues/.gitignore")
+    CliRunner().invoke(init_command, [str(repo), "--into", "queues", "--action", f"o/schedspec@{COMMIT}"])
+    assert f"o/schedspec@{COMMIT}" in (repo / ".github/workflows/schedspec.yml").read_text()
+
+
+@pytest.mark.parametrize(("name", "text"), PERMITTING.values(), ids=PERMITTING)
+def test_a_wheel_that_the_repository_permits_is_written(
+    repo: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    (repo / name).write_text(text)
+    monkeypatch.setattr(repository, "origin_of", lambda _: Origin(wheel=wheel))
+    CliRunner().invoke(init_command, [str(repo)])
+    assert (repo / "queues" / wheel.name).is_file()
+
+
+@pytest.mark.parametrize("into", ["..", "../elsewhere", "/tmp", "a/../../b"])
+def test_every_file_stays_inside_the_repository(repo: Path, tmp_path: Path, into: str) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    printed = CliRunner().invoke(init_command, [str(repo), "--into", into]).output
+    assert "the folder is outside of the repository" in printed
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_every_folder_gets_a_workflow_that_runs_it(repo: Path) -> None:
+    folders = ["queues", "teams/batch", "queues-2"]
+    for into in (*folders, *folders):  # the second time nothing changes
+        CliRunner().invoke(init_command, [str(repo), "--into", into, "--action", f"o/schedspec@{COMMIT}"])
+    files = sorted((repo / ".github/workflows").iterdir())
+    assert [file.name for file in files] == ["schedspec-queues-2.yml", "schedspec-teams-batch.yml", "schedspec.yml"]
+    assert [f"features: {into}\n" in file.read_text() for file, into in zip(files, folders[::-1], strict=True)] == [
+        True
+    ] * 3
+    assert len({file.read_text().partition("\n")[0] for file in files}) == 3

@@ -130,3 +130,15 @@ def test_the_error_for_a_missing_release_has_the_http_status(
 ) -> None:
     with pytest.raises(DownloadError, match="404"):
         Downloads().fetch(_at(serve_files({})), tmp_path / "p")
+
+
+@pytest.mark.parametrize("handle", [_hanging, _garbage])
+def test_only_a_host_that_answers_offers_a_release(
+    serve: Callable[[Callable[[socket.socket], None]], str],
+    serve_files: Callable[[dict[str, bytes]], str],
+    handle: Callable[[socket.socket], None],
+) -> None:
+    downloads = Downloads(answer_seconds=0.5)
+    assert downloads.offer(_at(serve_files({"/program": PROGRAM})))
+    assert not downloads.offer(_at(serve_files({})))
+    assert not downloads.offer(_at(serve(handle)))

@@ -93,14 +93,32 @@ def test_doctor_names_missing_parts_and_their_remedies(
     monkeypatch.setattr("schedspec.clusters.programs.build.go", lambda: None)
     monkeypatch.setattr("schedspec.clusters.kind.cluster.why_not", lambda settings: "no engine\n  do next: install one")
     _add("left", tmp_path / "left")
-    assert run(["doctor"]) == 0
+    monkeypatch.setattr("schedspec.clusters.doctor.Downloads.offer", lambda _, release: "etcd" not in release.url)
+    assert run(["doctor"]) == 1
     output = capsys.readouterr().out
-    assert "no      Go, for programs that cannot be downloaded\n        do next: install Go" in output
+    assert "etcd cannot be downloaded, and Go is not installed\n        do next: install Go" in output
+    assert output.count("MISSING") == 1
     assert (
         "no      Kind clusters cannot run (embedded clusters need no Docker): no engine\n        do next: install one"
         in output
     )
     assert "left behind by killed runs: left\n        do next: python -m schedspec down" in output
+    monkeypatch.setattr("schedspec.clusters.doctor.Downloads.offer", lambda *_: True)
+    assert run(["doctor"]) == 0
+    assert "MISSING" not in capsys.readouterr().out
     monkeypatch.setattr(doctor, "_DISK_NEEDED", 1 << 60)
     assert run(["doctor"]) == 1
     assert "MISSING" in capsys.readouterr().out
+
+
+def test_the_doctor_fails_if_go_can_build_none_of_the_missing_programs(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
+    go = tmp_path / "go"
+    go.write_text("#!/bin/sh\necho no route to the proxy\nexit 1\n")
+    go.chmod(0o755)
+    monkeypatch.setattr("schedspec.clusters.programs.build.go", lambda: str(go))
+    monkeypatch.setattr("schedspec.clusters.kind.cluster.why_not", lambda settings: "no engine\n  do next: install one")
+    assert run(["doctor"]) == 1
+    assert "no route to the proxy" in capsys.readouterr().out

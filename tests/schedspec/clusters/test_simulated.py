@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from schedspec.report import record
+from scheduler.recording.replay import cycles
 from tests.support import verdicts
 
 FEATURE = """
@@ -59,18 +60,36 @@ def run(suite: pytest.Pytester, *options: str) -> pytest.RunResult:
     return suite.runpytest_subprocess("virtual.feature", "-rs", "--cluster", "simulated", "--out", "out", *options)
 
 
-def test_scenarios_pass_fail_and_are_skipped_in_virtual_time(suite: pytest.Pytester) -> None:
+def test_scenarios_pass_and_fail_in_virtual_time(suite: pytest.Pytester) -> None:
     result = run(suite)
-    result.assert_outcomes(passed=2, failed=1, skipped=1)
+    result.assert_outcomes(passed=3, failed=1)
     results = json.loads((suite.path / "out" / "results.json").read_text("utf-8"))
     assert results["cluster"] == "simulated"
     result.stdout.fnmatch_lines(['*> Then "train" runs (20.* s) fails'])  # virtual seconds
-    result.stdout.fnmatch_lines(["*checks no schema*"])
     result.stdout.fnmatch_lines(["*3 requested*"])
     records = record.read_all([suite.path / "out"])
-    assert sorted(it.verdict for it in records) == ["failed", "passed", "passed", "skipped"], (
+    assert sorted(it.verdict for it in records) == ["failed", "passed", "passed", "passed"], (
         "no record is attributed to an earlier run"
     )
+
+
+def test_a_run_in_virtual_time_keeps_recordings_and_claims_no_kubernetes(suite: pytest.Pytester) -> None:
+    result = run(suite)
+    (line,) = [line for line in result.outlines if line.startswith("simulated, in virtual time: ")]
+    assert not any(word in line for word in ("running already", "logs in", "v1."))
+    results = json.loads((suite.path / "out" / "results.json").read_text("utf-8"))
+    assert results["kubernetes"] == ""
+    decided = [it for it in record.read_all([suite.path / "out"]) if it.objects]
+    assert len(decided) >= 3
+    for one in decided:
+        assert (one.cluster.name, one.cluster.version) == ("simulated", "")
+        recorded = list(cycles(suite.path / one.recording))
+        assert recorded, one.scenario
+        assert all(it.namespace == one.namespace for cycle in recorded for it in cycle.cluster.jobs.values())
+    page = (suite.path / "out" / "report.html").read_text("utf-8")
+    assert "explain &#39;&#39;" not in page
+    assert "explain ''" not in page
+    assert "Kubernetes v" not in page
 
 
 def test_each_worker_of_xdist_has_its_own_simulated_cluster(suite: pytest.Pytester) -> None:

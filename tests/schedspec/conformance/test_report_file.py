@@ -99,3 +99,13 @@ def test_the_badge_is_valid_whatever_the_version_of_the_scheduler() -> None:
     badge = ElementTree.fromstring(report_file.badge(found))
     assert badge.get("aria-label") == badge[0].text == f"x {version}: core 1 of 1"
     assert "schedspec <0.1>" in list(badge.itertext())
+
+
+@pytest.mark.parametrize("kubernetes", ["", "v1.36.3"])
+def test_a_report_of_virtual_time_says_so_and_names_no_kubernetes(kubernetes: str) -> None:
+    given = [result("a", "passed")]
+    run = RunResults(scheduler="x", version="", kubernetes=kubernetes, cluster="simulated", results=given)
+    found = report_file.make(run, (Level.CORE,), "0.1")
+    assert (found.kubernetes, found.cluster, found.implementation.version) == ("simulated", "simulated", "unknown")
+    assert "core 1 of 1, simulated" in report_file.badge(found)
+    assert "simulated" not in report_file.badge(report(*given))

@@ -216,3 +216,10 @@ def test_a_folder_without_readable_results_is_refused(tmp_path: Path, text: str 
     done = CliRunner().invoke(matrix_command, [str(tmp_path)], standalone_mode=False)
     assert done.return_value == 1
     assert str(tmp_path / "results.json") in done.output
+
+
+def test_a_column_of_virtual_time_says_so_and_names_no_kubernetes() -> None:
+    virtual = msgspec.structs.replace(OURS, cluster="simulated")
+    found = matrix.make([OURS, virtual])
+    assert [column.title for column in found.columns] == ["ours v1, simulated", "ours v1 on Kubernetes v1.36.3"]
+    assert [column.short for column in found.columns] == [["v1", "simulated"], ["v1", "on 1.36.3"]]

@@ -48,7 +48,7 @@ def plan_of(folder: Path, **more: Any) -> Plan:
 def over_load(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plan")
     results = {side: folder / f"{side}.jsonl" for side in ("now", "proposed")}
-    return page.write(plan_of(folder, load="drain"), results, folder / "plan.html")
+    return page.write(plan_of(folder, load="drain"), results, [], folder / "plan.html")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_the_difference_comes_before_both_worlds(over_load: Path) -> None:
 def test_names_and_reasons_of_a_cluster_are_escaped(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     plan.at_once.evictions[0].why = "<script>alert(1)</script>"
-    text = page.write(plan, {}, tmp_path / "plan.html").read_text()
+    text = page.write(plan, {}, ["b 8 → 6 gpus"], tmp_path / "plan.html").read_text()
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert" in text
     assert "Over time" not in text

@@ -10,9 +10,22 @@ import pytest
 
 from scheduler.incident import Known, reduce_case, shrink
 from scheduler.incident.as_steps import variants
-from scheduler.incident.case import Amounts, Case, Change, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
+from scheduler.incident.case import (
+    Amounts,
+    Case,
+    Change,
+    Fail,
+    Node,
+    PriorityClass,
+    Queue,
+    Submit,
+    Use,
+    Work,
+    amounts,
+    ancestors,
+)
 from scheduler.incident.play import play
-from scheduler.incident.signature import Evicted, Waits, of_eviction, of_wait, shows
+from scheduler.incident.signature import Evicted, Waits, of_eviction, of_wait, preemptor_of, shows
 
 POLICIES = {
     it.stem: it.read_text("utf-8")
@@ -252,3 +265,42 @@ def test_no_name_of_the_state_remains_if_the_budget_is_used_up() -> None:
     assert found.notes == ["the budget was used up: this may not be the smallest case"]
     assert all(work.name.startswith("train-") for work in found.case.jobs)
     assert not {queue.name for queue in found.case.queues} & {queue.name for queue in case.queues}
+
+
+@pytest.mark.parametrize("allowed", range(0, 36, 3))
+@pytest.mark.parametrize("planted", [reclaimed, above_its_capability], ids=lambda it: it.__name__)
+def test_whenever_the_budget_ends_the_smallest_case_so_far_is_returned(planted, allowed: int) -> None:
+    case = noise(planted(), 2)
+    wanted = signature_of(case)
+    budget = iter([False] * allowed)
+    found = reduce_case(case, wanted, replace(KNOWN, is_over=lambda: next(budget, True)))
+    assert shows(found.case, wanted)
+    assert not found.case.work, "sentences submit all work"
+    assert "the budget was used up: this may not be the smallest case" in found.notes
+
+
+def test_a_wait_keeps_the_queue_the_resource_and_who_reserves_it() -> None:
+    """The queue above is full: a smaller case whose own queue is full is another incident."""
+    queues = Queue("top", capability=gpus(4)), Queue("a", "top"), Queue("b", "top")
+    runs = Work("runs", "b", requests=gpus(4), nodes=("n",))
+    more = Work("more", "a", requests=gpus(1), created=7)
+    policy = POLICIES["capacity"].replace("name: capacity", "name: capacity\n    enableHierarchy: true")
+    case = Case(policy, (Node("n", gpus(8)),), queues, (), (runs, more), subject="more")
+    wanted = signature_of(case)
+    assert isinstance(wanted, Waits)
+    assert any(", a queue above" in reason for reason in wanted.reasons), wanted
+    found = reduce_case(case, wanted, KNOWN).case
+    (subject,) = (job for job in found.jobs if job.name == found.subject)
+    assert len(ancestors(found, subject.queue)) > 1
+
+
+def test_an_eviction_keeps_its_preemptor() -> None:
+    """Two jobs each could reclaim from the subject; the one that did is in the smallest case."""
+    case = reclaimed()
+    other = Work("other", "a", requests=gpus(2), created=50)
+    case = replace(case, work=(*case.work, other), preemptor="owed", nodes=(Node("n", gpus(8)), Node("m", gpus(2))))
+    story = play(case)
+    assert {preemptor_of(eviction) for eviction in story.evictions if eviction.job == case.subject} == {"owed"}
+    found = reduce_case(case, signature_of(case), KNOWN).case
+    assert found.preemptor in {job.name for job in found.jobs}
+    assert {preemptor_of(it) for it in play(found).evictions if it.job == found.subject} >= {found.preemptor}

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from kubernetes.client.configuration import Configuration
 
-from scheduler.kube import ConfigError, Unreachable, connect
+from scheduler.kube import ConfigError, Unreachable, connect, connect_as_kubectl
 
 
 def kubeconfig(folder: Path, server: str = "http://127.0.0.1:8001", **user: str) -> Path:
@@ -65,6 +65,61 @@ def test_outside_of_a_cluster_a_kubeconfig_is_required(monkeypatch: pytest.Monke
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(ConfigError, match="outside of a cluster, set --kubeconfig"):
         connect()
+
+
+def contexts(file: Path, current: str, *names: str) -> Path:
+    """Write a kubeconfig in which each context is the host of its cluster."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": f"http://{name}:1"}} for name in names],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": "u"}} for name in names],
+        "current-context": current,
+    }
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+CHOICES = {
+    "the named file": ("{named}", "{a}", "named"),
+    "the first of several files has the current context": (None, "{a}:{b}", "a"),
+    "a file that does not exist is skipped": (None, "{missing}:{b}", "b"),
+    "no variable: the file of the user": (None, "", "home"),
+}
+
+
+@pytest.mark.parametrize("context", [None, "x"])
+@pytest.mark.parametrize(("named", "variable", "host"), CHOICES.values(), ids=CHOICES)
+def test_a_reading_command_uses_the_cluster_that_kubectl_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str | None, variable: str, host: str, context: str | None
+) -> None:
+    files = {name: contexts(tmp_path / name, name, name, "x") for name in ("named", "a", "b")}
+    files["missing"] = tmp_path / "missing"
+    contexts(tmp_path / ".kube" / "config", "home", "home", "x")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", variable.format(**files))
+    found = connect_as_kubectl(None if named is None else named.format(**files), context)
+    assert found.host == (context or host)
+
+
+@pytest.mark.parametrize(
+    ("variable", "context", "why"),
+    [
+        ("/missing", None, "KUBECONFIG=/missing: no such kubeconfig file"),
+        ("", "staging", "no context staging; name one with --kubeconfig"),
+        ("", None, "outside of a cluster, set --kubeconfig"),
+    ],
+)
+def test_without_any_kubeconfig_the_error_says_what_to_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, context: str | None, why: str
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", variable)
+    with pytest.raises(ConfigError, match=why):
+        connect_as_kubectl(context=context)
 
 
 def test_a_proxy_is_refused_and_not_silently_bypassed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import msgspec
 import pytest
 import yaml
 
+from scheduler.model.names import GROUP_NAME
+from scheduler.model.objects.meta import OwnerReference
 from scheduler.plan import ChangeError, Plan, Request, Side, judge, make_plan, parse_conditions
 from scheduler.plan.markdown import render_markdown
 from scheduler.plan.text import MAX_LINES, render_text
@@ -331,3 +334,103 @@ def test_the_error_names_a_file_that_cannot_be_planned(
 def test_an_old_state_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TooOldError):
         plan(tmp_path, {}, max_age=3600.0)
+
+
+# ------------------------------------------------------------------------------------------------- cards, queues, names
+
+
+def test_the_text_says_what_each_queue_holds_and_deserves(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
+    assert [(it.queue, it.now, it.proposed, it.deserved, it.lose, it.start) for it in found.at_once.queues] == [
+        ("b", 6, 4, 4, 2, 0),
+        ("a", 2, 4, 4, 0, 1),
+    ]
+    for text in (render_text(found), render_markdown(found)):
+        assert "b 6 → 4 gpus of 4 deserved; 2 jobs lose pods" in text
+        assert "a 2 → 4 gpus of 4 deserved; 1 job starts" in text
+
+
+def test_a_queue_that_holds_the_same_has_no_line(tmp_path: Path) -> None:
+    assert plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(2))}).at_once.queues == []
+
+
+def test_equal_sentences_are_one_line(tmp_path: Path) -> None:
+    many = {
+        **TABLE,
+        "nodes": [{"name": "n1", "has": "90 cpu, 25 gpu"}],
+        "queues": [{"name": "a", "capability": "1 gpu"}],
+    }
+    many["jobs"] = [{"name": f"new{at:02}", "queue": "a", "tasks": "1 x 1 gpu"} for at in range(25)]
+    found = plan(tmp_path, {"q.yaml": queue("a", capability=gpus(25))}, table=many)
+    lines = [line for line in render_text(found).splitlines() if line.startswith("  + ")]
+    assert lines == [f"  + {found.at_once.starts[0].job} and {len(found.at_once.starts) - 1} more jobs (a): 1 pod"]
+    rows = [line for line in render_markdown(found).splitlines() if line.startswith("| t/new")]
+    assert len(rows) == 1
+
+
+UID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+
+
+def test_jobs_have_the_names_that_their_users_gave_them(tmp_path: Path) -> None:
+    state = state_of(TABLE)
+    for name, made in (("new1", f"new1-{UID}"), ("new2", f"podgroup-{UID[:-1]}2")):
+        group = state.objects["PodGroup"].pop(f"t/{name}")
+        group.metadata.name = made
+        group.metadata.owner_references = [msgspec.convert({"kind": "Job", "name": name}, OwnerReference)]
+        state.put("PodGroup", group)
+        for pod in state.objects["Pod"].values():
+            annotations = pod.metadata.annotations or {}
+            if annotations.get(GROUP_NAME) == name:
+                annotations[GROUP_NAME] = made
+    write_state(state, tmp_path / "state.jsonl.gz")
+    change = Side("new", {"q.yaml": queue("a", deserved=gpus(4))})
+    found = make_plan(Request(tmp_path / "state.jsonl.gz", None, change, out=tmp_path / "out", clock=NOW + 7200))
+    assert any(UID[:-1] in start.job for start in found.at_once.starts)  # the data have the keys of the objects
+    for text in (render_text(found), render_markdown(found)):
+        assert UID[:8] not in text
+        assert "t/new2" in text
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "text"),
+    [
+        ({}, {"unschedulable": True}, "Node n1 is cordoned"),
+        ({}, {"unschedulable": True, "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]},
+         "Node n1 is cordoned"),
+        ({"unschedulable": True}, {}, "Node n1 is no longer cordoned"),
+        ({}, {"unschedulable": True, "taints": [{"key": "x", "effect": "NoSchedule"}]},
+         "Node n1 is cordoned and changes"),
+        ({}, {"taints": [{"key": "x", "effect": "NoSchedule"}]}, "Node n1 changes"),
+    ],
+)  # fmt: skip
+def test_a_cordon_is_called_a_cordon(tmp_path: Path, was: dict[str, Any], now: dict[str, Any], text: str) -> None:
+    state = state_of(TABLE)
+    node = state.objects["Node"]["n1"]
+    node.spec = msgspec.convert(was, type(node.spec))
+    write_state(state, tmp_path / "state.jsonl.gz")
+    manifest = {"apiVersion": "v1", "kind": "Node", "metadata": msgspec.to_builtins(node.metadata), "spec": now}
+    manifest["metadata"] = {"name": "n1", "labels": node.metadata.labels or {}}
+    change = Side("new", {"n.yaml": yaml.safe_dump(manifest)})
+    found = make_plan(Request(tmp_path / "state.jsonl.gz", None, change, out=tmp_path / "out", clock=NOW + 7200))
+    assert found.changes == [text]
+
+
+def test_a_state_without_a_policy_gets_one_by_the_option_that_the_error_names(tmp_path: Path) -> None:
+    table = {**TABLE}
+    state = state_of(table)
+    state.policy = None
+    write_state(state, tmp_path / "state.jsonl.gz")
+    change = Side("new", {"q.yaml": queue("a", deserved=gpus(4))})
+    request = Request(tmp_path / "state.jsonl.gz", None, change, out=tmp_path / "out", clock=NOW + 7200)
+    with pytest.raises(ChangeError, match="add --policy FILE, the policy that the cluster runs"):
+        make_plan(request)
+    (tmp_path / "team.yaml").write_text(RECLAIM)
+    found = make_plan(replace(request, policy_path=str(tmp_path / "team.yaml")))
+    assert len(found.at_once.evictions) == 2
+
+
+def test_a_plan_that_nobody_judges_is_not_called_good(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4))})
+    assert "Not judged" in render_markdown(found)
+    found.conditions = ["evictions>9"]
+    assert "Nothing is worse than permitted." in render_markdown(found)

@@ -110,3 +110,35 @@ def test_time_below_the_guarantee_and_time_below_the_share_are_separate() -> Non
     assert totals.guarantee_short_seconds == 5 + 7
     assert (totals.short_seconds, totals.longest) == (10 + 5 + 7, 15)
     assert totals.short == 1 * 10 + 3 * 5 + 4 * 7
+
+
+GAPS = {
+    "no gap": (4.0, 4.0, [(1.0, 1)], False),
+    "less than a card": (4.5, 4.0, [(1.0, 1)], False),
+    "a card": (4.0, 3.0, [(1.0, 1)], True),
+    "a card, by sums that are rounded": (0.1 + 0.2 + 3.7, 3.0, [(1.0, 1)], True),
+    "less than a usual pod": (20.0, 16.0, [(8.0, 3), (1.0, 2)], False),
+    "a usual pod": (24.0, 16.0, [(8.0, 3), (1.0, 2)], True),
+    "most pods have one card": (20.0, 16.0, [(8.0, 3), (1.0, 4)], True),
+    "shared cards: still a whole one": (4.0, 3.5, [(0.5, 8)], False),
+    "nothing was submitted": (4.0, 3.5, [], False),
+}
+"""Entitled and held cards, the sizes and numbers of the queue's pods, whether the queue is below its share."""
+
+
+@pytest.mark.parametrize(("entitled", "held", "pods", "is_short"), GAPS.values(), ids=GAPS)
+def test_a_gap_into_which_no_usual_pod_fits_is_not_below_the_share(
+    entitled: float, held: float, pods: list[tuple[float, int]], *, is_short: bool
+) -> None:
+    metrics = Metrics(32.0)
+    ledger = Ledger(metrics)
+    for cards, number in pods:
+        ledger.submit("red", cards, number)
+    ledger.hold("red", held)
+    ledger.integrate({"red": (entitled, entitled)}, 10.0)
+    totals = metrics.of("red")
+    assert (totals.short_seconds, totals.longest, totals.guarantee_short_seconds) == (
+        (10, 10, 10) if is_short else (0, 0, 0)
+    )
+    assert totals.short == (pytest.approx((entitled - held) * 10) if is_short else 0)
+    assert (metrics.jain == 10.0) or is_short

@@ -26,12 +26,21 @@ def test_the_jobs_of_philly_are_sorted_by_time() -> None:
     assert places == sorted(places)
 
 
-def test_a_pod_of_openb_that_ends_when_it_begins_is_a_bad_row() -> None:
+def test_a_pod_of_openb_that_never_started_has_no_run_time() -> None:
     path = public_trace("openb_pod_list_default.csv.gz")
-    with pytest.raises(InputError, match="is not after the submission: time goes backwards"):
+    with pytest.raises(InputError, match="column scheduled_time: '' says that the job never started"):
         read_trace(path, changed("openb", {}), CARDS)
     trace = read_trace(path, changed("openb", {}), CARDS, skip_bad=True)
-    assert (len(trace.jobs), trace.skipped) == (8_151, 1)
+    assert (len(trace.jobs), [cause.rows for cause in trace.skipped.values()], trace.assumed) == (7_255, [897], "")
+    assert max(job.run_time for job in trace.jobs) <= 12_902_960
+
+
+def test_a_copy_of_openb_without_the_times_of_starts_says_what_it_assumes(tmp_path: Path) -> None:
+    rows = gzip.decompress(public_trace("openb_pod_list_default.csv.gz").read_bytes()).decode().splitlines()
+    (tmp_path / "pods.csv").write_text("\n".join(row.rpartition(",")[0] for row in rows))
+    trace = read_trace(tmp_path / "pods.csv", changed("openb", {}), CARDS, skip_bad=True)
+    assert (len(trace.jobs), [cause.rows for cause in trace.skipped.values()]) == (8_151, [1])
+    assert "no column says when jobs started" in trace.assumed
 
 
 def test_openb_with_endless_jobs_has_a_fixed_demand_for_cards() -> None:
