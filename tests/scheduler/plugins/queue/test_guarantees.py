@@ -44,7 +44,9 @@ def test_under_proportion_a_job_learns_of_what_the_first_work_of_other_queues_le
     """`World.cycle` decides each cycle a second time, on a state without memory of waiting jobs."""
     rng = random.Random(seed)
     busy = [{"name": f"busy{at}", "weight": rng.randint(1, 3)} for at in range(2)]
-    kept = [{"name": f"kept{at}", "weight": rng.randint(1, 3), "guarantee": f"{rng.randint(1, 4)} cpu"} for at in (0, 1)]
+    kept = [
+        {"name": f"kept{at}", "weight": rng.randint(1, 3), "guarantee": f"{rng.randint(1, 4)} cpu"} for at in (0, 1)
+    ]
     nodes = [{"name": "n0", "has": f"{rng.randint(6, 12)} cpu"}]
     jobs = [{"name": f"j{at}", "queue": f"busy{at % 2}", "tasks": f"1 x {rng.randint(1, 5)} cpu"} for at in range(4)]
     table = {"queues": busy + kept, "nodes": nodes, "jobs": jobs}
