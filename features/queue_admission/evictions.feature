@@ -47,3 +47,38 @@ Feature: A job for which the policy would evict is admitted to a full queue
     Then the PodGroup of "more" stays Pending
     And "more" waits because of "queue team-b may not reclaim"
     And nothing is evicted
+
+  Scenario: A more important job is admitted to a full queue, and takes the place of a less important one
+    Given the policy "preempt-with-enqueue"
+    And these priority classes:
+      | class | value |
+      | high  | 1000  |
+      | low   | 10    |
+    And these nodes:
+      | node | cpu | memory |
+      | n1   | 4   | 16Gi   |
+    And these jobs run:
+      | job  | cpu | priority |
+      | lent | 3   | low      |
+    When these jobs are submitted:
+      | job    | cpu | priority |
+      | urgent | 3   | high     |
+    Then "urgent" runs
+    And exactly 1 pod is evicted
+
+  Scenario: A job that is no more important than those in a full queue is not admitted
+    Given the policy "preempt-with-enqueue"
+    And these priority classes:
+      | class | value |
+      | high  | 1000  |
+    And these nodes:
+      | node | cpu | memory |
+      | n1   | 4   | 16Gi   |
+    And these jobs run:
+      | job   | cpu | priority |
+      | first | 3   | high     |
+    When these jobs are submitted:
+      | job  | cpu | priority |
+      | next | 3   | high     |
+    Then the PodGroup of "next" stays Pending
+    And nothing is evicted

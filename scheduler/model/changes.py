@@ -13,6 +13,8 @@ RUNNING = "running"
 """A pod began to run, so that it may be reclaimed."""
 GROUPS = "groups"
 """A PodGroup requests less than before, or is served at another position."""
+WORK = "work"
+"""A queue got its first PodGroup: under proportion, the shares of other queues may grow by its guarantee."""
 VOLUMES = "volumes"
 """A volume, a claim, or a node's storage driver changed."""
 BUDGETS = "budgets"
@@ -21,9 +23,9 @@ QUOTAS = "quotas"
 """A ResourceQuota of a namespace changed."""
 CLAIMS = "claims"
 """A job lost the capacity (free or being freed) that was kept for it, or got other capacity."""
-TOPICS = (FREED, PLACED, RUNNING, GROUPS, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
+TOPICS = (FREED, PLACED, RUNNING, GROUPS, WORK, VOLUMES, BUDGETS, QUOTAS, CLAIMS)
 """All topics. Changes of nodes, queues, priority classes and namespaces have none: they concern every waiting job."""
-QUOTA_TOPICS = frozenset((FREED, PLACED, GROUPS, CLAIMS))
+QUOTA_TOPICS = frozenset((FREED, PLACED, GROUPS, WORK, CLAIMS))
 """The changes that could make room in a queue's quota."""
 
 

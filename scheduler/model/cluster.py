@@ -13,7 +13,7 @@ from typing import Any
 from . import objects, resources
 from .auxiliary import AuxiliaryObjects
 from .card_notation import smallest_card
-from .changes import CLAIMS, FREED, GROUPS
+from .changes import CLAIMS, FREED, GROUPS, WORK
 from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
 from .job import Job
@@ -295,6 +295,8 @@ class Cluster(AuxiliaryObjects):
         is_same = before is not None and before.spec == group.spec
         frees_nothing = is_same and reserves_as_before(job, phase)
         self._regrouped(job.key, job.queue if is_same else "", helps=before is not None and not frees_nothing)
+        if before is None and job.queue not in self._sums.by_queue:
+            self.listener.report(WORK)
 
     def _regrouped(self, key: str, queue: str = "", *, helps: bool = True) -> None:
         """Report a PodGroup that was added, deleted or changed.

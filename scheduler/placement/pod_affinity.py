@@ -73,7 +73,7 @@ class PodAffinities:
         self._for_others = for_others
         self._nodes = cluster.nodes
         self._pods = pods
-        self._on_task: dict[int, _EffectsOnTask] = {}
+        self._on_task: dict[Hashable, _EffectsOnTask] = {}
         self._of_class: dict[int, _EffectsOfClass] = {}
         self._evaluations: dict[int, int] = {}
         """Class of pods with terms → how many classes it has been matched with."""
@@ -149,7 +149,8 @@ class PodAffinities:
         present = counts.present(future=future)
         domains = [domains_of(self._nodes, key) for key in sorted({term.topology_key for term in terms})]
         mask: Mask = np.logical_and.reduce([domain >= 0 for domain in domains])
-        if not present.any() and counts.weights[self._pods.number(task)]:
+        number = self._pods.number(task)
+        if not present.any() and number is not None and counts.weights[number]:
             return mask  # the first task of a group with affinity to itself
         self._pods.spend(30 * len(domains))
         for domain in domains:
@@ -243,13 +244,13 @@ class PodAffinities:
         if not self._nodes.with_pod_terms:
             return NO_EFFECTS
         number = self._pods.number(task)
-        effects = self._on_task.setdefault(number, _EffectsOnTask())
+        effects = self._on_task.setdefault(class_of(task), _EffectsOnTask())
         if effects.evaluated == len(self._pods.holders):
             return effects
         with self._for_others(OTHERS):
             for holder in self._pods.holders[effects.evaluated :]:
                 self._evaluations[holder] = self._evaluations.get(holder, 0) + 1
-                if self._evaluations[holder] > FEW:
+                if self._evaluations[holder] > FEW and number is not None:
                     self._add_from_masks(effects, holder, number)
                 else:
                     self._add_one(effects, holder, task)

@@ -174,10 +174,10 @@ class PodIndex:
         wanted = self._terms.get(task.namespace, 0) + own
         return wanted > fair_share({**self._terms, task.namespace: wanted}.values(), MAX_TERMS)
 
-    def number(self, task: Task) -> int:
-        """Return the class number of a task."""
+    def number(self, task: Task) -> int | None:
+        """Return the class number of a task; None if no pod is of its class, because its own pod does not exist yet."""
         self.refresh()
-        return self._numbers[class_of(task)]
+        return self._numbers.get(class_of(task))
 
     def first(self) -> tuple[Rows, Rows, Counts]:
         """Return the tallies when the index was built, as parallel arrays: classes, rows, and tallies [3 x entries]."""

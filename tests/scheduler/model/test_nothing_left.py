@@ -23,7 +23,7 @@ tiers:
 - plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
 - plugins: [{name: network-topology-aware}]
 """
-SHAPES = {"_vectors", "feasible"}
+SHAPES = {"_vectors", "feasible", "'empty'"}
 
 
 def containers(value: Any, path: str = "", seen: set[int] | None = None) -> dict[str, int]:

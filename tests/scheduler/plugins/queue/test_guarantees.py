@@ -15,19 +15,20 @@ from tests.support.core.events import policy_of
 from tests.support.core.world import World
 
 POLICY = """
-actions: "allocate, {action}, backfill"
+actions: "{actions}"
 tiers:
 - plugins: [{{name: priority}}, {{name: gang{gang}}}]
 - plugins: [{{name: predicates}}, {{name: {plugin}}}]
 """
 PLUGINS = ("capacity", "capacity, enableHierarchy: true", "proportion", "capacity-card")
+EVICTING = ("allocate, reclaim, backfill", "allocate, preempt, backfill", "allocate, reclaim, preempt, backfill")
 CYCLES = 5
 
 
 @given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "return", "return after 1")))
 def test_no_start_uses_what_is_guaranteed_to_other_queues(seed: int, victims: str) -> None:
     rng = random.Random(seed)
-    table = guaranteed(rng)
+    table = guaranteed(rng, EVICTING)
     note(str(table))
     world = World(policy_of(table["policy"]))
     world.load(table)
@@ -38,7 +39,28 @@ def test_no_start_uses_what_is_guaranteed_to_other_queues(seed: int, victims: st
             world.load({"jobs": [{"name": f"late{at}", **job(rng, table["leaves"])} for at in range(2)]})
 
 
-def guaranteed(rng: random.Random) -> dict[str, Any]:
+@given(seed=st.integers(0, 2**32 - 1))
+def test_under_proportion_a_job_learns_of_what_the_first_work_of_other_queues_leaves_to_its_queue(seed: int) -> None:
+    """`World.cycle` decides each cycle a second time, on a state without memory of waiting jobs."""
+    rng = random.Random(seed)
+    busy = [{"name": f"busy{at}", "weight": rng.randint(1, 3)} for at in range(2)]
+    kept = [
+        {"name": f"kept{at}", "weight": rng.randint(1, 3), "guarantee": f"{rng.randint(1, 4)} cpu"} for at in (0, 1)
+    ]
+    nodes = [{"name": "n0", "has": f"{rng.randint(6, 12)} cpu"}]
+    jobs = [{"name": f"j{at}", "queue": f"busy{at % 2}", "tasks": f"1 x {rng.randint(1, 5)} cpu"} for at in range(4)]
+    table = {"queues": busy + kept, "nodes": nodes, "jobs": jobs}
+    note(str(table))
+    world = World(policy_of(POLICY.format(plugin="proportion", gang="", actions="allocate, backfill")))
+    world.load(table)
+    for at in range(3):
+        for _ in range(2):  # all jobs that can start have started
+            world.carry_out(world.cycle())
+        if at < 2:
+            world.load({"jobs": [{"name": f"first{at}", "queue": f"kept{at}", "tasks": "1 x 1 cpu"}]})
+
+
+def guaranteed(rng: random.Random, actions: tuple[str, ...]) -> dict[str, Any]:
     """Draw queues of which most are guaranteed something, and jobs whose memory does not follow their cpu."""
     plugin = rng.choice(PLUGINS)
     queues = [{"name": f"q{at}", **amounts(rng)} for at in range(rng.randint(2, 4))]
@@ -49,7 +71,7 @@ def guaranteed(rng: random.Random) -> dict[str, Any]:
             queue["parent"] = rng.choice(("left", "right"))
         leaves += [top for top in ("left", "right") if not any(queue.get("parent") == top for queue in queues)]
     gang = rng.choice(("", ", enableReclaimable: false, enablePreemptable: false, enableJobStarving: false"))
-    policy = POLICY.format(plugin=plugin, gang=gang, action=rng.choice(("reclaim", "preempt", "reclaim, preempt")))
+    policy = POLICY.format(plugin=plugin, gang=gang, actions=rng.choice(actions))
     nodes = [{"name": f"n{at}", "has": f"{rng.randint(2, 8)} cpu, {rng.randint(2, 8)} memory"} for at in range(2)]
     jobs = [{"name": f"j{at}", **job(rng, leaves)} for at in range(rng.randint(2, 7))]
     return {"policy": policy, "queues": queues, "nodes": nodes, "jobs": jobs, "leaves": leaves}
