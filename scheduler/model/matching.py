@@ -36,10 +36,15 @@ def requirement_holds(requirement: SelectorRequirement, labels: Mapping[str, str
 
 
 def _compare(operator: str, value: str | None, values: Iterable[str]) -> bool:
-    limit = next(iter(values), "")
-    if value is None or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(limit):
+    number, limit = as_integer(value or ""), as_integer(next(iter(values), ""))
+    if number is None or limit is None:
         return False
-    return int(value) > int(limit) if operator == "Gt" else int(value) < int(limit)
+    return number > limit if operator == "Gt" else number < limit
+
+
+def as_integer(text: str) -> int | None:
+    """Return the integer that a label's value is for `Gt` and `Lt`; None if it is none."""
+    return int(text) if _INTEGER.fullmatch(text) else None
 
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:

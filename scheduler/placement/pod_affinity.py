@@ -21,7 +21,7 @@ from ..model.nodes import Mask, Vector
 from ..model.objects import LabelSelector, PodAffinity, PodAffinityTerm
 from ..model.task import Task
 from .counts import Counts, domains_of, per_domain
-from .node_index import VALUES_A_STEP
+from .label_column import VALUES_A_STEP
 from .pod_index import ClassCounts, PodIndex, class_of, labels_of
 
 HARD_WEIGHT = 1

@@ -18,7 +18,8 @@ from ..framework.session import Session
 from ..model.nodes import Amounts, Mask, Nodes, Vector
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
-from ..placement.node_index import NODE_AFFINITY, TOLERATIONS, VALUES_A_STEP, NodeIndex, Tolerations, steps_of_term
+from ..placement.label_column import VALUES_A_STEP
+from ..placement.node_index import NODE_AFFINITY, TOLERATIONS, NodeIndex, Tolerations, steps_of_term
 from ..placement.pod_index import Spend
 from ..placement.spread import Spread
 from ..policy.hooks import PodScore, Score, UsageScore
@@ -139,7 +140,7 @@ def _node_affinity(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) -> Ve
     preferred = affinity and affinity.node_affinity and affinity.node_affinity.preferred
     if not preferred:
         return None
-    spend(sum(steps_of_term(item.preference) for item in preferred), NODE_AFFINITY)
+    spend(sum(steps_of_term(item.preference, nodes) for item in preferred), NODE_AFFINITY)
     index, weights = NodeIndex.of(nodes), np.zeros(len(nodes.rows))
     for item in preferred:
         weights += item.weight * index.matching(item.preference)

@@ -17,16 +17,8 @@ from ..model.nodes import Mask, NodeInfo
 from ..model.objects import NodeSelector, PersistentVolume, Taint
 from ..model.task import Task
 from ..placement.attachments import AttachLimits
-from ..placement.node_index import (
-    HARD_TAINTS,
-    NODE_AFFINITY,
-    TOLERATIONS,
-    VALUES_A_STEP,
-    NodeIndex,
-    Tolerations,
-    mask_of,
-    steps_of,
-)
+from ..placement.label_column import VALUES_A_STEP
+from ..placement.node_index import HARD_TAINTS, NODE_AFFINITY, TOLERATIONS, NodeIndex, Tolerations, mask_of, steps_of
 from ..placement.ports import HostPorts
 from ..placement.spread import Spread
 from ..placement.volumes import outside_affinity, outside_zone, volumes_of
@@ -96,7 +88,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
     def _matches(self, task: Task) -> Mask:
         spec, required = task.pod.spec, self._required(task)
         # The steps depend on the pod alone, whether or not an earlier cycle has cached its mask.
-        self._spend(steps_of(required), NODE_AFFINITY)
+        self._spend(steps_of(required, self._nodes), NODE_AFFINITY)
         self._spend(len(spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)
         self._spend(len(spec.node_selector or ()) // VALUES_A_STEP, "spec.nodeSelector")
         known = self._known_masks()
