@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from .nodes import NodeInfo
-from .objects import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
+from .objects import LabelSelector, SelectorRequirement
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")
 """A number as Go's `strconv.ParseInt` accepts it, in a label's value; `int` also accepts `1_000` and spaces."""
@@ -54,18 +53,3 @@ def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) 
     return all(labels.get(key) == value for key, value in (selector.match_labels or {}).items()) and all(
         requirement_holds(item, labels) for item in selector.match_expressions or ()
     )
-
-
-def term_matches(term: NodeSelectorTerm, node: NodeInfo) -> bool:
-    """Whether one node selector term matches; an empty one matches nothing."""
-    if not term.match_expressions and not term.match_fields:
-        return False
-    fields = {"metadata.name": node.name}
-    return all(requirement_holds(item, node.labels) for item in term.match_expressions or ()) and all(
-        requirement_holds(item, fields) for item in term.match_fields or ()
-    )
-
-
-def node_selector_matches(selector: NodeSelector | None, node: NodeInfo) -> bool:
-    """Whether any term matches; an absent selector matches every node."""
-    return selector is None or any(term_matches(term, node) for term in selector.node_selector_terms)

@@ -78,7 +78,8 @@ class LabelColumn:
         if limit is None:
             return self._with([])
         if self._integers is None:
-            known = sorted((i, number) for value, number in self.numbers.items() if (i := as_integer(value)) is not None)
+            numbered = ((as_integer(value), number) for value, number in self.numbers.items())
+            known = sorted((integer, number) for integer, number in numbered if integer is not None)
             self._integers = [i for i, _ in known], np.array([number for _, number in known], dtype=np.int64)
         integers, numbers = self._integers
         if operator == "Gt":

@@ -49,9 +49,13 @@ class NodeIndex:
 
     def labelled(self, labels: Mapping[str, str]) -> Mask:
         """Return the nodes that have all of these labels."""
+        return self.with_any({key: (value,) for key, value in labels.items()})
+
+    def with_any(self, values: Mapping[str, Iterable[str]]) -> Mask:
+        """Return the nodes that have, for each label, one of its values."""
         mask = np.ones(len(self._rows), dtype=np.bool_)
-        for key, value in labels.items():
-            mask &= self._column(key).having((value,))
+        for key, some in values.items():
+            mask &= self._column(key).having(some)
             if not mask.any():
                 break
         return mask
@@ -77,7 +81,7 @@ class NodeIndex:
         return mask
 
     def _column(self, key: str) -> LabelColumn:
-        """Return the values of a label. All labels that no node has share a column: pods may name any number of them."""
+        """Return the values of a label. Labels that no node has share a column: pods may name any number of them."""
         if key not in self._labels:
             return self._nothing
         known = self._columns.get(key)
