@@ -28,7 +28,7 @@ from .volumes import FIELD, VOLUME
 
 MISSING = "missing"
 """The rule that is reported for a task that requests a resource which no node has."""
-EXPLAIN = 8
+EXPLAIN = 16
 """The cost, in steps, of finding the rule that excludes one node."""
 
 
