@@ -88,7 +88,7 @@ class BacklogView:
         self.turns: Mapping[str, Mapping[str, int]] = known.turns
         some = known.entries if now >= known.first_retry() else known.partly_tried | known.backoff | self.due
         self.awake = {key for key in some if self.entries[key].tried or not self.is_skipped(key, self.entries[key])}
-        self.late_jobs: Set[str] = known.late | (cluster.costly - known.entries.keys())
+        self.late_jobs: Set[str] = known.late.union(key for key in cluster.costly if key not in known.entries)
         self.action = ""
         self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
         """Action → jobs that it has tried."""

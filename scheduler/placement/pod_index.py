@@ -58,6 +58,8 @@ class PodIndex:
         self._namespaces = LabelColumn(0, {})
         self._by_label: dict[str, LabelColumn] = {}
         """Label → its column, only for labels that selectors of this cycle name: pods may have thousands more."""
+        self._named: dict[str, dict[int, str]] = {}
+        """Label → its value by class, for the labels that terms of pods on nodes name."""
         self._tallies: list[dict[int, Tally]] = []
         self._first: tuple[Rows, Rows, Counts] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((3, 0)))
         self._held: set[int] = set()
@@ -121,9 +123,11 @@ class PodIndex:
         """Return the values of a label; the pod that names the label first pays for the indexing."""
         known = self._by_label.get(label)
         if known is None:
-            self.spend(len(self.classes) // CLASSES_A_STEP)
-            values = ((number, labels_of(task).get(label)) for number, task in enumerate(self.classes))
-            found = {number: value for number, value in values if value is not None}
+            found = self._named.get(label)
+            if found is None:
+                self.spend(len(self.classes) // CLASSES_A_STEP)
+                values = ((number, labels_of(task).get(label)) for number, task in enumerate(self.classes))
+                found = {number: value for number, value in values if value is not None}
             known = self._by_label[label] = LabelColumn(len(self.classes), found)
         return known
 
@@ -190,12 +194,11 @@ class PodIndex:
     def _index_labels_of_holders(self) -> None:
         """Index the labels that terms of pods on nodes name: every pod is matched with these terms."""
         named = {key for number in self.holders for key in _labels_named_by(self.classes[number])}
-        found: dict[str, dict[int, str]] = {key: {} for key in named}
+        self._named = {key: {} for key in named}
         for number, task in enumerate(self.classes):
             labels = labels_of(task)
             for key in named & labels.keys() if named else ():
-                found[key][number] = labels[key]
-        self._by_label = {key: LabelColumn(len(self.classes), values) for key, values in found.items()}
+                self._named[key][number] = labels[key]
 
     def _add_holders(self, numbers: Iterable[int]) -> None:
         for number in numbers:
