@@ -36,7 +36,8 @@ class Backlog(ChangeListener):
         due: Jobs to try again.
         freed: Nodes that may have more capacity than at the end of the last cycle.
         moved: The queues whose quota may have more room than at the end of the last cycle; `EVERY` stands for all.
-        turns: Action that a cycle cut → queue, or queue and namespace → steps since then without a bind or an eviction.
+        turns: Action that a cycle cut → queue, or queue and namespace → steps spent on it in this and the cut cycles
+            before, of which each cycle forgets a half.
         claims: Task → node on which the last cycle kept capacity (free, or being freed) for the task.
         policy: Fingerprint of the policy under which the entries were written.
     """

@@ -40,6 +40,8 @@ MAX_DOUBLINGS = 4
 
 Jobs that fit nowhere begin with the longest interval: the changes that can help them are few and known for certain.
 """
+MEMORY = 1 / 2
+"""The part of the steps of earlier cycles that still counts when queues and namespaces take turns."""
 _CAPACITY_REASONS = (QueueLimit, GuaranteeKept, ClusterLimit, NoNode, Unplaceable, GangShort, NotStarving)
 """Reasons that also refuse every equal job of lower priority, whenever that job was created."""
 CHEAP = 1 / 16
@@ -134,7 +136,8 @@ class CycleEnd:
         for name in outcome.cut:
             before, spent = self._view.turns.get(name, {}), self._view.spent.get(name, {})
             scopes = sorted({*before, *spent})
-            memory.turns[name] = {scope: before.get(scope, 0) + spent.get(scope, 0) for scope in scopes}
+            totals = {scope: int(before.get(scope, 0) * MEMORY) + spent.get(scope, 0) for scope in scopes}
+            memory.turns[name] = {scope: total for scope, total in totals.items() if total}
 
     def _note(self, job: Job) -> None:
         """Write the entry of one job for the next cycles."""

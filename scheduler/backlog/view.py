@@ -88,7 +88,7 @@ class BacklogView:
         self.turns: Mapping[str, Mapping[str, int]] = known.turns
         some = known.entries if now >= known.first_retry() else known.partly_tried | known.backoff | self.due
         self.awake = {key for key in some if self.entries[key].tried or not self.is_skipped(key, self.entries[key])}
-        self.late_jobs: Set[str] = known.late | (cluster.costly - known.entries.keys())
+        self.late_jobs: Set[str] = known.late.union(key for key in cluster.costly if key not in known.entries)
         self.action = ""
         self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
         """Action → jobs that it has tried."""
@@ -283,8 +283,8 @@ class BacklogView:
         """Record that time alone changes the outcome at `time`, for the job being tried, or else for any job."""
         self.deadlines[self._trying] = min(time, self.deadlines.get(self._trying, time))
 
-    def count_useless(self, queue: str, namespace: str, steps: int) -> None:
-        """Count the steps of a failed attempt for the job's queue, and for its namespace in that queue."""
+    def count_steps(self, queue: str, namespace: str, steps: int) -> None:
+        """Count the steps of an attempt for the job's queue, and for its namespace in that queue."""
         spent = self.spent.setdefault(self.action, {})
         for scope in (queue, f"{queue} {namespace}"):
             spent[scope] = spent.get(scope, 0) + steps
@@ -294,8 +294,13 @@ class BacklogView:
         """Whether an earlier cycle was cut and left jobs of the running action, so that queues take turns."""
         return self.action in self.turns
 
-    def useless_steps(self, *scope: str) -> int:
-        """Return the steps of failed attempts of a queue, or of a namespace in it, since the action was first cut."""
+    @property
+    def round(self) -> int:
+        """Return a number that differs from cycle to cycle while queues take turns."""
+        return sum(self.turns.get(self.action, {}).values())
+
+    def steps_spent(self, *scope: str) -> int:
+        """Return the steps that were spent lately on a queue, or on a namespace in it (`Backlog.turns`)."""
         before = self.turns.get(self.action)
         if before is None:
             return 0

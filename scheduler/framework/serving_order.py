@@ -1,15 +1,17 @@
 """Iterate over the jobs of an action in policy order until the cycle's budget is used up.
 
 The policy orders queues first, then the jobs of a queue. In the cycles after one that was cut, queues take turns, and
-namespaces within a queue, until the action has tried all jobs. The queue and namespace with the fewest useless steps
-are next, so that no tenant's jobs keep other jobs from being tried. Steps without a bind or eviction are useless, also
-admissions: thousands of admissions must not delay other jobs. A job that exceeded the maximum of one job is tried last.
+namespaces within a queue, until the action has tried all jobs. The queue and namespace on which the fewest steps were
+spent lately are next, so that no tenant's jobs keep other jobs from being tried: a job that is bound after a second of
+work has delayed the others as much as one that is refused. Namespaces with equal steps are served in an order that
+differs from cycle to cycle, so that no name is always last. A job that exceeded the maximum of one job is tried last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from zlib import crc32
 
 from ..model.job import Job
 from ..model.queue import Queue
@@ -22,7 +24,7 @@ class ServingOrder:
 
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self._session = session
-        self._queue_key = _by_useless_steps(session) if session.backlog.takes_turns else session.hooks.queue_key
+        self._queue_key = _by_steps_spent(session) if session.backlog.takes_turns else session.hooks.queue_key
         self._late: list[Job] = []
         late = session.backlog.late_jobs
         by_queue: dict[str, list[Job]] = {}
@@ -41,7 +43,6 @@ class ServingOrder:
 
     def __iter__(self) -> Iterator[tuple[Queue, Job]]:
         work, backlog = self._session.work, self._session.backlog
-        binds, evictions = self._session.decisions.binds, self._session.decisions.evictions
         while self._queues or self._late:
             if not self._queues:
                 late, self._late = self._late, []
@@ -54,10 +55,9 @@ class ServingOrder:
             if not work.may_go_on():
                 return
             job = jobs.pop()
-            spent, bound, evicted = work.spent, len(binds), len(evictions)
+            before = work.spent
             yield queue, job
-            if work.spent > spent and len(binds) == bound and len(evictions) == evicted:
-                backlog.count_useless(queue.name, job.namespace, work.spent - spent)
+            backlog.count_steps(queue.name, job.namespace, work.spent - before)
             if (follower := self._session.next_in_line(job)) is not None:
                 jobs.push(follower)
 
@@ -95,10 +95,10 @@ class ServingOrder:
         return LazyPriorityQueue(hooks.job_key, of_queue, keys, self._session.changes.__len__)
 
 
-def _by_useless_steps(session: Session) -> Callable[[Queue], tuple[Any, ...]]:
-    """Return the key of queues that take turns: fewest useless steps first, then the policy's order."""
-    useless_steps, queue_key = session.backlog.useless_steps, session.hooks.queue_key
-    return lambda queue: (useless_steps(queue.name), *queue_key(queue))
+def _by_steps_spent(session: Session) -> Callable[[Queue], tuple[Any, ...]]:
+    """Return the key of queues that take turns: fewest steps first, then the policy's order."""
+    steps_spent, queue_key = session.backlog.steps_spent, session.hooks.queue_key
+    return lambda queue: (steps_spent(queue.name), *queue_key(queue))
 
 
 class _NamespacesOfQueue:
@@ -114,8 +114,10 @@ class _NamespacesOfQueue:
             by_namespace.setdefault(job.namespace, []).append(job)
         key = session.hooks.job_key
         self._jobs = {name: LazyPriorityQueue(key, own_jobs) for name, own_jobs in by_namespace.items()}
-        useless_steps = session.backlog.useless_steps
-        self._names = LazyPriorityQueue(lambda name: (useless_steps(queue, name), name), by_namespace)
+        backlog, round_ = session.backlog, session.backlog.round
+        self._names = LazyPriorityQueue(
+            lambda name: (backlog.steps_spent(queue, name), crc32(f"{round_} {name}".encode()), name), by_namespace
+        )
 
     def __len__(self) -> int:
         return len(self._names)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from .nodes import NodeInfo
-from .objects import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
+from .objects import LabelSelector, SelectorRequirement
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")
 """A number as Go's `strconv.ParseInt` accepts it, in a label's value; `int` also accepts `1_000` and spaces."""
@@ -38,11 +37,15 @@ def requirement_holds(requirement: SelectorRequirement, labels: Mapping[str, str
 
 
 def _compare(operator: str, value: str | None, values: Iterable[str]) -> bool:
-    texts = (value or "", next(iter(values), ""))
-    if not all(_INTEGER.fullmatch(text) and int(text) in _INT64 for text in texts):
+    number, limit = as_integer(value or ""), as_integer(next(iter(values), ""))
+    if number is None or limit is None:
         return False
-    number, limit = map(int, texts)
     return number > limit if operator == "Gt" else number < limit
+
+
+def as_integer(text: str) -> int | None:
+    """Return the integer that a label's value is for `Gt` and `Lt`; None if it is none."""
+    return number if _INTEGER.fullmatch(text) and (number := int(text)) in _INT64 else None
 
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
@@ -52,18 +55,3 @@ def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) 
     return all(labels.get(key) == value for key, value in (selector.match_labels or {}).items()) and all(
         requirement_holds(item, labels) for item in selector.match_expressions or ()
     )
-
-
-def term_matches(term: NodeSelectorTerm, node: NodeInfo) -> bool:
-    """Whether one node selector term matches; an empty one matches nothing."""
-    if not term.match_expressions and not term.match_fields:
-        return False
-    fields = {"metadata.name": node.name}
-    return all(requirement_holds(item, node.labels) for item in term.match_expressions or ()) and all(
-        requirement_holds(item, fields) for item in term.match_fields or ()
-    )
-
-
-def node_selector_matches(selector: NodeSelector | None, node: NodeInfo) -> bool:
-    """Whether any term matches; an absent selector matches every node."""
-    return selector is None or any(term_matches(term, node) for term in selector.node_selector_terms)

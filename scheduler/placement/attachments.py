@@ -16,7 +16,7 @@ from ..model.nodes import Mask, NodeInfo, Nodes, Vector
 from ..model.objects import PersistentVolume
 from ..model.task import COMPLETED, Task, TaskStatus
 from .pod_index import Spend
-from .volumes import volumes_of
+from .volumes import FIELD, VOLUME, volumes_of
 
 Attachment = tuple[str, str]
 """Name of the CSI driver, and the driver's name of the volume."""
@@ -52,32 +52,44 @@ class AttachLimits:
         self._nodes = cluster.nodes
         self._limits: dict[str, Vector] | None = None
         self._tallies: dict[bool, _Tally] = {}
+        self._wanted: dict[bytes, dict[str, list[Attachment]]] = {}
+        self._attachable: dict[tuple[bytes, bool], tuple[int, dict[str, Mask]]] = {}
+        """Shape and `future` → the number of changes on nodes, and the nodes that can attach, by driver."""
 
     def mask(self, task: Task, *, future: bool) -> Mask | None:
         """Return the nodes that can attach all volumes of the task; None if no node limits any of their drivers."""
-        wanted = self._wanted(task)
-        if not wanted:
-            return None
-        mask = np.ones(len(self._nodes.rows), dtype=np.bool_)
-        for driver, volumes in wanted.items():
-            mask &= self._can_attach(driver, volumes, future=future)
-        return mask
+        found = self._by_driver(task, future=future)
+        return np.logical_and.reduce(list(found.values())) if found else None
 
     def exhausted_driver(self, task: Task, node: NodeInfo) -> str:
         """Return the first driver that cannot attach the task's volumes to the node; empty if all drivers can."""
-        wanted = self._wanted(task).items()
-        return next((d for d, volumes in wanted if not self._can_attach(d, volumes, future=True)[node.row]), "")
+        return next((d for d, mask in self._by_driver(task, future=True).items() if not mask[node.row]), "")
 
-    def _wanted(self, task: Task) -> dict[str, list[Attachment]]:
+    def _by_driver(self, task: Task, *, future: bool) -> dict[str, Mask]:
+        """Return the nodes that can attach the volumes of the task, by driver."""
+        wanted = self._wanted_by(task)
+        if not wanted:
+            return {}
+        key, now = (task.shape, future), len(self._nodes.touched)
+        known = self._attachable.get(key)
+        if known is None or known[0] != now:
+            self._spend(sum(20 + 2 * len(volumes) for volumes in wanted.values()), FIELD)
+            found = {d: self._can_attach(d, volumes, future=future) for d, volumes in wanted.items()}
+            known = self._attachable[key] = (now, found)
+        return known[1]
+
+    def _wanted_by(self, task: Task) -> dict[str, list[Attachment]]:
         """Return the volumes to attach for the task, by driver. Drivers that no node limits are left out."""
         if not task.pod.spec.volumes or not (limits := self._limits_by_driver()):
             return {}
-        wanted: dict[str, list[Attachment]] = {}
-        self._spend(4 * len(task.pod.spec.volumes), "spec.volumes")
-        for attachment in sorted(set(_attachments(self._cluster, task))):
-            if attachment[0] in limits:
-                wanted.setdefault(attachment[0], []).append(attachment)
-        return wanted
+        known = self._wanted.get(task.shape)
+        if known is None:
+            self._spend(VOLUME * len(task.pod.spec.volumes), FIELD)
+            known = self._wanted[task.shape] = {}
+            for attachment in sorted(set(_attachments(self._cluster, task))):
+                if attachment[0] in limits:
+                    known.setdefault(attachment[0], []).append(attachment)
+        return known
 
     def _limits_by_driver(self) -> dict[str, Vector]:
         """Return how many volumes of each driver each node can have attached."""

@@ -24,10 +24,11 @@ from .free_capacity import amounts, least, times, within, without
 from .pod_affinity import ForOthers, PodAffinities
 from .pod_index import PodIndex, Spend
 from .ranking import NOWHERE, Ranking
+from .volumes import FIELD, VOLUME
 
 MISSING = "missing"
 """The rule that is reported for a task that requests a resource which no node has."""
-EXPLAIN = 8
+EXPLAIN = 16
 """The cost, in steps, of finding the rule that excludes one node."""
 
 
@@ -102,11 +103,18 @@ class Placement:
     def _everywhere(self, task: Task) -> Mask:
         self.spend(100 + len(self._nodes.rows) // 4)
         mask = self._nodes.ready.copy()
-        if task.missing or unsupported.of_task(self._cluster, task):
+        if task.missing or self._unsupported(task):
             mask[:] = False
         for entry in self._hooks.feasible.entries:
             mask &= entry.fn(task)
         return mask
+
+    def _unsupported(self, task: Task) -> str:
+        """Return the first unsupported field of the pod; empty if there is none."""
+        spec = task.pod.spec
+        self.spend(VOLUME * len(spec.volumes or ()), FIELD)
+        self.spend(len(spec.containers) + len(spec.init_containers or ()), "spec.containers")
+        return unsupported.of_task(self._cluster, task)
 
     def is_any_large_enough(self, task: Task) -> bool:
         """Whether some node, if it were empty, would have room for the task. A known static mask is respected."""
@@ -224,7 +232,7 @@ class Placement:
         known = None if is_own else self._refusals.get(kind)
         if known is None or known[0] != len(self._nodes.touched):
             self.spend(50)
-            field = unsupported.of_task(self._cluster, task)
+            field = self._unsupported(task)
             why: NoNode | Unsupported
             if field:
                 why = Unsupported(task.key, field)

@@ -2,8 +2,8 @@
 
 The index of nodes lives as long as the nodes' objects are unchanged (`Nodes.kept`).
 
-An expression is matched with all nodes at once, as arrays. The cost of a pod's node affinity depends on the number of
-its expressions and values. A pod's tolerations are read once for all nodes.
+An expression is matched with all nodes at once (`LabelColumn`). The columns of labels are shared by all pods. A pod's
+tolerations are read once for all nodes.
 """
 
 from __future__ import annotations
@@ -12,30 +12,28 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from ..model.matching import requirement_holds
 from ..model.nodes import Mask, NodeInfo, Nodes
-from ..model.objects import NodeSelector, NodeSelectorTerm, SelectorRequirement, Taint, Toleration
+from ..model.objects import NodeSelector, NodeSelectorTerm, Taint, Toleration
+from .label_column import ITEMS_A_STEP, LabelColumn, steps_of_requirement
 
 NAME = "metadata.name"
-VALUES_A_STEP = 16
-"""How many values of an expression are looked up in one step."""
 HARD_TAINTS = ("NoSchedule", "NoExecute")
 NODE_AFFINITY, TOLERATIONS = "spec.affinity.nodeAffinity", "spec.tolerations"
 """The fields of a pod that are matched with nodes."""
-EXPRESSION = 6
-"""The steps that one expression costs, whatever its values."""
+TERM = 2
+"""The steps that one term costs, whatever its expressions and the nodes."""
 
 
 class NodeIndex:
     """The labels and names of all nodes at one moment."""
 
     def __init__(self, nodes: Nodes) -> None:
-        self._size = len(nodes.rows)
-        self._by_label: dict[str, dict[str, list[int]]] = {}
-        for info in nodes.rows:
-            for key, value in info.labels.items():
-                self._by_label.setdefault(key, {}).setdefault(value, []).append(info.row)
-        self._by_name = {NAME: {info.name: [info.row] for info in nodes.rows}}
+        self._rows = tuple(nodes.rows)
+        self._labels = frozenset().union(*(info.labels for info in self._rows))
+        self._columns: dict[str, LabelColumn] = {}
+        """Label → its column, for labels that pods have named and nodes have."""
+        self._names = LabelColumn(len(self._rows), {info.row: info.name for info in self._rows})
+        self._nothing = LabelColumn(len(self._rows), {})
 
     @classmethod
     def of(cls, nodes: Nodes) -> NodeIndex:
@@ -47,13 +45,17 @@ class NodeIndex:
 
     def has_label(self, key: str) -> bool:
         """Whether any node has the label."""
-        return key in self._by_label
+        return key in self._labels
 
     def labelled(self, labels: Mapping[str, str]) -> Mask:
         """Return the nodes that have all of these labels."""
-        mask = np.ones(self._size, dtype=np.bool_)
-        for key, value in labels.items():
-            mask &= self._marked([self._by_label.get(key, {}).get(value, ())])
+        return self.with_any({key: (value,) for key, value in labels.items()})
+
+    def with_any(self, values: Mapping[str, Iterable[str]]) -> Mask:
+        """Return the nodes that have, for each label, one of its values."""
+        mask = np.ones(len(self._rows), dtype=np.bool_)
+        for key, some in values.items():
+            mask &= self._column(key).having(some)
             if not mask.any():
                 break
         return mask
@@ -61,8 +63,8 @@ class NodeIndex:
     def selected(self, selector: NodeSelector | None) -> Mask:
         """Return the nodes that any term of the selector matches; an absent selector matches every node."""
         if selector is None:
-            return np.ones(self._size, dtype=np.bool_)
-        mask = np.zeros(self._size, dtype=np.bool_)
+            return np.ones(len(self._rows), dtype=np.bool_)
+        mask = np.zeros(len(self._rows), dtype=np.bool_)
         for term in selector.node_selector_terms:
             mask |= self.matching(term)
         return mask
@@ -70,49 +72,35 @@ class NodeIndex:
     def matching(self, term: NodeSelectorTerm) -> Mask:
         """Return the nodes that one term matches; an empty term matches nothing."""
         if not term.match_expressions and not term.match_fields:
-            return np.zeros(self._size, dtype=np.bool_)
-        mask = np.ones(self._size, dtype=np.bool_)
-        for known, items in ((self._by_label, term.match_expressions), (self._by_name, term.match_fields)):
-            for item in items or ():
-                mask &= self._holding(known.get(item.key, {}), item)
+            return np.zeros(len(self._rows), dtype=np.bool_)
+        mask = np.ones(len(self._rows), dtype=np.bool_)
+        for item in term.match_expressions or ():
+            mask &= self._column(item.key).holding(item)
+        for item in term.match_fields or ():
+            mask &= (self._names if item.key == NAME else self._nothing).holding(item)
         return mask
 
-    def _holding(self, known: Mapping[str, list[int]], item: SelectorRequirement) -> Mask:
-        mask = self._marked(rows_holding(known, item))
-        if requirement_holds(item, {}):  # NotIn and DoesNotExist also hold without the label
-            mask |= ~self._marked(known.values())
-        return mask
-
-    def _marked(self, lists: Iterable[Iterable[int]]) -> Mask:
-        mask = np.zeros(self._size, dtype=np.bool_)
-        for rows in lists:
-            mask[np.fromiter(rows, np.int64)] = True
-        return mask
+    def _column(self, key: str) -> LabelColumn:
+        """Return the values of a label. Labels that no node has share a column: pods may name any number of them."""
+        if key not in self._labels:
+            return self._nothing
+        known = self._columns.get(key)
+        if known is None:
+            found = {info.row: info.labels[key] for info in self._rows if key in info.labels}
+            known = self._columns[key] = LabelColumn(len(self._rows), found)
+        return known
 
 
-def rows_holding(known: Mapping[str, list[int]], item: SelectorRequirement) -> Iterable[list[int]]:
-    """Return those entries of `known` whose value meets a requirement.
-
-    The cost grows with the number of values in `known` and in the requirement, not with the product of both.
-    """
-    match item.operator:
-        case "In":
-            return [known[value] for value in dict.fromkeys(item.values or ()) if value in known]
-        case "NotIn":
-            excluded = frozenset(item.values or ())
-            return [rows for value, rows in known.items() if value not in excluded]
-    return [rows for value, rows in known.items() if requirement_holds(item, {item.key: value})]
-
-
-def steps_of(selector: NodeSelector | None) -> int:
+def steps_of(selector: NodeSelector | None, nodes: Nodes) -> int:
     """Return how many steps it takes to match a node selector."""
-    return 0 if selector is None else sum(map(steps_of_term, selector.node_selector_terms))
+    return 0 if selector is None else sum(steps_of_term(term, nodes) for term in selector.node_selector_terms)
 
 
-def steps_of_term(term: NodeSelectorTerm) -> int:
+def steps_of_term(term: NodeSelectorTerm, nodes: Nodes) -> int:
     """Return how many steps it takes to match one term."""
+    size = len(nodes.rows)
     items = (*(term.match_expressions or ()), *(term.match_fields or ()))
-    return 1 + EXPRESSION * len(items) + sum(len(item.values or ()) for item in items) // VALUES_A_STEP
+    return TERM + size // ITEMS_A_STEP + sum(steps_of_requirement(item, size) for item in items)
 
 
 class Tolerations:

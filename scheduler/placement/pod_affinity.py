@@ -21,7 +21,7 @@ from ..model.nodes import Mask, Vector
 from ..model.objects import LabelSelector, PodAffinity, PodAffinityTerm
 from ..model.task import Task
 from .counts import Counts, domains_of, per_domain
-from .node_index import VALUES_A_STEP
+from .label_column import VALUES_A_STEP
 from .pod_index import ClassCounts, PodIndex, class_of, labels_of
 
 HARD_WEIGHT = 1
@@ -35,6 +35,8 @@ OTHERS = "the affinity terms of pods on nodes"
 """The cause that a refusal names if the terms of pods on nodes use up their allowance."""
 TOO_MUCH = 1 << 40
 """More steps than any job may cost."""
+TERM = 3
+"""The steps to match one term with one pod, without its expressions."""
 FEW = 8
 """Up to this number of classes, the terms of a pod are matched class by class; above it, with all classes at once."""
 _encode = msgspec.json.Encoder().encode
@@ -264,12 +266,12 @@ class PodAffinities:
             known = effects.excluding.get(term.topology_key)
             if known is not None and holder in known:
                 continue  # one matching term is enough
-            self._pods.spend(2 + _values_of(term) // VALUES_A_STEP, AFFINITY)
+            self._pods.spend(TERM + _values_of(term) // VALUES_A_STEP, AFFINITY)
             if self._matches(term, owner, task):
                 effects.excluding.setdefault(term.topology_key, {})[holder] = 1.0
         preferences = [(term, float(HARD_WEIGHT)) for term in _required(owner, "pod_affinity")]
         for term, weight in (*preferences, *_preferences(owner)):
-            self._pods.spend(2 + _values_of(term) // VALUES_A_STEP, AFFINITY)
+            self._pods.spend(TERM + _values_of(term) // VALUES_A_STEP, AFFINITY)
             if self._matches(term, owner, task):
                 preferring = effects.preferring.setdefault(term.topology_key, {})
                 preferring[holder] = preferring.get(holder, 0.0) + weight
@@ -386,9 +388,9 @@ def _values_of(term: PodAffinityTerm) -> int:
     found = len(term.namespaces or ())
     for selector in (term.label_selector, term.namespace_selector):
         if selector is not None:
-            found += 4 * len(selector.match_labels or ())
+            found += VALUES_A_STEP * len(selector.match_labels or ())
             for item in selector.match_expressions or ():
-                found += 4 + len(item.values or ())
+                found += VALUES_A_STEP + len(item.values or ())
     return found
 
 

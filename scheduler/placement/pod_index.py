@@ -12,12 +12,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 import numpy as np
 
 from ..model.cluster import Cluster
-from ..model.matching import requirement_holds
 from ..model.nodes import Mask, NodeInfo, Rows, Vector
-from ..model.objects import LabelSelector, SelectorRequirement
+from ..model.objects import LabelSelector
 from ..model.task import COMPLETED, Task, TaskStatus
 from .counts import Counts, Tallies
-from .node_index import VALUES_A_STEP, rows_holding
+from .label_column import VALUES_A_STEP, LabelColumn
 
 Spend = Callable[..., None]
 """Count steps before they are done, with the field of the pod that causes them (`Work.spend`)."""
@@ -56,9 +55,11 @@ class PodIndex:
         self.changes: list[tuple[int, int, Tally]] = []
         """Class, row, and change of the class's tally there, for each change since the index was built."""
         self._numbers: dict[Hashable, int] = {}
-        self._namespaces: dict[str, list[int]] = {}
-        self._by_label: dict[str, dict[str, list[int]]] = {}
-        """Label → value → classes, only for labels that selectors of this cycle name: pods may have thousands more."""
+        self._namespaces = LabelColumn(0, {})
+        self._by_label: dict[str, LabelColumn] = {}
+        """Label → its column, only for labels that selectors of this cycle name: pods may have thousands more."""
+        self._named: dict[str, dict[int, str]] = {}
+        """Label → its value by class, for the labels that terms of pods on nodes name."""
         self._tallies: list[dict[int, Tally]] = []
         self._first: tuple[Rows, Rows, Counts] = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((3, 0)))
         self._held: set[int] = set()
@@ -91,13 +92,13 @@ class PodIndex:
         self.refresh()
         distinct = dict.fromkeys(names)
         self.spend(len(distinct) // VALUES_A_STEP)
-        return self._marked(self._namespaces.get(name, ()) for name in distinct)
+        return self._namespaces.having(distinct)
 
     @property
     def namespaces(self) -> list[str]:
         """Return the namespaces that have pods, pending ones included."""
         self.refresh()
-        return list(self._namespaces)
+        return list(self._namespaces.numbers)
 
     def selected(self, selector: LabelSelector | None) -> Mask:
         """Return the classes that a label selector matches; an absent one matches nothing, an empty one everything."""
@@ -110,38 +111,25 @@ class PodIndex:
         for key, value in (selector.match_labels or {}).items():
             mask &= self.labelled(key, (value,))
         for item in selector.match_expressions or ():
-            mask &= self._holding(item)
+            self.spend(len(item.values or ()) // VALUES_A_STEP)
+            mask &= self._column(item.key).holding(item)
         return mask
 
     def labelled(self, key: str, values: Iterable[str]) -> Mask:
         """Return the classes whose label `key` has one of the values."""
-        known = self._values_of(key)
-        return self._marked(known.get(value, ()) for value in values)
+        return self._column(key).having(values)
 
-    def _values_of(self, label: str) -> Mapping[str, list[int]]:
-        """Return the classes by their value of a label; the pod that names the label first pays for the indexing."""
+    def _column(self, label: str) -> LabelColumn:
+        """Return the values of a label; the pod that names the label first pays for the indexing."""
         known = self._by_label.get(label)
         if known is None:
-            self.spend(len(self.classes) // CLASSES_A_STEP)
-            known = self._by_label[label] = {}
-            for number, task in enumerate(self.classes):
-                if (value := labels_of(task).get(label)) is not None:
-                    known.setdefault(value, []).append(number)
+            found = self._named.get(label)
+            if found is None:
+                self.spend(len(self.classes) // CLASSES_A_STEP)
+                values = ((number, labels_of(task).get(label)) for number, task in enumerate(self.classes))
+                found = {number: value for number, value in values if value is not None}
+            known = self._by_label[label] = LabelColumn(len(self.classes), found)
         return known
-
-    def _holding(self, item: SelectorRequirement) -> Mask:
-        known = self._values_of(item.key)
-        self.spend(len(item.values or ()) // VALUES_A_STEP)
-        mask = self._marked(rows_holding(known, item))
-        if requirement_holds(item, {}):  # NotIn and DoesNotExist also hold without the label
-            mask |= ~self._marked(known.values())
-        return mask
-
-    def _marked(self, lists: Iterable[Iterable[int]]) -> Mask:
-        mask = np.zeros(len(self.classes), dtype=np.bool_)
-        for numbers in lists:
-            mask[np.fromiter(numbers, np.int64)] = True
-        return mask
 
     # ---------------------------------------------------------------------------------------------------------- pods
 
@@ -189,6 +177,8 @@ class PodIndex:
         self._is_built, self._seen = True, len(self._nodes.touched)
         for task in self._cluster.tasks.values():
             self._enter(task)
+        of_class = {number: task.namespace for number, task in enumerate(self.classes)}
+        self._namespaces = LabelColumn(len(of_class), of_class)
         self._tallies = [self._tally(info) for info in self._nodes.rows]
         entries = [(number, row, tally) for row, known in enumerate(self._tallies) for number, tally in known.items()]
         self._first = (
@@ -204,11 +194,11 @@ class PodIndex:
     def _index_labels_of_holders(self) -> None:
         """Index the labels that terms of pods on nodes name: every pod is matched with these terms."""
         named = {key for number in self.holders for key in _labels_named_by(self.classes[number])}
-        self._by_label = {key: {} for key in named}
+        self._named = {key: {} for key in named}
         for number, task in enumerate(self.classes):
             labels = labels_of(task)
             for key in named & labels.keys() if named else ():
-                self._by_label[key].setdefault(labels[key], []).append(number)
+                self._named[key][number] = labels[key]
 
     def _add_holders(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -222,9 +212,8 @@ class PodIndex:
         key = class_of(task)
         if key in self._numbers:
             return
-        number = self._numbers[key] = len(self.classes)
+        self._numbers[key] = len(self.classes)
         self.classes.append(task)
-        self._namespaces.setdefault(task.namespace, []).append(number)
 
     def _tally(self, info: NodeInfo) -> dict[int, Tally]:
         found: dict[int, Tally] = {}

@@ -14,16 +14,8 @@ from ..model.nodes import Mask, NodeInfo, Nodes, Vector
 from ..model.objects import TopologySpreadConstraint
 from ..model.task import Task
 from .counts import Counts, Domains, domains_of, per_domain
-from .node_index import (
-    HARD_TAINTS,
-    NODE_AFFINITY,
-    TOLERATIONS,
-    VALUES_A_STEP,
-    NodeIndex,
-    Tolerations,
-    mask_of,
-    steps_of,
-)
+from .label_column import VALUES_A_STEP
+from .node_index import HARD_TAINTS, NODE_AFFINITY, TOLERATIONS, NodeIndex, Tolerations, mask_of, steps_of
 from .pod_index import PodIndex, labels_of
 
 HARD = "DoNotSchedule"
@@ -132,7 +124,7 @@ class Spread:
             known = np.ones(len(self._nodes.rows), dtype=np.bool_)
             if honours_affinity:
                 required = spec.affinity and spec.affinity.node_affinity and spec.affinity.node_affinity.required
-                self._pods.spend(steps_of(required or None), NODE_AFFINITY)
+                self._pods.spend(steps_of(required or None, self._nodes), NODE_AFFINITY)
                 known = index.labelled(spec.node_selector or {}) & index.selected(required or None)
             if honours_taints:
                 self._pods.spend(len(spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)

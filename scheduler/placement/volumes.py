@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model.cluster import Cluster
-from ..model.matching import node_selector_matches
-from ..model.nodes import NodeInfo
+from ..model.nodes import Mask, Nodes
 from ..model.objects import PersistentVolume, Volume
 from ..model.task import Task
+from .node_index import NodeIndex, steps_of
 
 ZONE_LABELS = (
     "topology.kubernetes.io/zone",
@@ -24,6 +24,10 @@ ZONE_LABELS = (
 )
 
 ONE_POD = "ReadWriteOncePod"
+REACH = 30
+"""The steps to match one volume with the nodes, without its affinity."""
+VOLUME, FIELD = 4, "spec.volumes"
+"""The steps to look up the claim and volume of one entry of the field."""
 
 
 def claims_of(task: Task) -> Iterator[tuple[int, str]]:
@@ -65,19 +69,26 @@ def _problem(cluster: Cluster, task: Task, index: int, key: str) -> str:
 
 
 def volumes_of(cluster: Cluster, task: Task) -> list[PersistentVolume]:
-    """Return the known volumes to which the pod's claims are bound."""
-    found = (cluster.claims.get(key) for _, key in claims_of(task))
+    """Return the known volumes to which the pod's claims are bound, each once."""
+    found = (cluster.claims.get(key) for key in dict.fromkeys(key for _, key in claims_of(task)))
     bound = (cluster.volumes.get(claim.spec.volume_name) for claim in found if claim is not None)
     return [volume for volume in bound if volume is not None]
 
 
-def outside_affinity(volume: PersistentVolume, node: NodeInfo) -> bool:
-    """Whether the volume's own node affinity excludes the node."""
+def steps_of_reach(volume: PersistentVolume, nodes: Nodes) -> int:
+    """Return how many steps it takes to find the nodes that reach a volume."""
     affinity = volume.spec.node_affinity
-    return affinity is not None and not node_selector_matches(affinity.required, node)
+    return REACH + (steps_of(affinity.required, nodes) if affinity is not None else 0)
 
 
-def outside_zone(volume: PersistentVolume, node: NodeInfo) -> bool:
-    """Whether the volume is labelled with a zone or region to which the node does not belong."""
+def within_affinity(volume: PersistentVolume, index: NodeIndex) -> Mask:
+    """Return the nodes that the volume's own node affinity allows."""
+    affinity = volume.spec.node_affinity
+    return index.selected(affinity.required if affinity is not None else None)
+
+
+def within_zone(volume: PersistentVolume, index: NodeIndex) -> Mask:
+    """Return the nodes in the zone and region with which the volume is labelled, if it is."""
     labels = volume.metadata.labels or {}
-    return any(label in labels and node.labels.get(label) not in labels[label].split("__") for label in ZONE_LABELS)
+    wanted = {label: labels[label].split("__") for label in ZONE_LABELS if label in labels}
+    return index.with_any(wanted)

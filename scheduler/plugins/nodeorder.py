@@ -18,7 +18,8 @@ from ..framework.session import Session
 from ..model.nodes import Amounts, Mask, Nodes, Vector
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
-from ..placement.node_index import NODE_AFFINITY, TOLERATIONS, VALUES_A_STEP, NodeIndex, Tolerations, steps_of_term
+from ..placement.label_column import VALUES_A_STEP
+from ..placement.node_index import NODE_AFFINITY, TOLERATIONS, NodeIndex, Tolerations, steps_of_term
 from ..placement.pod_index import Spend
 from ..placement.spread import Spread
 from ..policy.hooks import PodScore, Score, UsageScore
@@ -37,6 +38,8 @@ SCORES = {
 }
 """The default weight of each score, and what it prefers."""
 MIB = 1024.0 * 1024.0
+PREFERENCE = 6
+"""The steps to add the weight of one preferred term."""
 IMAGE_MIN, IMAGE_MAX = 23 * MIB, 1000 * MIB
 """Bounds of the image score in bytes: images below the minimum score 0; the maximum applies to each container."""
 
@@ -139,7 +142,7 @@ def _node_affinity(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) -> Ve
     preferred = affinity and affinity.node_affinity and affinity.node_affinity.preferred
     if not preferred:
         return None
-    spend(sum(steps_of_term(item.preference) for item in preferred), NODE_AFFINITY)
+    spend(sum(PREFERENCE + steps_of_term(item.preference, nodes) for item in preferred), NODE_AFFINITY)
     index, weights = NodeIndex.of(nodes), np.zeros(len(nodes.rows))
     for item in preferred:
         weights += item.weight * index.matching(item.preference)

@@ -13,23 +13,15 @@ import numpy as np
 
 from ..framework.plugin import Plugin
 from ..framework.session import Session
-from ..model.nodes import Mask, NodeInfo
-from ..model.objects import NodeSelector, PersistentVolume, Taint
+from ..model.nodes import Mask, NodeInfo, Rows
+from ..model.objects import NodeSelector, Taint
 from ..model.task import Task
 from ..placement.attachments import AttachLimits
-from ..placement.node_index import (
-    HARD_TAINTS,
-    NODE_AFFINITY,
-    TOLERATIONS,
-    VALUES_A_STEP,
-    NodeIndex,
-    Tolerations,
-    mask_of,
-    steps_of,
-)
+from ..placement.label_column import VALUES_A_STEP
+from ..placement.node_index import HARD_TAINTS, NODE_AFFINITY, TOLERATIONS, NodeIndex, Tolerations, mask_of, steps_of
 from ..placement.ports import HostPorts
 from ..placement.spread import Spread
-from ..placement.volumes import outside_affinity, outside_zone, volumes_of
+from ..placement.volumes import FIELD, VOLUME, steps_of_reach, volumes_of, within_affinity, within_zone
 from ..policy.hooks import Exclusion, Feasible, NodeRule, Predicate
 from ..policy.model import PluginOption
 from ..policy.schema import BOOL, Argument
@@ -74,7 +66,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         self._node_affinity, self._taints = on("NodeAffinity"), on("TaintToleration")
         self._ports_on, self._affinity_on, self._spread_on = on("NodePorts"), on("PodAffinity"), on("PodTopologySpread")
         self._volume_rules = [
-            outside for name, outside in (("VolumeBinding", outside_affinity), ("VolumeZone", outside_zone)) if on(name)
+            within for name, within in (("VolumeBinding", within_affinity), ("VolumeZone", within_zone)) if on(name)
         ]
         self._limits_on = on("NodeVolumeLimits")
 
@@ -83,6 +75,8 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         self._spend = session.work.spend
         self._ports = HostPorts(session.nodes, self._spend)
         self._tolerations_by_shape: dict[bytes, Tolerations] = {}
+        self._unreached: dict[bytes, tuple[list[str], Rows]] = {}
+        """Shape → its volumes, and for each node the position of the first one that the node does not reach, or -1."""
         self._affinities = session.placement.affinities
         self._spread = Spread(session.nodes, session.placement.pods)
         self._attachments = AttachLimits(session.cluster, self._spend)
@@ -96,7 +90,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
     def _matches(self, task: Task) -> Mask:
         spec, required = task.pod.spec, self._required(task)
         # The steps depend on the pod alone, whether or not an earlier cycle has cached its mask.
-        self._spend(steps_of(required), NODE_AFFINITY)
+        self._spend(steps_of(required, self._nodes), NODE_AFFINITY)
         self._spend(len(spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)
         self._spend(len(spec.node_selector or ()) // VALUES_A_STEP, "spec.nodeSelector")
         known = self._known_masks()
@@ -151,13 +145,26 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         return None
 
     def _reaches_volumes(self, task: Task) -> Mask:
-        volumes = volumes_of(self._cluster, task)
-        self._spend(len(volumes) * len(self._nodes.rows), "spec.volumes")
-        return np.fromiter((not self._out_of_reach(volumes, node) for node in self._nodes.rows), np.bool_)
+        mask: Mask = self._first_unreached(task)[1] < 0
+        return mask
 
-    def _out_of_reach(self, volumes: list[PersistentVolume], node: NodeInfo) -> str:
+    def _first_unreached(self, task: Task) -> tuple[list[str], Rows]:
+        known = self._unreached.get(task.shape)
+        if known is None:
+            self._spend(VOLUME * len(task.pod.spec.volumes or ()), FIELD)
+            volumes, index = volumes_of(self._cluster, task), NodeIndex.of(self._nodes)
+            first = np.full(len(self._nodes.rows), -1)
+            for position, volume in enumerate(volumes):
+                self._spend(steps_of_reach(volume, self._nodes), FIELD)
+                for within in self._volume_rules:
+                    first[(first < 0) & ~within(volume, index)] = position
+            known = self._unreached[task.shape] = [volume.metadata.name for volume in volumes], first
+        return known
+
+    def _out_of_reach(self, task: Task, node: NodeInfo) -> str:
         """Return the name of the first volume that the node cannot reach; empty if it reaches all."""
-        return next((v.metadata.name for v in volumes if any(outside(v, node) for outside in self._volume_rules)), "")
+        names, first = self._first_unreached(task)
+        return names[first[node.row]] if first[node.row] >= 0 else ""
 
     # ------------------------------------------------------------------------------------------- the pods on the nodes
 
@@ -179,9 +186,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
 
     def _objections_of_neighbours(self, task: Task, node: NodeInfo) -> Iterator[Exclusion]:
         """Yield the rules by which volumes or the node's pods exclude the node, in the order of the checks."""
-        if task.pod.spec.volumes:
-            self._spend(2 * len(task.pod.spec.volumes), "spec.volumes")
-        if self._volume_rules and (volume := self._out_of_reach(volumes_of(self._cluster, task), node)):
+        if self._volume_rules and task.pod.spec.volumes and (volume := self._out_of_reach(task, node)):
             yield ("volume", volume)
         if self._ports_on and (port := self._ports.taken(task, node)):
             yield ("port", port)

@@ -152,14 +152,10 @@ def test_a_cut_cycle_is_continued_where_it_ended_and_its_decisions_are_not_final
 
 
 @pytest.mark.parametrize(("queue", "namespace"), [("r", "t"), ("q", "other")])
-def test_a_queue_or_namespace_without_useless_steps_is_next_after_a_cut(queue: str, namespace: str) -> None:
+def test_a_queue_or_namespace_on_which_no_steps_were_spent_is_next_after_a_cut(queue: str, namespace: str) -> None:
     """Sixty costly jobs fit nowhere, and all of them are older and of higher priority than the job that fits."""
     world = world_of([never(f"bad{n:02}", pod=costly(50, f"k{n}-"), priority=1) for n in range(60)], ("q", "r"))
-    good = {"name": "good", "tasks": "1 x 1 cpu", "phase": "Inqueue", "queue": queue}
-    for kind, item in world.notation.objects({"jobs": [good]}):
-        if "namespace" in item["metadata"]:
-            item["metadata"]["namespace"] = namespace
-        world.put(kind, item)
+    put_into(world, namespace, [{"name": "good", "tasks": "1 x 1 cpu", "phase": "Inqueue", "queue": queue}])
     whole = decide(world.fresh(), world.policy, world.now).steps
     budget = Budget(whole // 5)
     first, second = cycle(world, budget), cycle(world, budget)
@@ -168,16 +164,55 @@ def test_a_queue_or_namespace_without_useless_steps_is_next_after_a_cut(queue: s
     assert max(first.steps, second.steps) < whole // 3
 
 
+def put_into(world: World, namespace: str, jobs: list[dict[str, Any]]) -> None:
+    for kind, item in world.notation.objects({"jobs": jobs}):
+        if "namespace" in item["metadata"]:
+            item["metadata"]["namespace"] = namespace
+        world.put(kind, item)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "f", "m", "z"]), min_size=2, max_size=4, unique=True),
+    st.permutations(["q", "r"]),
+    st.booleans(),
+    st.sampled_from([20, 60, 120]),
+    st.booleans(),
+    st.integers(0, 4),
+    st.integers(1, 3),
+)
+def test_each_costly_namespace_delays_a_healthy_one_by_at_most_one_cycle_whatever_their_names(
+    names: list[str], queues: list[str], same_queue: bool, terms: int, is_bound: bool, arrives: int, in_each: int
+) -> None:
+    """In other namespaces new costly jobs arrive in every cycle, each of which uses up the budget, bound or not."""
+    world, (healthy, *bad) = world_of([], ("q", "r")), names
+    number = 0
+    for now in range(arrives + len(bad) + 2):
+        for namespace in bad:
+            for _ in range(in_each):
+                number += 1
+                tasks = {"tasks": "1 x 0.01 cpu"} if is_bound else {"tasks": "20 x 4 cpu", "min": 20}
+                pod = costly(terms, f"k{number}-")
+                dear = {"name": f"dear{number}", "queue": queues[0], "priority": 9, "phase": "Inqueue", "pod": pod}
+                put_into(world, namespace, [{**dear, **tasks}])
+        if now == arrives:
+            gang = {"name": "gang", "tasks": "2 x 1 cpu", "min": 2, "phase": "Inqueue"}
+            put_into(world, healthy, [{**gang, "queue": queues[0] if same_queue else queues[1]}])
+        decisions = cycle(world, Budget(1_000))
+        if any(bind.job == f"{healthy}/gang" for bind in decisions.binds):
+            break
+        world.now += 1.0
+    else:
+        pytest.fail("the gang was not served")
+    assert now <= arrives + len(bad)
+
+
 def test_many_admissions_in_one_namespace_do_not_delay_another_namespace() -> None:
     """Enqueue admits many jobs of a namespace whose name sorts first."""
     world = world_of([])
     bad = [never(f"bad{n:03}", phase="Pending", priority=1) for n in range(300)]
     good = {"name": "good", "tasks": "1 x 1 cpu", "queue": "q"}
-    for namespace, jobs in (("a", bad), ("b", [good])):
-        for kind, item in world.notation.objects({"jobs": jobs}):
-            if "namespace" in item["metadata"]:
-                item["metadata"]["namespace"] = namespace
-            world.put(kind, item)
+    put_into(world, "a", bad)
+    put_into(world, "b", [good])
     seen = [cycle(world, Budget(3_000)) for _ in range(3)]
     assert seen[0].cut
     assert [bind.job for decisions in seen for bind in decisions.binds] == ["b/good"]
