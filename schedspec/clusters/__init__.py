@@ -6,7 +6,17 @@ from dataclasses import replace
 
 from .protocol import Cluster, ClusterError, ClusterFacts, Progress, Settings
 
-__all__ = ["Cluster", "ClusterError", "ClusterFacts", "Progress", "Settings", "provide", "require_programs", "resolve"]
+__all__ = [
+    "Cluster",
+    "ClusterError",
+    "ClusterFacts",
+    "Progress",
+    "Settings",
+    "missing_programs",
+    "provide",
+    "require_programs",
+    "resolve",
+]
 
 
 def provide(settings: Settings) -> Cluster:
@@ -66,3 +76,15 @@ def require_programs(settings: Settings, progress: Progress) -> None:
         option="--binaries",
         kubernetes=settings.kubernetes_version,
     )
+
+
+def missing_programs(settings: Settings) -> list[str]:
+    """Return the names of the programs of an embedded cluster that would have to be downloaded or built.
+
+    Raises:
+        ClusterError: the folder of programs is not a folder.
+    """
+    from .programs import binaries, pinned  # noqa: PLC0415
+
+    names = pinned.EMBEDDED if settings.kind == "embedded" else ()
+    return binaries.missing(names, folder=settings.binaries, kubernetes=settings.kubernetes_version)

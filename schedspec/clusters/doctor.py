@@ -13,7 +13,7 @@ import psutil
 
 from .paths import cache_root, state_root
 from .programs import build
-from .programs.binaries import Provider, named_folder
+from .programs.binaries import Provider, named_folder, silent
 from .programs.cache import Cache
 from .programs.download import Downloads
 from .programs.pinned import EMBEDDED, Program, programs
@@ -51,7 +51,7 @@ def _pins() -> list[Diagnosis]:
 
 def _programs() -> list[Diagnosis]:
     try:
-        provider = Provider(Cache(cache_root()), Downloads(), named_folder(None), _discard)
+        provider = Provider(Cache(cache_root()), Downloads(), named_folder(None), silent)
         missing = provider.missing(programs(EMBEDDED))
     except ClusterError as error:
         return [Diagnosis(False, error.what, error.do_next)]
@@ -77,10 +77,6 @@ def _downloadable(what: str, missing: Sequence[Program]) -> Diagnosis:
         return Diagnosis(True, f"{what}; the first run downloads them")
     do_next = "install Go (https://go.dev/dl), or set SCHEDSPEC_BINARIES to a folder that has them"
     return Diagnosis(False, f"{what}; {', '.join(lacking)} cannot be downloaded, and Go is not installed", do_next)
-
-
-def _discard(_line: str) -> None:
-    """Discard a line of progress: `doctor` builds nothing."""
 
 
 def _disk() -> Diagnosis:

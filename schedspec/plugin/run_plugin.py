@@ -31,6 +31,7 @@ from . import (
     claims,
     gating,
     known_differences,
+    preview,
     progress,
     required_programs,
     results_writer,
@@ -163,7 +164,10 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """Refuse a run whose programs are missing, before a cluster boots."""
     config = session.config
     if not (session.testsfailed or config.option.collectonly or summary.worker(config)):
-        _require_programs(config, [item.nodeid for item in session.items if not item.get_closest_marker("skip")])
+        ids = [item.nodeid for item in session.items if not item.get_closest_marker("skip")]
+        if any(map(_is_of_a_feature, ids)):
+            preview.show(config, config.stash[OPTIONS], summary.progress_writer(config))
+        _require_programs(config, ids)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -173,8 +177,12 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 
 
 def _require_programs(config: pytest.Config, ids: list[str]) -> None:
-    if any(node_id.partition("::")[0].endswith(".feature") for node_id in ids):
+    if any(map(_is_of_a_feature, ids)):
         required_programs.check(config.stash[OPTIONS], summary.progress_writer(config))
+
+
+def _is_of_a_feature(node_id: str) -> bool:
+    return node_id.partition("::")[0].endswith(".feature")
 
 
 @pytest.fixture(scope="session")

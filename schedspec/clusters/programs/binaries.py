@@ -103,6 +103,16 @@ def require(
         )
 
 
+def missing(names: Iterable[str], *, folder: Path | None, kubernetes: str | None = None) -> list[str]:
+    """Return the names of the programs that would have to be downloaded or built. Raises SettingsError."""
+    provider = Provider(Cache(cache_root()), Downloads(), named_folder(folder), silent)
+    return [program.name for program in provider.missing(programs(names, kubernetes))]
+
+
+def silent(_line: str) -> None:
+    """Discard a line of progress: nothing is made."""
+
+
 def named_folder(folder: Path | None) -> Path | None:
     """Return `folder`, else the folder that $SCHEDSPEC_BINARIES names, else None.
 

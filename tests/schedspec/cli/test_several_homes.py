@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -69,6 +70,18 @@ def test_every_folder_runs_with_its_own_ini_file_policies_and_sentences(
     done = call("test", *named, "--cluster", "simulated", "-q")
     assert (done.returncode, done.stdout.count("1 passed")) == (0, 2), done.stdout + done.stderr
     assert {path.parent.name for path in (tmp_path / "out/run").glob("*/results.json")} == {"batch-queues", "serving"}
+
+
+@pytest.mark.parametrize("stands", ["", "serving", "serving/features"])
+def test_output_goes_where_the_user_stands(call: Call, tmp_path: Path, stands: str) -> None:
+    here = tmp_path / stands
+    path = os.path.relpath(tmp_path / "serving/features/quota.feature", here)
+    command = [sys.executable, "-P", "-m", "pytest", "-p", "schedspec.plugin", path, "--cluster", "simulated", "-q"]
+    done = subprocess.run(
+        command, cwd=here, env=distribution.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [found.parents[2] for found in tmp_path.rglob("results.json")] == [here]
 
 
 def test_a_failure_in_the_first_folder_is_the_exit_status(call: Call, tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_three_runs_at_once_build_once(tmp_path: Path, module: Path) -> None:
     assert sum("another run is making programs" in text for text in messages) == 2
 
 
-DOWNLOADED = (*EMBEDDED, "kind", "kubelet", "kubeadm", "kube-proxy", "kube-scheduler")
+DOWNLOADED = (*EMBEDDED, "kind", "kubectl", "kubelet", "kubeadm", "kube-proxy", "kube-scheduler")
 
 
 def _on(machine: str, monkeypatch: pytest.MonkeyPatch, kubernetes: str | None = None) -> dict[str, Release | None]:
@@ -228,7 +228,7 @@ def test_every_program_of_a_default_cluster_can_be_downloaded(machine: str, monk
 
 
 def test_the_pinned_programs_have_one_version_of_kubernetes() -> None:
-    found = {name: program(name) for name in (*EMBEDDED, "kind", "kubelet")}
+    found = {name: program(name) for name in (*EMBEDDED, "kind", "kubectl", "kubelet")}
     assert {found[name].version for name in ("kube-apiserver", "kube-controller-manager", "kubectl", "kubelet")} == {
         required_version(found["kubectl"].module / "go.mod", "k8s.io/kubernetes")
     }

@@ -301,6 +301,9 @@ def test_an_eviction_keeps_its_preemptor() -> None:
     case = replace(case, work=(*case.work, other), preemptor="owed", nodes=(Node("n", gpus(8)), Node("m", gpus(2))))
     story = play(case)
     assert {preemptor_of(eviction) for eviction in story.evictions if eviction.job == case.subject} == {"owed"}
-    found = reduce_case(case, signature_of(case), KNOWN).case
+    wanted = signature_of(case)
+    assert shows(case, wanted)
+    assert not shows(replace(case, preemptor="kept-0"), wanted)
+    found = reduce_case(case, wanted, KNOWN).case
     assert found.preemptor in {job.name for job in found.jobs}
     assert {preemptor_of(it) for it in play(found).evictions if it.job == found.subject} >= {found.preemptor}
