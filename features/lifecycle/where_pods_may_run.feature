@@ -1,3 +1,4 @@
+@extended
 Feature: Pods run only on nodes that their row permits
   A column of a table is never read by nobody: a model of card, a label or a taint decides on nodes under every policy.
 
