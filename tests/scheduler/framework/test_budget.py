@@ -180,7 +180,7 @@ def put_into(world: World, namespace: str, jobs: list[dict[str, Any]]) -> None:
     st.integers(0, 4),
     st.integers(1, 3),
 )
-def test_each_costly_namespace_delays_a_healthy_one_by_at_most_one_cycle_whatever_their_names(
+def test_each_costly_namespace_delays_a_healthy_one_by_at_most_one_cycle(
     names: list[str], queues: list[str], same_queue: bool, terms: int, is_bound: bool, arrives: int, in_each: int
 ) -> None:
     """In other namespaces new costly jobs arrive in every cycle, each of which uses up the budget, bound or not."""

@@ -179,7 +179,7 @@ def less(claim: list[Amounts]) -> Iterator[list[Amounts]]:
 
 
 @given(seed=SEEDS)
-def test_a_pod_within_its_queues_share_reclaims_from_a_queue_above_its_own_whatever_their_shapes(seed: int) -> None:
+def test_a_pod_within_its_queues_share_reclaims_whatever_the_shapes(seed: int) -> None:
     rng = random.Random(seed)
     drawn = scene(rng, pods=1)
     while not (found := list(owed(drawn))):

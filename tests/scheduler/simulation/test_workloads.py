@@ -264,7 +264,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 
 @given(rng=st.randoms(use_true_random=False))
-def test_a_state_that_is_read_from_a_recording_decides_alike_and_gives_the_same_reasons(rng: random.Random) -> None:
+def test_a_state_read_from_a_recording_decides_alike_and_gives_the_same_reasons(rng: random.Random) -> None:
     """From the beginning, or from a checkpoint after any cycle; also for jobs that a cycle does not consider."""
     inputs: list[Input] = []
     shares = {name: {CARDS: str(rng.randint(0, 8)), "memory": f"{rng.randint(0, 8)}Gi"} for name in ("red", "blue")}

@@ -40,7 +40,7 @@ def test_no_start_uses_what_is_guaranteed_to_other_queues(seed: int, victims: st
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-def test_under_proportion_a_job_learns_of_what_the_first_work_of_other_queues_leaves_to_its_queue(seed: int) -> None:
+def test_under_proportion_a_job_learns_of_what_the_first_work_of_others_leaves(seed: int) -> None:
     """`World.cycle` decides each cycle a second time, on a state without memory of waiting jobs."""
     rng = random.Random(seed)
     busy = [{"name": f"busy{at}", "weight": rng.randint(1, 3)} for at in range(2)]

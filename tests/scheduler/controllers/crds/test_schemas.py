@@ -1,6 +1,6 @@
 """Objects are judged as the API server judges them: on the tables that a real API server is asked about.
 
-`tests/scheduler/controllers/crds` asks a real one about the same rows.
+The other tests of this folder ask a real one about the same rows.
 """
 
 from __future__ import annotations
