@@ -112,14 +112,19 @@ Feature: What goes wrong
     Then it runs
   Scenario: A variable is missing
     Given a queue without a name
+    Then the default queue has weight 1
   Scenario: A value is refused
     Given a queue of weight 0
+    Then the default queue has weight 1
   Scenario: A type is refused
     Given a queue with a capability of words
+    Then the default queue has weight 1
   Scenario: A policy is refused
     Given the policy "capacity-and-proportion"
+    Then the default queue has weight 1
   Scenario: A policy is absent
     Given the policy "absent"
+    Then the default queue has weight 1
   Scenario: A queue of others is changed
     Given the default queue has weight 7
     Then the default queue has weight 7
@@ -128,14 +133,19 @@ Feature: What goes wrong
     Then the default queue has weight 1
   Scenario: Another client interferes
     Given another client creates a queue
+    Then the default queue has weight 1
   Scenario: The cluster is not empty
     Given a node of 1 cpus
+    Then the default queue has weight 1
   Scenario: The queue of the other client is deleted
     Given the queue of the other client is deleted
+    Then the default queue has weight 1
   Scenario: A finalizer prevents a deletion
     Given a queue that cannot be deleted
+    Then the default queue has weight 1
   Scenario: It is deleted nevertheless
     Given a node of 1 cpus
+    Then the default queue has weight 1
   Scenario: It runs although it should wait
     Given a node of 4 cpus
     And a queue "q"
@@ -152,6 +162,7 @@ Feature: What goes wrong
     Then it runs
   Scenario: No scheduler runs any more
     Given a node of 4 cpus
+    Then the default queue has weight 1
 """
 
 WRONG = {
@@ -181,49 +192,49 @@ WRONG = {
         "    given: namespace",
     ],
     "A value is refused": [
-        "wrong.feature:19: Given a queue of weight 0",
+        "wrong.feature:20: Given a queue of weight 0",
         "  the API server refused queue q: 422 Invalid",
         "*spec.weight*must be at least 1*",
         "    spec.weight: *templates/queue.yaml.j2, rendered line *: weight: 0",
     ],
     "A type is refused": [
-        "wrong.feature:21: Given a queue with a capability of words",
+        "wrong.feature:23: Given a queue with a capability of words",
         "  the API server refused queue q: *",
         "*four*",
         '    spec.capability*: *templates/queue.yaml.j2, rendered line *: capability: {"cpu": "four"}',
     ],
     "A policy is refused": [
-        'wrong.feature:23: Given the policy "capacity-and-proportion"',
+        'wrong.feature:26: Given the policy "capacity-and-proportion"',
         "  the scheduler refused the policy:",
         "*capacity*proportion*",
     ],
     "A policy is absent": [
-        'wrong.feature:25: Given the policy "absent"',
+        'wrong.feature:29: Given the policy "absent"',
         "  there is no policy absent.yaml; there are: capacity-*",
     ],
     "The cluster is not empty": [
-        "wrong.feature:35: Given a node of 1 cpus",
+        "wrong.feature:41: Given a node of 1 cpus",
         "  the cluster is not empty before the scenario; there are: queue strange",
         "    do next: delete them, or *",
     ],
     "It runs although it should wait": [
-        'wrong.feature:46: Then "train" stays pending',
+        'wrong.feature:56: Then "train" stays pending',
         "  expected: the scheduler publishes why train waits (within 1 s; given up after *",
         "      seen: it runs since *",
     ],
     "It was never submitted": [
-        'wrong.feature:49: Then "train" has no pods',
+        'wrong.feature:59: Then "train" has no pods',
         "  expected: train has no pods (within 6 s; given up after *",
         "      seen: there is no workload train; there are: none",
     ],
     "The scheduler dies": [
-        "wrong.feature:5[45]: *",
+        "wrong.feature:6[45]: *",
         "  the scheduler under test was killed by signal 9; scheduling has stopped",
         "    log: *scheduler.log",
         "    | listening on 127.0.0.1:*",
     ],
     "No scheduler runs any more": [
-        "wrong.feature:57: Given a node of 4 cpus",
+        "wrong.feature:67: Given a node of 4 cpus",
         "  the scheduler under test was killed by signal 9; scheduling has stopped",
     ],
 }
