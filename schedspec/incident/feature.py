@@ -5,7 +5,7 @@ The one rule: no name or text of the state reaches a sentence. Names come from t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,8 @@ def write_feature(case: Any, story: Any, text: Text) -> str:
     lines += [f"  # {clean(comment)}" for comment in text.comments]
     lines += ["", f"  Scenario: {text.title}", f"    Given {text.policy}"]
     lines += _table("And these nodes:", [_node(node) for node in case.nodes])
-    lines += _table("And these queues:", [_queue(queue) for queue in case.queues if not _is_plain(queue)])
+    unread = _unread(case.policy)
+    lines += _table("And these queues:", [_queue(queue, unread) for queue in case.queues if not _is_plain(queue)])
     lines += _table(
         "And these priority classes:",
         [{"class": priority_class.name, "value": str(priority_class.value)} for priority_class in case.classes],
@@ -89,7 +90,7 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
             case "Leave":
                 yield f'    When node "{step.node}" leaves with its pods'
             case "Change":
-                yield from _table("When these queues change:", [_queue(step.queue)])
+                yield from _table("When these queues change:", [_queue(step.queue, _unread(case.policy))])
             case "Close":
                 yield f'    When queue "{step.queue}" is closed'
             case "Complete":
@@ -127,7 +128,18 @@ def _node(node: Any) -> dict[str, str]:
     return {"node": node.name, **_NODE, **_with_model(has, node.card), **({"rack": node.rack} if node.rack else {})}
 
 
-def _queue(queue: Any) -> dict[str, str]:
+def _unread(policy: str) -> Collection[str]:
+    """Return the columns of queues that the policy does not read: in a feature they are errors."""
+    found: Collection[str] = distribution.load("scheduler.lint").unread_settings(policy)
+    return found
+
+
+def _queue(queue: Any, unread: Collection[str]) -> dict[str, str]:
+    """Return the row of a queue, without columns that the policy does not read."""
+    return {column: cell for column, cell in _whole_queue(queue).items() if column not in unread}
+
+
+def _whole_queue(queue: Any) -> dict[str, str]:
     row = {"queue": queue.name}
     for name, usual in (("parent", ""), ("weight", 1), ("priority", 0)):
         if (value := getattr(queue, name)) != usual and not (name == "parent" and value == "root"):

@@ -85,17 +85,23 @@ Feature: Names that others have
     Given these queues:
       | queue   | weight |
       | default | 7      |
+    Then nothing is evicted
   Scenario: A command to their queue
     Given others have a queue "team-a"
     When queue "team-a" is closed
+    Then nothing is evicted
   Scenario: A change of their node
     When the scenario wants to change their node
+    Then nothing is evicted
   Scenario: The removal of their node
     When the scenario wants to remove their node
+    Then nothing is evicted
   Scenario: The deletion of their queue
     When the scenario wants to delete their queue
+    Then nothing is evicted
   Scenario: Their nodes that no option names
     Given the real nodes of the cluster
+    Then nothing is evicted
 """
 
 COLLIDING = """\
@@ -156,6 +162,7 @@ Feature: A node of the cluster
   Scenario: It is used and changed
     Given the real nodes of the cluster
     When adopted nodes have 3 cpus and a taint
+    Then nothing is evicted
 """
 HANGS = f"{ADOPTED}    Then it hangs\n"
 
