@@ -107,7 +107,8 @@ class EmptyNodes:
 
     def _count(self, task: Task) -> int:
         fitting = times(self._nodes, task, self._nodes.allocatable)
-        allowed = self._placement.static(task).copy()
+        with self._placement.static_aside(task) as mask:
+            allowed = mask.copy()
         for row in np.flatnonzero(~allowed & (fitting > 0)):
             allowed[row] = self._may_return(task, int(row))
         return int(fitting[allowed].sum())

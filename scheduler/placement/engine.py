@@ -100,6 +100,15 @@ class Placement:
             self._static[kind] = mask
         return mask
 
+    @contextmanager
+    def static_aside(self, task: Task) -> Iterator[Mask]:
+        """Provide the static mask of a task without remembering it: a later caller of this cycle pays for it."""
+        kind = self._kind_in_domain(task)
+        is_known = kind in self._static
+        yield self.static(task)
+        if not is_known:
+            del self._static[kind]
+
     def _everywhere(self, task: Task) -> Mask:
         self.spend(100 + len(self._nodes.rows) // 4)
         mask = self._nodes.ready.copy()

@@ -136,7 +136,7 @@ def test_the_repositorys_suite_and_ours_can_run_in_one_pytest_run(repository: Pa
         "from pytest_bdd import given\n\n@given('a basket of ours')\ndef _(world):\n    assert world['bought'] == []\n"
     )
     (repository / "queues/steps/lending.py").write_text(steps)
-    feature = "Feature: Both\n  Scenario: A basket\n    Given a basket of ours\n"
+    feature = "Feature: Both\n  Scenario: A basket\n    Given a basket of ours\n    Then nothing is evicted\n"
     (repository / "queues/features/lending.feature").write_text(feature)
     settings = ["schedspec_features=queues/features", "schedspec_steps=queues/steps"]
     given = [word for it in settings for word in ("-o", it)]

@@ -131,7 +131,9 @@ def test_a_line_or_a_name_selects_a_scenario_from_another_folder(
 def test_a_conftest_may_also_load_the_plugin(project: Path, call: Call, settings: str) -> None:
     (project / "pytest.ini").write_text(settings)
     (project / "conftest.py").write_text('pytest_plugins = ["schedspec.plugin"]\n')
-    (project / "features/lent.feature").write_text("Feature: f\n  Scenario: s\n    Given a second has passed\n")
+    (project / "features/lent.feature").write_text(
+        "Feature: f\n  Scenario: s\n    Given a second has passed\n    Then nothing is evicted\n"
+    )
     done = call("pytest", "--collect-only", "-q")
     assert (done.returncode, "1 test collected" in done.stdout) == (0, True), done.stdout
 
