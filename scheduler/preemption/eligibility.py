@@ -150,8 +150,9 @@ class VictimFilter:
         """Return the members that a gang cannot lose now, in addition to what was evicted."""
         spare = [task for task in job.holding if single(job, task, self._request.spares) is not None]
         spare.sort(key=self._order.age_key)
-        can_go = max(job.ready - job.min_available, 0)
-        return {task.key for task in job.holding} - {task.key for task in spare[:can_go]}
+        gone = {task.key for task in spare[: max(job.ready - job.min_available, 0)]}
+        needed = [task.key for task in sorted(job.holding, key=self._order.age_key) if task.key not in gone]
+        return set(needed[-max(job.min_available, 1) :])  # members that leave together only are not all needed
 
     # ---------------------------------------------------------------------------------------------------------- votes
 
