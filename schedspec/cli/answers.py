@@ -80,12 +80,14 @@ def refuses_bad_input(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> int:
-        printed = distribution.load("scheduler.model.printable").PrintableStream(sys.stdout)
+        printed = distribution.load("schedspec.scheduler.model.printable").PrintableStream(sys.stdout)
         try:
             with redirect_stdout(printed):
                 return function(*arguments, **options)
         except (HarnessError, ValueError) as problem:
-            if not isinstance(problem, HarnessError | distribution.load("scheduler.model.errors").BadInputError):
+            if not isinstance(
+                problem, HarnessError | distribution.load("schedspec.scheduler.model.errors").BadInputError
+            ):
                 raise
             click.echo(str(problem), err=True)
             return 2

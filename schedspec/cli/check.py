@@ -151,7 +151,7 @@ def _queues(paths: Sequence[Path], policies: Sequence[Path]) -> list[dict[str, o
 
 
 def _linted(text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> Iterator[dict[str, object]]:
-    for flaw in distribution.load("scheduler.lint").lint(text, source, manifests):
+    for flaw in distribution.load("schedspec.scheduler.lint").lint(text, source, manifests):
         kind = "error" if flaw.is_error else "warning"
         what = f"{flaw.field}: {flaw.text}; {flaw.remedy}"
         yield {"kind": kind, "file": flaw.source, "line": flaw.line, "text": what}

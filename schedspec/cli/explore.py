@@ -16,12 +16,12 @@ import click
 from .. import distribution
 from ..api.errors import HarnessError
 from ..conformance.levels import Level
-from ..explore import found as findings
-from ..explore import profiles, rounds
-from ..explore.on_cluster import OnCluster, names_in
-from ..incident import written
-from ..incident.confirm import OWN, Site
-from ..incident.live import Live
+from ..lab.explore import found as findings
+from ..lab.explore import profiles, rounds
+from ..lab.explore.on_cluster import OnCluster, names_in
+from ..lab.reduce import written
+from ..lab.reduce.confirm import OWN, Site
+from ..lab.reduce.live import Live
 from ..monitors import MONITORS
 from ..schedulers import find
 from .answers import count, explains_errors, refuses_bad_input
@@ -180,7 +180,7 @@ class _Progress:
 
 def _promises() -> tuple[str, ...]:
     """Return the names of the general promises."""
-    names: tuple[str, ...] = distribution.load("scheduler.explore").PROMISES
+    names: tuple[str, ...] = distribution.load("schedspec.lab.explore").PROMISES
     return names
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from .. import distribution
-from ..plan import foreign, rules, sources
-from ..report import plan as page
+from ..lab.plan import foreign, rules, sources
+from ..lab.plan import page as page
 from .answers import explains_errors, print_json, refuses_bad_input
 
 _UNITS = {"d": 86400.0, "h": 3600.0}
@@ -116,7 +116,7 @@ def plan_command(**given: Any) -> int:
       schedspec plan --state state.jsonl.gz --now old/ --proposed new/ --load recording --run-times range
       schedspec plan --state list.json --proposed policies/team.yaml -o markdown >> "$GITHUB_STEP_SUMMARY"
     """
-    planning = distribution.load("scheduler.plan")
+    planning = distribution.load("schedspec.lab.plan")
     plan = _planned(planning, given)
     _write(planning, plan, given["out"])
     if given["output"] == "json":
@@ -135,7 +135,7 @@ def _planned(planning: Any, given: dict[str, Any]) -> Any:
     plan = planning.make_plan(_request(planning, given))
     plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
     if features:
-        plan.rules = distribution.load("scheduler.plan.answer").Rules(**rules.run_rules(features, plan.policies))
+        plan.rules = distribution.load("schedspec.lab.plan.answer").Rules(**rules.run_rules(features, plan.policies))
     plan.conditions = [condition.text for condition in conditions]
     plan.failed = planning.judge(plan, conditions)
     return plan
@@ -191,7 +191,7 @@ def _write(planning: Any, plan: Any, out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / "plan.md").write_text(planning.render_markdown(plan), "utf-8")
-        (out / "plan.json").write_bytes(distribution.load("scheduler.recording.events").write_line(plan))
+        (out / "plan.json").write_bytes(distribution.load("schedspec.scheduler.recording.events").write_line(plan))
         queues = [planning.queue_line(row, plan.subject.resource) for row in plan.at_once.queues]
         page.write(plan, results, queues, out / "plan.html")
     except OSError as error:

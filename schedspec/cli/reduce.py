@@ -13,10 +13,11 @@ import click
 
 from .. import distribution
 from ..api.errors import HarnessError
-from ..explore.judge import found_by_monitors, monitors
-from ..incident import confirm, feature, of_record, of_recording, written
-from ..incident.confirm import Site
-from ..incident.live import Live
+from ..lab.explore.judge import found_by_monitors, monitors
+from ..lab.reduce import confirm, feature, of_record, written
+from ..lab.reduce import moments as of_recording
+from ..lab.reduce.confirm import Site
+from ..lab.reduce.live import Live
 from .answers import count, explains_errors, refuses_bad_input
 from .sites import site_options
 
@@ -107,7 +108,7 @@ def _reduce(
     state: Path, because: str, policy: str, live: Live | None, *, is_over: Callable[[], bool], folder: Path
 ) -> Any:
     """Return the smallest case, played in virtual time or, with another scheduler, on a cluster."""
-    incident = distribution.load("scheduler.incident")
+    incident = distribution.load("schedspec.lab.reduce")
     how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": of_recording.moments}
     known = incident.Known(written.known_policies(), is_over, monitors, **how)
     if of_record.has_history(state) and (live or not incident.is_recording(state)):
@@ -120,7 +121,7 @@ def _text_of(state: Path, policy: Path | None) -> str:
     beside = state / "policy.yaml"
     if policy is None and not (of_record.has_history(state) and beside.exists()):
         return ""
-    text: str = distribution.load("scheduler.policy.file").read_policy(policy or beside)
+    text: str = distribution.load("schedspec.scheduler.policy.file").read_policy(policy or beside)
     return text
 
 

@@ -65,13 +65,13 @@ class SchedulerCommand(click.Command):
             click.echo(context.get_help())
             return 0
         self._parser(context).parse_args(arguments)
-        main = distribution.load("scheduler.__main__").main
+        main = distribution.load("schedspec.scheduler.__main__").main
         ran: int = main([str(self.name), *arguments], program=f"{distribution.prompt()} scheduler")
         return ran
 
     def _parser(self, context: click.Context | None = None) -> argparse.ArgumentParser:
         """Return the scheduler's own parser; it reports errors as click does."""
-        found: argparse.ArgumentParser = distribution.load("scheduler.__main__").parser_of(str(self.name))
+        found: argparse.ArgumentParser = distribution.load("schedspec.scheduler.__main__").parser_of(str(self.name))
 
         def error(message: str) -> NoReturn:
             raise click.UsageError(message, context)

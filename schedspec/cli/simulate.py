@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from .. import distribution
-from ..report import load
-from ..simulate import sweep
-from ..simulate.monitored import Monitors
+from ..lab.simulate import pages as load
+from ..lab.simulate import sweep
+from ..lab.simulate.monitored import Monitors
 from .answers import explains_errors
 from .scheduling import SchedulerCommand
 
@@ -58,7 +58,7 @@ def _simulate(given: argparse.Namespace) -> int:
         monitors.append(Monitors(policy, nodes, queues))
         return monitors[0]
 
-    status: int = distribution.load("scheduler.simulate").main(given, None if given.no_monitors else make)
+    status: int = distribution.load("schedspec.lab.simulate").main(given, None if given.no_monitors else make)
     if status != _BAD_INPUT:
         page = given.page or given.out.with_suffix(".html")
         write_page(given.out, page, given.against)

@@ -75,7 +75,7 @@ class SimulatedCluster:
         """Create the virtual cluster."""
         if self._virtual is None:
             progress("simulated: in virtual time, without a process")
-            simulation = distribution.load("scheduler.simulation.cluster")
+            simulation = distribution.load("schedspec.virtual.cluster")
             self._recording = Path(tempfile.mkdtemp(prefix="schedspec-simulated-"))
             virtual = simulation.VirtualCluster(node_selector={WORLD: "true"}, record=self._recording)
             self._virtual = cast("VirtualCluster", virtual)

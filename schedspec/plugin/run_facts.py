@@ -108,7 +108,7 @@ def _unread(text: str) -> Mapping[str, str]:
 
 
 def _lint() -> Any:
-    return distribution.load("scheduler.lint")
+    return distribution.load("schedspec.scheduler.lint")
 
 
 def _errors(findings: Iterable[Any]) -> str:

@@ -126,7 +126,7 @@ def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]
 
 def _composed(path: Path, text: str) -> list[yaml.nodes.Node]:
     """Return the documents of a file, within the bounds of the scheduler's reader."""
-    reader = distribution.load("scheduler.model.documents")
+    reader = distribution.load("schedspec.scheduler.model.documents")
     try:
         nodes: list[yaml.nodes.Node] = reader.compose(text)
     except reader.DocumentError as problem:
@@ -135,7 +135,7 @@ def _composed(path: Path, text: str) -> list[yaml.nodes.Node]:
 
 
 def _read_document(path: Path, node: yaml.nodes.Node) -> Any:
-    reader = distribution.load("scheduler.model.documents")
+    reader = distribution.load("schedspec.scheduler.model.documents")
     try:
         return reader.construct(node)
     except reader.DocumentError as problem:

@@ -26,7 +26,7 @@ _SEGMENT_BYTES = 8 << 20
 
 def cut_recording(recording: Path, since: float, to: Path) -> bool:
     """Copy the cycles since `since` (wall time) from a recording to the folder `to`; return whether there are any."""
-    segments = distribution.load("scheduler.recording.segments")
+    segments = distribution.load("schedspec.scheduler.recording.segments")
     try:
         return bool(segments.cut(recording, since, to))
     except (segments.RecordError, OSError):  # a recording of another program with our command line, or a full disk

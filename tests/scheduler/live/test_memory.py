@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from scheduler.live.memory import heap_in_use
+from schedspec.scheduler.live.memory import heap_in_use
 
 _PROGRAM = """
 import asyncio, psutil

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedspec.report import load
-from schedspec.report.load.charts import rounded_up
-from schedspec.report.load.steps import Changes
-from scheduler.__main__ import main as scheduler
-from scheduler.simulate import InputError
+from schedspec.lab.simulate import InputError
+from schedspec.lab.simulate import pages as load
+from schedspec.lab.simulate.pages.charts import rounded_up
+from schedspec.lab.simulate.pages.steps import Changes
+from schedspec.scheduler.__main__ import main as scheduler
 from tests.schedspec.report.browser import Browser, chromium
 
 POLICY = """

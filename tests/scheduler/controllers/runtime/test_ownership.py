@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers import Context, build
-from scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS, REPLICA_SETS
-from scheduler.controllers.runtime.writes import ReconcileResult
-from scheduler.kube import PODGROUPS, PODS, Client, Connection, EventRecorder, Http, Present, Resource
+from schedspec.scheduler.controllers import Context, build
+from schedspec.scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS, REPLICA_SETS
+from schedspec.scheduler.controllers.runtime.writes import ReconcileResult
+from schedspec.scheduler.kube import PODGROUPS, PODS, Client, Connection, EventRecorder, Http, Present, Resource
 
 CASES = {
     "job": (JOBS, "ns/o", lambda seen: [*seen.pods, *([seen.group] if seen.group else ())]),

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers import Context, build
-from scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
-from scheduler.controllers.runtime.pods import MAX_BYTES
-from scheduler.controllers.runtime.writes import Create, ReconcileResult
-from scheduler.kube import Client, Connection, EventRecorder, Http, Present, Resource
+from schedspec.scheduler.controllers import Context, build
+from schedspec.scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
+from schedspec.scheduler.controllers.runtime.pods import MAX_BYTES
+from schedspec.scheduler.controllers.runtime.writes import Create, ReconcileResult
+from schedspec.scheduler.kube import Client, Connection, EventRecorder, Http, Present, Resource
 from tests.support.controllers.fake_cluster import FakeJobCluster, template
 from tests.support.controllers.fake_training import FakeTrainingCluster
 
