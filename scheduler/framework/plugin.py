@@ -5,13 +5,13 @@ The class declares its name, hooks, switches and arguments; importing its module
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..backlog.entries import HoldingsBound
 from ..backlog.lines import LineRule
-from ..model.cluster import Cluster
 from ..model.job import Job
 from ..policy import schema
 from ..policy.hooks import Hook, hooks_of
@@ -120,10 +120,11 @@ class Plugin:
 
 
 class OpenedPlugins:
-    """The plugins of a policy, by name, and their hooks: created once, and kept with the state for later cycles."""
+    """The plugins of a policy, by name, and their hooks: created once, and kept for later cycles."""
 
     def __init__(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> None:
-        self.policy, self.classes = policy, classes
+        self.policy, self.fingerprint = policy, fingerprint(policy)
+        self._classes = classes
         self.hooks = Hooks()
         self.by_name: dict[str, Plugin] = {}
         for number, tier in enumerate(policy.tiers):
@@ -147,11 +148,11 @@ class OpenedPlugins:
         is_ranked = any(self.by_name[entry.plugin].serves_by_priority for entry in self.hooks.job_order.entries)
         return LineRule.BY_PRIORITY if is_ranked else LineRule.BY_CREATION
 
-    @classmethod
-    def of(cls, cluster: Cluster, policy: Policy, classes: Mapping[str, type[Plugin]]) -> OpenedPlugins:
-        """Return the plugins that the last cycle on this state opened, or new ones if that cycle had another policy."""
-        known = cluster.plugins
-        if isinstance(known, cls) and known.classes is classes and (known.policy is policy or known.policy == policy):
-            return known
-        cluster.plugins = opened = cls(policy, classes)
-        return opened
+    def are_of(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> bool:
+        """Whether these are the plugins of a policy, made of these classes."""
+        return self._classes is classes and (policy is self.policy or fingerprint(policy) == self.fingerprint)
+
+
+def fingerprint(policy: Policy) -> str:
+    """Return the fingerprint that distinguishes policies in a record."""
+    return hashlib.sha256(repr(policy).encode()).hexdigest()[:16]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
+from ..backlog.backlog import Backlog
 from ..backlog.cycle_end import CycleEnd, CycleOutcome
 from ..backlog.reservations import Reservations
 from ..backlog.view import BacklogView
@@ -24,13 +25,12 @@ from ..model.sums import Part, QueueSums
 from ..model.task import HOLDING, Task, TaskStatus
 from ..placement import Placement, unsupported
 from ..placement.empty_nodes import EmptyNodes
-from ..policy.model import Policy
 from ..policy.schema import EVICTING
 from ..reasons import NoGroup, QueueBroken, Refusal, TooCostly, UnschedulableReason, Unsupported
 from .change_log import ChangeLog
 from .decisions import Decisions
 from .nominations import Nominations
-from .plugin import OpenedPlugins, Plugin
+from .plugin import OpenedPlugins
 from .statement import Statement
 from .tracing import Step, no_trace
 from .work import UNLIMITED, Budget, CapReached, Work
@@ -51,12 +51,14 @@ class Session:
         now: Seconds since 1970, set by the shell.
         decisions: The decisions so far.
         placement: Finds nodes for tasks.
-        plugins: The policy's plugins, by name.
+        plugins: The policy's plugins.
         step: Traces the opening of each plugin and each attempt of a job.
         work: Counts the cost of the jobs.
         backlog: State of the waiting jobs.
 
     Args:
+        plugins: The plugins of the policy. The session opens them.
+        backlog: The waiting jobs.
         woken: Waiting jobs that evictions of this cycle may help.
         spent: Steps that the cycle has spent before this session.
     """
@@ -64,19 +66,19 @@ class Session:
     def __init__(
         self,
         cluster: Cluster,
-        policy: Policy,
+        plugins: OpenedPlugins,
         now: float,
-        plugins: Mapping[str, type[Plugin]],
         step: Step = no_trace,
         *,
         budget: Budget = UNLIMITED,
+        backlog: Backlog | None = None,
         woken: Set[str] = frozenset(),
         spent: int = 0,
     ) -> None:
         self.cluster = cluster
         self.work = Work(budget, spent)
         self.step = step
-        self.policy = policy
+        self.policy, self.plugins, self.hooks = plugins.policy, plugins, plugins.hooks
         self.now = now
         self.nodes = cluster.nodes
         self.nodes.refresh()
@@ -90,23 +92,25 @@ class Session:
         """Jobs that may reserve more than their pods request, sorted by key."""
         self.phases: dict[str, str] = {}
         self.decisions = Decisions()
-        self._evicts = not EVICTING.keys().isdisjoint(policy.actions)
-        opened = OpenedPlugins.of(cluster, policy, plugins)
-        self.backlog = BacklogView(cluster, policy, now, woken, lines=opened.lines)
+        self._evicts = not EVICTING.keys().isdisjoint(plugins.policy.actions)
+        known = backlog or Backlog.of(cluster)
+        self.backlog = BacklogView(
+            cluster, known, plugins.policy, now, woken, fingerprint=plugins.fingerprint, lines=plugins.lines
+        )
         self.undecided: list[Job] = []
         self._select_jobs()
         self._objections: dict[str, Any] = {}
         self.changes = ChangeLog(cluster, self.work)
         self.taken: list[Task] = []
         """The tasks that are evicted on trial for the job whose admission is being judged."""
+        self.trying = ""
+        """Key of the job that is being tried; empty between attempts."""
         self.attempts = 0
         """The number of attempts of jobs that have begun."""
-        self.hooks, self.plugins, self._queue_plugin = opened.hooks, opened.by_name, opened.queue_plugin
-        self._orders_by_job_alone = opened.orders_by_job_alone
         self.placement = Placement(cluster, self.hooks, self.work.spend, self.work.for_others)
         self.nominations = Nominations(self)
         self._shared: dict[object, object] = {}
-        for name, plugin in self.plugins.items():
+        for name, plugin in self.plugins.by_name.items():
             with step("plugin", name):
                 plugin.open(self)
         self._wake_by_shares()
@@ -165,7 +169,7 @@ class Session:
 
     def excess(self, queue: str, dimension: str) -> float:
         """Return what a queue held beyond what it deserves when the cycle began; infinity if no plugin computes it."""
-        return math.inf if self._queue_plugin is None else self._queue_plugin.excess(queue, dimension)
+        return math.inf if self.plugins.queue_plugin is None else self.plugins.queue_plugin.excess(queue, dimension)
 
     def served(self, keys: Iterable[str]) -> list[Job]:
         """Return the jobs of this cycle with these keys, in the order of their keys."""
@@ -184,7 +188,7 @@ class Session:
     @property
     def is_order_of_state(self) -> bool:
         """Whether the current order of service also holds in later cycles, until a job changes."""
-        return self._orders_by_job_alone and not self.changes.entries and self.jobs is self.cluster.jobs
+        return self.plugins.orders_by_job_alone and not self.changes.entries and self.jobs is self.cluster.jobs
 
     def by_queue(self) -> dict[str, QueueSums]:
         """Return the sums of what the jobs of each queue hold, request and reserve."""
@@ -235,7 +239,7 @@ class Session:
 
         Always False under a policy that evicts, because several actions contribute to the refusal.
         """
-        backlog, key, plugin = self.backlog, job.key, self._queue_plugin
+        backlog, key, plugin = self.backlog, job.key, self.plugins.queue_plugin
         if key not in backlog.by_quota_alone or self._evicts or plugin is None:
             return False
         entry = backlog.entries[key]
@@ -262,7 +266,7 @@ class Session:
         """Add to the decisions the cost of the cycle, and the state for the next cycle."""
         decisions, work = self.decisions, self.work
         decisions.steps, decisions.cut = work.spent, work.cut
-        bound = {bind.task for bind in decisions.binds}
+        bound, queue_plugin = {bind.task for bind in decisions.binds}, self.plugins.queue_plugin
         outcome = CycleOutcome(
             undecided=self.undecided,
             refusals=decisions.refusals,
@@ -277,7 +281,7 @@ class Session:
             full_budget=work.budget.full or work.budget.cycle,
             retry_after=work.budget.retry_after,
             evicted_for=self.nominations.evicted_for,
-            quota_bounds=(lambda *_: ()) if self._queue_plugin is None else self._queue_plugin.quota_bounds,
+            quota_bounds=(lambda *_: ()) if queue_plugin is None else queue_plugin.quota_bounds,
             nodes=self.nodes,
             placement=self.placement,
             reservations=self.reservations,
@@ -319,7 +323,7 @@ class Session:
 
     def _ignored(self, job: Job) -> QueueBroken | None:
         """Return the setting of the job's queue that every plugin of the policy ignores; None if there is none."""
-        if self.queues[job.queue].object.spec.affinity is None or "nodegroup" in self.plugins:
+        if self.queues[job.queue].object.spec.affinity is None or "nodegroup" in self.plugins.by_name:
             return None
         return QueueBroken(job.queue, "spec.affinity needs the plugin nodegroup, which the policy does not name")
 
@@ -356,18 +360,18 @@ class Attempt:
         session, decisions = self._session, self._session.decisions
         self._before, self._savepoint = session.work.spent, len(session.changes)
         self._lengths = len(decisions.binds), len(decisions.evictions), len(decisions.nominations)
-        session.cluster.trying = self._job.key
+        session.trying = self._job.key
         session.attempts += 1
         session.backlog.begin(self._job)
         session.work.begin_attempt(ATTEMPT)
-        self._lap = session.step("job", session.backlog.action)
+        self._lap = session.step("job", session.backlog.action, self._job.key)
         self._lap.__enter__()
 
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         session, job = self._session, self._job
-        session.cluster.trying = ""
+        session.trying = ""
         self._lap.__exit__(None, None, None)
         session.work.end_attempt()
         is_capped = isinstance(error, CapReached)

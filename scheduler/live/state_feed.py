@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core import Core
 from ..kube import (
     HYPER_NODES,
     WATCHED,
@@ -78,6 +79,7 @@ class StateFeed:
         on_input: Callable[[Input], None] | None = None,
         grace: GraceLimit = DEFAULT_GRACE,
     ) -> None:
+        self.core = Core(cluster)
         self.cluster = cluster
         self.inbox = Inbox()
         self.terminations = Terminations(grace, self.inbox.put)
@@ -168,7 +170,7 @@ class StateFeed:
                 self.touched.add(task.job)
         version = self.cluster.version
         try:
-            apply_input(self.cluster, given)
+            apply_input(self.core, given)
         except Exception as error:  # one bad object must not stop the others
             if not isinstance(given, ObjectSeen):
                 raise
@@ -234,7 +236,7 @@ class StateFeed:
         version = self.cluster.version
         if meta.key:
             lost = ObjectGone(kind, meta.key)
-            apply_input(self.cluster, lost)
+            apply_input(self.core, lost)
             if self.on_input is not None:
                 self.on_input(lost)
         return Urgency.SOON if self.cluster.version != version else Urgency.NONE

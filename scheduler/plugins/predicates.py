@@ -104,8 +104,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         return mask
 
     def _known_masks(self) -> dict[bytes, Mask]:
-        found: dict[bytes, Mask] = self._nodes.kept.setdefault(("feasible", self._node_affinity, self._taints), {})
-        return found
+        return self._nodes.kept.once(("feasible", self._node_affinity, self._taints), dict[bytes, Mask])
 
     def _required(self, task: Task) -> NodeSelector | None:
         """Return the required node affinity of the task, if node affinity is enabled."""

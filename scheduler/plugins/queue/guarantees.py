@@ -68,7 +68,7 @@ class Guarantees:
     def short(self, attributes: QueueAttributes, task: Task, amount: Mapping[str, int]) -> Iterator[GuaranteeKept]:
         """Yield for each dimension the nearest pool with too little left for others if the queue held `amount` more."""
         names = [name for name in self._guaranteed if amount.get(name, 0) > 0]
-        if not names or (task.nominated and not self._session.cluster.trying):
+        if not names or (task.nominated and not self._session.trying):
             return  # outside of attempts, only the nominations of earlier cycles are restored
         for name in names:
             for branch, free, before in self._pools(attributes, name):
@@ -96,7 +96,7 @@ class Guarantees:
     def _pools(self, attributes: QueueAttributes, name: str) -> Iterator[tuple[QueueAttributes | None, int, int]]:
         """Yield the pools of a queue, None for the cluster, with what is free now and before the present attempt."""
         session, taken = self._session, self._taken_in_cycle
-        if session.cluster.trying:
+        if session.trying:
             taken = self._taken_in_attempt if self._attempt == session.attempts else {}
         for branch in attributes.ancestors[1:]:
             limit = branch.limit.get(name, 0)

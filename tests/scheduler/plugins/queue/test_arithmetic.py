@@ -15,7 +15,6 @@ from scheduler.model import objects, resources
 from scheduler.model.queue import Queue
 from scheduler.model.resources import UNLIMITED, Limit
 from scheduler.model.task import HOLDING, TaskStatus
-from scheduler.plugins import PLUGINS
 from scheduler.plugins.queue.attributes import QueueAttributes, without_pods
 from scheduler.plugins.queue.proportion import fill
 from scheduler.reasons import VictimReason
@@ -75,7 +74,7 @@ def test_queue_attributes_are_kept_while_only_statuses_of_queues_change() -> Non
 
     def open_session_with(changed: objects.Queue) -> None:
         cluster.set_queue(changed)
-        Session(cluster, session.policy, session.now, PLUGINS).close()
+        Session(cluster, session.plugins, session.now).close()
 
     open_session_with(replace(queue, status=replace(queue.status, allocated={"cpu": "3"})))
     assert plugin.queue_attributes is first

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scheduler.framework.session import Session
 from scheduler.model import resources
 from scheduler.model.task import Task, TaskStatus
-from scheduler.plugins import PLUGINS
 from scheduler.reasons import PingPong, Protected, ProtectedBy, QueueGuarantee, QueueWithinDeserved, render_denial
 from tests.scheduler.plugins.queue.state import queues_of, rivals, session_of, tables, task_of, tasks_in
 
@@ -43,7 +42,7 @@ def permitted_after(session: Session, preemptor: Task, victim: Task) -> list[tup
         pod = copy.deepcopy(task.pod)
         pod.spec.node_name, pod.status.phase = node, phase
         cluster.set_pod(pod)
-    after = Session(cluster, session.policy, session.now, PLUGINS)
+    after = Session(cluster, session.plugins, session.now)
     pairs = [(taker.key, giver.key) for taker, giver in permitted(after)]
     for pod in old:
         cluster.set_pod(pod)
