@@ -23,12 +23,12 @@ from benchmarks import clusters, core_reclaim, core_topology, core_waste
 from benchmarks.figure import Figure
 from scheduler.core import Core
 from scheduler.decide import decide
+from scheduler.inputs import Assumed, Decided, apply_input
 from scheduler.live.memory import collect_rarely
 from scheduler.live.pace import Pace
 from scheduler.model.cluster import Cluster
 from scheduler.policy.loader import DEFAULT_TEXT, load_policy
 from scheduler.policy.model import PluginOption, Policy
-from scheduler.recording.events import Assumed, Decided, apply_input
 
 OUT = Path(__file__).parent / "out" / "core.json"
 NOW = 1_790_000_000.0

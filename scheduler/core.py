@@ -1,6 +1,6 @@
 """The owner of everything that one cycle leaves to the next.
 
-The one rule: within a process, only this object changes between two cycles. `scheduler.recording.events.apply_input`
+The one rule: within a process, only this object changes between two cycles. `scheduler.inputs.apply_input`
 changes the state, `Core.decide` keeps the last cycle and the opened plugins. Both are only a shortcut: without them,
 `scheduler.decide.decide` returns equal binds and evictions, and opens the plugins anew.
 """

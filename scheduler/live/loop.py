@@ -23,10 +23,10 @@ import structlog
 
 from ..framework.decisions import Decisions, Evict
 from ..framework.work import Budget
+from ..inputs import Assumed, Decided, Nominated
 from ..kube.backoff import Backoff
 from ..kube.clock import wall_time
 from ..policy.model import Policy
-from ..recording.events import Assumed, Decided, Nominated
 from .metrics import Metrics
 from .pace import Pace
 from .policy_file import InForce

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core import Core
 from ..decide import decide
-from ..recording.events import Decided, Input, PolicyLoaded
+from ..inputs import Decided, Input, PolicyLoaded
 from ..recording.segments import SEGMENT_BYTES, SegmentWriter
 from .policy_file import InForce
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core import Core
+from ..inputs import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Overdue, Reverted, apply_input
 from ..kube import (
     HYPER_NODES,
     WATCHED,
@@ -28,7 +29,6 @@ from ..kube import (
 from ..model.cluster import Cluster
 from ..model.podgroup_changes import ON_ITS_WAY
 from ..model.task import TaskStatus
-from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Overdue, Reverted, apply_input
 from ..topology.hyper_nodes import topology_now
 from .inbox import Bound, Inbox, Refused, Trouble
 from .terminations import GraceLimit, Terminations

@@ -19,12 +19,12 @@ import msgspec
 from ..core import Core
 from ..framework.decisions import Bind, Decisions
 from ..framework.work import UNLIMITED
+from ..inputs import Decided, Input, PolicyLoaded, Started, apply_input
 from ..model.cluster import Cluster
 from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
-from .events import Decided, Input, PolicyLoaded, Started, apply_input
 from .segments import RecordError, read_segment, segments
 
 _encode = msgspec.json.Encoder(order="deterministic").encode  # the order of keys is not a decision

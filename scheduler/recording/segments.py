@@ -2,7 +2,7 @@
 
 A segment is self-contained: it begins with a checkpoint of the state, and every later input follows in the order in
 which it was applied. Therefore the oldest segments can be deleted at any time. A segment is a gzip file of JSON lines
-(`scheduler.recording.events`), readable with `zcat` and `jq`, and is flushed after every cycle.
+(`scheduler.inputs`), readable with `zcat` and `jq`, and is flushed after every cycle.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ import msgspec
 
 from ..backlog.backlog import Backlog
 from ..core import Core
-from ..model.cluster import Cluster
-from ..model.state_kinds import STATE_KINDS
-from ..model.task import TaskStatus
-from .events import (
+from ..inputs import (
     Assumed,
     Decided,
     Input,
@@ -35,6 +32,9 @@ from .events import (
     read_line,
     write_line,
 )
+from ..model.cluster import Cluster
+from ..model.state_kinds import STATE_KINDS
+from ..model.task import TaskStatus
 
 VERSION = 2
 SEGMENT_BYTES = 256 << 20

@@ -11,10 +11,10 @@ from collections.abc import Callable, Set
 from ..core import Core
 from ..framework.decisions import Decisions
 from ..framework.work import Budget
+from ..inputs import Assumed, Decided, Input, Nominated, apply_input
 from ..model.cluster import Cluster
 from ..model.job import PodGroupPhase
 from ..policy.model import Policy
-from ..recording.events import Assumed, Decided, Input, Nominated, apply_input
 
 NEVER = 1e9
 """Seconds; more than twice the length of any run."""

@@ -19,10 +19,10 @@ from schedspec.incident.of_recording import moments
 from scheduler.__main__ import main
 from scheduler.core import Core
 from scheduler.framework.decisions import Decisions
+from scheduler.inputs import Decided, PolicyLoaded, Started, apply_input, write_line
 from scheduler.model.cluster import Cluster
 from scheduler.preemption.request import PreemptionRequest
 from scheduler.recording import segments as recorded_segments
-from scheduler.recording.events import Decided, PolicyLoaded, Started, apply_input, write_line
 from scheduler.recording.segments import VERSION, SegmentWriter
 from scheduler.state import listed, read_state
 from tests.schedspec.incident import large_state, unprotected

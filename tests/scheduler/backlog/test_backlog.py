@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.backlog.backlog import Backlog
-from scheduler.recording.events import Decided, apply_input
+from scheduler.inputs import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

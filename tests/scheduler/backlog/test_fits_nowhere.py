@@ -9,8 +9,8 @@ import pytest
 from scheduler.framework.plugin import OpenedPlugins
 from scheduler.framework.session import Session
 from scheduler.framework.work import Budget
+from scheduler.inputs import Decided, apply_input
 from scheduler.plugins import PLUGINS
-from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

@@ -8,9 +8,9 @@ import pytest
 
 from scheduler import reasons as r
 from scheduler.backlog.hints import ANY, ROOM, hints_of
+from scheduler.inputs import Decided, apply_input
 from scheduler.model import changes as b
 from scheduler.model.job import Job
-from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.world import World
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.framework.work import Budget
-from scheduler.recording.events import Decided, apply_input
+from scheduler.inputs import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from scheduler.core import Core
+from scheduler.inputs import Overdue, PolicyLoaded, apply_input
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
-from scheduler.recording.events import Overdue, PolicyLoaded, apply_input
 from scheduler.recording.segments import checkpoint_of
 from tests.support.core.events import policy_of
 from tests.support.core.world import World

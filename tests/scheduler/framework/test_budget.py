@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scheduler.decide import decide
 from scheduler.framework.decisions import Decisions
 from scheduler.framework.work import Budget
+from scheduler.inputs import Assumed, Decided, apply_input
 from scheduler.reasons import TooCostly
-from scheduler.recording.events import Assumed, Decided, apply_input
 from tests.support.core import random_clusters
 from tests.support.core import random_tables as crowded
 from tests.support.core.events import policy_of

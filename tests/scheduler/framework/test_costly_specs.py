@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from scheduler.framework.work import Budget
+from scheduler.inputs import Decided, apply_input
 from scheduler.live.pace import CYCLE, JOB, Pace
 from scheduler.live.stopwatch import Stopwatch
 from scheduler.model.task import TaskStatus
 from scheduler.placement import pod_index
 from scheduler.reasons import TooCostly, render_refusal
-from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.lines import counted
 from tests.support.core.world import World

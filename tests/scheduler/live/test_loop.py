@@ -16,6 +16,7 @@ from scheduler.backlog.entries import Memory, Waiting
 from scheduler.core import Core
 from scheduler.framework.decisions import Bind, Decisions, Evict
 from scheduler.framework.work import Budget
+from scheduler.inputs import Input, ObjectGone, ObjectSeen
 from scheduler.kube import Client, Connection, EventRecorder, Http
 from scheduler.live import loop as cycles
 from scheduler.live.loop import CycleLoop
@@ -28,7 +29,6 @@ from scheduler.live.writer import Writer
 from scheduler.model.cluster import Cluster
 from scheduler.model.task import TaskStatus
 from scheduler.reasons import Refusal, VictimReason
-from scheduler.recording.events import Input, ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, pod
 from tests.support.fake_server import (
     SAFETY_NET,

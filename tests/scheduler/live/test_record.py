@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from scheduler.core import Core
+from scheduler.inputs import Decided, Input, ObjectSeen, PolicyLoaded, Started, apply_input
 from scheduler.live import record
 from scheduler.live.policy_file import InForce, PolicyFile
 from scheduler.live.record import RunningRecord, write_cycle
 from scheduler.model.cluster import Cluster
-from scheduler.recording.events import Decided, Input, ObjectSeen, PolicyLoaded, Started, apply_input
 from scheduler.recording.segments import SegmentWriter, read_segment, segments
 from tests.scheduler.live.test_state_feed import pod
 

@@ -8,11 +8,11 @@ import msgspec
 
 from scheduler.core import Core
 from scheduler.framework.decisions import QueueNumbers
+from scheduler.inputs import ObjectSeen, apply_input
 from scheduler.live import statuses
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.job import Job
-from scheduler.recording.events import ObjectSeen, apply_input
 
 NOW = 1_800_000_000.0
 STAMP = "2027-01-15T08:00:00Z"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from scheduler.core import Core
+from scheduler.inputs import Decided, apply_input
 from scheduler.model.names import TOPOLOGY_KEY
 from scheduler.model.nodes import FEW_SHAPES
-from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from scheduler.core import Core
+from scheduler.inputs import Assumed, PolicyLoaded, apply_input, read_line, write_line
 from scheduler.model import objects
 from scheduler.model.card_demand import CardPart, demand_of
 from scheduler.model.card_notation import Card, Share, cards_of, shares_of, written
 from scheduler.model.cluster import Cluster
 from scheduler.model.footprint import kept_of_pod
-from scheduler.recording.events import Assumed, PolicyLoaded, apply_input, read_line, write_line
 from scheduler.recording.segments import checkpoint_of
 from tests.support.core.device_plugins import decode_pod_devices, next_container
 

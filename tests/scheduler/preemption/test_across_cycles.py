@@ -14,9 +14,9 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from scheduler.framework.work import UNLIMITED, Budget
+from scheduler.inputs import Decided, apply_input
 from scheduler.policy.loader import load_policy
 from scheduler.reasons import render_victim, render_why
-from scheduler.recording.events import Decided, apply_input
 from tests.scheduler.preemption.ledger import Ledger
 from tests.scheduler.preemption.rules import check_evictions
 from tests.support.core.random_tables import random_table

@@ -12,10 +12,10 @@ import pytest
 from scheduler.core import Core
 from scheduler.framework.decisions import Decisions
 from scheduler.framework.work import UNLIMITED
+from scheduler.inputs import Assumed, Decided, Input, ObjectGone, ObjectSeen, PolicyLoaded, apply_input
 from scheduler.model.cluster import Cluster
 from scheduler.model.state_kinds import STATE_KINDS
 from scheduler.policy.loader import load_policy
-from scheduler.recording.events import Assumed, Decided, Input, ObjectGone, ObjectSeen, PolicyLoaded, apply_input
 from scheduler.recording.segments import SegmentWriter
 from tests.support.core.notation import EPOCH, Notation, Object
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.core import Core
+from scheduler.inputs import Decided, Input, ObjectSeen, PolicyLoaded, apply_input, read_line, write_line
 from scheduler.model import objects
 from scheduler.model.cluster import Cluster
-from scheduler.recording.events import Decided, Input, ObjectSeen, PolicyLoaded, apply_input, read_line, write_line
 from scheduler.recording.replay import difference, is_equal
 from scheduler.recording.segments import checkpoint_of
 from scheduler.simulation import (

@@ -14,9 +14,7 @@ import yaml
 
 from scheduler.core import Core
 from scheduler.framework.decisions import Decisions
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.recording.events import (
+from scheduler.inputs import (
     Assumed,
     Decided,
     ObjectGone,
@@ -26,6 +24,8 @@ from scheduler.recording.events import (
     apply_input,
     write_line,
 )
+from scheduler.model import objects
+from scheduler.model.cluster import Cluster
 from scheduler.recording.segments import SegmentWriter
 from scheduler.state import (
     At,

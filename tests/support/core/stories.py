@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import note
 
-from scheduler.recording.events import Decided, apply_input
+from scheduler.inputs import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import Event, Table
 from tests.support.core.world import World

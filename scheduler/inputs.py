@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from ..backlog.backlog import EVERY
-from ..backlog.entries import Waiting
-from ..core import Core
-from ..framework.decisions import Decisions
-from ..framework.work import UNLIMITED, Budget
-from ..model import objects
-from ..model.state_kinds import STATE_KINDS
+from .backlog.backlog import EVERY
+from .backlog.entries import Waiting
+from .core import Core
+from .framework.decisions import Decisions
+from .framework.work import UNLIMITED, Budget
+from .model import objects
+from .model.state_kinds import STATE_KINDS
 
 
 class ObjectSeen(msgspec.Struct, tag="seen"):
