@@ -70,7 +70,7 @@ class Core:
         if plugins is None or not plugins.are_of(policy, PLUGINS):
             plugins = self._plugins = OpenedPlugins(policy, PLUGINS)
         session = run_cycle(self.cluster, plugins, now, step, budget=budget, backlog=self.backlog)
-        self.last = LastCycle(self.cluster.version, policy, now, session.decisions, session.considered)
+        self.last = LastCycle(self.cluster.version, policy, now, session.decisions, session.selection.considered)
         return session.decisions
 
     def forget_last_cycle(self) -> None:

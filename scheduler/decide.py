@@ -14,6 +14,7 @@ import msgspec
 from .actions import ACTIONS
 from .actions.podgroup_phases import set_phases
 from .backlog.backlog import Backlog
+from .backlog.cycle_end import CycleEnd, CycleOutcome
 from .framework.decisions import Decisions
 from .framework.plugin import OpenedPlugins
 from .framework.session import Session
@@ -101,7 +102,7 @@ def _run(session: Session) -> Session:
         _note_unplaceable(session)
         note_early_ends(session)
         _note_waiting(session)
-        session.complete_decisions()
+        _complete(session)
         return session
     finally:
         session.close()
@@ -111,7 +112,7 @@ def _helped(session: Session) -> Set[str]:
     """Return the skipped jobs that this cycle may help: by evictions, or by room that it no longer keeps for a task."""
     decisions = session.decisions
     placed = {**decisions.pipelined, **decisions.memory.held, **{bind.task: bind.node for bind in decisions.binds}}
-    return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed, session.excess)
+    return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed, session.plugins.excess)
 
 
 def _annotate_binds(session: Session) -> None:
@@ -124,7 +125,7 @@ def _annotate_binds(session: Session) -> None:
 
 def _note_gated(session: Session) -> None:
     """Record for each job how many of its tasks wait for scheduling gates to be removed."""
-    for job in session.undecided:
+    for job in session.selection.undecided:
         if job.gated and (gated := sum(task.gated for task in job.by_status.get(TaskStatus.PENDING, {}).values())):
             session.refuse(job, [Gated(gated)])
 
@@ -133,7 +134,7 @@ def _note_unfilled(session: Session) -> None:
     """Record why tasks without requests wait, if the policy has no action that places them."""
     if BACKFILL in session.policy.actions:
         return
-    for job in session.undecided:
+    for job in session.selection.undecided:
         waiting = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if task.best_effort]
         if waiting and not session.is_pending(job):
             session.refuse(job, [NotBackfilled(len(waiting))])
@@ -141,7 +142,7 @@ def _note_unfilled(session: Session) -> None:
 
 def _note_unplaceable(session: Session) -> None:
     """Record for each job without a node whether the nodes could hold it at all."""
-    for job in session.undecided:
+    for job in session.selection.undecided:
         refusal = session.decisions.refusals.get(job.key)
         if refusal is not None and any(isinstance(why, NoNode) for why in refusal.items):
             why = session.shared(EmptyNodes).why_never(job)
@@ -152,3 +153,32 @@ def _note_waiting(session: Session) -> None:
     """Record which tasks wait for capacity being freed, in the order of their keys."""
     waiting = {task.key: task.node for task, *_ in session.changes.entries if task.status is TaskStatus.PIPELINED}
     session.decisions.pipelined = dict(sorted(waiting.items()))
+
+
+def _complete(session: Session) -> None:
+    """Add to the decisions the cost of the cycle, and the state for the next cycle."""
+    decisions, work = session.decisions, session.work
+    decisions.steps, decisions.cut = work.spent, work.cut
+    bound = {bind.task for bind in decisions.binds}
+    outcome = CycleOutcome(
+        undecided=session.selection.undecided,
+        refusals=decisions.refusals,
+        moved={*(bind.job for bind in decisions.binds), *decisions.phases},
+        bound=bound,
+        held={
+            task.key: task.node
+            for task, *_ in session.changes.entries
+            if task.status is TaskStatus.ALLOCATED and task.key not in bound
+        },
+        cut=work.cut,
+        full_budget=work.budget.full or work.budget.cycle,
+        retry_after=work.budget.retry_after,
+        evicted_for=session.nominations.evicted_for,
+        quota_bounds=session.plugins.quota_bounds,
+        nodes=session.nodes,
+        placement=session.placement,
+        reservations=session.selection.reservations,
+    )
+    end = CycleEnd(session.backlog, outcome)
+    decisions.memory = end.memory()
+    decisions.wake_at = end.wake_at(decisions.wake_at)

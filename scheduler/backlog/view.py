@@ -253,6 +253,11 @@ class BacklogView:
         self._trying = job.key
         self.tried[self.action].add(job.key)
 
+    def keep(self, job: Job) -> Refusal:
+        """Keep the entry of a job of `by_quota_alone` as it is; return why the job waits."""
+        self.kept.add(job.key)
+        return self.entries[job.key].refusal
+
     def left_to_allocate(self, job: Job) -> None:
         """Record that the current action did not refuse the job: the job could start without evictions.
 

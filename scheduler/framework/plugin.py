@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..backlog.entries import HoldingsBound
@@ -147,6 +147,18 @@ class OpenedPlugins:
             return LineRule.ONE_PRIORITY
         is_ranked = any(self.by_name[entry.plugin].serves_by_priority for entry in self.hooks.job_order.entries)
         return LineRule.BY_PRIORITY if is_ranked else LineRule.BY_CREATION
+
+    def excess(self, queue: str, dimension: str) -> float:
+        """Return what a queue held beyond what it deserves when the cycle began; infinity if no plugin computes it."""
+        return math.inf if self.queue_plugin is None else self.queue_plugin.excess(queue, dimension)
+
+    def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
+        """See `Plugin.quota_bounds`."""
+        return () if self.queue_plugin is None else self.queue_plugin.quota_bounds(job, why)
+
+    def may_hold_any(self, bounds: Iterable[HoldingsBound]) -> bool:
+        """Whether one of the bounds may hold at this point of the cycle; True if no plugin knows."""
+        return self.queue_plugin is None or any(map(self.queue_plugin.may_hold, bounds))
 
     def are_of(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> bool:
         """Whether these are the plugins of a policy, made of these classes."""

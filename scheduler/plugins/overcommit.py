@@ -45,11 +45,11 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         limit = {name: resources.times(amount, factor) for name, amount in session.total.items()}
         self._limit = limit
         self._left = resources.minus(limit, used)
-        by_queue = session.by_queue()
+        by_queue = session.selection.sums_by_queue()
         self._reserved = resources.total_of(by_queue[name].reserved for name in session.queues if name in by_queue)
         self._waiting = WaitingReservations(session, session.sums.waiting)
         self._uncovered = Uncovered(session, lambda _: (_CLUSTER,))
-        for job in session.uncovered:
+        for job in session.selection.uncovered:
             self._reserve(job)
 
     def job_enqueueable(self, job: Job) -> Vote:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from scheduler.framework.plugin import OpenedPlugins
 from scheduler.framework.session import Session
+from scheduler.model.queue import Queue
 from scheduler.model.task import Task, TaskStatus
 from scheduler.plugins import PLUGINS
 from scheduler.plugins.queue.plugin import QueuePlugin
@@ -28,6 +29,10 @@ def session_of(
 def queues_of(session: Session) -> QueuePlugin:
     """Return the queue plugin of a session."""
     return next(plugin for plugin in session.plugins.by_name.values() if isinstance(plugin, QueuePlugin))
+
+
+def queue_of(session: Session, task: Task) -> Queue:
+    return session.queues[session.jobs[task.job].queue]
 
 
 def task_of(session: Session, name: str) -> Task:

@@ -18,7 +18,7 @@ from scheduler.model.task import HOLDING, TaskStatus
 from scheduler.plugins.queue.attributes import QueueAttributes, without_pods
 from scheduler.plugins.queue.proportion import fill
 from scheduler.reasons import VictimReason
-from tests.scheduler.plugins.queue.state import queue_rows, queues_of, session_of, tables, task_of, tasks_in
+from tests.scheduler.plugins.queue.state import queue_of, queue_rows, queues_of, session_of, tables, task_of, tasks_in
 
 
 def queue_attributes(session: Session) -> dict[str, QueueAttributes]:
@@ -249,7 +249,7 @@ def test_hooks_do_not_change_the_amounts(table: dict[str, Any]) -> None:
     before = {name: held(attributes) for name, attributes in queue_attributes(session).items()}
     running = tasks_in(session, TaskStatus.RUNNING)
     for preemptor in tasks_in(session, TaskStatus.PENDING):
-        queue = session.queue_of(preemptor)
+        queue = queue_of(session, preemptor)
         assert queue is not None
         plugin.preemptive(queue, preemptor)
         plugin.allocatable(queue, preemptor)
