@@ -49,8 +49,6 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
     """Score nodes as kube-scheduler does."""
 
     name = "nodeorder"
-    judges_equals_alike = True
-    judges_priorities_alike = True
     arguments: ClassVar = {
         **{
             f"{name}.weight": Argument(INT, 0, default=weight, means=f"prefers {means}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..framework.plugin import Plugin
+from ..framework.plugin import Covers, Plugin
 from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job, PodGroupPhase
@@ -29,8 +29,7 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
     """Limit admission to a multiple of the cluster."""
 
     name = "overcommit"
-    judges_equals_alike = True
-    judges_priorities_alike = True
+    refusal_covers = Covers.LOWER_PRIORITIES
     arguments: ClassVar = {
         "overcommit-factor": Argument(
             FLOAT, 1.0, default=1.2, means="factor of the cluster's capacity up to which jobs are admitted"

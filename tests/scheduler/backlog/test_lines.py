@@ -10,10 +10,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.backlog.backlog import Backlog
+from scheduler.backlog.lines import LineRule
+from scheduler.framework.plugin import OpenedPlugins, Plugin
+from scheduler.model.job import Job
+from scheduler.plugins import PLUGINS
+from scheduler.policy.hooks import JobOrder, JobValid
+from scheduler.policy.model import PluginOption, Policy
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
 from tests.support.core.stories import run_story, settle, tried
 from tests.support.core.world import World
+from tests.support.registrable import Registrable
 
 POLICY = """
 actions: "enqueue, allocate"
@@ -236,3 +243,47 @@ def event_of(rng: random.Random, table: dict[str, Any], number: int) -> dict[str
         return {"add": {"jobs": [{"name": f"k{number}{rng.randrange(10**6)}", **rng.choice(table["kinds"])}]}}
     job = rng.choice(table["jobs"])["name"]
     return {"finish": job} if rng.random() < 0.5 else {"delete": {"job": job}}
+
+
+RULES = {
+    "priority, gang, nodeorder, binpack, capacity": ("allocate", LineRule.BY_PRIORITY),
+    "gang, capacity": ("allocate", LineRule.BY_CREATION),
+    "nodeorder, binpack": ("allocate", LineRule.BY_CREATION),
+    "priority, gang, conformance, pdb": ("allocate, preempt", LineRule.ONE_PRIORITY),
+    "priority, sla": ("allocate", LineRule.ONE_PRIORITY),
+    "priority, deviceshare": ("allocate", LineRule.NONE),
+    "priority, cdp": ("allocate", LineRule.NONE),
+}
+
+
+@pytest.mark.parametrize("plugins", RULES)
+def test_which_jobs_share_a_line_follows_from_the_plugins_and_the_actions(plugins: str) -> None:
+    actions, rule = RULES[plugins]
+    options = tuple(PluginOption(name) for name in plugins.split(", "))
+    opened = OpenedPlugins(Policy(tuple(actions.split(", ")), (options,)), PLUGINS)
+    assert opened.lines is rule
+
+
+def test_a_plugin_that_can_refuse_jobs_makes_each_job_wait_alone_unless_it_says_otherwise(
+    registrable: Registrable,
+) -> None:
+    registrable("ranks")
+    registrable("refuses")
+
+    class Ranks(Plugin, JobOrder):
+        name = "ranks"
+
+        def job_order(self, job: Job) -> int:
+            return 0
+
+    class Refuses(Plugin, JobValid):
+        name = "refuses"
+
+        def job_valid(self, job: Job) -> None:
+            return None
+
+    rules = {
+        name: OpenedPlugins(Policy(("allocate",), ((PluginOption(name),),)), PLUGINS).lines
+        for name in ("ranks", "refuses")
+    }
+    assert rules == {"ranks": LineRule.BY_CREATION, "refuses": LineRule.NONE}
