@@ -21,14 +21,14 @@ import psutil
 
 from benchmarks import clusters, core_reclaim, core_topology, core_waste
 from benchmarks.figure import Figure
-from scheduler.backlog.backlog import backlog_of
+from scheduler.core import Core
 from scheduler.decide import decide
+from scheduler.inputs import Assumed, Decided, apply_input
 from scheduler.live.memory import collect_rarely
 from scheduler.live.pace import Pace
 from scheduler.model.cluster import Cluster
 from scheduler.policy.loader import DEFAULT_TEXT, load_policy
 from scheduler.policy.model import PluginOption, Policy
-from scheduler.recording.events import Assumed, Decided, apply_input
 
 OUT = Path(__file__).parent / "out" / "core.json"
 NOW = 1_790_000_000.0
@@ -108,19 +108,19 @@ def settings() -> Iterator[Setting]:
 def measure(setting: Setting) -> list[Figure]:
     """Build the state, decide several times, and check the result."""
     process = psutil.Process()
-    cluster = setting.build()
+    core = Core(setting.build())
     gc.collect()
     gc.freeze()  # otherwise an arbitrary cycle would include a full collection
     times = []
     for _ in range(3):
-        cluster.version += 1  # a change, so that no earlier decision is reused
+        core.cluster.version += 1  # a change, so that no earlier decision is reused
         start = time.process_time()
-        decisions = decide(cluster, setting.policy, NOW)
+        decisions = core.decide(setting.policy, NOW)
         times.append(time.process_time() - start)
     if len(decisions.binds) != setting.binds:
         sys.exit(f"{setting.name}: {len(decisions.binds)} binds, expected {setting.binds}")
     start = time.process_time()
-    decide(cluster, setting.policy, NOW)
+    core.decide(setting.policy, NOW)
     again = time.process_time() - start
     memory = process.memory_info().rss / 2**20
     return [
@@ -137,17 +137,17 @@ def beside_gangs_that_never_fit() -> list[Figure]:
     """Measure a new pod beside gangs that never fit and have been refused, and the same pod alone."""
     seconds = {}
     for waiting in (0, NEVER_FIT):
-        cluster = clusters.busy(waiting, 8, small=False)
-        first = decide(cluster, DEFAULT_POLICY, NOW)
-        backlog_of(cluster).apply(first.memory, first.pipelined)
-        clusters.add_small(cluster)
+        core = Core(clusters.busy(waiting, 8, small=False))
+        first = core.decide(DEFAULT_POLICY, NOW)
+        core.backlog.apply(first.memory, first.pipelined)
+        clusters.add_small(core.cluster)
         gc.collect()
         gc.freeze()
         times = []
         for _ in range(7):
-            cluster.version += 1
+            core.cluster.version += 1
             start = time.process_time()
-            decisions = decide(cluster, DEFAULT_POLICY, NOW)
+            decisions = core.decide(DEFAULT_POLICY, NOW)
             times.append(time.process_time() - start)
         if len(decisions.binds) != 1 or len(decisions.refusals) != waiting:
             sys.exit(f"{len(decisions.binds)} binds, {len(decisions.refusals)} jobs wait beside {waiting} gangs")
@@ -161,18 +161,19 @@ def within_a_budget() -> list[Figure]:
     whole_cluster, cut_cluster = (clusters.backlog(10_000, 1_000) for _ in range(2))
     gc.collect()
     gc.freeze()
+    core = Core(cut_cluster)
     start = time.process_time()
     whole = decide(whole_cluster, DEFAULT_POLICY, NOW)
     at_once = time.process_time() - start
     budget, binds, cycles, in_cycles = Pace().budget, 0, 0, 0.0
     while True:
         start = time.process_time()
-        decisions = decide(cut_cluster, DEFAULT_POLICY, NOW, budget=budget)
+        decisions = core.decide(DEFAULT_POLICY, NOW, budget=budget)
         in_cycles += time.process_time() - start
         binds, cycles = binds + len(decisions.binds), cycles + 1
-        apply_input(cut_cluster, Decided(cycles, NOW, decisions, budget))
+        apply_input(core, Decided(cycles, NOW, decisions, budget))
         for bind in decisions.binds:
-            apply_input(cut_cluster, Assumed(bind.task, bind.uid, bind.node))
+            apply_input(core, Assumed(bind.task, bind.uid, bind.node))
         for key, phase in decisions.phases.items():
             group = copy.deepcopy(cut_cluster.jobs[key].group)
             assert group is not None

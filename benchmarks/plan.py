@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figure import Figure
+from scheduler.inputs import PolicyLoaded
 from scheduler.model import objects
-from scheduler.recording.events import PolicyLoaded
 from scheduler.state import State
 from scheduler.state.dump import write_state
 

@@ -5,6 +5,8 @@ A decision carries its reason as typed data; only `scheduler.reasons` turns reas
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from ..backlog.entries import Memory
@@ -82,3 +84,7 @@ class Decisions(msgspec.Struct):
     cut: list[str] = []
     """Actions that left jobs for the next cycle, which should follow at once."""
     memory: Memory = msgspec.field(default_factory=Memory)
+
+    def refuse(self, job: str, whys: Iterable[UnschedulableReason]) -> None:
+        """Add reasons why a job waits."""
+        self.refusals[job] = self.refusals.get(job, Refusal()).also(*whys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..recording.events import Decided, Input
+from ..inputs import Decided, Input
 from ..recording.segments import RecordError, read_segment, segments
 from ..state import At, State, read_state
 from ..state.recorded import apply_to

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from ..inputs import Input, ObjectSeen
 from ..model import objects, resources
 from ..model.cluster import Cluster
 from ..model.queue import DEFAULT_QUEUES
@@ -19,7 +20,6 @@ from ..model.times import timestamp
 from ..policy.loader import load_policy
 from ..policy.model import Policy
 from ..reasons import Refusal, VictimReason
-from ..recording.events import Input, ObjectSeen
 from ..simulation import (
     Adopted,
     Arrival,

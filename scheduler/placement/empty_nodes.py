@@ -61,7 +61,7 @@ class EmptyNodes:
     def __init__(self, session: Cycle) -> None:
         self._placement, self._nodes, self._hooks = session.placement, session.nodes, session.hooks
         self._work, self._left = session.work, MOST_KINDS
-        self._kept: dict[Hashable, int] = self._nodes.kept.setdefault(("empty", session.backlog.policy), {})
+        self._kept = self._nodes.kept.once(("empty", session.backlog.policy), dict[Hashable, int])
         """Shape → slots on all nodes, as long as no node's object changes."""
         self._slots: dict[Hashable, int] = {}
         """Kind → slots, for tasks whose nodes depend on more than the nodes' objects, such as queues or claims."""

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from ..inputs import PolicyLoaded
 from ..lint.objects import Document, Manifest, ManifestError, documents, refusals
 from ..lint.queue_rules import queue_findings
 from ..model import objects, resources
@@ -27,7 +28,6 @@ from ..policy.file import read_policy
 from ..policy.loader import load_policy
 from ..policy.model import Policy
 from ..reasons.text import count
-from ..recording.events import PolicyLoaded
 from ..simulate.present import opened
 from ..state import State
 

@@ -39,8 +39,8 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         for _, quota in sorted(session.cluster.quotas.items()):
             self._by_namespace.setdefault(quota.metadata.namespace, []).append((quota, *_amounts(quota.status)))
         self._admitted: dict[str, list[Job]] = {}
-        for job in session.reserving if self._by_namespace else ():
-            if job.phase == PodGroupPhase.INQUEUE and not session.reservations.has_lapsed(job):
+        for job in session.selection.reserving if self._by_namespace else ():
+            if job.phase == PodGroupPhase.INQUEUE and not session.selection.reservations.has_lapsed(job):
                 self._admitted.setdefault(job.namespace, []).append(job)
 
     def job_enqueueable(self, job: Job) -> Vote:

@@ -101,7 +101,7 @@ def starving_jobs(session: Session) -> list[Job]:
     hooks = session.hooks
     return [
         job
-        for job in session.to_try()
+        for job in session.selection.to_try()
         if job.by_status.get(TaskStatus.PENDING)
         and not session.is_pending(job)
         and hooks.job_starving(job)

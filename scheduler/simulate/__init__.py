@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..inputs import Input, PolicyLoaded
 from ..model import objects, resources, times
 from ..model.cluster import Cluster
 from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
-from ..recording.events import Input, PolicyLoaded
 from ..recording.segments import SegmentWriter
 from ..simulation import OnEviction, Settings
 from ..state import StateError

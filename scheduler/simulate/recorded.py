@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from ..inputs import Input, ObjectGone, ObjectSeen
 from ..model import objects
 from ..model.task import COMPLETED, job_key_of, status_of
 from ..model.times import seconds
-from ..recording.events import Input, ObjectGone, ObjectSeen
 from ..recording.segments import RecordError, segments
 from ..simulation import Adopted, Arrival
 from ..state import State, StateError

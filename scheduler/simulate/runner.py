@@ -15,10 +15,10 @@ from typing import IO, Any, Protocol
 
 import msgspec
 
+from ..inputs import Input
 from ..model.cluster import Cluster
 from ..model.times import timestamp
 from ..policy.model import Policy
-from ..recording.events import Input
 from ..simulation import Arrival, Settings, Simulation, SimulationError
 from .bookkeeping import Bookkeeping
 from .columns import LAST

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 
-from ..backlog.helped import has_due
-from ..decide import decide
+from ..core import Core
 from ..framework.decisions import Decisions
 from ..framework.work import Budget
+from ..inputs import Assumed, Decided, Input, Nominated, apply_input
 from ..model.cluster import Cluster
 from ..model.job import PodGroupPhase
 from ..policy.model import Policy
-from ..recording.events import Assumed, Decided, Input, Nominated, apply_input
 
 NEVER = 1e9
 """Seconds; more than twice the length of any run."""
@@ -36,6 +35,7 @@ class Cycles:
         budget: Budget = WHEN_CHANGED,
         on_input: Callable[[Input], None] | None = None,
     ) -> None:
+        self.core = Core(cluster)
         self.cluster, self.policy, self.budget = cluster, policy, budget
         self.number = 0
         """The number of cycles."""
@@ -48,7 +48,7 @@ class Cycles:
 
     def apply(self, given: Input) -> None:
         """Apply one input. Raises ValueError if an object does not fit its kind; the state is then unchanged."""
-        apply_input(self.cluster, given)
+        apply_input(self.core, given)
         if self._on_input is not None:
             self._on_input(given)
 
@@ -71,9 +71,9 @@ class Cycles:
     def run(self, now: float) -> Decisions:
         """Decide, and apply the decisions as assumptions."""
         self.number += 1
-        decisions = decide(self.cluster, self.policy, now, budget=self.budget)
+        decisions = self.core.decide(self.policy, now, budget=self.budget)
         self.apply(Decided(self.number, now, decisions, self.budget))
-        self.considered = self.cluster.last_cycle.considered
+        self.considered = self.core.last.considered if self.core.last is not None else frozenset()
         self._version, wake_at = self.cluster.version, decisions.wake_at
         self._wake_at = None if wake_at is None or wake_at - now > NEVER / 2 else wake_at
         for bind in decisions.binds:
@@ -94,4 +94,4 @@ class Cycles:
     def confirm(self, now: float) -> None:
         """Mark the state as decided: only the cycle itself changed it. Another cycle is needed only if a job is due."""
         self._version = self.cluster.version
-        self._continues = self._continues or has_due(self.cluster, now)
+        self._continues = self._continues or self.core.has_due(now)

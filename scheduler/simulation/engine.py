@@ -14,11 +14,11 @@ from functools import partial
 import msgspec
 
 from ..framework.decisions import Decisions
+from ..inputs import Input, ObjectGone, ObjectSeen
 from ..model import objects
 from ..model.cluster import Cluster
 from ..policy.model import Policy
 from ..reasons import Refusal
-from ..recording.events import Input, ObjectGone, ObjectSeen
 from . import outcomes
 from .agenda import Agenda, Rank, SimulationError
 from .cycles import Cycles

@@ -19,8 +19,8 @@ from enum import IntEnum
 from functools import partial
 
 from ..framework.decisions import Bind, Evict
+from ..inputs import Input, ObjectGone, ObjectSeen
 from ..model import objects
-from ..recording.events import Input, ObjectGone, ObjectSeen
 from . import outcomes
 from .adopted import CopyMaker, as_workload, live_pods
 from .agenda import Agenda, Event, Rank

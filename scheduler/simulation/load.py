@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ..inputs import ObjectGone, ObjectSeen
 from ..model import objects, resources
 from ..model.errors import BadInputError
 from ..policy.model import Policy
-from ..recording.events import ObjectGone, ObjectSeen
 from .agenda import SimulationError
 
 

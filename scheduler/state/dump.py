@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..inputs import Input, PolicyLoaded, Started, Taken, write_line
 from ..kube import (
     NODES,
     PODGROUPS,
@@ -36,7 +37,6 @@ from ..model.objects import Object, ObjectMeta, read_annotations
 from ..model.times import timestamp
 from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
-from ..recording.events import Input, PolicyLoaded, Started, Taken, write_line
 from ..recording.segments import VERSION
 from .errors import StateError
 from .redaction import redact

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
+from ..inputs import PolicyLoaded
 from ..lint.objects import ManifestError, documents
 from ..model import objects, resources
 from ..model.state_kinds import STATE_KINDS
 from ..model.times import seconds
-from ..recording.events import PolicyLoaded
 from .errors import CutStateError, ForeignStateError, StateError, TooLargeError
 from .state import State
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from ..recording.events import (
+from ..inputs import (
     Assumed,
     Decided,
     Input,

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
+from ..inputs import PolicyLoaded
 from ..model import names
 from ..model.card_demand import APART, AVOID_CARD, AVOID_TYPE, MODE, USE_CARD, USE_TYPE
 from ..model.card_notation import GPU_INDEX, REGISTER, UNHEALTHY, VGPU_IDS
 from ..model.state_kinds import STATE_KINDS
-from ..recording.events import PolicyLoaded
 from ..topology.hyper_nodes import PatternError, compiled
 from .redacted_policy import PolicyText
 from .renaming import Names, Replaced

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
+from ..inputs import Assumed, ObjectGone, ObjectSeen, PolicyLoaded
 from ..model.objects import Pod
 from ..model.state_kinds import STATE_KINDS
 from ..model.task import job_key_of
 from ..model.times import timestamp
-from ..recording.events import Assumed, ObjectGone, ObjectSeen, PolicyLoaded
 from .errors import TooOldError
 
 DAY = 86400.0

@@ -41,10 +41,10 @@ from scheduler.controllers.runtime.objects import (
     PYTORCH_JOBS,
     SERVICES,
 )
+from scheduler.inputs import Decided, ObjectSeen
 from scheduler.kube import BUDGETS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client
 from scheduler.kube.resource import Resource
 from scheduler.model.objects import ObjectMeta
-from scheduler.recording.events import Decided, ObjectSeen
 from scheduler.recording.segments import read_segment, segments
 from tests.soak.attacker import Made, change_of, make, remove
 from tests.soak.figures import Pause, Start, growth

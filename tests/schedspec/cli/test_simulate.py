@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from schedspec.cli import main
-from scheduler.decide import decide
+from scheduler.core import Core
 from scheduler.framework.decisions import Decisions
-from scheduler.simulation import cycles
 
 POLICIES = Path(__file__).parents[3] / "templates" / "policies"
 TRACE = "when,secs,gpus\n" + "".join(f"{100 + n},60,4\n" for n in range(12))
@@ -117,7 +116,7 @@ def everything_on(node: str, decide_correctly: Callable[..., Decisions]) -> Call
 def test_a_planted_fault_of_the_scheduler_is_found_with_time_and_cycle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cycles, "decide", everything_on("node-00000", decide))
+    monkeypatch.setattr(Core, "decide", everything_on("node-00000", Core.decide))
     assert simulate(tmp_path) == 1
     error = capsys.readouterr().err
     assert "node: 1970-01-01T00:01:42+00:00, cycle " in error

@@ -7,12 +7,10 @@ from typing import Any, get_args
 import pytest
 
 from scheduler import reasons as r
-from scheduler.backlog.backlog import backlog_of
 from scheduler.backlog.hints import ANY, ROOM, hints_of
-from scheduler.decide import decide
+from scheduler.inputs import Decided, apply_input
 from scheduler.model import changes as b
 from scheduler.model.job import Job
-from scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.world import World
 
@@ -129,7 +127,7 @@ def test_after_an_event_only_the_jobs_that_it_could_help_are_tried(event: dict[s
         }
     )
     decide_again(world)
-    assert {key.removeprefix("t/") for key in backlog_of(world.cluster).entries} == set(WAITS)
+    assert {key.removeprefix("t/") for key in world.core.backlog.entries} == set(WAITS)
     happen(world, event)
     assert decide_again(world) & set(WAITS) == tried
 
@@ -151,9 +149,9 @@ def test_a_priority_class_wakes_jobs_only_if_it_changes_the_priority_of_a_job() 
 def decide_again(world: World) -> set[str]:
     """Return the jobs that a cycle tries."""
     attempts: set[str] = set()
-    decisions = decide(world.cluster, world.policy, world.now)
+    decisions = world.core.decide(world.policy, world.now)
     attempts.update(decisions.memory.waiting, decisions.memory.forgotten, (bind.job for bind in decisions.binds))
-    apply_input(world.cluster, Decided(0, world.now, decisions))
+    apply_input(world.core, Decided(0, world.now, decisions))
     return {key.removeprefix("t/") for key in attempts}
 
 

@@ -9,12 +9,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scheduler.backlog.backlog import Backlog, backlog_of
-from scheduler.decide import decide
+from scheduler.backlog.backlog import Backlog
+from scheduler.backlog.lines import LineRule
+from scheduler.framework.plugin import OpenedPlugins, Plugin
+from scheduler.model.job import Job
+from scheduler.plugins import PLUGINS
+from scheduler.policy.hooks import JobOrder, JobValid
+from scheduler.policy.model import PluginOption, Policy
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
 from tests.support.core.stories import run_story, settle, tried
 from tests.support.core.world import World
+from tests.support.registrable import Registrable
 
 POLICY = """
 actions: "enqueue, allocate"
@@ -38,7 +44,7 @@ def waiting(backlog: Backlog) -> list[str]:
 
 def lose_a_claim(world: World) -> None:
     """Report that a job has lost the capacity that was kept for it."""
-    backlog = backlog_of(world.cluster)
+    backlog = world.core.backlog
     backlog.claims = {"t/other-0": "n"}
     backlog.report("claims")
     backlog.claims.clear()
@@ -47,7 +53,7 @@ def lose_a_claim(world: World) -> None:
 def test_after_a_change_that_helps_no_job_only_the_first_of_a_line_is_tried() -> None:
     world = one_node(jobs=9, policy=WITHOUT_QUEUES)
     settle(world)
-    assert waiting(backlog_of(world.cluster)) == [f"j{at:02}" for at in range(4, 9)]
+    assert waiting(world.core.backlog) == [f"j{at:02}" for at in range(4, 9)]
     lose_a_claim(world)
     assert tried(world) == ["j04"]
     assert tried(world) == []
@@ -60,7 +66,7 @@ def test_after_each_job_that_starts_the_next_in_line_is_tried() -> None:
         happen(world, {"delete": {"job": job}})
     assert tried(world) == ["j04", "j05", "j06"]
     settle(world)
-    assert waiting(backlog_of(world.cluster)) == ["j06", "j07", "j08"]
+    assert waiting(world.core.backlog) == ["j06", "j07", "j08"]
 
 
 def test_a_job_that_becomes_the_first_of_its_line_is_tried() -> None:
@@ -77,7 +83,7 @@ def test_a_job_that_its_retry_time_has_woken_is_tried_only_once() -> None:
     for job in ("j00", "j01"):
         happen(world, {"delete": {"job": job}})
     world.now += 600.0
-    assert decide(world.cluster, world.policy, world.now).memory.forgotten == ["t/j04", "t/j05"]
+    assert world.core.decide(world.policy, world.now).memory.forgotten == ["t/j04", "t/j05"]
 
 
 def test_jobs_behind_a_changed_job_are_still_tried() -> None:
@@ -126,21 +132,21 @@ def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them() -
     world = ranked("enqueue, allocate")
     happen(world, {"change": {"Queue q": {"spec": {"weight": 2}}}})
     settle(world)
-    backlog_of(world.cluster).due = {"t/j4"}
+    world.core.backlog.due = {"t/j4"}
     assert tried(world) == ["j4"]
     happen(world, {"finish": "a"})
     settle(world)
-    assert waiting(backlog_of(world.cluster)) == ["j0", "j1", "j2", "j3"]
+    assert waiting(world.core.backlog) == ["j0", "j1", "j2", "j3"]
     happen(world, {"delete": {"job": "j3"}})
     assert tried(world)[0] == "j2", "j2 is the first of its line now"
 
 
 def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -> None:
     world = ranked("allocate")
-    why = backlog_of(world.cluster).refusals["t/j3"]
+    why = world.core.backlog.refusals["t/j3"]
     happen(world, {"finish": "a"})
     assert tried(world) == ["j4"]
-    assert backlog_of(world.cluster).refusals["t/j3"] is why
+    assert world.core.backlog.refusals["t/j3"] is why
     assert tried(world) == []
     happen(world, {"finish": "b"})
     assert tried(world) == ["j3"], "j3 is the first of its line now"
@@ -152,7 +158,7 @@ def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -
     ids=["a policy that evicts", "a plugin that judges by age"],
 )
 def test_jobs_of_different_priority_share_no_line_where_priority_may_decide(actions: str, more: str) -> None:
-    entries = backlog_of(ranked(actions, more).cluster).entries
+    entries = ranked(actions, more).core.backlog.entries
     assert len({entry.line for entry in entries.values()}) == len(entries)
 
 
@@ -237,3 +243,47 @@ def event_of(rng: random.Random, table: dict[str, Any], number: int) -> dict[str
         return {"add": {"jobs": [{"name": f"k{number}{rng.randrange(10**6)}", **rng.choice(table["kinds"])}]}}
     job = rng.choice(table["jobs"])["name"]
     return {"finish": job} if rng.random() < 0.5 else {"delete": {"job": job}}
+
+
+RULES = {
+    "priority, gang, nodeorder, binpack, capacity": ("allocate", LineRule.BY_PRIORITY),
+    "gang, capacity": ("allocate", LineRule.BY_CREATION),
+    "nodeorder, binpack": ("allocate", LineRule.BY_CREATION),
+    "priority, gang, conformance, pdb": ("allocate, preempt", LineRule.ONE_PRIORITY),
+    "priority, sla": ("allocate", LineRule.ONE_PRIORITY),
+    "priority, deviceshare": ("allocate", LineRule.NONE),
+    "priority, cdp": ("allocate", LineRule.NONE),
+}
+
+
+@pytest.mark.parametrize("plugins", RULES)
+def test_which_jobs_share_a_line_follows_from_the_plugins_and_the_actions(plugins: str) -> None:
+    actions, rule = RULES[plugins]
+    options = tuple(PluginOption(name) for name in plugins.split(", "))
+    opened = OpenedPlugins(Policy(tuple(actions.split(", ")), (options,)), PLUGINS)
+    assert opened.lines is rule
+
+
+def test_a_plugin_that_can_refuse_jobs_makes_each_job_wait_alone_unless_it_says_otherwise(
+    registrable: Registrable,
+) -> None:
+    registrable("ranks")
+    registrable("refuses")
+
+    class Ranks(Plugin, JobOrder):
+        name = "ranks"
+
+        def job_order(self, job: Job) -> int:
+            return 0
+
+    class Refuses(Plugin, JobValid):
+        name = "refuses"
+
+        def job_valid(self, job: Job) -> None:
+            return None
+
+    rules = {
+        name: OpenedPlugins(Policy(("allocate",), ((PluginOption(name),),)), PLUGINS).lines
+        for name in ("ranks", "refuses")
+    }
+    assert rules == {"ranks": LineRule.BY_CREATION, "refuses": LineRule.NONE}

@@ -9,10 +9,10 @@ import pytest
 from scheduler.framework.decisions import Decisions
 from scheduler.framework.tracing import Step
 from scheduler.framework.work import Budget
+from scheduler.inputs import Decided
 from scheduler.live.pace import CYCLE, FASTEST, FIRST, JOB, MEASURED_FROM, SLOWEST, Pace
 from scheduler.model.cluster import Cluster
 from scheduler.policy.model import Policy
-from scheduler.recording.events import Decided
 from tests.scheduler.live.test_loop import looping
 from tests.support.fake_server import until
 

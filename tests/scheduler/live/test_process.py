@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from scheduler.inputs import Decided
 from scheduler.kube import PODGROUPS, PODS
-from scheduler.recording.events import Decided
 from scheduler.recording.segments import read_segment, segments
 from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.status_queries import EVENTS, events, eventually

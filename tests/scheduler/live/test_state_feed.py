@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from scheduler.framework.decisions import Bind
+from scheduler.inputs import Assumed, Input, ObjectGone, ObjectSeen, Reverted
 from scheduler.kube import (
     PODGROUPS,
     WATCHED,
@@ -26,7 +27,6 @@ from scheduler.model import objects
 from scheduler.model.cluster import Cluster
 from scheduler.model.state_kinds import STATE_KINDS
 from scheduler.model.task import TaskStatus
-from scheduler.recording.events import Assumed, Input, ObjectGone, ObjectSeen, Reverted
 
 
 def make_feed(**more: Any) -> StateFeed:

@@ -12,12 +12,12 @@ import pytest
 import structlog
 
 from scheduler.framework.decisions import Bind, Evict
+from scheduler.inputs import Reverted
 from scheduler.live import writer as writer_module
 from scheduler.live.inbox import Bound, Inbox, Item, Refused
 from scheduler.live.metrics import Metrics
 from scheduler.live.writer import Writer
 from scheduler.reasons import VictimReason
-from scheduler.recording.events import Reverted
 from tests.support.fake_server import (
     PROMPT,
     SAFETY_NET,

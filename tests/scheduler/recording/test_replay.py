@@ -13,9 +13,9 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.framework.work import Budget
+from scheduler.inputs import ObjectSeen, PolicyLoaded
 from scheduler.model.cluster import Cluster
 from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.recording.events import ObjectSeen, PolicyLoaded
 from scheduler.recording.segments import SegmentWriter, cut, segments
 from tests.scheduler.recording.conftest import POLICY
 from tests.support.core.notation import EPOCH

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.inputs import Input, PolicyLoaded
 from scheduler.model import objects
 from scheduler.policy.loader import load_policy
-from scheduler.recording.events import Input, PolicyLoaded
 from scheduler.recording.segments import SegmentWriter
 from scheduler.simulate.present import opened
 from scheduler.simulation import Arrival, Simulation, Workload, node

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.recording.events import ObjectSeen
+from scheduler.inputs import ObjectSeen
 from scheduler.simulation import (
     Arrival,
     DrainNode,

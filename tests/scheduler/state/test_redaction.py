@@ -13,8 +13,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scheduler.inputs import PolicyLoaded, write_line
 from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.recording.events import PolicyLoaded, write_line
 from scheduler.state import State
 from scheduler.state.redaction import redact
 from tests.support.core import random_clusters, random_gangs

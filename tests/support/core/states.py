@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import yaml
 
+from scheduler.inputs import PolicyLoaded
 from scheduler.model.state_kinds import STATE_KINDS
 from scheduler.policy.loader import load_policy
-from scheduler.recording.events import PolicyLoaded
 from scheduler.simulate.present import ENDLESS, begin
 from scheduler.simulation import Simulation
 from scheduler.simulation.outcomes import Cycle

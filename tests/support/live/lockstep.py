@@ -21,11 +21,11 @@ from functools import partial
 from typing import Any
 
 from scheduler.framework.decisions import Decisions
+from scheduler.inputs import Decided, Input, ObjectSeen
 from scheduler.kube import PODGROUPS, PODS, Client
 from scheduler.live.loop import CycleLoop
 from scheduler.live.state_feed import StateFeed
 from scheduler.model.task import Task, TaskStatus
-from scheduler.recording.events import Decided, Input, ObjectSeen
 from scheduler.simulation import Arrival, Workload
 from tests.support.fake_server import SAFETY_NET, until
 from tests.support.live.api_objects import Body, each, pod_body

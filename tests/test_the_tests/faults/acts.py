@@ -9,10 +9,8 @@ from typing import Any
 
 from scheduler.actions import ACTIONS, gang_allocation
 from scheduler.actions.enqueue import enqueue
-from scheduler.decide import decide
+from scheduler.core import Core
 from scheduler.framework.decisions import Decisions
-from scheduler.live import loop
-from scheduler.model.cluster import Cluster
 from scheduler.model.task import Task
 from scheduler.plugins import gang, priority
 from scheduler.plugins.queue import admission as queue_admission
@@ -37,11 +35,13 @@ def _without(action: str) -> Callable[[], None]:
 def _with(action: str) -> Callable[[], None]:
     """Run the action even if the policy does not name it."""
 
-    def decide_with(cluster: Cluster, policy: Policy, *more: Any, **budget: Any) -> Decisions:
-        actions = policy.actions if action in policy.actions else (*policy.actions, action)
-        return decide(cluster, replace(policy, actions=actions), *more, **budget)
+    decide = Core.decide
 
-    return instead((loop, "decide", decide_with))
+    def decide_with(core: Core, policy: Policy, *more: Any, **budget: Any) -> Decisions:
+        actions = policy.actions if action in policy.actions else (*policy.actions, action)
+        return decide(core, replace(policy, actions=actions), *more, **budget)
+
+    return instead((Core, "decide", decide_with))
 
 
 def _strict_queue() -> None:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scheduler.framework.session import Session
 from scheduler.model import resources
 from scheduler.model.task import Task, TaskStatus
-from scheduler.plugins import PLUGINS
 from scheduler.reasons import PingPong, Protected, ProtectedBy, QueueGuarantee, QueueWithinDeserved, render_denial
-from tests.scheduler.plugins.queue.state import queues_of, rivals, session_of, tables, task_of, tasks_in
+from tests.scheduler.plugins.queue.state import queue_of, queues_of, rivals, session_of, tables, task_of, tasks_in
 
 PLUGIN = st.sampled_from(
     [("capacity", False, 0), ("capacity", True, 0), ("capacity", True, 1), ("proportion", False, 0)]
@@ -25,13 +24,13 @@ def permitted(session: Session) -> list[tuple[Task, Task]]:
     plugin = queues_of(session)
     pairs = []
     for preemptor in tasks_in(session, TaskStatus.PENDING):
-        queue = session.queue_of(preemptor)
+        queue = queue_of(session, preemptor)
         assert queue is not None
         if plugin.preemptive(queue, preemptor) is None:
             pairs += [
                 (preemptor, victim)
                 for victim in tasks_in(session, TaskStatus.RUNNING)
-                if session.queue_of(victim) is not queue and plugin.reclaim_unit(preemptor, (victim,)) is None
+                if queue_of(session, victim) is not queue and plugin.reclaim_unit(preemptor, (victim,)) is None
             ]
     return pairs
 
@@ -43,7 +42,7 @@ def permitted_after(session: Session, preemptor: Task, victim: Task) -> list[tup
         pod = copy.deepcopy(task.pod)
         pod.spec.node_name, pod.status.phase = node, phase
         cluster.set_pod(pod)
-    after = Session(cluster, session.policy, session.now, PLUGINS)
+    after = Session(cluster, session.plugins, session.now)
     pairs = [(taker.key, giver.key) for taker, giver in permitted(after)]
     for pod in old:
         cluster.set_pod(pod)
