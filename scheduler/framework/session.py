@@ -39,6 +39,7 @@ ATTEMPT = 50
 """Steps that every attempt of a job costs at least."""
 
 T = TypeVar("T")
+NO_REASON = Refusal()
 
 
 class Session:
@@ -215,8 +216,7 @@ class Session:
 
     def refuse(self, job: Job, whys: Iterable[UnschedulableReason]) -> None:
         """Record the reasons why a job waits; several actions may do so."""
-        known = self.decisions.refusals.get(job.key, Refusal())
-        self.decisions.refusals[job.key] = known.also(*whys)
+        self.decisions.refusals[job.key] = self.decisions.refusals.get(job.key, NO_REASON).also(*whys)
 
     def wake_at(self, time: float) -> None:
         """Record that time alone changes the outcome at `time`, for the job being tried, or else for any job."""
