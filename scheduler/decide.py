@@ -142,11 +142,13 @@ def _note_unfilled(session: Session) -> None:
 
 def _note_unplaceable(session: Session) -> None:
     """Record for each job without a node whether the nodes could hold it at all."""
+    refusals, empty = session.decisions.refusals, session.shared(EmptyNodes)
     for job in session.selection.undecided:
-        refusal = session.decisions.refusals.get(job.key)
-        if refusal is not None and any(isinstance(why, NoNode) for why in refusal.items):
-            why = session.shared(EmptyNodes).why_never(job)
-            session.refuse(job, () if why is None else (why,))
+        refusal = refusals.get(job.key)
+        if refusal is None or NoNode not in map(type, refusal.items):
+            continue
+        if (why := empty.why_never(job)) is not None:
+            refusals[job.key] = refusal.also(why)
 
 
 def _note_waiting(session: Session) -> None:

@@ -12,6 +12,8 @@ import msgspec
 from ..backlog.entries import Memory
 from ..reasons import Refusal, UnschedulableReason, VictimReason
 
+_NO_REASON = Refusal()
+
 
 class Bind(msgspec.Struct, frozen=True, omit_defaults=True):
     """Bind this pod to this node."""
@@ -87,4 +89,4 @@ class Decisions(msgspec.Struct):
 
     def refuse(self, job: str, whys: Iterable[UnschedulableReason]) -> None:
         """Add reasons why a job waits."""
-        self.refusals[job] = self.refusals.get(job, Refusal()).also(*whys)
+        self.refusals[job] = self.refusals.get(job, _NO_REASON).also(*whys)

@@ -203,10 +203,14 @@ class Job:
 
     @property
     def waiting_shapes(self) -> dict[bytes, Task]:
-        """One pending task of each shape, without gated tasks."""
+        """The first pending task of each shape, without gated tasks."""
         if self._waiting_shapes is None:
-            pending = self.by_status.get(TaskStatus.PENDING, {}).values()
-            self._waiting_shapes = {task.shape: task for task in pending if not task.gated}
+            found: dict[bytes, Task] = {}
+            for task in self.by_status.get(TaskStatus.PENDING, {}).values():
+                known = found.setdefault(task.shape, task) if not task.gated else task
+                if known is not task and task.place_in_job < known.place_in_job:
+                    found[task.shape] = task
+            self._waiting_shapes = found
         return self._waiting_shapes
 
     @property
