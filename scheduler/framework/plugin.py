@@ -55,8 +55,11 @@ class Plugin:
     judges_priorities_alike: ClassVar[bool] = False
     """Whether the plugin refuses a waiting job whenever it refuses an equal job of higher priority, of whatever age.
 
-    If all plugins of a policy do so, and no action evicts, jobs of all priorities share a line.
+    If all plugins of a policy do so, and no eviction depends on the priority of the waiting job, jobs of all priorities
+    share a line.
     """
+    reclaims_by_priority: ClassVar[bool] = False
+    """Whether the plugin compares the priorities of a reclaiming job and of its victims, as preempt always does."""
     queue_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of queues that the plugin reads under any option."""
     serves_by_priority: ClassVar[bool] = False
@@ -141,8 +144,9 @@ class OpenedPlugins:
         plugins = self.by_name.values()
         if not all(plugin.judges_equals_alike for plugin in plugins):
             return LineRule.NONE
-        evicts = not schema.EVICTING.keys().isdisjoint(self.policy.actions)
-        if evicts or not all(plugin.judges_priorities_alike for plugin in plugins):
+        actions = self.policy.actions
+        compares = "reclaim" in actions and any(plugin.reclaims_by_priority for plugin in plugins)
+        if compares or "preempt" in actions or not all(plugin.judges_priorities_alike for plugin in plugins):
             return LineRule.ONE_PRIORITY
         is_ranked = any(self.by_name[entry.plugin].serves_by_priority for entry in self.hooks.job_order.entries)
         return LineRule.BY_PRIORITY if is_ranked else LineRule.BY_CREATION
