@@ -246,7 +246,7 @@ def job_key_of(pod: Pod) -> str:
     annotations, own = pod.metadata.annotations or {}, pod.spec.scheduling_group
     named = (own and own.pod_group_name, annotations.get(names.GROUP_NAME), annotations.get(names.VOLCANO_GROUP_NAME))
     group = next(filter(None, named), "")
-    return f"{pod.metadata.namespace}/{group}" if group else ""
+    return f"{pod.metadata.namespace}/{names.reference(group)}" if group else ""
 
 
 def status_of(pod: Pod) -> tuple[TaskStatus, str]:
