@@ -45,7 +45,7 @@ class Covers(IntEnum):
     LATER_JOBS = 1
     """Also the jobs that were created later."""
     LOWER_PRIORITIES = 2
-    """Also the jobs of lower priority, whenever they were created. This matters if no action evicts."""
+    """Also the jobs of lower priority, whenever they were created. This matters if no priority decides an eviction."""
 
 
 PLUGINS: dict[str, type[Plugin]] = {}
@@ -75,6 +75,8 @@ class Plugin:
     job_order_depends_on: ClassVar[OrderedBy] = OrderedBy.ANYTHING
     refusal_covers: ClassVar[Covers] = Covers.THE_JOB
     """Which waiting jobs the plugin refuses, too, whenever it refuses a job. A plugin that refuses none covers all."""
+    reclaims_by_priority: ClassVar[bool] = False
+    """Whether the plugin compares the priorities of a reclaiming job and of its victims, as preempt always does."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -159,7 +161,9 @@ class OpenedPlugins:
         covered = min((plugin.refusal_covers for plugin in refusing), default=Covers.LOWER_PRIORITIES)
         if covered is Covers.THE_JOB:
             return LineRule.NONE
-        if covered is Covers.LATER_JOBS or not schema.EVICTING.keys().isdisjoint(self.policy.actions):
+        actions = self.policy.actions
+        compares = "reclaim" in actions and any(plugin.reclaims_by_priority for plugin in self.by_name.values())
+        if covered is Covers.LATER_JOBS or compares or "preempt" in actions:
             return LineRule.ONE_PRIORITY
         return LineRule.BY_PRIORITY if OrderedBy.PRIORITY in self._job_orders() else LineRule.BY_CREATION
 

@@ -288,7 +288,7 @@ class Cluster(AuxiliaryObjects):
         is_same = before is not None and before.spec == group.spec
         frees_nothing = is_same and reserves_as_before(job, phase)
         self._regrouped(job.key, job.queue if is_same else "", helps=before is not None and not frees_nothing)
-        if before is None and job.queue not in self._sums.by_queue:
+        if before is None and job.queue not in self._sums.by_queue and any(q.guarantee for q in self.queues.values()):
             self.listener.report(WORK)
 
     def _regrouped(self, key: str, queue: str = "", *, helps: bool = True) -> None:

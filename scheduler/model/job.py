@@ -126,7 +126,7 @@ class Job:
         self.group = group
         self._kind = self._kind_of_any_priority = None
         spec = group.spec
-        self.queue = spec.queue or "default"
+        self.queue = names.reference(spec.queue) or "default"
         self.priority = priority
         self.min_available = spec.min_member
         self.role_minima = dict(spec.min_task_member or {})

@@ -155,6 +155,38 @@ def decide_again(world: World) -> set[str]:
     return {key.removeprefix("t/") for key in attempts}
 
 
+RECLAIMS = """
+actions: "allocate, reclaim"
+tiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]
+"""
+
+
+def work_of_a_new_queue(waiting: int, guarantee: dict[str, str]) -> tuple[set[str], int]:
+    """Return the jobs that the first pod of a queue wakes beside gangs that may reclaim nothing, and the steps."""
+    world = World(policy_of(RECLAIMS))
+    queues = [{"name": "a", "deserved": "40 cpu"}, {"name": "z", **guarantee}]
+    world.load({"nodes": [{"name": f"n{at}", "has": "2 cpu"} for at in range(20)]})
+    world.load({"queues": [*queues, *({"name": f"q{at}", "deserved": "4 cpu"} for at in range(waiting))]})
+    runs = [{"name": f"r{at}", "queue": "a", "tasks": f"1 x 2 cpu running on n{at}"} for at in range(19)]
+    waits = [{"name": f"w{at}", "queue": f"q{at}", "phase": "Inqueue", "tasks": "2 x 2 cpu"} for at in range(waiting)]
+    world.load({"jobs": [*runs, *waits]})
+    assert decide_again(world) == {f"w{at}" for at in range(waiting)}
+    world.load({"jobs": [{"name": "new", "queue": "z", "phase": "Inqueue", "tasks": "1 x 1 cpu"}]})
+    decisions = world.core.decide(world.policy, world.now)
+    assert [bind.job for bind in decisions.binds] == ["t/new"]
+    return set(world.core.last.considered if world.core.last else ()), decisions.steps
+
+
+def test_the_first_work_of_a_queue_wakes_no_job_that_may_reclaim_nothing() -> None:
+    _, alone = work_of_a_new_queue(0, {})
+    assert work_of_a_new_queue(30, {}) == ({"t/new"}, alone)
+
+
+def test_the_first_work_of_a_queue_wakes_jobs_where_guarantees_change_shares() -> None:
+    considered, _ = work_of_a_new_queue(3, {"guarantee": "1 cpu"})
+    assert considered == {"t/new", "t/w0", "t/w1", "t/w2"}
+
+
 def test_a_domain_with_excluded_nodes_maps_to_the_changes_for_these_nodes_too() -> None:
     nodes = r.NoNode("t/j-0", 2, (r.NodeRule(2, "shared-card"),))
     found = hints_of(job_of_queue("q"), [r.NoDomain("rack", 2, "r1", 1, 2, nodes=nodes)])

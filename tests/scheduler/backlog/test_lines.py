@@ -128,8 +128,9 @@ def ranked(actions: str, more: str = "") -> World:
     return world
 
 
-def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them() -> None:
-    world = ranked("enqueue, allocate")
+@pytest.mark.parametrize("actions", ["enqueue, allocate", "enqueue, allocate, reclaim", "reclaim, enqueue, allocate"])
+def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them(actions: str) -> None:
+    world = ranked(actions)
     happen(world, {"change": {"Queue q": {"spec": {"weight": 2}}}})
     settle(world)
     world.core.backlog.due = {"t/j4"}
@@ -154,12 +155,23 @@ def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -
 
 @pytest.mark.parametrize(
     ("actions", "more"),
-    [("enqueue, allocate, preempt", ""), ("enqueue, allocate", ", {name: sla, arguments: {sla-waiting-time: 9h}}")],
-    ids=["a policy that evicts", "a plugin that judges by age"],
+    [
+        ("enqueue, allocate, preempt", ""),
+        ("enqueue, allocate", ", {name: sla, arguments: {sla-waiting-time: 9h}}"),
+    ],
+    ids=["a policy that preempts", "a plugin that judges by age"],
 )
 def test_jobs_of_different_priority_share_no_line_where_priority_may_decide(actions: str, more: str) -> None:
     entries = ranked(actions, more).core.backlog.entries
     assert len({entry.line for entry in entries.values()}) == len(entries)
+
+
+@pytest.mark.parametrize(
+    ("actions", "rule"), [("allocate", LineRule.BY_PRIORITY), ("allocate, reclaim", LineRule.ONE_PRIORITY)]
+)
+def test_a_plugin_that_reclaims_by_priority_keeps_priorities_apart(actions: str, rule: LineRule) -> None:
+    text = BY_PRIORITY.format(actions=actions, more="").replace("name: capacity", "name: capacity-card")
+    assert OpenedPlugins(policy_of(text), PLUGINS).lines is rule
 
 
 def test_a_job_whose_priority_changes_moves_in_its_line() -> None:
@@ -171,19 +183,23 @@ def test_a_job_whose_priority_changes_moves_in_its_line() -> None:
     assert [bind.job for bind in world.cycle().binds] == ["t/j0"]
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-def test_a_line_of_all_priorities_changes_no_decision(seed: int) -> None:
+@given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
+def test_a_line_of_all_priorities_changes_no_decision(seed: int, victims: str) -> None:
     """`World.cycle` decides each cycle a second time, on a state without lines."""
     rng = random.Random(seed)
     table = crowd(rng)
     for job in table["jobs"]:
         job["priority"] = rng.randrange(6)
-    actions, order = rng.choice(("enqueue, allocate", "allocate")), rng.choice(("true", "false"))
+    actions = [*rng.sample(["backfill", "reclaim"], rng.randrange(3)), "allocate"]
+    rng.shuffle(actions)
+    order, queues = rng.choice(("true", "false")), rng.choice(("capacity", "proportion"))
     more = rng.choice(("", ", {name: nodeorder}", ", {name: drf}, {name: overcommit}, {name: nodeorder}"))
-    table["policy"] = BY_PRIORITY.format(actions=f"{actions}, backfill", more=more).replace(
-        "name: priority", f"name: priority, enableJobOrder: {order}"
+    table["policy"] = (
+        BY_PRIORITY.format(actions=", ".join([*rng.choice((["enqueue"], [])), *actions]), more=more)
+        .replace("name: priority", f"name: priority, enableJobOrder: {order}")
+        .replace("name: capacity", f"name: {queues}")
     )
-    run_story(rng, table, event_of_ranked, victims="leave", cycles=10)
+    run_story(rng, table, event_of_ranked, victims=victims, cycles=10)
 
 
 def event_of_ranked(rng: random.Random, table: dict[str, Any], number: int) -> dict[str, Any]:

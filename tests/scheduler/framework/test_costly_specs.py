@@ -489,3 +489,42 @@ def test_the_cost_of_a_namespaces_disruption_budgets_to_preemptors_is_bounded() 
     assert found[5_000][1] < found[0][1] + LINES_A_PART * 5_000
     (why,) = found[5_000][0].refusals["t/claims"].items
     assert "protected by disruption budget" in render_refusal(found[5_000][0].refusals["t/claims"]), why
+
+
+QUOTAS = 'actions: "enqueue"\ntiers: [{plugins: [{name: resourcequota}, {name: capacity}]}]'
+
+
+def with_quotas(quotas: int, jobs: int) -> World:
+    """Return a namespace with this many quotas, each with scopes and values, and as many admitted as new jobs."""
+    world = World(policy_of(QUOTAS))
+    values = [f"class-{at}" for at in range(60)]
+    selector = [{"scopeName": "PriorityClass", "operator": "NotIn", "values": values}, {"scopeName": "NotBestEffort"}]
+    spec = {"scopeSelector": {"matchExpressions": selector}}
+    status = {"hard": {"requests.cpu": "10", "pods": "99"}, "used": {"requests.cpu": "1", "pods": "1"}}
+    world.load({"nodes": [{"name": "n1", "has": "99 cpu"}], "queues": [{"name": "q"}]})
+    for at in range(quotas):
+        world.put("ResourceQuota", {"metadata": {"name": f"q{at}", "namespace": "t"}, "spec": spec, "status": status})
+    row = {"queue": "q", "tasks": [], "min": 1, "requests": "12 cpu"}
+    world.load({"jobs": [{"name": f"a{at}", "phase": "Inqueue", **row} for at in range(jobs)]})
+    world.load({"jobs": [{"name": f"b{at}", "phase": "Pending", **row} for at in range(jobs)]})
+    return world
+
+
+def test_quotas_of_a_namespace_are_not_multiplied_by_its_admitted_jobs() -> None:
+    quotas, lines = 300, {}
+    for jobs in (1, 8):
+        world = with_quotas(quotas, jobs)
+        decisions, lines[jobs] = counted(lambda world=world: world.core.decide(world.policy, world.now))  # type: ignore[misc]
+        assert decisions.refusals.keys() == {f"t/b{at}" for at in range(jobs)}
+        assert lines[jobs] <= LINES_A_STEP * decisions.steps
+    assert lines[8] < 8 * 1.2 * lines[1], "each new job looks at each quota, however many jobs were admitted"
+
+
+def test_quotas_that_have_not_changed_cost_a_cycle_next_to_nothing() -> None:
+    world, lines = with_quotas(300, 1), []
+    for _ in range(2):
+        decisions, number = counted(lambda: world.core.decide(world.policy, world.now))
+        apply_input(world.core, Decided(0, world.now, decisions))
+        world.core.forget_last_cycle()
+        lines.append(number)
+    assert lines[1] < 300 * 10 < lines[0]
