@@ -36,6 +36,11 @@ _OURS = re.compile(r"^\s*[\"']?schedspec_\w+[\"']?\s*=", re.MULTILINE)
 _FEATURES = re.compile(
     r"^\s*[\"']?schedspec_features[\"']?\s*=[ \t]*(?:\[(?P<list>[^]]*)\]|(?P<words>.*(?:\n[ \t]+\S.*)*))", re.MULTILINE
 )
+_SCHEDULER = re.compile(
+    r"^[^#;\n]*--scheduler(?:=|[\s\"',]+)(?P<word>[\w@.:/-]+)"
+    r"|^\s*[\"']?schedspec_scheduler[\"']?\s*=[ \t]*[\"']?(?P<value>[^\"'\n]+)",
+    re.MULTILINE,
+)
 _GITHUB = re.compile(r"https://github\.com/(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?")
 _HOOKS, _LARGE_FILES = ".pre-commit-config.yaml", "check-added-large-files"
 _DEPTH = 4
@@ -108,6 +113,13 @@ def features_of(home: Path) -> list[Path]:
     found = _FEATURES.search(file.read_text("utf-8", "replace")) if file is not None else None
     named = re.findall(r"[^\s\"',]+", found["list"] or found["words"]) if found else []
     return [home / name for name in named] or [home]
+
+
+def scheduler_of(home: Path) -> str:
+    """Return the scheduler under test that the pytest options in this folder name; empty if they name none."""
+    file = options_file(home)
+    found = _SCHEDULER.search(file.read_text("utf-8", "replace")) if file is not None else None
+    return (found["word"] or found["value"]).strip() if found else ""
 
 
 def is_empty(folder: Path) -> bool:

@@ -235,3 +235,25 @@ class Adapter:
         """
         del site
         return distribution.folder("scheduler") / "crds"
+
+    def judging_definitions(self, programs: Path | None) -> Path | None:
+        """Return the folder of the definitions by which manifests are judged before a cluster runs.
+
+        Nothing is built or downloaded.
+
+        Args:
+            programs: The user's folder with the scheduler's programs (`--scheduler-binaries`), if any.
+
+        Returns:
+            None if this machine does not have them.
+        """
+        del programs
+        return distribution.folder("scheduler") / "crds"
+
+    def judges(self, programs: Path | None) -> str:
+        """Return by which definitions manifests are judged, in words."""
+        folder = self.judging_definitions(programs)
+        if folder is None:
+            return f"our definitions: those of {self} are not on this machine"
+        is_ours = folder == distribution.folder("scheduler") / "crds"
+        return "our definitions" if is_ours else f"the definitions of {self}"

@@ -102,6 +102,13 @@ class Volcano(Installable):
         own = site.scheduler_programs / "crds"
         return own if own.is_dir() else super().definitions(site)
 
+    def judging_definitions(self, programs: Path | None) -> Path | None:
+        if programs is not None:
+            return programs / "crds"
+        with contextlib.suppress(BinaryError):
+            return definitions(program(PROGRAMS[0]), DEFINITIONS, downloads=False)
+        return None
+
 
 def version_in(output: str) -> str:
     """Return the version or commit from the output of `vc-scheduler --version`; empty if the build has none."""
