@@ -28,7 +28,6 @@ from ..policy.loader import load_policy
 from ..policy.model import Policy
 from ..reasons.text import count
 from ..recording.events import PolicyLoaded
-from ..simulation.disruptions import problem_of
 from ..state import State
 from .differences import BUDGET, describe, left_behind, same, with_status
 
@@ -132,8 +131,6 @@ def _check(item: Any) -> None:
         Queue(item)
     elif isinstance(item, objects.Node):
         resources.parse(item.status.allocatable or item.status.capacity)
-    elif isinstance(item, objects.PodDisruptionBudget) and (problem := problem_of(item.spec)):
-        raise ValueError(problem)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from ..recording.events import Input, ObjectGone, ObjectSeen
 UNSCALED = frozenset({"DaemonSet", "Job", "Node"})
 """Kinds of controllers without the subresource `scale`."""
 
-_RULE = re.compile(r"\d{1,9}|(100|\d{1,2})%")
+_SHARE = re.compile(r"(100|\d{1,2})%")
 
 
 class GuardedPods:
@@ -48,7 +48,7 @@ class GuardedPods:
         spec, pods = self.budget.spec, self.pods.values()
         if spec.min_available is None and spec.max_unavailable is None:
             return self.budget.status.disruptions_allowed
-        if problem_of(spec):
+        if not _is_valid(spec):
             return 0
         if isinstance(spec.min_available, int):
             required = spec.min_available
@@ -110,16 +110,10 @@ class DisruptionController:
         return found
 
 
-def problem_of(spec: objects.PodDisruptionBudgetSpec) -> str:
-    """Return why Kubernetes would refuse the rule of a budget; empty for a valid rule."""
-    rules = {"minAvailable": spec.min_available, "maxUnavailable": spec.max_unavailable}
-    given = {name: rule for name, rule in rules.items() if rule is not None}
-    if len(given) > 1:
-        return "spec: minAvailable and maxUnavailable exclude each other"
-    for name, rule in given.items():
-        if not _RULE.fullmatch(str(rule)) or isinstance(rule, str) != str(rule).endswith("%"):
-            return f"spec.{name}: {rule!r} is neither a number from 0 nor a percentage from 0% to 100%"
-    return ""
+def _is_valid(spec: objects.PodDisruptionBudgetSpec) -> bool:
+    """Whether Kubernetes accepts the rule of a budget."""
+    rules = [rule for rule in (spec.min_available, spec.max_unavailable) if rule is not None]
+    return len(rules) == 1 and (rules[0] >= 0 if isinstance(rules[0], int) else bool(_SHARE.fullmatch(rules[0])))
 
 
 def _controller(pod: objects.Pod) -> str:
