@@ -11,10 +11,11 @@ from collections.abc import Callable, Set
 from ..core import Core
 from ..framework.decisions import Decisions
 from ..framework.work import Budget
-from ..inputs import Assumed, Decided, Input, Nominated, apply_input
+from ..inputs import Assumed, Decided, Input, Nominated, ObjectSeen, apply_input
 from ..model.cluster import Cluster
 from ..model.job import PodGroupPhase
 from ..policy.model import Policy
+from .disruptions import DisruptionController
 
 NEVER = 1e9
 """Seconds; more than twice the length of any run."""
@@ -42,6 +43,7 @@ class Cycles:
         self.considered: Set[str] = frozenset()
         """The jobs whose refusal may differ from their refusal in the previous cycle."""
         self._on_input = on_input
+        self._disruptions = DisruptionController()
         self._version = -1
         self._continues = False
         self._wake_at: float | None = None
@@ -49,6 +51,7 @@ class Cycles:
     def apply(self, given: Input) -> None:
         """Apply one input. Raises ValueError if an object does not fit its kind; the state is then unchanged."""
         apply_input(self.core, given)
+        self._disruptions.observe(given, self.cluster.tasks.values())
         if self._on_input is not None:
             self._on_input(given)
 
@@ -71,6 +74,8 @@ class Cycles:
     def run(self, now: float) -> Decisions:
         """Decide, and apply the decisions as assumptions."""
         self.number += 1
+        for budget in self._disruptions.changed():
+            self.apply(ObjectSeen("PodDisruptionBudget", budget))
         decisions = self.core.decide(self.policy, now, budget=self.budget)
         self.apply(Decided(self.number, now, decisions, self.budget))
         self.considered = self.core.last.considered if self.core.last is not None else frozenset()

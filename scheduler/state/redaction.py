@@ -43,7 +43,7 @@ _KEPT = frozenset(
     {"apiVersion", "kind", "type", "status", "phase", "state", "operator", "effect", "whenUnsatisfiable",
      "preemptionPolicy", "restartPolicy", "protocol", "hostIP", "reason", "creationTimestamp", "deletionTimestamp",
      "startTime", "lastTransitionTime", "schedulerName", "nodeAffinityPolicy", "nodeTaintsPolicy", "driver", "action",
-     "mode"}
+     "mode", "minAvailable", "maxUnavailable"}
 )  # fmt: skip
 """Text fields whose values are constants of an API, times, or names of programs."""
 _AMOUNTS = frozenset({"allocatable", "capacity", "requests", "limits", "overhead", "capability", "deserved",
