@@ -41,10 +41,13 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line over the areas: the steps of that name, or a constant."""
+    """A line over the areas: the sum of steps, or a constant."""
 
     kind: str
-    steps: str = ""
+    """CSS classes."""
+    label: str
+    parts: Sequence[str] = ()
+    """Names of the steps whose sum the line shows; none: the line shows `value`."""
     value: float = 0.0
 
 
@@ -60,7 +63,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Amounts of one world over time."""
+    """Amounts over time, of one world or of two."""
 
     name: str
     title: str
@@ -73,28 +76,31 @@ class Chart:
         return {
             "unit": self.unit,
             "areas": [{"colour": area.colour, "label": area.label, "parts": area.parts} for area in self.areas],
-            "lines": [{"kind": line.kind, "steps": line.steps, "value": line.value} for line in self.lines],
+            "lines": [
+                {"kind": line.kind, "label": line.label, "parts": line.parts, "value": line.value}
+                for line in self.lines
+            ],
         }
 
     def draw(self, steps: Mapping[str, Steps], start: float, span: float) -> Drawn:
         """Draw the chart from `start` (seconds) for the whole `span`."""
         edges = np.linspace(0.0, span, COLUMNS + 1)
         below = np.zeros(COLUMNS)
+
+        def summed(parts: Sequence[str]) -> Floats:
+            return sum((steps[name].means(edges) for name in parts if name in steps), np.zeros(COLUMNS))
+
         stacked = []
         for area in self.areas:
-            above = below + sum((steps[name].means(edges) for name in area.parts if name in steps), np.zeros(COLUMNS))
+            above = below + summed(area.parts)
             stacked.append((area, below, above))
             below = above
-        lines = [
-            (line, steps[line.steps].means(edges) if line.steps else np.full(COLUMNS, line.value))
-            for line in self.lines
-            if not line.steps or line.steps in steps
-        ]
+        lines = [(line, summed(line.parts) if line.parts else np.full(COLUMNS, line.value)) for line in self.lines]
         top = rounded_up(max([float(below.max(initial=0.0)), *(float(values.max()) for _, values in lines)]))
         scale = HEIGHT / top
         paths = [
             (f"area q{area.colour}", _band(low * scale, high * scale), area.label) for area, low, high in stacked
-        ] + [(f"line {line.kind}", _stair(values * scale), line.kind) for line, values in lines]
+        ] + [(f"line {line.kind}", _stair(values * scale), line.label) for line, values in lines]
         return Drawn(paths, list(_time_ticks(start, span)), [(part / 2, f"{top * part / 2:g}") for part in range(3)])
 
 
@@ -159,15 +165,18 @@ class Distribution:
     x_ticks: Sequence[tuple[float, str]]
 
 
-def distribution(world: World, colours: Mapping[str, int], other: World | None, longest: float) -> Distribution:
-    """Draw the waits of a world's queues, of all jobs, and of all jobs of another world."""
-    rest = [name for name in world.queues if name not in colours]
-    groups = [(f"line q{colour}", [name], name) for name, colour in colours.items() if name in world.queues]
-    groups += [("line q7", rest, "other queues")] if rest else []
-    paths = [(kind, _cumulated(world, names, longest), label) for kind, names, label in groups]
-    if other is not None:
-        paths.append(("line other", _cumulated(other, [*other.queues], longest), f"all queues, {other.title}"))
-    paths.append(("line all", _cumulated(world, [*world.queues], longest), "all queues"))
+def distribution(worlds: Sequence[World], colours: Mapping[str, int], longest: float) -> Distribution:
+    """Draw the waits of queues and of all jobs. Of two worlds, the first is dashed."""
+    paths = []
+    for world in worlds:
+        was, title = (" was", f", {world.title}") if world is not worlds[-1] else ("", "")
+        rest = [name for name in world.queues if name not in colours]
+        groups = [(f"q{colour}", [name], name) for name, colour in colours.items() if name in world.queues]
+        groups += [("q7", rest, "other queues")] if rest else []
+        groups.append(("all", [*world.queues], "all queues"))
+        paths += [
+            (f"line {kind}{was}", _cumulated(world, names, longest), label + title) for kind, names, label in groups
+        ]
     ticks = [(_log(seconds, longest), text) for seconds, text in _WAITS if seconds <= longest]
     spaced = [tick for index, tick in enumerate(ticks) if not index or tick[0] - ticks[index - 1][0] > 0.04]
     return Distribution(paths, spaced)

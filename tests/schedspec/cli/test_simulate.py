@@ -32,7 +32,7 @@ def test_the_page_is_written_beside_the_result(tmp_path: Path, capsys: pytest.Ca
     assert f"page: {tmp_path / 'result.html'}" in capsys.readouterr().out
     page = (tmp_path / "result.html").read_text("utf-8")
     assert "12 jobs of" in page
-    assert "completed 12" in page
+    assert "12 completed" in page
 
 
 def test_with_against_the_page_shows_both_results(tmp_path: Path) -> None:
