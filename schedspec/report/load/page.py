@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,6 +65,8 @@ class Page:
     """The steps and charts for the script: JSON, gzip, base64."""
     start: float
     span: float
+    named: Callable[[str], str]
+    """Replaces the names of jobs in a text by those that the page shows."""
 
     @property
     def lines(self) -> set[str]:
@@ -117,7 +119,7 @@ class Page:
         return "–" if part is None else f"{part:.1%}"
 
 
-def make(worlds: Sequence[World], title: str = "") -> Page:
+def make(worlds: Sequence[World], title: str = "", named: Callable[[str], str] = str) -> Page:
     """Make the content of the page from one world, or from two: before and now."""
     start = min(world.start for world in worlds)
     span = max(world.end.at - start for world in worlds) or 1.0
@@ -149,6 +151,7 @@ def make(worlds: Sequence[World], title: str = "") -> Page:
         base64.b64encode(gzip.compress(msgspec.json.encode(packed), 6, mtime=0)).decode(),
         start,
         span,
+        named,
     )
 
 

@@ -130,6 +130,16 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
     return reader.close()
 
 
+def ends(path: Path) -> tuple[Any, Any]:
+    """Return the first and the last record of a result file; None for the last one of a run that was cut off."""
+    records = distribution.load("scheduler.simulate").records
+    run = end = None
+    for record in records.read_result(path):
+        run = record if isinstance(record, records.Run) else run
+        end = record if isinstance(record, records.End) else end
+    return run, end
+
+
 class _Reader:
     """Reads the records of a result file in their order."""
 

@@ -146,7 +146,9 @@
         const found = [];
         for (let n = Math.ceil((first + view.from) / step - 1e-9); n * step - first <= view.to + 1e-9; n++) {
           const t = n * step - first, it = document.createElement("span");
-          it.style.left = `${(t - view.from) / span * 100}%`;
+          const part = (t - view.from) / span;
+          it.style.left = `${part * 100}%`;
+          it.className = part < 0.04 ? "first" : part > 0.96 ? "last" : "";
           it.textContent = moment(data.start, t, step);
           found.push(it);
         }
