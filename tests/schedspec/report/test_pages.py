@@ -98,6 +98,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Path, 
     folder = tmp_path_factory.mktemp("pages")
     change = msgspec.structs.replace
     failed = change(reclaim(fails=True), feature_file="features/a/" + "long" * 20 + ".feature")
+    table = [["queue", "deserved"], [LONG, "cpu 64, memory 512Gi, gpus 16"]]
+    sentences = [change(failed.sentences[0], table=table), *failed.sentences[1:]]
+    failed = change(failed, sentences=sentences, seconds=120.0)  # its axis ends with the wide label `2 min`
     ours, theirs = run_of("schedspec", "passed", "passed", "passed"), run_of("volcano", "failed", "passed", "lacks")
     both = matrix.make([ours, theirs])
     matrix.write(both, folder)
@@ -143,7 +146,13 @@ CUT = """() => {
         left = Math.max(left, box.left - margin); right = Math.min(right, box.right + margin);
       }
     }
-    if (!scrolls && text.width && (text.left < left - 1 || text.right > right + 1)) cut.push(node.data.trim());
+    const svg = parent.closest("svg"), picture = svg?.getBoundingClientRect();
+    if (svg) {
+      left = scrolls ? picture.left : Math.max(left, picture.left);
+      right = scrolls ? picture.right : Math.min(right, picture.right);
+    }
+    const outside = text.left < left - 1 || text.right > right + 1;
+    if ((svg || !scrolls) && text.width && outside) cut.push(node.data.trim());
   }
   return cut;
 }"""
@@ -168,11 +177,11 @@ def test_a_page_fits_its_window_and_cuts_no_text(
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_no_serious_issue_on_a_page(
+def test_axe_finds_nothing_on_a_page(
     browser: Browser, pages: Mapping[str, tuple[Path, str]], name: str, width: int, scheme: str
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     path, anchor = pages[name]
     with browser.page(path, anchor, width=width, color_scheme=scheme) as page:
-        found = [it for it in axe.run(page).response["violations"] if it["impact"] in ("serious", "critical")]
+        found = axe.run(page).response["violations"]
         assert [(it["id"], [node["html"][:160] for node in it["nodes"][:4]]) for it in found] == []
