@@ -19,10 +19,13 @@ from .world import World
 WIDTH, HEIGHT = 1000.0, 200.0
 COLUMNS = 240
 """Columns of a chart as drawn without the script."""
+_NARROW = 318.0
+"""Width in pixels of a chart on a telephone. Without the script, the ticks have to fit there."""
 _POINTS = 200
 """Points of a distribution."""
-_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600,
-          2592000, 7776000, 31536000)  # fmt: skip
+_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 345600,
+          604800, 1209600, 2592000, 5184000, 7776000, 15552000, 31536000)  # fmt: skip
+"""Lengths between ticks in seconds, each at most 2.5 times the one before: with some length, a few ticks always fit."""
 FIRST_DATE = 315_532_800.0
 """Seconds since 1970. An earlier start (before 1980) is no date: times are then shown relative to it."""
 _WAITS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (21600, "6 h"), (86400, "1 d"),
@@ -138,12 +141,15 @@ def _run(levels: Floats, width: float, direction: int) -> str:
     return "".join(parts)
 
 
-def _time_ticks(start: float, span: float, most: int = 6) -> Iterable[tuple[float, str]]:
-    step = next((length for length in _STEPS if span / length <= most), _STEPS[-1])
+def _time_ticks(start: float, span: float) -> Iterable[tuple[float, str]]:
+    """Yield ticks that fit a chart of `_NARROW` pixels: few, and none whose text the edges would cut."""
+    step = next((length for length in _STEPS if span / length <= _NARROW / 80), _STEPS[-1])
     first = start if start < FIRST_DATE else 0.0
     at = first + math.ceil((start - first) / step) * step
     while at <= start + span:
-        yield (at - start) / span, moment(at, start, step)
+        part, text = (at - start) / span, moment(at, start, step)
+        if len(text) * 3.2 - min(part, 1 - part) * _NARROW < 24:
+            yield part, text
         at += step
 
 

@@ -53,7 +53,7 @@
   }
 
   // ----------------------------------------------------------------------------------------------------------- time
-  const STEPS = [0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000];
+  const STEPS = [0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 345600, 604800, 1209600, 2592000, 5184000, 7776000, 15552000, 31536000];
   const two = (n) => String(n).padStart(2, "0");
   const moment = (start, t, step) => {
     const at = start + t, part = step < 1 ? (Math.round(at * 100) % 100 / 100).toFixed(2).slice(1) : "";
@@ -148,9 +148,9 @@
           const t = n * step - first, it = document.createElement("span");
           const part = (t - view.from) / span;
           it.style.left = `${part * 100}%`;
-          it.className = part < 0.04 ? "first" : part > 0.96 ? "last" : "";
           it.textContent = moment(data.start, t, step);
-          found.push(it);
+          const beyond = it.textContent.length * 3.2 - Math.min(part, 1 - part) * this.plot.clientWidth;
+          if (beyond < 24) found.push(it); // the margin of the plot, which .x-ticks does not clip
         }
         this.plot.querySelector(".x-ticks").replaceChildren(...found);
         all(this.plot, ".y-ticks span").forEach((it, i) => { it.textContent = shown(top * i / 2); });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -153,10 +154,16 @@ CUT = """() => {
     }
     const outside = text.left < left - 1 || text.right > right + 1;
     if ((svg || !scrolls) && text.width && outside) cut.push(node.data.trim());
+    for (const word of node.data.matchAll(/(?<!\\S)[A-Za-z]{2,12}(?=[.,:;)]*(\\s|$))/g)) {
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = [...range.getClientRects()].map((it) => it.top);
+      if (Math.max(...lines) > Math.min(...lines) + 3) cut.push(`${word[0]} in two lines`);
+    }
   }
   return cut;
 }"""
-"""Texts that the window or an ancestor cuts off, where nothing scrolls."""
+"""Texts that the window or an ancestor cuts off, where nothing scrolls, and short words that are broken."""
 PAGES = ("report", "failed", "blocked", "drawer", "against", "matrix", "plan", "one", "both", "sweep")
 
 
@@ -173,6 +180,19 @@ def test_a_page_fits_its_window_and_cuts_no_text(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(CUT) == []
         assert not UID.search(page.locator("body").inner_text())
+
+
+@pytest.mark.parametrize("name", ["plan", "one", "both"])
+def test_the_times_of_a_chart_do_not_touch(browser: Browser, pages: Mapping[str, tuple[Path, str]], name: str) -> None:
+    for script in (True, False):
+        with browser.page(pages[name][0], width=390, java_script_enabled=script) as page:
+            if script:
+                page.wait_for_selector("#load[data-drawn]")
+            assert page.evaluate(CUT) == []
+            for ticks in page.locator(".chart[data-chart] .x-ticks").all():
+                boxes = [it.bounding_box() for it in ticks.locator("span").all()]
+                assert boxes
+                assert all(a["x"] + a["width"] + 2 < b["x"] for a, b in pairwise(boxes))
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])

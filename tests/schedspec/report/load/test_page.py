@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedspec.report import load
-from schedspec.report.load.charts import rounded_up
+from schedspec.report.load.charts import Chart, rounded_up
 from schedspec.report.load.steps import Changes
 from scheduler.__main__ import main as scheduler
 from scheduler.simulate import InputError
@@ -89,6 +89,13 @@ def test_times_of_too_many_changes_are_rounded_and_no_amount_is_lost() -> None:
 @pytest.mark.parametrize(("value", "end"), [(0, 1), (3, 4), (160, 200), (200, 200), (0.7, 1.0), (410, 500)])
 def test_an_axis_ends_at_a_round_number(value: float, end: float) -> None:
     assert rounded_up(value) == pytest.approx(end)
+
+
+@given(st.floats(4, 1e8), st.sampled_from([0.0, 1_767_571_200.0, 1_700_000_123.0]))
+def test_a_chart_of_any_span_has_a_few_times_at_its_axis(span: float, start: float) -> None:
+    ticks = Chart("held", "Held", "cards", []).draw({}, start, span).x_ticks
+    assert 1 <= len(ticks) <= 5
+    assert all(0 <= part <= 1 for part, _ in ticks)
 
 
 def test_held_cards_are_the_card_seconds_of_the_result(results: Sequence[Path]) -> None:
