@@ -21,7 +21,7 @@ from ..policy.loader import PolicyError, load_policy
 from ..recording.segments import SegmentWriter
 from ..simulation import OnEviction, Settings
 from ..state import StateError
-from .against import differences
+from .against import differences, judged, verdict
 from .columns import FIELDS, PRESETS
 from .errors import InputError
 from .inputs import Inputs, read_inputs
@@ -29,7 +29,7 @@ from .records import FORMAT, Run
 from .runner import Monitor, Outcome, run
 from .summary import render
 
-__all__ = ["InputError", "add_arguments", "main"]
+__all__ = ["InputError", "add_arguments", "judged", "main", "verdict"]
 
 _POLICY = Path(__file__).parents[2] / "templates" / "policies" / "proportion.yaml"
 _SAMPLES = 1000
