@@ -11,7 +11,7 @@ import time
 
 from benchmarks.figure import Figure
 from schedspec import distribution
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.model import objects as api
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.policy.loader import load_policy
@@ -92,14 +92,14 @@ def figures() -> list[Figure]:
 
 
 def _compared(policy: Policy, what: str, *, full: bool) -> list[Figure]:
-    plain, close = cluster(close=False, full=full), cluster(close=True, full=full)
+    plain, close = (Core(cluster(close=is_close, full=full)) for is_close in (False, True))
     spent: dict[int, list[float]] = {id(plain): [], id(close): []}
     for _ in range(ROUNDS):
-        for state in (plain, close):
-            state.last_cycle = None
+        for core in (plain, close):
+            core.forget_last_cycle()
             begin = time.process_time()
-            decisions = decide(state, policy, 1_790_000_000.0)
-            spent[id(state)].append(time.process_time() - begin)
+            decisions = core.decide(policy, 1_790_000_000.0)
+            spent[id(core)].append(time.process_time() - begin)
             if full:
                 assert len(decisions.evictions) == PREEMPTORS * GANG, "not each gang evicted as many pods as it needs"
             else:

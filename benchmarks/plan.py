@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figure import Figure
+from schedspec.scheduler.inputs import PolicyLoaded
 from schedspec.scheduler.model import objects
-from schedspec.scheduler.recording.events import PolicyLoaded
 from schedspec.virtual.state import State
 from schedspec.virtual.state.dump import write_state
 

@@ -1,20 +1,22 @@
 """The core of the scheduler: compute the decisions of one cycle from the state and the policy.
 
 The one rule: `decide` is pure. It uses no I/O, no clock and no randomness; equal input leads to equal output; the input
-state is unchanged.
+is unchanged. Caches of values that follow from the input alone, such as `Nodes.kept`, may grow. `scheduler.core` keeps
+what one cycle leaves to the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
 import msgspec
 
 from .actions import ACTIONS
 from .actions.podgroup_phases import set_phases
-from .backlog.helped import has_due
+from .backlog.backlog import Backlog
+from .backlog.cycle_end import CycleEnd, CycleOutcome
 from .framework.decisions import Decisions
+from .framework.plugin import OpenedPlugins
 from .framework.session import Session
 from .framework.tracing import Step, no_trace
 from .framework.work import UNLIMITED, Budget
@@ -29,60 +31,57 @@ from .reasons import Gated, NoNode, NotBackfilled
 BACKFILL = "backfill"
 
 
-@dataclass(frozen=True, slots=True)
-class LastCycle:
-    """The decisions of the last cycle on a state, with their input."""
-
-    version: int
-    policy: Policy
-    now: float
-    decisions: Decisions
-    considered: Set[str]
-    """Jobs whose refusal may differ from that of the cycle before; other refusals are the same objects, or gone."""
-
-    def covers(self, version: int, policy: Policy, now: float) -> bool:
-        """Whether a new cycle would return the same decisions; never after a cycle that was cut."""
-        if self.decisions.cut:
-            return False
-        wake_at = self.decisions.wake_at
-        early = now == self.now or (self.now < now and (wake_at is None or now < wake_at))
-        return early and version == self.version and (policy is self.policy or policy == self.policy)
-
-
 def decide(
-    cluster: Cluster, policy: Policy, now: float, step: Step = no_trace, *, budget: Budget = UNLIMITED
+    cluster: Cluster,
+    policy: Policy,
+    now: float,
+    step: Step = no_trace,
+    *,
+    budget: Budget = UNLIMITED,
+    backlog: Backlog | None = None,
 ) -> Decisions:
     """Run one cycle and return its decisions.
 
-    If nothing has changed since the last cycle on this state, and the time `wake_at` of that cycle has not come, its
-    decisions are returned again. Jobs that an earlier cycle refused, as recorded in the state, are skipped until a
-    change could help them. If the results of this cycle could help skipped jobs, the cycle is decided anew with these
-    jobs, so that each is tried in its place in the order of service.
+    Jobs that an earlier cycle refused, as recorded in the backlog, are skipped until a change could help them. If the
+    results of this cycle could help skipped jobs, the cycle is decided anew with these jobs, so that each is tried in
+    its place in the order of service.
 
     Args:
-        cluster: the state. It is unchanged after the cycle.
-        policy: actions, plugins and their configuration.
-        now: seconds since 1970.
-        step: called for each plugin, action and attempt.
-        budget: the amount of work after which the remaining jobs are left for the next cycle.
+        cluster: The objects. They are unchanged after the cycle.
+        policy: Actions, plugins and their configuration.
+        now: Seconds since 1970.
+        step: Called for each plugin, action and attempt.
+        budget: The amount of work after which the remaining jobs are left for the next cycle.
+        backlog: The waiting jobs of the cluster; None if no job has been refused yet.
 
     >>> decide(Cluster(), Policy(actions=(), tiers=()), now=0.0).binds
     []
     """
-    last = cluster.last_cycle
-    if isinstance(last, LastCycle) and last.covers(cluster.version, policy, now) and not has_due(cluster, now):
-        return last.decisions
-    session = _run(Session(cluster, policy, now, PLUGINS, step, budget=budget))
+    return run_cycle(cluster, OpenedPlugins(policy, PLUGINS), now, step, budget=budget, backlog=backlog).decisions
+
+
+def run_cycle(
+    cluster: Cluster,
+    plugins: OpenedPlugins,
+    now: float,
+    step: Step = no_trace,
+    *,
+    budget: Budget = UNLIMITED,
+    backlog: Backlog | None = None,
+) -> Session:
+    """Return the session of one cycle after its end. The arguments are as in `decide`; `plugins` belong to a policy."""
+    backlog = backlog or Backlog.of(cluster)
+    session = _run(Session(cluster, plugins, now, step, budget=budget, backlog=backlog))
     decisions, woken = session.decisions, set[str]()
     while not decisions.cut and (helped := _helped(session)):
         woken |= helped
-        more = _run(Session(cluster, policy, now, PLUGINS, step, budget=budget, woken=woken, spent=decisions.steps))
+        more = Session(cluster, plugins, now, step, budget=budget, backlog=backlog, woken=woken, spent=decisions.steps)
+        _run(more)
         if more.decisions.cut:  # the deletion of the victims wakes these jobs for a later cycle
             decisions.steps = more.decisions.steps
             break
         session, decisions = more, more.decisions
-    cluster.last_cycle = LastCycle(cluster.version, policy, now, decisions, session.considered)
-    return decisions
+    return session
 
 
 def _run(session: Session) -> Session:
@@ -103,7 +102,7 @@ def _run(session: Session) -> Session:
         _note_unplaceable(session)
         note_early_ends(session)
         _note_waiting(session)
-        session.complete_decisions()
+        _complete(session)
         return session
     finally:
         session.close()
@@ -113,7 +112,7 @@ def _helped(session: Session) -> Set[str]:
     """Return the skipped jobs that this cycle may help: by evictions, or by room that it no longer keeps for a task."""
     decisions = session.decisions
     placed = {**decisions.pipelined, **decisions.memory.held, **{bind.task: bind.node for bind in decisions.binds}}
-    return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed, session.excess)
+    return session.backlog.helped_by((evict.task for evict in decisions.evictions), placed, session.plugins.excess)
 
 
 def _annotate_binds(session: Session) -> None:
@@ -126,7 +125,7 @@ def _annotate_binds(session: Session) -> None:
 
 def _note_gated(session: Session) -> None:
     """Record for each job how many of its tasks wait for scheduling gates to be removed."""
-    for job in session.undecided:
+    for job in session.selection.undecided:
         if job.gated and (gated := sum(task.gated for task in job.by_status.get(TaskStatus.PENDING, {}).values())):
             session.refuse(job, [Gated(gated)])
 
@@ -135,7 +134,7 @@ def _note_unfilled(session: Session) -> None:
     """Record why tasks without requests wait, if the policy has no action that places them."""
     if BACKFILL in session.policy.actions:
         return
-    for job in session.undecided:
+    for job in session.selection.undecided:
         waiting = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if task.best_effort]
         if waiting and not session.is_pending(job):
             session.refuse(job, [NotBackfilled(len(waiting))])
@@ -143,14 +142,45 @@ def _note_unfilled(session: Session) -> None:
 
 def _note_unplaceable(session: Session) -> None:
     """Record for each job without a node whether the nodes could hold it at all."""
-    for job in session.undecided:
-        refusal = session.decisions.refusals.get(job.key)
-        if refusal is not None and any(isinstance(why, NoNode) for why in refusal.items):
-            why = session.shared(EmptyNodes).why_never(job)
-            session.refuse(job, () if why is None else (why,))
+    refusals, empty = session.decisions.refusals, session.shared(EmptyNodes)
+    for job in session.selection.undecided:
+        refusal = refusals.get(job.key)
+        if refusal is None or NoNode not in map(type, refusal.items):
+            continue
+        if (why := empty.why_never(job)) is not None:
+            refusals[job.key] = refusal.also(why)
 
 
 def _note_waiting(session: Session) -> None:
     """Record which tasks wait for capacity being freed, in the order of their keys."""
     waiting = {task.key: task.node for task, *_ in session.changes.entries if task.status is TaskStatus.PIPELINED}
     session.decisions.pipelined = dict(sorted(waiting.items()))
+
+
+def _complete(session: Session) -> None:
+    """Add to the decisions the cost of the cycle, and the state for the next cycle."""
+    decisions, work = session.decisions, session.work
+    decisions.steps, decisions.cut = work.spent, work.cut
+    bound = {bind.task for bind in decisions.binds}
+    outcome = CycleOutcome(
+        undecided=session.selection.undecided,
+        refusals=decisions.refusals,
+        moved={*(bind.job for bind in decisions.binds), *decisions.phases},
+        bound=bound,
+        held={
+            task.key: task.node
+            for task, *_ in session.changes.entries
+            if task.status is TaskStatus.ALLOCATED and task.key not in bound
+        },
+        cut=work.cut,
+        full_budget=work.budget.full or work.budget.cycle,
+        retry_after=work.budget.retry_after,
+        evicted_for=session.nominations.evicted_for,
+        quota_bounds=session.plugins.quota_bounds,
+        nodes=session.nodes,
+        placement=session.placement,
+        reservations=session.selection.reservations,
+    )
+    end = CycleEnd(session.backlog, outcome)
+    decisions.memory = end.memory()
+    decisions.wake_at = end.wake_at(decisions.wake_at)

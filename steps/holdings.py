@@ -9,7 +9,7 @@ from schedspec.api.capabilities import Capability
 from schedspec.checks import holdings
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Wording, refers, then
-from schedspec.gherkin.things import QUEUE
+from schedspec.gherkin.things import QUEUE, RESOURCE
 from schedspec.monitors import Rules
 from schedspec.monitors.amounts import parse_quantity
 from schedspec.observe.expect import Expect
@@ -21,7 +21,7 @@ AMOUNT = Wording(r"[0-9][0-9A-Za-z.]* [A-Za-z][-A-Za-z0-9./]*")
 
 
 @then('queue "{name}" never holds less than {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
-@refers(name=QUEUE)
+@refers(name=QUEUE, amount=RESOURCE)
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
     """Once the queue has held the amount, it never holds less: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
     check = holdings.never_below(name, *_read(amount), _rules(world, live))
@@ -30,7 +30,7 @@ def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -
 
 
 @then('queue "{name}" holds at most {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
-@refers(name=QUEUE)
+@refers(name=QUEUE, amount=RESOURCE)
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
     """The queue has held at most this amount since the scenario began: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
     expect.consistently(holdings.never_above(name, *_read(amount), _rules(world, live)), during=timeouts.HOLDS)

@@ -21,9 +21,22 @@ from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
 from schedspec.steps.columns import SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
 
+_ACTIONS = (
+    *("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob"),
+    *("ResumeJob", "SyncJob"),
+)
+"""Actions of a Volcano Job, on events."""
+
 
 def _on(event: str) -> Callable[[str], object]:
-    return lambda action: [{"event": event, "action": tables.word(action)}]
+    return lambda action: [{"event": event, "action": _action(action)}]
+
+
+def _action(text: str) -> str:
+    """Parse an action of a Job. Raises ValueError."""
+    if text not in _ACTIONS:
+        raise ValueError(f"is no action of a Job{tables.nearest(text, _ACTIONS)}; there are: {', '.join(_ACTIONS)}")
+    return text
 
 
 def _shape(name: str, own: Mapping[str, tables.Column]) -> tables.Shape:

@@ -18,8 +18,26 @@ from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 from schedspec.steps.columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made, with_quota_of
 
+_OWN_CLASSES, _MOST = "system-", 1_000_000_000
+"""Prefix and values of priority classes that Kubernetes keeps for itself."""
+
+
+def _class_name(text: str) -> str:
+    """Parse the name of a priority class. Raises ValueError."""
+    if text.startswith(_OWN_CLASSES):
+        raise ValueError(f"Kubernetes keeps names with {_OWN_CLASSES} for itself: write another name")
+    return tables.name(text)
+
+
+def _value(text: str) -> int:
+    """Parse the value of a priority class. Raises ValueError."""
+    if (value := tables.whole(text)) > _MOST:
+        raise ValueError(f"write at most {_MOST}: Kubernetes keeps higher values for itself")
+    return value
+
+
 _CLASSES = tables.Shape(
-    {"class": ("name", tables.name), "value": ("value", tables.whole)}, ("class", "value"), unique="class"
+    {"class": ("name", _class_name), "value": ("value", _value)}, ("class", "value"), unique="class"
 )
 
 

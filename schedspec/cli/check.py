@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from .. import distribution
+from ..schedulers import Adapter, Own, find
 from . import collected, repository, testing
 from .answers import count, explains_errors, output_option, print_json
 
@@ -26,15 +27,23 @@ _MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
 @click.option(
     "--ours", is_flag=True, help="Leave out PATHS that belong to other tools, as the hook of pre-commit does."
 )
+@click.option("--scheduler", default="", help="The scheduler under test; default: that of the ini file, else ours.")
+@click.option(
+    "--scheduler-binaries",
+    "programs",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder with the programs of that scheduler, and its definitions in crds/.",
+)
 @output_option
 @explains_errors
-def check_command(paths: tuple[Path, ...], output: str, *, ours: bool) -> int:
+def check_command(paths: tuple[Path, ...], scheduler: str, programs: Path | None, output: str, *, ours: bool) -> int:
     """Check features, policies and queues without a cluster: sentences, tables, names, tags, examples; YAML by lint.
 
     PATHS are feature files, folders of them, policies and manifests of Queues; the content decides how a file is
     checked. Without PATHS, the command checks the features and policies of the repository. Queues are checked against
-    the policies among PATHS, else against the default policy. For pre-commit, .pre-commit-hooks.yaml has the hook
-    `schedspec-check`.
+    the policies among PATHS, else against the default policy, and by the definitions of the scheduler under test. What
+    our scheduler rejects in a policy is only a warning for another scheduler. For pre-commit, .pre-commit-hooks.yaml
+    has the hook `schedspec-check`.
 
     \b
     Examples:
@@ -49,9 +58,11 @@ def check_command(paths: tuple[Path, ...], output: str, *, ours: bool) -> int:
     features = [path for path, kind in kinds.items() if kind == FEATURES]
     policies = [path for path, kind in kinds.items() if kind == POLICY]
     queues = [path for path, kind in kinds.items() if kind == QUEUES]
-    found, checked = _features(features) if features else ([], 0)
-    found += [problem for path in policies for problem in _policy(path)]
-    found += _queues(queues, policies)
+    options = [f"--scheduler={scheduler}"] * bool(scheduler) + [f"--scheduler-binaries={programs}"] * bool(programs)
+    found, checked = _features(features, options) if features else ([], 0)
+    adapters = {path: _adapter(path, scheduler) for path in (*policies, *queues)}
+    found += [problem for path in policies for problem in _policy(path, adapters[path])]
+    found += _queues({path: adapters[path].judging_definitions(programs) for path in queues}, policies)
     found += [_unknown(path) for path, kind in kinds.items() if not kind]
     errors = [problem for problem in found if problem["kind"] == "error"]
     if output == "json":
@@ -61,7 +72,8 @@ def check_command(paths: tuple[Path, ...], output: str, *, ours: bool) -> int:
             place = f"{problem['file']}:{problem['line']}: " if problem["file"] else ""
             click.echo(f"{place}{'' if problem['kind'] == 'error' else 'warning: '}{problem['text']}")
         for path in queues:
-            click.echo(f"checked {path} as queues against {', '.join(map(str, policies)) or 'the default policy'}")
+            against, judges = ", ".join(map(str, policies)) or "the default policy", adapters[path].judges(programs)
+            click.echo(f"checked {path} as queues against {against}, by {judges}")
         judged = [count(checked, "scenario", "scenarios"), count(len(policies), "policy", "policies")]
         judged += [count(len(queues), "file of queues", "files of queues")] if queues else []
         click.echo(f"{', '.join(judged)}: {count(len(errors), 'error', 'errors')}")
@@ -98,9 +110,9 @@ def _of_the_repository() -> list[Path]:
     return [*homes, *(path for home in homes for path in _own_policies(home))]
 
 
-def _features(paths: Sequence[Path]) -> tuple[list[dict[str, object]], int]:
+def _features(paths: Sequence[Path], options: Sequence[str]) -> tuple[list[dict[str, object]], int]:
     """Return the problems that pytest's collection reports, and the number of scenarios."""
-    found, printed = collected.collect(paths)
+    found, printed = collected.collect(paths, *options)
     if found is None:
         return [{"kind": "error", "file": "", "line": 0, "text": printed.strip()}], 0
     return [problem for failure in found.failures for problem in _problems(failure)], found.scenarios
@@ -132,26 +144,43 @@ def _is_of_another_tool(path: Path) -> bool:
     return not kinds <= {"ConfigMap", "ConfigMapList", "HelmRelease", "List"}
 
 
-def _policy(path: Path) -> Iterator[dict[str, object]]:
-    return _linted(path.read_text("utf-8"), str(path))
+def _adapter(path: Path, scheduler: str) -> Adapter:
+    """Return the adapter of the scheduler that judges a file: the named one, else that of the file's folder of ours.
+
+    Raises:
+        AdapterError: there is none of this name.
+    """
+    home = repository.home_of(path)
+    return find(scheduler or (repository.scheduler_of(home) if home is not None else "") or Own.name)
 
 
-def _queues(paths: Sequence[Path], policies: Sequence[Path]) -> list[dict[str, object]]:
-    """Return the findings on queues under each policy, without the findings on the policy itself."""
-    manifests = [(str(path), path.read_text("utf-8")) for path in paths]
-    if not manifests:
-        return []
+def _policy(path: Path, adapter: Adapter) -> Iterator[dict[str, object]]:
+    for problem in _linted(path.read_text("utf-8"), str(path)):
+        yield problem if isinstance(adapter, Own) else {**problem, "kind": "warning"}
+
+
+def _queues(definitions: Mapping[Path, Path | None], policies: Sequence[Path]) -> list[dict[str, object]]:
+    """Return the findings on files of queues under each policy, without the findings on the policy itself.
+
+    `definitions` has the folder of the definitions that judge each file; files with the same folder are one cluster's.
+    """
     chosen = policies or [distribution.folder("templates") / "policies" / "default.yaml"]
-    found = [problem for policy in chosen for problem in _linted(policy.read_text("utf-8"), str(policy), manifests)]
-    names = {name for name, _ in manifests}
+    found: list[dict[str, object]] = []
+    for folder in dict.fromkeys(definitions.values()):
+        manifests = [(str(path), path.read_text("utf-8")) for path, by in definitions.items() if by == folder]
+        for policy in chosen:
+            found += _linted(policy.read_text("utf-8"), str(policy), manifests, folder)
+    names = {str(path) for path in definitions}
     unique = {
         (problem["file"], problem["line"], problem["text"]): problem for problem in found if problem["file"] in names
     }
     return list(unique.values())
 
 
-def _linted(text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> Iterator[dict[str, object]]:
-    for flaw in distribution.load("schedspec.scheduler.lint").lint(text, source, manifests):
+def _linted(
+    text: str, source: str, manifests: Sequence[tuple[str, str]] = (), definitions: Path | None = None
+) -> Iterator[dict[str, object]]:
+    for flaw in distribution.load("schedspec.scheduler.lint").lint(text, source, manifests, definitions):
         kind = "error" if flaw.is_error else "warning"
         what = f"{flaw.field}: {flaw.text}; {flaw.remedy}"
         yield {"kind": kind, "file": flaw.source, "line": flaw.line, "text": what}

@@ -32,14 +32,14 @@ class Collected(msgspec.Struct):
     """The project's own sentences."""
 
 
-def collect(paths: Sequence[Path]) -> tuple[Collected | None, str]:
-    """Return the result of the collection of these paths and pytest's output.
+def collect(paths: Sequence[Path], *options: str) -> tuple[Collected | None, str]:
+    """Return the result of the collection of these paths, with these options of pytest, and pytest's output.
 
     Paths in several folders of ours are collected one folder after the other, each with its own ini file. The result is
     None if pytest ended before the collection.
     """
     joined, printed = Collected(), ""
-    for _, words in testing.runs_of([*map(str, paths)]):
+    for _, words in testing.runs_of([*map(str, paths), *options]):
         found, text = _collect(words)
         printed += text
         if found is None:

@@ -18,7 +18,7 @@ import click
 
 from ..clusters.protocol import ClusterError
 from ..terminal import top_of
-from . import repository
+from . import published, repository
 from .answers import explains_errors
 
 _BEGINNING = Path(__file__).parent / "beginning"
@@ -87,7 +87,7 @@ def init_command(folder: Path, into: str | None, dry_run: bool, action: str | No
     if origin.wheel is not None and (refused := repository.why_no_file(home / origin.wheel.name, origin.wheel)):
         if wheel is not None:
             raise InitError(f"the wheel cannot be committed: {refused}", f"--wheel {wheel}", _OTHER_SOURCE)
-        origin = repository.Origin()
+        origin = repository.Origin(action=published.recorded())
     for change in _plan(folder, home, origin):
         if dry_run:
             click.echo(change.diff(), nl=False)
@@ -102,6 +102,8 @@ def init_command(folder: Path, into: str | None, dry_run: bool, action: str | No
     if origin == repository.Origin():
         why = f"the wheel cannot be committed ({refused}); {_OTHER_SOURCE}" if refused else _ANY_SOURCE
         click.echo(f"no workflow: {why}")
+    elif refused:
+        click.echo(f"the workflow uses the Action {origin.action}: the wheel cannot be committed ({refused})")
     if not dry_run:
         run = "pytest" if home == Path() else f"pytest {home}"
         click.echo(f"next: {run} --cluster simulated -v     (seconds; then --cluster embedded, on a real API server)")
@@ -139,7 +141,8 @@ def _origin(action: str | None, wheel: str | None) -> repository.Origin:
         if not Path(wheel).is_file():
             raise InitError("there is no such file", f"--wheel {wheel}", "build one: python -m pip wheel --no-deps .")
         return repository.Origin(wheel=Path(wheel))
-    return repository.origin_of("schedspec")
+    found = repository.origin_of("schedspec")
+    return repository.Origin(action=published.recorded()) if found == repository.Origin() else found
 
 
 def _plan(folder: Path, home: Path, origin: repository.Origin) -> Iterator[Planned]:

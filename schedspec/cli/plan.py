@@ -191,7 +191,7 @@ def _write(planning: Any, plan: Any, out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / "plan.md").write_text(planning.render_markdown(plan), "utf-8")
-        (out / "plan.json").write_bytes(distribution.load("schedspec.scheduler.recording.events").write_line(plan))
+        (out / "plan.json").write_bytes(distribution.load("schedspec.scheduler.inputs").write_line(plan))
         queues = [planning.queue_line(row, plan.subject.resource) for row in plan.at_once.queues]
         page.write(plan, results, queues, out / "plan.html")
     except OSError as error:

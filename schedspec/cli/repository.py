@@ -11,10 +11,11 @@ import math
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 import msgspec
@@ -35,6 +36,11 @@ _SECTIONS = {
 _OURS = re.compile(r"^\s*[\"']?schedspec_\w+[\"']?\s*=", re.MULTILINE)
 _FEATURES = re.compile(
     r"^\s*[\"']?schedspec_features[\"']?\s*=[ \t]*(?:\[(?P<list>[^]]*)\]|(?P<words>.*(?:\n[ \t]+\S.*)*))", re.MULTILINE
+)
+_SCHEDULER = re.compile(
+    r"^[^#;\n]*--scheduler(?:=|[\s\"',]+)(?P<word>[\w@.:/-]+)"
+    r"|^\s*[\"']?schedspec_scheduler[\"']?\s*=[ \t]*[\"']?(?P<value>[^\"'\n]+)",
+    re.MULTILINE,
 )
 _GITHUB = re.compile(r"https://github\.com/(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?")
 _HOOKS, _LARGE_FILES = ".pre-commit-config.yaml", "check-added-large-files"
@@ -110,6 +116,13 @@ def features_of(home: Path) -> list[Path]:
     return [home / name for name in named] or [home]
 
 
+def scheduler_of(home: Path) -> str:
+    """Return the scheduler under test that the pytest options in this folder name; empty if they name none."""
+    file = options_file(home)
+    found = _SCHEDULER.search(file.read_text("utf-8", "replace")) if file is not None else None
+    return (found["word"] or found["value"]).strip() if found else ""
+
+
 def is_empty(folder: Path) -> bool:
     """Whether a repository has at most a README, a licence and files of git."""
     return not folder.is_dir() or all(_NO_CONTENT.fullmatch(path.name) for path in folder.iterdir())
@@ -133,25 +146,37 @@ def why_no_file(path: Path, content: Path) -> str:
             rule = done.stdout.partition("\t")[0]
             if rule and not rule.split(":", 2)[2].startswith("!"):
                 return f"{rule} ignores it"
-    permitted, kilobytes = _permitted_kilobytes(top), math.ceil(content.stat().st_size / 1024)
+    permitted, kilobytes = _permitted_kilobytes(top, inside), math.ceil(content.stat().st_size / 1024)
     if permitted is not None and kilobytes > permitted:
         return f"{_HOOKS}: {_LARGE_FILES} permits {permitted} kB, and the wheel has {kilobytes} kB"
     return ""
 
 
-def _permitted_kilobytes(top: Path) -> int | None:
-    """Return the size of new files that the hooks of pre-commit permit; None if no hook limits it."""
+def _permitted_kilobytes(top: Path, name: str) -> int | None:
+    """Return the size of a new file that the hooks of pre-commit permit; None if no hook judges the file."""
     file = top / _HOOKS
     if not file.is_file():
         return None
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
         hooks = [hook for repo in content["repos"] for hook in repo["hooks"] if hook["id"] == _LARGE_FILES]
-        words = [str(word) for hook in hooks for word in hook.get("args", ["--maxkb=500"])]
-    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError):
+        judging = [hook for hook in hooks if _judges(content, name) and _judges(hook, name)]
+        sizes = [_maximum(hook.get("args", [])) for hook in judging]
+    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError, re.error):
         return None
-    sizes = re.findall(r"--maxkb[= ](\d+)", " ".join(words))
-    return min(map(int, sizes or ["500"])) if words or hooks else None
+    return min(sizes, default=None)
+
+
+def _judges(part: Mapping[str, Any], name: str) -> bool:
+    """Whether the patterns of a hook, or of the whole file, select a path."""
+    excluded = part.get("exclude", "^$")
+    return re.search(str(part.get("files", "")), name) is not None and re.search(str(excluded), name) is None
+
+
+def _maximum(arguments: Sequence[object]) -> int:
+    """Return the size in kilobytes that the arguments of the hook name; its default without one."""
+    found = re.findall(r"--maxkb[= ](\d+)", " ".join(map(str, arguments)))
+    return int(found[-1]) if found else 500
 
 
 def origin_of(name: str) -> Origin:

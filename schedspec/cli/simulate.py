@@ -13,7 +13,7 @@ from .. import distribution
 from ..lab.simulate import pages as load
 from ..lab.simulate import sweep
 from ..lab.simulate.monitored import Monitors
-from .answers import explains_errors
+from .answers import explains_errors, refuses_bad_input
 from .scheduling import SchedulerCommand
 
 _BAD_INPUT = 2
@@ -41,15 +41,20 @@ class SimulateCommand(SchedulerCommand):
             help="run this policy as well, and print ranges; may be given several times")  # fmt: skip
         add("--index", metavar="I", type=int, help="run only run I of --seeds and --sweep, counted from 0")
         add("--no-monitors", action="store_true", help="leave out the monitors, which judge each bind and eviction")
-        add("--join", metavar="DIR", type=Path, help="only print the ranges of the results below this folder")
+        add(
+            "--join",
+            metavar="DIR",
+            type=Path,
+            help="only compare the results below this folder, with those of --policy",
+        )
         return parser
 
 
 @explains_errors
+@refuses_bad_input
 def _simulate(given: argparse.Namespace) -> int:
     if given.join is not None:
-        click.echo(sweep.join(given.join), nl=False)
-        return 0
+        return sweep.join(given.join, given)
     if given.seeds is not None or given.sweep:
         return sweep.run_all(given)
     monitors: list[Monitors] = []

@@ -125,6 +125,8 @@ def read_text(path: Path) -> str:
         UnreadableFeatureError: The file is not plain UTF-8.
     """
     data = path.read_bytes()
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        raise UnreadableFeatureError([(1, "the file is UTF-32: save it as UTF-8")])
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise UnreadableFeatureError([(1, "the file is UTF-16: save it as UTF-8")])
     if data.startswith(codecs.BOM_UTF8):

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from . import own_steps, step_decorators, tables
 from .bdd import StepDefinition
 from .documents import Sentence
-from .things import Known
+from .things import RESOURCE, Known
 
 Found = tuple[int, str]
 """A line and its problem."""
@@ -26,7 +26,7 @@ def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> It
     yield from _arguments(sentence, step, shape)
     for placeholder, kinds in step_decorators.references_of(step.function).items():
         value = str(values.get(placeholder, ""))
-        for name in tables.names(value) if placeholder.endswith("s") else [value]:
+        for name in _names_in(value, placeholder, kinds):
             if problem := known.problem(kinds, name):
                 yield sentence.line, problem
     if (refused := step_decorators.refusal_in(step.function, values)) is not None:
@@ -41,6 +41,13 @@ def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> It
         known.add(made)
     elif step.type != "then" and not own_steps.is_ours(step):
         known.add_anything()
+
+
+def _names_in(value: str, placeholder: str, kinds: str) -> list[str]:
+    """Return the names in a placeholder's value: several in the plural, the resource of an amount (`8 gpus`)."""
+    if kinds == RESOURCE:
+        return [tables.resource(value.rpartition(" ")[2])]
+    return tables.names(value) if placeholder.endswith("s") else [value]
 
 
 def _arguments(sentence: Sentence, step: StepDefinition, shape: tables.Shape | None) -> Iterator[Found]:

@@ -40,9 +40,9 @@ def read(config: pytest.Config) -> Options:
     shard, durations = _shard(config)
     out, named = _out(config)
     programs = values.folder(config, "scheduler-binaries")
-    if programs is not None and (missing := adapter.missing_programs(programs)):
-        do_next = f"put {', '.join(adapter.programs)} there, or leave the option out"
-        raise values.refusal("scheduler-binaries", str(programs), f"has no program {', '.join(missing)}", do_next)
+    if programs is not None and (missing := adapter.missing_parts(programs)):
+        do_next = f"put {', '.join(missing)} there, or leave the option out"
+        raise values.refusal("scheduler-binaries", str(programs), f"has no {', '.join(missing)}", do_next)
     return Options(
         settings=settings,
         adapter=adapter,

@@ -19,7 +19,7 @@ from ..options import Options
 from ..scenario import manifests
 from ..scenario.session import template_folders
 from ..scenario.templates import Templates
-from ..schedulers import Own
+from ..schedulers import Adapter, Own
 from . import reason_words
 
 
@@ -32,8 +32,7 @@ def of_run(options: Options, root: Path) -> RunFacts:
     """
     templates = Templates(template_folders(options), {}, options.policies)
     own = any(next(folder.rglob("*.j2"), None) for folder in options.templates[:-1])
-    judged = isinstance(options.adapter, Own)
-    files = Files(root, lints=options.adapter.missing(Capability.POLICY_FILES) is None)
+    files = Files(root, options.adapter, options.scheduler_binaries)
 
     @functools.cache
     def policy(name: str, lints: bool) -> str:
@@ -42,7 +41,7 @@ def of_run(options: Options, root: Path) -> RunFacts:
         except TemplateError:
             known = sorted({path.stem for folder in templates.policies for path in folder.glob("*.yaml")})
             return f"there is no policy {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-        errors = _errors(_lint().lint(text, f"{name}.yaml")) if lints and judged else ""
+        errors = _errors(_lint().lint(text, f"{name}.yaml")) if lints and files.judged else ""
         return f"the scheduler rejects the policy {name!r}:{errors}" if errors else ""
 
     def unread(policies: Sequence[tuple[str, str]], folder: Path) -> Mapping[str, str]:
@@ -64,19 +63,21 @@ def of_run(options: Options, root: Path) -> RunFacts:
         }
 
     preexisting = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()
-    reason = reason_words.problem if judged else (lambda _text, _names: "")
+    reason = reason_words.problem if files.judged else (lambda _text, _names: "")
     return RunFacts(policy, reason, files.problem, unread, own_templates=own, preexisting=frozenset(preexisting))
 
 
 class Files:
-    """The files that sentences name, each judged once.
+    """The files that sentences name, each judged once, as the scheduler under test reads them.
 
     Attributes:
         lints: Whether the scheduler reads policy files in Volcano's format.
+        judged: Whether lint knows what the scheduler accepts: the scheduler is ours.
     """
 
-    def __init__(self, root: Path, *, lints: bool) -> None:
-        self._root, self.lints = root, lints
+    def __init__(self, root: Path, adapter: Adapter, programs: Path | None = None) -> None:
+        self._root, self._adapter, self._programs = root, adapter, programs
+        self.lints, self.judged = adapter.missing(Capability.POLICY_FILES) is None, isinstance(adapter, Own)
         self.problem = functools.cache(self._problem)
 
     def find(self, name: str, folder: Path) -> Path:
@@ -92,11 +93,15 @@ class Files:
                 manifests.nodes(path)
             elif kind == QUEUES_OF:
                 manifests.queues(path)
-                errors = _errors(_lint().lint_manifests([(str(path), text)]))
-                return f"the queues of {name!r} are refused:{errors}" if errors else ""
+                definitions = self._adapter.judging_definitions(self._programs)
+                errors = _errors(_lint().lint_manifests([(str(path), text)], definitions))
+                judges = self._adapter.judges(self._programs)
+                return f"the queues of {name!r} are refused by {judges}:{errors}" if errors else ""
+            elif kind == POLICY_OF:
+                manifests.policy(path)
         except manifests.ManifestError as problem:
             return str(problem)
-        errors = _errors(_lint().lint(text, str(path))) if kind == POLICY_OF and self.lints else ""
+        errors = _errors(_lint().lint(text, str(path))) if kind == POLICY_OF and self.judged else ""
         return f"the scheduler rejects the policy of {name!r}:{errors}" if errors else ""
 
 

@@ -164,20 +164,26 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     """Refuse a run whose programs are missing, before a cluster boots."""
     config = session.config
     if not (session.testsfailed or config.option.collectonly or summary.worker(config)):
-        ids = [item.nodeid for item in session.items if not item.get_closest_marker("skip")]
-        if any(map(_is_of_a_feature, ids)):
-            preview.show(config, config.stash[OPTIONS], summary.progress_writer(config))
-        _require_programs(config, ids)
+        _require_programs(config, [item.nodeid for item in session.items if not item.get_closest_marker("skip")])
+
+
+_REQUIRED = pytest.StashKey[bool]()
+"""Whether the programs of this run were checked."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
-    """Refuse a run of workers whose programs are missing; only workers collect its scenarios."""
+    """Refuse a run of workers whose programs are missing; only workers collect its scenarios.
+
+    Workers run nothing before all of them have collected, so that a preview comes first here, too.
+    """
     _require_programs(node.config, ids)
 
 
 def _require_programs(config: pytest.Config, ids: list[str]) -> None:
-    if any(map(_is_of_a_feature, ids)):
+    if any(map(_is_of_a_feature, ids)) and not config.stash.get(_REQUIRED, False):
+        config.stash[_REQUIRED] = True
+        preview.show(config, config.stash[OPTIONS], summary.progress_writer(config))
         required_programs.check(config.stash[OPTIONS], summary.progress_writer(config))
 
 

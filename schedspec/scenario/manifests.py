@@ -82,9 +82,11 @@ def policy(path: Path) -> str:
     nodes = _composed(path, text)
     if any(_has(node, ("actions", "tiers", "default_scheduler_conf")) for node in nodes):
         return text
-    found = [value for node in nodes for value in _texts_in(node)]
+    texts_in = distribution.load("schedspec.scheduler.policy.loader").texts_in
+    found: list[yaml.nodes.ScalarNode] = [value for node in nodes for _, value in texts_in(node)]
     if len(found) == 1:
-        return "\n" * (found[0].start_mark.line + 1) + str(found[0].value)
+        above: int = found[0].start_mark.line + (found[0].style in ("|", ">"))
+        return "\n" * above + str(found[0].value)
     if found or any(_has(node, ("kind",)) for node in nodes):
         raise ManifestError(f"{path}: {len(found) or 'no'} text of a key *.conf or *{OVERRIDE}; exactly one is needed")
     return text
@@ -92,18 +94,6 @@ def policy(path: Path) -> str:
 
 def _has(node: yaml.nodes.Node, keys: Sequence[str]) -> bool:
     return isinstance(node, yaml.MappingNode) and any(key.value in keys for key, _ in node.value)
-
-
-def _texts_in(node: yaml.nodes.Node) -> Iterator[yaml.ScalarNode]:
-    """Yield the texts of policies in an object, at any depth."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if isinstance(value, yaml.ScalarNode) and str(key.value).endswith((".conf", OVERRIDE)):
-                yield value
-            yield from _texts_in(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for child in node.value:
-            yield from _texts_in(child)
 
 
 def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Rendered]:
@@ -117,7 +107,7 @@ def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Re
 def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]]:
     """Yield the objects of a file, also those in a List, with their YAML nodes."""
     for node in _composed(path, text):
-        obj = _read_document(path, node)
+        obj = _by_reader(path, "construct", node)
         items = obj.get("items") if isinstance(obj, dict) and str(obj.get("kind", "")).endswith("List") else None
         for item in [obj] if items is None else items:
             if isinstance(item, dict):
@@ -126,18 +116,15 @@ def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]
 
 def _composed(path: Path, text: str) -> list[yaml.nodes.Node]:
     """Return the documents of a file, within the bounds of the scheduler's reader."""
-    reader = distribution.load("schedspec.scheduler.model.documents")
-    try:
-        nodes: list[yaml.nodes.Node] = reader.compose(text)
-    except reader.DocumentError as problem:
-        raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
+    nodes: list[yaml.nodes.Node] = _by_reader(path, "compose", text)
     return nodes
 
 
-def _read_document(path: Path, node: yaml.nodes.Node) -> Any:
+def _by_reader(path: Path, function: str, part: object) -> Any:
+    """Return what a function of the scheduler's bounded reader makes of a part of the file. Raises ManifestError."""
     reader = distribution.load("schedspec.scheduler.model.documents")
     try:
-        return reader.construct(node)
+        return getattr(reader, function)(part)
     except reader.DocumentError as problem:
         raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
 

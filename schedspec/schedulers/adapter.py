@@ -6,7 +6,6 @@ the policies and the conditions of our own scheduler.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from ..api.client import Api
 from ..api.errors import HarnessError
 from ..api.marks import USUAL, Marks
 from ..clusters import Cluster, Settings
+from . import programs_folder
 
 
 class AdapterError(HarnessError):
@@ -133,14 +133,16 @@ class Adapter:
     """The APIs in which the scheduler accepts gangs; the first is the default."""
     programs: ClassVar[Sequence[str]] = ()
     """Programs that a folder of `--scheduler-binaries` must have."""
+    watched: ClassVar[Mapping[str, str]] = {}
+    """Definitions that `crds/` of that folder must have (`programs_folder.missing`)."""
     scheduler_name: str = "schedspec"
     """Name of the scheduler in the spec of pods."""
     gang_api: str = ""
     """The API of gangs in this run. If it is Kubernetes', the cluster serves it."""
 
-    def missing_programs(self, folder: Path) -> list[str]:
-        """Return the programs that the user's folder lacks; called before a cluster boots."""
-        return [name for name in self.programs if not os.access(folder / name, os.X_OK)]
+    def missing_parts(self, folder: Path) -> list[str]:
+        """Return the programs and definitions that the user's folder lacks; called before a cluster boots."""
+        return programs_folder.missing(folder, self.programs, self.watched)
 
     def __init__(self) -> None:
         self.gang_api = self.gang_apis[0]
@@ -235,3 +237,25 @@ class Adapter:
         """
         del site
         return distribution.folder("scheduler") / "crds"
+
+    def judging_definitions(self, programs: Path | None) -> Path | None:
+        """Return the folder of the definitions by which manifests are judged before a cluster runs.
+
+        Nothing is built or downloaded.
+
+        Args:
+            programs: The user's folder with the scheduler's programs (`--scheduler-binaries`), if any.
+
+        Returns:
+            None if this machine does not have them.
+        """
+        del programs
+        return distribution.folder("scheduler") / "crds"
+
+    def judges(self, programs: Path | None) -> str:
+        """Return by which definitions manifests are judged, in words."""
+        folder = self.judging_definitions(programs)
+        if folder is None:
+            return f"our definitions: those of {self} are not on this machine"
+        is_ours = folder == distribution.folder("scheduler") / "crds"
+        return "our definitions" if is_ours else f"the definitions of {self}"

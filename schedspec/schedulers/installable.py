@@ -9,7 +9,7 @@ Programs that the user names (`--scheduler-binaries`) take precedence over an in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from ..api.client import Api
 from ..clusters import before_boot
 from ..clusters.images import program_image
 from ..clusters.protocol import Settings
-from . import deployed
+from . import deployed, programs_folder
 from .adapter import Adapter, AdapterError, Site
 
 
@@ -47,8 +47,12 @@ class Installable(Adapter):
             )
         self.in_pods, self.images = True, images
 
-    def missing_programs(self, folder: Path) -> list[str]:
-        return [] if self.images else super().missing_programs(folder)
+    def missing_parts(self, folder: Path) -> list[str]:
+        return programs_folder.missing(folder, () if self.images else self.programs, self._watched_in(folder))
+
+    def _watched_in(self, folder: Path) -> Mapping[str, str]:
+        """Return the definitions that the folder must have; a folder for images may have none."""
+        return {} if self.images and not (folder / programs_folder.CRDS).is_dir() else self.watched
 
     def installed(self, site: Site) -> str:
         """Return the version of the scheduler that the user has installed; empty if the run starts one itself."""

@@ -10,7 +10,6 @@ built from these programs.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,7 @@ from .adapter import AdapterError, Scheduler, Site
 from .deployed import Place, tag_of
 from .from_images import Images
 from .installable import Installable
+from .programs_folder import CRDS
 from .volcano_deployed import PLACE, DeployedVolcano
 from .volcano_processes import VolcanoProcesses
 
@@ -38,12 +38,27 @@ _CHART = "installer/helm/chart/volcano"
 DEFINITIONS = (f"{_CHART}/crd/bases/*.yaml", f"{_CHART}/charts/jobflow/crd/bases/*.yaml")
 """Paths of the definitions in Volcano's source."""
 
+_CONTROLLERS = "volcano.sh/volcano/pkg/controllers"
+WATCHED = {
+    "commands.bus.volcano.sh": "",
+    "cronjobs.batch.volcano.sh": f"{_CONTROLLERS}/cronjob",
+    "hypernodes.topology.volcano.sh": f"{_CONTROLLERS}/hypernode",
+    "jobflows.flow.volcano.sh": f"{_CONTROLLERS}/jobflow",
+    "jobs.batch.volcano.sh": "",
+    "jobtemplates.flow.volcano.sh": f"{_CONTROLLERS}/jobtemplate",
+    "numatopologies.nodeinfo.volcano.sh": "",
+    "podgroups.scheduling.volcano.sh": "",
+    "queues.scheduling.volcano.sh": "",
+}
+"""Definitions without which the programs of Volcano wait → the package of the versions that watch the kind."""
+
 
 class Volcano(Installable):
     """Volcano with its own definitions and controllers; ours are not installed."""
 
     name: ClassVar[str] = "volcano"
     programs: ClassVar[Sequence[str]] = PROGRAMS
+    watched: ClassVar[Mapping[str, str]] = WATCHED
     place: ClassVar[Place] = PLACE
     templates: ClassVar[str] = "volcano"
     runs: ClassVar[int] = 3
@@ -99,8 +114,14 @@ class Volcano(Installable):
                 return definitions(program(PROGRAMS[0]), DEFINITIONS)
             except BinaryError:  # the programs were copied from images: without Go there is no source
                 return super().definitions(site)
-        own = site.scheduler_programs / "crds"
-        return own if own.is_dir() else super().definitions(site)
+        return site.scheduler_programs / CRDS
+
+    def judging_definitions(self, programs: Path | None) -> Path | None:
+        if programs is not None:
+            return programs / CRDS
+        with contextlib.suppress(BinaryError):
+            return definitions(program(PROGRAMS[0]), DEFINITIONS, downloads=False)
+        return None
 
 
 def version_in(output: str) -> str:
@@ -127,9 +148,6 @@ def _programs(folder: Path | None, progress: Callable[[str], None]) -> dict[str,
         AdapterError: the programs are not available; with instructions.
     """
     if folder is not None:
-        missing = [name for name in PROGRAMS if not os.access(folder / name, os.X_OK)]
-        if missing:
-            raise AdapterError(f"{folder} (--scheduler-binaries) has no {', '.join(missing)}")
         return {name: folder / name for name in PROGRAMS}
     try:
         built = binaries.provide(PROGRAMS, folder=None, progress=progress)

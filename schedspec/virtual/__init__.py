@@ -2,7 +2,7 @@
 
 1. An `Agenda` holds the virtual clock and all future events.
 2. A `Simulation` plays a cluster: it reads a stream of timed inputs (`load`), and shows the core what the API server,
-   kubelets and controllers would have shown, as inputs of `scheduler.recording.events`.
+   kubelets and controllers would have shown, as inputs of `scheduler.inputs`.
 3. `Cycles` runs `decide` once at the end of each virtual instant at which a decision may change, and hands the
    decisions back to the cluster: a bind starts after its start delay, a victim is removed after its grace period.
 4. The simulation emits every event as one of the `outcomes`, in order.

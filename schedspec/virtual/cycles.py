@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 
-from ..scheduler.backlog.helped import has_due
-from ..scheduler.decide import decide
+from ..scheduler.core import Core
 from ..scheduler.framework.decisions import Decisions
 from ..scheduler.framework.work import Budget
+from ..scheduler.inputs import Assumed, Decided, Input, Nominated, ObjectSeen, apply_input
 from ..scheduler.model.cluster import Cluster
 from ..scheduler.model.job import PodGroupPhase
 from ..scheduler.policy.model import Policy
-from ..scheduler.recording.events import Assumed, Decided, Input, Nominated, apply_input
+from .disruptions import DisruptionController
 
 NEVER = 1e9
 """Seconds; more than twice the length of any run."""
@@ -36,19 +36,22 @@ class Cycles:
         budget: Budget = WHEN_CHANGED,
         on_input: Callable[[Input], None] | None = None,
     ) -> None:
+        self.core = Core(cluster)
         self.cluster, self.policy, self.budget = cluster, policy, budget
         self.number = 0
         """The number of cycles."""
         self.considered: Set[str] = frozenset()
         """The jobs whose refusal may differ from their refusal in the previous cycle."""
         self._on_input = on_input
+        self._disruptions = DisruptionController()
         self._version = -1
         self._continues = False
         self._wake_at: float | None = None
 
     def apply(self, given: Input) -> None:
         """Apply one input. Raises ValueError if an object does not fit its kind; the state is then unchanged."""
-        apply_input(self.cluster, given)
+        apply_input(self.core, given)
+        self._disruptions.observe(given, self.cluster.tasks.values())
         if self._on_input is not None:
             self._on_input(given)
 
@@ -71,9 +74,11 @@ class Cycles:
     def run(self, now: float) -> Decisions:
         """Decide, and apply the decisions as assumptions."""
         self.number += 1
-        decisions = decide(self.cluster, self.policy, now, budget=self.budget)
+        for budget in self._disruptions.changed():
+            self.apply(ObjectSeen("PodDisruptionBudget", budget))
+        decisions = self.core.decide(self.policy, now, budget=self.budget)
         self.apply(Decided(self.number, now, decisions, self.budget))
-        self.considered = self.cluster.last_cycle.considered
+        self.considered = self.core.last.considered if self.core.last is not None else frozenset()
         self._version, wake_at = self.cluster.version, decisions.wake_at
         self._wake_at = None if wake_at is None or wake_at - now > NEVER / 2 else wake_at
         for bind in decisions.binds:
@@ -94,4 +99,4 @@ class Cycles:
     def confirm(self, now: float) -> None:
         """Mark the state as decided: only the cycle itself changed it. Another cycle is needed only if a job is due."""
         self._version = self.cluster.version
-        self._continues = self._continues or has_due(self.cluster, now)
+        self._continues = self._continues or self.core.has_due(now)

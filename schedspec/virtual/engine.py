@@ -14,11 +14,11 @@ from functools import partial
 import msgspec
 
 from ..scheduler.framework.decisions import Decisions
+from ..scheduler.inputs import Input, ObjectGone, ObjectSeen
 from ..scheduler.model import objects
 from ..scheduler.model.cluster import Cluster
 from ..scheduler.policy.model import Policy
 from ..scheduler.reasons import Refusal
-from ..scheduler.recording.events import Input, ObjectGone, ObjectSeen
 from . import outcomes
 from .agenda import Agenda, Rank, SimulationError
 from .cycles import Cycles

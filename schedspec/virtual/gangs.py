@@ -19,8 +19,8 @@ from enum import IntEnum
 from functools import partial
 
 from ..scheduler.framework.decisions import Bind, Evict
+from ..scheduler.inputs import Input, ObjectGone, ObjectSeen
 from ..scheduler.model import objects
-from ..scheduler.recording.events import Input, ObjectGone, ObjectSeen
 from . import outcomes
 from .adopted import CopyMaker, as_workload, live_pods
 from .agenda import Agenda, Event, Rank

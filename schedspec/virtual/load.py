@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ..scheduler.inputs import ObjectGone, ObjectSeen
 from ..scheduler.model import objects, resources
 from ..scheduler.model.errors import BadInputError
 from ..scheduler.policy.model import Policy
-from ..scheduler.recording.events import ObjectGone, ObjectSeen
 from .agenda import SimulationError
 
 

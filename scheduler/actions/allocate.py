@@ -46,7 +46,7 @@ def allocate(session: Session) -> None:
 def _candidates(session: Session) -> Iterator[Job]:
     """Iterate over jobs that may have tasks to place. Without enqueue in the policy, all jobs are admitted."""
     admits_all = "enqueue" not in session.policy.actions
-    for job in session.to_try():
+    for job in session.selection.to_try():
         if session.is_pending(job):
             if not admits_all:
                 continue

@@ -20,7 +20,7 @@ from .domain_allocation import BINDING
 
 def backfill(session: Session) -> None:
     """Place best-effort tasks, in the order of queues, jobs and tasks."""
-    candidates = [job for job in session.to_try() if not session.is_pending(job) and _waiting(job)]
+    candidates = [job for job in session.selection.to_try() if not session.is_pending(job) and _waiting(job)]
     for queue, job in ServingOrder(session, candidates):
         with session.attempt(job):
             if session.is_schedulable(job):

@@ -17,7 +17,7 @@ from ..preemption.admission import why_not_admitted
 def enqueue(session: Session) -> None:
     """Admit the jobs that the plugins permit, queue by queue, job by job."""
     hooks = session.hooks
-    for _, job in ServingOrder(session, [job for job in session.to_try() if session.is_pending(job)]):
+    for _, job in ServingOrder(session, [job for job in session.selection.to_try() if session.is_pending(job)]):
         with session.attempt(job, on_cap=CycleCache.of(session).forget):
             if job.min_resources is None or hooks.job_enqueueable(job):
                 whys = None

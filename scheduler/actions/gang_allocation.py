@@ -105,13 +105,11 @@ class GangAllocation:
         This is the usual case while victims terminate.
         """
         job = self._job
-        waiting = [task for run in runs for task in run.tasks]
         lacking = job.min_available - job.ready - job.undemanding
-        if (
-            lacking <= 0
-            or any(task.status is not TaskStatus.PIPELINED for task in waiting)
-            or not self._hooks.job_pipelined(job)
-        ):
+        if lacking <= 0 or not job.waiting:
+            return False
+        waiting = [task for run in runs for task in run.tasks]
+        if any(task.status is not TaskStatus.PIPELINED for task in waiting) or not self._hooks.job_pipelined(job):
             return False
         alike: dict[bytes, list[Task]] = {}
         for task in waiting:

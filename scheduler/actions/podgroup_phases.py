@@ -24,8 +24,8 @@ def set_phases(session: Session) -> None:
     """
     evicted = {eviction.job for eviction in session.decisions.evictions} & session.sums.undecided
     if evicted:
-        evicted.difference_update(job.key for job in session.undecided)
-    for job in (*session.undecided, *session.served(evicted)):
+        evicted.difference_update(job.key for job in session.selection.undecided)
+    for job in (*session.selection.undecided, *session.selection.served(evicted)):
         phase = _phase(session, job)
         if phase != job.phase:
             session.decisions.phases[job.key] = phase

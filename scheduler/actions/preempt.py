@@ -17,18 +17,17 @@ from ..preemption.request import starving_jobs
 
 def preempt(session: Session) -> None:
     """Evict for every starving job: first tasks of other jobs in its queue, then its own tasks of lower priority."""
-    starving = starving_jobs(session)
+    starving = starving_jobs(session, session.selection.to_try())
     if not starving:
         return
     cache = CycleCache.of(session)
-    reprieves = bool(session.policy.configurations.get(PREEMPT, {}).get("enableTopologyAwarePreemption"))
     for of_queue in ServingOrder(session, starving).queues():
         for _, job in ServingOrder(session, of_queue):
             with session.attempt(job, on_cap=cache.forget):
-                make_room(PreemptionRequest(session, PREEMPT, job, reprieves=reprieves), cache)
+                make_room(PreemptionRequest(session, PREEMPT, job), cache)
         for _, job in ServingOrder(session, _still_starving(session, of_queue)):
             with session.attempt(job, on_cap=cache.forget):
-                make_room(PreemptionRequest(session, PREEMPT, job, within_job=True, reprieves=reprieves), cache)
+                make_room(PreemptionRequest(session, PREEMPT, job, within_job=True), cache)
     cache.reprieve_unneeded()
 
 

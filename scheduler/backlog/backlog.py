@@ -48,6 +48,13 @@ class Backlog(ChangeListener):
         """Jobs without an entry for which an action may have work, and jobs whose entry was removed."""
         self.clear()
 
+    @classmethod
+    def of(cls, cluster: Cluster) -> Backlog:
+        """Return the backlog of a cluster in which no job has been refused yet."""
+        backlog = cls()
+        backlog.unlisted.update(cluster.sums().undecided)
+        return backlog
+
     def clear(self) -> None:
         """Remove all entries and reset everything that depends on the policy."""
         self.unlisted.update(self.entries)
@@ -258,15 +265,6 @@ class Backlog(ChangeListener):
                 self._stop_waiting(first, self.entries[first])
             self._wait(key, entry)
         return follower
-
-
-def backlog_of(cluster: Cluster) -> Backlog:
-    """Return the backlog of a state. The first call registers it as the listener to all changes."""
-    if not isinstance(cluster.listener, Backlog):
-        made = Backlog()
-        made.unlisted.update(cluster.sums().undecided)
-        cluster.listener = made
-    return cluster.listener
 
 
 def _discard(jobs: dict[K, set[str]], value: K, key: str) -> None:

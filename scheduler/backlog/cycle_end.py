@@ -22,8 +22,11 @@ from ..reasons import (
     GangShort,
     GuaranteeKept,
     NoNode,
+    NotEntitled,
     NotStarving,
+    NoVictims,
     QueueLimit,
+    QueueOverused,
     Refusal,
     Unplaceable,
     UnschedulableReason,
@@ -42,7 +45,10 @@ Jobs that fit nowhere begin with the longest interval: the changes that can help
 """
 MEMORY = 1 / 2
 """The part of the steps of earlier cycles that still counts when queues and namespaces take turns."""
-_CAPACITY_REASONS = (QueueLimit, GuaranteeKept, ClusterLimit, NoNode, Unplaceable, GangShort, NotStarving)
+_CAPACITY_REASONS = (
+    QueueLimit, GuaranteeKept, ClusterLimit, NoNode, Unplaceable, GangShort, NotStarving, NotEntitled, NoVictims,
+    QueueOverused,
+)  # fmt: skip
 """Reasons that also refuse every equal job of lower priority, whenever that job was created."""
 CHEAP = 1 / 16
 """The share of a cycle's budget that a failed attempt may cost without a backoff."""

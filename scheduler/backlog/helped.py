@@ -12,36 +12,35 @@ from ..model.cluster import Cluster
 from ..model.nodes import Nodes
 from ..model.queue import Queue
 from ..model.resources import Resource
-from .backlog import EVERY, backlog_of
+from .backlog import EVERY, Backlog
 from .reservations import LAPSED
 
 
-def has_due(cluster: Cluster, now: float) -> bool:
+def has_due(cluster: Cluster, backlog: Backlog, now: float) -> bool:
     """Whether a waiting job must be tried again at once, even if the state has not changed since the last cycle."""
-    backlog = backlog_of(cluster)
     if not backlog.entries:
         return False
-    due = backlog.due | helped_by_quota(cluster, backlog.moved)
+    due = backlog.due | helped_by_quota(cluster, backlog, backlog.moved)
     return any(backlog.entries[key].not_before <= now for key in due)
 
 
-def helped_by_lapse(cluster: Cluster, now: float) -> Set[str]:
+def helped_by_lapse(cluster: Cluster, backlog: Backlog, now: float) -> Set[str]:
     """Return the jobs that freed capacity or quota may help, if a reservation has lapsed since the last cycle."""
-    backlog = backlog_of(cluster)
     if any(LAPSED < at <= now for at in backlog.lapses.values()):
-        return backlog.waiting_for(FREED) | helped_by_quota(cluster, {EVERY})
+        return backlog.waiting_for(FREED) | helped_by_quota(cluster, backlog, {EVERY})
     return set()
 
 
 def helped_by_quota(
-    cluster: Cluster, moved: Set[str], released: Mapping[str, Resource] = MappingProxyType({})
+    cluster: Cluster, backlog: Backlog, moved: Set[str], released: Mapping[str, Resource] = MappingProxyType({})
 ) -> set[str]:
     """Return the jobs that wait for room in quotas, if one of these quotas may have enough room.
 
     Jobs that wait for room in a deserved share are left out: what queues deserve is not known here.
 
     Args:
-        cluster: The state.
+        cluster: The queues and what their jobs hold.
+        backlog: The waiting jobs.
         moved: The queues whose quota may have more room; `EVERY` stands for all.
         released: Queue → amount by which the queue holds less than the state shows.
     """
@@ -59,7 +58,7 @@ def helped_by_quota(
         amounts = sums.needed if needed else sums.held
         return amounts.get(dimension, 0) - released.get(queue, {}).get(dimension, 0)
 
-    return backlog_of(cluster).by_quota.within(held)
+    return backlog.by_quota.within(held)
 
 
 def _with_ancestors(queue: str, queues: Mapping[str, Queue]) -> Iterator[str]:
@@ -71,21 +70,21 @@ def _with_ancestors(queue: str, queues: Mapping[str, Queue]) -> Iterator[str]:
         queue = queues[queue].parent if queue in queues else ""
 
 
-def helped_by_room(cluster: Cluster, grown: Mapping[str, Resource]) -> set[str]:
+def helped_by_room(nodes: Nodes, backlog: Backlog, grown: Mapping[str, Resource]) -> set[str]:
     """Return the waiting jobs with a task that may fit on a node whose free capacity has grown.
 
     Args:
-        cluster: The state.
+        nodes: The nodes with the pods on them.
+        backlog: The waiting jobs.
         grown: Node → capacity that is freed on the node beyond what the state shows.
     """
-    nodes: Nodes = cluster.nodes
     names = [name for name in sorted(grown) if name in nodes.by_name]
     helped: set[str] = set()
     if not names:
         return helped
     more = np.array([nodes.vector(grown[name]) for name in names])
     available = nodes.future_idle([nodes.by_name[name].row for name in names]) + more
-    for amounts, jobs in backlog_of(cluster).with_least():
+    for amounts, jobs in backlog.with_least():
         if any(name not in nodes.dimensions for name, amount in amounts if amount > 0):
             continue  # no node has this resource
         columns = [nodes.dimensions[name] for name, amount in amounts if amount > 0]

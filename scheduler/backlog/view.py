@@ -7,7 +7,6 @@ cycle's decisions (`scheduler.backlog.cycle_end`), are applied after the cycle, 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Set
 
 from ..model import resources
@@ -18,16 +17,11 @@ from ..model.resources import Resource
 from ..policy.model import Policy
 from ..policy.schema import EVICTING
 from ..reasons import Refusal
-from .backlog import EVERY, Backlog, backlog_of
+from .backlog import EVERY, Backlog
 from .entries import Waiting
 from .helped import helped_by_lapse, helped_by_quota, helped_by_room
 from .lines import LineRule
 from .quotas import Excess
-
-
-def fingerprint(policy: Policy) -> str:
-    """Return the fingerprint that distinguishes policies in a record."""
-    return hashlib.sha256(repr(policy).encode()).hexdigest()[:16]
 
 
 class BacklogView:
@@ -45,35 +39,33 @@ class BacklogView:
         kept: The jobs of `by_quota_alone` for which jobs before them left no room: their entries stay as they are.
 
     Args:
+        backlog: The waiting jobs.
         woken: Waiting jobs that evictions of this cycle may help.
+        fingerprint: Distinguishes the policy: a backlog of another policy is ignored.
         lines: Which jobs share a line, of which only the first is tried (`scheduler.backlog.lines`).
     """
 
     def __init__(
         self,
         cluster: Cluster,
+        backlog: Backlog,
         policy: Policy,
         now: float,
         woken: Set[str] = frozenset(),
         *,
-        lines: LineRule = LineRule.NONE,
+        fingerprint: str,
+        lines: LineRule,
     ) -> None:
         self._cluster, self.now = cluster, now
-        last = cluster.last_cycle
-        same = last is not None and last.policy is policy
-        self.policy: str = last.decisions.memory.policy if same else fingerprint(policy)
+        self.policy = fingerprint
         self.actions = policy.actions
         first = next((number for number, name in enumerate(policy.actions) if name in EVICTING), 0)
         self._admits_late = "enqueue" not in policy.actions[:first] or "enqueue" in policy.actions[first:]
-        backlog = backlog_of(cluster)
-        is_valid = backlog.policy == self.policy
-        self.known = known = backlog if is_valid else Backlog()
+        self.known = known = backlog if backlog.policy == fingerprint else Backlog.of(cluster)
         self.entries: Mapping[str, Waiting] = known.entries
-        self._unlisted = backlog.unlisted if is_valid else None
-        grown = dict.fromkeys(backlog.freed, Resource())
-        helped = helped_by_room(cluster, grown) if is_valid else set[str]()
-        by_quota = helped_by_quota(cluster, known.moved) if is_valid else set[str]()
-        others = known.due | helped | woken | helped_by_lapse(cluster, now) if is_valid else set[str]()
+        by_room = helped_by_room(cluster.nodes, known, dict.fromkeys(known.freed, Resource()))
+        by_quota = helped_by_quota(cluster, known, known.moved)
+        others = known.due | by_room | woken | helped_by_lapse(cluster, known, now)
         if known.moved and any(task not in cluster.nominated for task in known.claims):
             others |= known.waiting_for(CLAIMS)  # in a new order of service, other jobs may get the kept capacity first
         self.due = others | by_quota
@@ -135,8 +127,7 @@ class BacklogView:
 
     def to_decide(self, undecided: Set[str]) -> Set[str]:
         """Return the jobs of `undecided` that this cycle does not skip."""
-        without_entry = undecided if self._unlisted is None else self._unlisted & undecided
-        return without_entry | (self.awake & undecided)
+        return (self.known.unlisted | self.awake) & undecided
 
     def passed_over(self, undecided: Set[str]) -> dict[str, Refusal]:
         """Return the refusals of the jobs that this cycle does not try."""
@@ -161,7 +152,7 @@ class BacklogView:
 
     def wake_by_reservations(self, queues: Iterable[str]) -> set[str]:
         """Wake the jobs for which less may be reserved in some queues; return the jobs that were not awake before."""
-        helped = helped_by_quota(self._cluster, set(queues)) | self.known.waiting_for(GROUPS)
+        helped = helped_by_quota(self._cluster, self.known, set(queues)) | self.known.waiting_for(GROUPS)
         self.due |= helped
         woken = {key for key in helped - self.awake if not self.is_skipped(key, self.entries[key])}
         self.by_quota_alone -= woken
@@ -190,8 +181,8 @@ class BacklogView:
             helped |= self.known.waiting_for(CLAIMS)
             moved = {EVERY}
         if freed:
-            helped |= self.known.waiting_for(FREED) | helped_by_room(cluster, freed)
-        helped |= helped_by_quota(cluster, moved, released)
+            helped |= self.known.waiting_for(FREED) | helped_by_room(cluster.nodes, self.known, freed)
+        helped |= helped_by_quota(cluster, self.known, moved, released)
 
         def excess_left(queue: str, name: str) -> float | None:
             has_moved = queue in moved or EVERY in moved
@@ -261,6 +252,11 @@ class BacklogView:
         """Record that the running action tries a job."""
         self._trying = job.key
         self.tried[self.action].add(job.key)
+
+    def keep(self, job: Job) -> Refusal:
+        """Keep the entry of a job of `by_quota_alone` as it is; return why the job waits."""
+        self.kept.add(job.key)
+        return self.entries[job.key].refusal
 
     def left_to_allocate(self, job: Job) -> None:
         """Record that the current action did not refuse the job: the job could start without evictions.

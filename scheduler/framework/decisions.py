@@ -5,10 +5,14 @@ A decision carries its reason as typed data; only `scheduler.reasons` turns reas
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from ..backlog.entries import Memory
 from ..reasons import Refusal, UnschedulableReason, VictimReason
+
+_NO_REASON = Refusal()
 
 
 class Bind(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -82,3 +86,7 @@ class Decisions(msgspec.Struct):
     cut: list[str] = []
     """Actions that left jobs for the next cycle, which should follow at once."""
     memory: Memory = msgspec.field(default_factory=Memory)
+
+    def refuse(self, job: str, whys: Iterable[UnschedulableReason]) -> None:
+        """Add reasons why a job waits."""
+        self.refusals[job] = self.refusals.get(job, _NO_REASON).also(*whys)

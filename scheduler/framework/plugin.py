@@ -5,13 +5,14 @@ The class declares its name, hooks, switches and arguments; importing its module
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..backlog.entries import HoldingsBound
 from ..backlog.lines import LineRule
-from ..model.cluster import Cluster
 from ..model.job import Job
 from ..policy import schema
 from ..policy.hooks import Hook, hooks_of
@@ -22,6 +23,30 @@ from ..reasons import UnschedulableReason
 
 if TYPE_CHECKING:
     from .session import Session
+
+
+class OrderedBy(Enum):
+    """What the `job_order` of a plugin depends on. `ANYTHING` is safe."""
+
+    ANYTHING = "anything"
+    JOB = "job"
+    """The job alone: the key stays the same until the job changes."""
+    PRIORITY = "priority"
+    """The job's priority alone."""
+
+
+class Covers(IntEnum):
+    """Which equal waiting jobs a refusal of one job covers, so that they need no attempt of their own.
+
+    If a policy has several plugins, the smallest answer counts (`scheduler.backlog.lines`). `THE_JOB` is safe.
+    """
+
+    THE_JOB = 0
+    LATER_JOBS = 1
+    """Also the jobs that were created later."""
+    LOWER_PRIORITIES = 2
+    """Also the jobs of lower priority, whenever they were created. This matters if no priority decides an eviction."""
+
 
 PLUGINS: dict[str, type[Plugin]] = {}
 """The registered plugins, by their names in policies."""
@@ -45,24 +70,13 @@ class Plugin:
     refused: ClassVar[Mapping[str, tuple[str, str]]] = {}
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Pairs of arguments of which only one may be true."""
-    decides_queues: ClassVar[bool] = False
-    """Whether the plugin decides the shares of queues. A policy may name only one such plugin."""
-    judges_equals_alike: ClassVar[bool] = False
-    """Whether the plugin refuses a waiting job whenever it refuses an equal job that was created earlier.
-
-    If all plugins of a policy do so, only the first of a line of equal jobs is tried (`scheduler.backlog.lines`).
-    """
-    judges_priorities_alike: ClassVar[bool] = False
-    """Whether the plugin refuses a waiting job whenever it refuses an equal job of higher priority, of whatever age.
-
-    If all plugins of a policy do so, and no action evicts, jobs of all priorities share a line.
-    """
     queue_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of queues that the plugin reads under any option."""
-    serves_by_priority: ClassVar[bool] = False
-    """Whether the plugin orders jobs by priority."""
-    orders_by_job_alone: ClassVar[bool] = False
-    """Whether `job_order` returns the same for a job until the job itself changes."""
+    job_order_depends_on: ClassVar[OrderedBy] = OrderedBy.ANYTHING
+    refusal_covers: ClassVar[Covers] = Covers.THE_JOB
+    """Which waiting jobs the plugin refuses, too, whenever it refuses a job. A plugin that refuses none covers all."""
+    reclaims_by_priority: ClassVar[bool] = False
+    """Whether the plugin compares the priorities of a reclaiming job and of its victims, as preempt always does."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -76,7 +90,7 @@ class Plugin:
                 families=cls.families,
                 refused=cls.refused,
                 exclusive=cls.exclusive,
-                decides_queues=cls.decides_queues,
+                decides_queues=issubclass(cls, QuotaPlugin),
             )
 
     @classmethod
@@ -97,6 +111,16 @@ class Plugin:
         rule = schema.PLUGINS[self.name].argument(name)
         return self.option.arguments.get(name, None if rule is None else rule.default)
 
+    def open(self, session: Session) -> None:
+        """Compute the data on which the plugin's hooks depend; called once a cycle.
+
+        Data kept from an earlier cycle must equal what this cycle would compute.
+        """
+
+
+class QuotaPlugin(Plugin):
+    """A plugin that decides the shares of queues. A policy may name only one such plugin."""
+
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:  # noqa: ARG002
         """Return bounds of which at least one must hold before a refusal by this plugin can end.
 
@@ -112,46 +136,57 @@ class Plugin:
         """Whether a bound that the plugin returned may hold at this point of the cycle."""
         return False
 
-    def open(self, session: Session) -> None:
-        """Compute the data on which the plugin's hooks depend; called once a cycle.
-
-        Data kept from an earlier cycle must equal what this cycle would compute.
-        """
-
 
 class OpenedPlugins:
-    """The plugins of a policy, by name, and their hooks: created once, and kept with the state for later cycles."""
+    """The plugins of a policy, by name, and their hooks: created once, and kept for later cycles."""
 
     def __init__(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> None:
-        self.policy, self.classes = policy, classes
+        self.policy, self.fingerprint = policy, fingerprint(policy)
+        self._classes = classes
         self.hooks = Hooks()
         self.by_name: dict[str, Plugin] = {}
         for number, tier in enumerate(policy.tiers):
             for option in tier:
                 plugin = self.by_name[option.name] = classes[option.name](option)
                 self.hooks.add(number, option, plugin, plugin.hooks)
-        self.queue_plugin = next((plugin for plugin in self.by_name.values() if plugin.decides_queues), None)
+        self.queue_plugin = next((one for one in self.by_name.values() if isinstance(one, QuotaPlugin)), None)
         """The plugin that decides the shares of queues, and returns the bounds of quotas."""
         self.lines = self._line_rule()
-        orders = (self.by_name[entry.plugin] for entry in self.hooks.job_order.entries)
-        self.orders_by_job_alone = all(plugin.orders_by_job_alone for plugin in orders)
+        self.orders_by_job_alone = OrderedBy.ANYTHING not in self._job_orders()
+        """Whether the order of jobs stays the same until one of these jobs changes."""
 
     def _line_rule(self) -> LineRule:
         """Return which waiting jobs share a line under the policy."""
-        plugins = self.by_name.values()
-        if not all(plugin.judges_equals_alike for plugin in plugins):
+        refusing = (plugin for plugin in self.by_name.values() if any(hook.may_refuse for hook in plugin.hooks))
+        covered = min((plugin.refusal_covers for plugin in refusing), default=Covers.LOWER_PRIORITIES)
+        if covered is Covers.THE_JOB:
             return LineRule.NONE
-        evicts = not schema.EVICTING.keys().isdisjoint(self.policy.actions)
-        if evicts or not all(plugin.judges_priorities_alike for plugin in plugins):
+        actions = self.policy.actions
+        compares = "reclaim" in actions and any(plugin.reclaims_by_priority for plugin in self.by_name.values())
+        if covered is Covers.LATER_JOBS or compares or "preempt" in actions:
             return LineRule.ONE_PRIORITY
-        is_ranked = any(self.by_name[entry.plugin].serves_by_priority for entry in self.hooks.job_order.entries)
-        return LineRule.BY_PRIORITY if is_ranked else LineRule.BY_CREATION
+        return LineRule.BY_PRIORITY if OrderedBy.PRIORITY in self._job_orders() else LineRule.BY_CREATION
 
-    @classmethod
-    def of(cls, cluster: Cluster, policy: Policy, classes: Mapping[str, type[Plugin]]) -> OpenedPlugins:
-        """Return the plugins that the last cycle on this state opened, or new ones if that cycle had another policy."""
-        known = cluster.plugins
-        if isinstance(known, cls) and known.classes is classes and (known.policy is policy or known.policy == policy):
-            return known
-        cluster.plugins = opened = cls(policy, classes)
-        return opened
+    def _job_orders(self) -> set[OrderedBy]:
+        return {self.by_name[entry.plugin].job_order_depends_on for entry in self.hooks.job_order.entries}
+
+    def excess(self, queue: str, dimension: str) -> float:
+        """Return what a queue held beyond what it deserves when the cycle began; infinity if no plugin computes it."""
+        return math.inf if self.queue_plugin is None else self.queue_plugin.excess(queue, dimension)
+
+    def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
+        """See `Plugin.quota_bounds`."""
+        return () if self.queue_plugin is None else self.queue_plugin.quota_bounds(job, why)
+
+    def may_hold_any(self, bounds: Iterable[HoldingsBound]) -> bool:
+        """Whether one of the bounds may hold at this point of the cycle; True if no plugin knows."""
+        return self.queue_plugin is None or any(map(self.queue_plugin.may_hold, bounds))
+
+    def are_of(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> bool:
+        """Whether these are the plugins of a policy, made of these classes."""
+        return self._classes is classes and (policy is self.policy or fingerprint(policy) == self.fingerprint)
+
+
+def fingerprint(policy: Policy) -> str:
+    """Return the fingerprint that distinguishes policies in a record."""
+    return hashlib.sha256(repr(policy).encode()).hexdigest()[:16]

@@ -58,7 +58,9 @@ class ServingOrder:
             before = work.spent
             yield queue, job
             backlog.count_steps(queue.name, job.namespace, work.spent - before)
-            if (follower := self._session.next_in_line(job)) is not None:
+            is_admitted = job.key in self._session.phases
+            follower = self._session.selection.join_next_in_line(job, is_admitted=is_admitted)
+            if follower is not None:
                 jobs.push(follower)
 
     def again(self, job: Job) -> None:

@@ -14,14 +14,17 @@ Kind = Literal["action", "job", "plugin"]
 
 
 class Step(Protocol):
-    """Callback with the kind and the name of a step; the step runs within the returned context manager."""
+    """Callback with the kind and the name of a step; the step runs within the returned context manager.
 
-    def __call__(self, kind: Kind, name: str, /) -> AbstractContextManager[object]: ...
+    An attempt has the name of its action, and the key of its job.
+    """
+
+    def __call__(self, kind: Kind, name: str, job: str = "", /) -> AbstractContextManager[object]: ...
 
 
 _NOTHING = nullcontext()
 
 
-def no_trace(_kind: Kind, _name: str, /) -> AbstractContextManager[object]:
+def no_trace(_kind: Kind, _name: str, _job: str = "", /) -> AbstractContextManager[object]:
     """Trace nothing."""
     return _NOTHING

@@ -4,7 +4,8 @@ The one rule: a handler receives all changes without a gap and in order.
 
 1. Watches end regularly; a new watch resumes at the last version of the previous one.
 2. If the server no longer has that version, all objects are listed again and the differences are reported.
-3. A watch without an event or a bookmark for `SILENCE` seconds is replaced.
+3. A watch without an event or a bookmark for `SILENCE` seconds is replaced, and its successor may be silent for twice
+   that time: a loaded server sends bookmarks late. Only if the successor is silent too, objects may be stale.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Reflector(Generic[T]):
         """Number of complete lists."""
         self.trouble = ""
         """The present problem with listing or watching, for people; empty without one."""
-        self._is_silent = False
-        """Whether the last watch was replaced for its silence, and no watch has sent an event since."""
+        self._silent = 0
+        """Number of watches in a row that were replaced for their silence."""
         self._client = client
         self._handlers = [handler]
         labels = ",".join(filter(None, (labels, client.scope.labels(resource))))
@@ -80,11 +81,14 @@ class Reflector(Generic[T]):
         """Return why objects may be missing or stale, for people; empty if they are current."""
         if not self.synced.is_set():
             return self.trouble or f"{self.resource.id} not yet listed"
-        return self._silence if self._is_silent else ""
+        if self._silent < 2:
+            return ""
+        return f"watch of {self.resource.id}: no event and no bookmark from {self._silent} watches in a row"
 
     @property
-    def _silence(self) -> str:
-        return f"watch of {self.resource.id}: no event and no bookmark for {SILENCE:g} s; replaced by a new watch"
+    def _patience(self) -> float:
+        """Seconds without an event after which the present watch is replaced."""
+        return SILENCE * (2 if self._silent else 1)
 
     async def run(self) -> None:
         """List and watch until cancelled. After a failed request, pause and try again; after `Gone`, list again."""
@@ -165,15 +169,16 @@ class Reflector(Generic[T]):
         # the server ends the watch after `seconds`; a connection that still exists `_LATE` seconds later is dead
         ends = now() + seconds + _LATE
         try:
-            async with asyncio.timeout_at(min(ends, now() + SILENCE)) as limit:
-                await self._read(max(1, int(seconds)), lambda: limit.reschedule(min(ends, now() + SILENCE)))
+            async with asyncio.timeout_at(min(ends, now() + self._patience)) as limit:
+                await self._read(max(1, int(seconds)), lambda: limit.reschedule(min(ends, now() + self._patience)))
         except TimeoutError as error:
             what = f"watch of {self.resource.id}"
             if now() >= ends:
                 raise Unreachable(what, f"not ended by the server {_LATE:g} s after its timeout", sent=True) from error
-            self._is_silent = True
-            log.warning("%s", self._silence)
-            raise Unreachable(what, f"no event and no bookmark for {SILENCE:g} s", sent=True) from error
+            silence = f"no event and no bookmark for {self._patience:g} s"
+            self._silent += 1
+            log.warning("%s: %s; replaced by a new watch", what, silence)
+            raise Unreachable(what, silence, sent=True) from error
 
     async def _read(self, seconds: int, on_events: Callable[[], None]) -> None:
         """Read a watch to its end. `on_events` is called for each batch of complete events."""
@@ -186,7 +191,7 @@ class Reflector(Generic[T]):
                 parts.append(piece)
                 if b"\n" not in piece:
                     continue
-                self._is_silent = False
+                self._silent = 0
                 on_events()
                 *lines, tail = b"".join(parts).split(b"\n")
                 parts = [tail]

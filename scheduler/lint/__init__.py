@@ -35,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="manifests of Queues, and of Nodes or a List of them, to judge the policy by; may be given several times",
     )
+    parser.add_argument(
+        "--definitions",
+        metavar="DIR",
+        type=Path,
+        help="the definitions by which Queues are judged, for instance Volcano's; without it, those of this scheduler",
+    )
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="text for people, json for programs"
@@ -53,7 +59,11 @@ def main(arguments: argparse.Namespace) -> int:
     except (OSError, UnicodeDecodeError) as error:
         sys.stderr.write(f"cannot read {getattr(error, 'filename', None) or 'a file'}: {error}\n")
         return 2
-    findings = list(dict.fromkeys(finding for text, source in policies for finding in lint(text, source, manifests)))
+    findings = list(
+        dict.fromkeys(
+            finding for text, source in policies for finding in lint(text, source, manifests, arguments.definitions)
+        )
+    )
     errors = sum(finding.is_error for finding in findings)
     if arguments.output == "json":
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n")
@@ -69,13 +79,16 @@ def _read(name: str) -> tuple[str, str]:
     return (sys.stdin.read(), "<stdin>") if name == "-" else (Path(name).read_text(), name)
 
 
-def lint(policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> list[Finding]:
+def lint(
+    policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = (), definitions: Path | None = None
+) -> list[Finding]:
     """Return all findings on a policy.
 
     Args:
         policy_text: The policy file.
         source: Name of the file in findings.
         manifests: Name and text of files with queues and nodes, which are checked under the policy.
+        definitions: Folder of the definitions by which these are judged; None: ours.
     """
     findings: list[Finding] = []
     document = None
@@ -87,16 +100,16 @@ def lint(policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = (
             value = f"{problem.value!r}: " if problem.value else ""
             text = f"{value}{problem.text}"
             findings.append(Finding(source, problem.line, problem.field, text, problem.remedy, is_error=True))
-    objects, refused = _objects_of(manifests)
+    objects, refused = _objects_of(manifests, definitions)
     if document is not None:
         findings += resource_findings(document, source, objects)
     own = refused + queue_findings(objects, document.policy if document is not None else None)
     return findings + sorted(own, key=lambda finding: (finding.source, finding.line))
 
 
-def lint_manifests(manifests: Sequence[tuple[str, str]]) -> list[Finding]:
-    """Return all findings on queues and nodes that hold under every policy; `manifests` as for `lint`."""
-    objects, findings = _objects_of(manifests)
+def lint_manifests(manifests: Sequence[tuple[str, str]], definitions: Path | None = None) -> list[Finding]:
+    """Return all findings on queues and nodes that hold under every policy; the arguments are those of `lint`."""
+    objects, findings = _objects_of(manifests, definitions)
     return findings + queue_findings(objects, None)
 
 
@@ -109,12 +122,12 @@ def unread_settings(policy_text: str) -> dict[str, str]:
     return {name: setting.remedy for name, setting in unread(policy).items()}
 
 
-def _objects_of(manifests: Sequence[tuple[str, str]]) -> tuple[Manifest, list[Finding]]:
+def _objects_of(manifests: Sequence[tuple[str, str]], definitions: Path | None) -> tuple[Manifest, list[Finding]]:
     """Return the queues and nodes of these manifests, and the findings on unreadable ones."""
     objects, findings = Manifest(), []
     for name, manifest in manifests:
         try:
-            read_objects(manifest, name, objects)
+            read_objects(manifest, name, objects, definitions)
         except ManifestError as error:
             findings.append(Finding(name, error.line, "file", error.problem, error.remedy, is_error=True))
     return objects, objects.findings + findings

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -76,8 +77,10 @@ class Manifest:
     """What the API server would refuse, and what nothing here reads."""
 
 
-def read_objects(text: str, source: str, found: Manifest) -> None:
+def read_objects(text: str, source: str, found: Manifest, folder: Path | None = None) -> None:
     """Add the queues and nodes of a file to `found`, with the findings on each of its objects.
+
+    `folder` has the definitions by which objects are judged; None: ours.
 
     Raises:
         ManifestError: the file is not YAML, or has nothing that lint reads.
@@ -86,7 +89,7 @@ def read_objects(text: str, source: str, found: Manifest) -> None:
     used = False
     for document in documents(text):
         flaws = found.findings
-        refused = list(refusals(document, source))
+        refused = list(refusals(document, source, folder))
         flaws += refused
         kind, group = document.item.get("kind"), str(document.item.get("apiVersion", ""))
         is_read = kind == "Node" or (kind == "Queue" and group.startswith(_QUEUES))
@@ -99,11 +102,14 @@ def read_objects(text: str, source: str, found: Manifest) -> None:
         raise ManifestError(1, f"nothing in this file is read: it has {kinds}", _REMEDY)
 
 
-def refusals(document: Document, source: str) -> Iterator[Finding]:
-    """Yield a finding for each reason why the API server would refuse an object: an error in what people write."""
-    from .schemas import definitions  # noqa: PLC0415 - its libraries take a second
+def refusals(document: Document, source: str, folder: Path | None = None) -> Iterator[Finding]:
+    """Yield a finding for each reason why the API server would refuse an object: an error in what people write.
 
-    for flaw in definitions().flaws(document.item) or ():
+    `folder` has the definitions that the API server serves; None: ours.
+    """
+    from .schemas import OURS, definitions  # noqa: PLC0415 - its libraries take a second
+
+    for flaw in definitions(folder or OURS).flaws(document.item) or ():
         field, line = f"{document.title}.{flaw.field}", document.line_of(flaw.path)
         if not document.is_served:
             yield Finding(source, line, field, flaw.text, flaw.remedy, is_error=True)

@@ -47,7 +47,7 @@ def _actions(document: Document) -> Found:
 
 
 def _admission(document: Document) -> Found:
-    """Report an admission check that no action calls, or that blocks jobs which could evict pods."""
+    """Report an admission check that no action calls."""
     policy = document.policy
     if policy.plugin("resourcequota") is not None and "enqueue" not in policy.actions:
         text = "only the action enqueue checks resourcequota, and the policy does not run it"
@@ -58,10 +58,33 @@ def _admission(document: Document) -> Found:
     if "enqueue" not in policy.actions:
         text = "only the action enqueue checks overcommit, and the policy does not run it"
         yield document.places["overcommit"], text, "add enqueue, or remove overcommit"
-        return
-    for action in evicting(policy):
-        text = f"overcommit keeps a job from admission while the cluster is full, so that {action} never sees it"
-        yield document.places["overcommit"], text, f"remove overcommit, or {action}"
+
+
+def _portability(document: Document) -> Found:
+    """Report plugins by which Volcano keeps a job from admission though it could evict pods (volcano#5925).
+
+    Our enqueue counts what the policy would evict for the job. Volcano's counts what is free: overcommit in the whole
+    cluster, capacity and proportion in the queue, from which preempt takes its victims.
+    """
+    policy = document.policy
+    for action in evicting(policy) if "enqueue" in policy.actions else ():
+        names = ("overcommit", "capacity", "proportion") if action == "preempt" else ("overcommit",)
+        refusing = [
+            name
+            for name in names
+            if (option := policy.plugin(name)) is not None and option.enabled("enableJobEnqueued")
+        ]
+        for name in refusing:
+            full, remedy = (
+                ("cluster", "remove overcommit")
+                if name == "overcommit"
+                else ("queue", f"set enableJobEnqueued: false on {name}")
+            )
+            text = (
+                f"portability: {name} of Volcano refuses a PodGroup in enqueue while the {full} is full, "
+                f"so that {action} never sees it; this scheduler admits it"
+            )
+            yield document.places[name], text, f"for Volcano, {remedy}"
 
 
 def _endless(document: Document) -> Found:
@@ -206,12 +229,16 @@ def _sla(document: Document) -> Found:
     policy = document.policy
     tier_of = {option.name: number for number, tier in enumerate(policy.tiers) for option in tier}
     sla, gang = policy.plugin("sla"), policy.plugin("gang")
+    if sla is not None and not sla.enabled("enableJobPipelined"):
+        text = "without this hook of sla, no capacity is kept for a job that waited its time"
+        yield f"{document.places['sla']}.enableJobPipelined", text, "leave it on"
+        return
     if sla is None or gang is None or not gang.enabled("enableJobPipelined") or tier_of["sla"] < tier_of["gang"]:
         return
     text = (
         "gang, in the same tier or in an earlier one, vetoes first: no capacity is kept for a job that waited its time"
     )
-    yield document.places["sla"], text, "put sla into a tier before gang, or set enableJobPipelined: false on gang"
+    yield document.places["sla"], text, "put sla into a tier before gang"
 
 
 def _scores(document: Document) -> Found:
@@ -287,6 +314,7 @@ RULES: tuple[Rule, ...] = (
     _actions,
     tiers,
     _admission,
+    _portability,
     _endless,
     _missing,
     _gangs,

@@ -91,7 +91,8 @@ class Definitions:
             return [Flaw(("apiVersion",), f"the API has no {key[1]} of this version", remedy)]
         if schema is None:
             core = _model_schema(*key)
-            return None if core is None else [] if operation == "DELETE" else list(_of_model(core, item))
+            known = core is None or operation == "DELETE"
+            return (None if core is None else []) if known else [*_of_model(core, item), *_of_kubernetes(item)]
         found = [] if operation == "DELETE" else list(_of_schema(_validator(key, self), item))
         if not found and operation != "DELETE":
             item = _with_defaults(schema, item)
@@ -210,6 +211,28 @@ def _of_model(validator: Any, item: Object) -> Iterator[Flaw]:
         is_number = error.validator == "type" and isinstance(error.instance, int | float)
         if not is_number or "metadata" in error.absolute_path:
             yield from _flaws_of(error)
+
+
+def _of_kubernetes(item: Object) -> Iterator[Flaw]:
+    """Yield flaws by rules that the API server has beside the schemas of its own kinds."""
+    spec, name = item.get("spec") or {}, str((item.get("metadata") or {}).get("name", ""))
+    if item["kind"] == "PriorityClass" and name not in _SYSTEM_CLASSES:
+        if name.startswith("system-"):
+            yield Flaw(("metadata", "name"), "names with system- belong to Kubernetes", "choose another name")
+        if isinstance(value := item.get("value"), int) and value > MOST_PRIORITY:
+            yield Flaw(("value",), f"{value} is above {MOST_PRIORITY}, the highest value for users", "lower it")
+    if item["kind"] == "PodDisruptionBudget":
+        rules = {name: spec[name] for name in ("minAvailable", "maxUnavailable") if spec.get(name) is not None}
+        if len(rules) > 1:
+            yield Flaw(("spec",), "minAvailable and maxUnavailable exclude each other", "keep one of them")
+        for rule, value in rules.items():
+            if not (isinstance(value, int) and value >= 0) and not re.fullmatch(r"(100|\d{1,2})%", str(value)):
+                text = f"{value!r} is neither a number from 0 nor a percentage from 0% to 100%"
+                yield Flaw(("spec", rule), text, "write for example 2 or 50%")
+
+
+MOST_PRIORITY = 1_000_000_000
+_SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
 def _flaws_of(error: Any) -> Iterator[Flaw]:

@@ -46,7 +46,8 @@ def tiers(document: Document) -> Found:
         if "gang" in above and below:
             below_decides = f"where gang permits nothing, tier {first + 2} decides without it"
             text = f"{action}: {below_decides}, and whole gangs may be evicted"
-            remedy = f"to keep gangs whole and running, put gang and {below[0]} into one tier"
+            others = ", ".join(["gang", *below[:-1]])
+            remedy = f"to keep gangs whole and running, put {others} and {below[-1]} into one tier"
             yield document.places["gang"], text, remedy
         for name in below:
             if UNIT_HOOKS[action] not in PLUGINS[name].hooks:

@@ -214,7 +214,7 @@ class App:
 
         If the process makes no progress, release the lease without finishing the writes.
         """
-        last_job = self.feed.cluster.trying if self.progress.trouble else ""
+        last_job = self.cycles.trying if self.progress.trouble else ""
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
         if last_job:
@@ -285,7 +285,7 @@ class App:
     def _write_cycle_record(self) -> None:
         """Write the current state and the decisions that follow from it to a separate record."""
         parent = self.options.record or Path.cwd()
-        write_cycle(parent, self.cycles.number, time.time(), self.feed.cluster, self.policy.current)
+        write_cycle(parent, self.cycles.number, time.time(), self.feed.core, self.policy.current)
 
     # -------------------------------------------------------------------------------------------------------- reporting
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..framework.decisions import Bind, Evict
+from ..inputs import Input
 from ..kube import KubeError, Resource
 from ..model.objects import ObjectMeta
-from ..recording.events import Input
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,12 @@ from functools import partial
 
 import structlog
 
-from ..backlog.helped import has_due
-from ..decide import decide
 from ..framework.decisions import Decisions, Evict
 from ..framework.work import Budget
+from ..inputs import Assumed, Decided, Nominated
 from ..kube.backoff import Backoff
 from ..kube.clock import wall_time
 from ..policy.model import Policy
-from ..recording.events import Assumed, Decided, Nominated
 from .metrics import Metrics
 from .pace import Pace
 from .policy_file import InForce
@@ -105,6 +103,8 @@ class CycleLoop:
         """Number of inputs that were applied to the state since the last cycle."""
         self._was_quick = False
         """Whether the last cycle could have been decided on the event loop."""
+        self._watch = Stopwatch()
+        """The stopwatch of the cycle that was started last."""
 
     @property
     def is_due(self) -> bool:
@@ -112,6 +112,11 @@ class CycleLoop:
         now = asyncio.get_running_loop().time()
         is_requested = self._due is not None and now >= max(self._due, self._paused_until)
         return self._is_running and (self._is_deciding or is_requested)
+
+    @property
+    def trying(self) -> str:
+        """Return the key of the job that the running cycle is trying; empty between attempts."""
+        return self._watch.trying
 
     def request_cycle(self) -> None:
         """Request a cycle soon, even if the state did not change (for example for a new policy)."""
@@ -189,9 +194,8 @@ class CycleLoop:
         self._is_deciding = True
         structlog.contextvars.bind_contextvars(cycle=self.number)
         if self._record is not None:
-            self._record.before_cycle(self._feed.cluster, self._policy())
+            self._record.before_cycle(self._feed.core, self._policy())
         started, now = loop.time(), wall_time()
-        cluster = self._feed.cluster
         try:
             decisions, budget, watch = await self._decide(now)
         except Exception:  # a defect of the core must not stop watches and writes
@@ -221,7 +225,7 @@ class CycleLoop:
             self._request(LAZY_UNDER_LOAD)  # publish what `only_urgent` left
         if self._status_builder.again_at is not None:
             self._request(max(self._status_builder.again_at - now, LAZY))
-        if decisions.cut or has_due(cluster, now):
+        if decisions.cut or self._feed.core.has_due(now):
             self._request(0.0)
         if decisions.wake_at is not None:
             self._request(max(decisions.wake_at - now, DEBOUNCE))
@@ -248,7 +252,7 @@ class CycleLoop:
             decisions = self._decide_and_time(policy, now, budget, watch)
             if not decisions.cut and decisions.steps < budget.job:
                 return decisions, budget, watch
-            self._feed.cluster.last_cycle = None
+            self._feed.core.forget_last_cycle()
         budget, watch = self._pace.budget, Stopwatch()
         work = partial(self._decide_and_time, policy, now, budget, watch)
         decisions = await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -257,8 +261,9 @@ class CycleLoop:
     def _decide_and_time(self, policy: Policy, now: float, budget: Budget, watch: Stopwatch) -> Decisions:
         """Decide, and record whether the cycle was quick. Runs in the thread or on the event loop."""
         self._was_quick = False
+        self._watch = watch
         started = self._pace.cpu_seconds()
-        decisions = decide(self._feed.cluster, policy, now, watch.step, budget=budget)
+        decisions = self._feed.core.decide(policy, now, watch.step, budget=budget)
         within = decisions.steps < self._pace.budget_within(_QUICK).job and not decisions.cut
         self._was_quick = within and self._pace.cpu_seconds() - started <= _QUICK
         return decisions

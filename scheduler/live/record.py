@@ -9,9 +9,9 @@ import contextlib
 import logging
 from pathlib import Path
 
+from ..core import Core
 from ..decide import decide
-from ..model.cluster import Cluster
-from ..recording.events import Decided, Input, PolicyLoaded
+from ..inputs import Decided, Input, PolicyLoaded
 from ..recording.segments import SEGMENT_BYTES, SegmentWriter
 from .policy_file import InForce
 
@@ -26,14 +26,18 @@ class RunningRecord:
         self._policy = ""
         """Text of the policy that was recorded last."""
 
-    def before_cycle(self, cluster: Cluster, policy: InForce) -> None:
-        """Start a new segment with a checkpoint if one is due, or else record a new policy."""
+    def before_cycle(self, core: Core, policy: InForce) -> None:
+        """Start a new segment with a checkpoint if one is due, or else record a new policy.
+
+        A replay of the segment lacks the last cycle, so the core forgets it too.
+        """
         if self._recorder is None:
             return
         loaded = PolicyLoaded(policy.path, policy.text)
         try:
             if self._recorder.wants_checkpoint:
-                self._recorder.checkpoint(cluster, loaded)
+                core.forget_last_cycle()
+                self._recorder.checkpoint(core.cluster, loaded, core.backlog)
             elif policy.text != self._policy:
                 self._recorder.write(loaded)
             self._policy = policy.text
@@ -62,17 +66,16 @@ class RunningRecord:
         self._recorder = None
 
 
-def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy: InForce) -> None:
+def write_cycle(parent: Path, number: int, now: float, core: Core, policy: InForce) -> None:
     """Write the current state and the decisions that follow from it to a separate recording below `parent`.
 
     If the core fails, only the state is written: it is what an analysis of the failure needs.
     """
     directory = parent / f"cycle-{number}-{int(now)}"
     recorder = SegmentWriter(directory)
-    last = cluster.last_cycle
     try:
-        recorder.checkpoint(cluster, PolicyLoaded(policy.path, policy.text))
-        recorder.write(Decided(number, now, decide(cluster, policy.policy, now)))
+        recorder.checkpoint(core.cluster, PolicyLoaded(policy.path, policy.text), core.backlog)
+        recorder.write(Decided(number, now, decide(core.cluster, policy.policy, now, backlog=core.backlog)))
         recorder.close()
     except OSError as error:
         log.error("cycle record not written: %s", error)
@@ -82,5 +85,3 @@ def write_cycle(parent: Path, number: int, now: float, cluster: Cluster, policy:
         log.exception("cycle record written without decisions, because the core failed: %s", directory)
     else:
         log.info("cycle record written: %s", directory)
-    finally:
-        cluster.last_cycle = last  # these decisions must not affect later cycles or their replay

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core import Core
+from ..inputs import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Overdue, Reverted, apply_input
 from ..kube import (
     HYPER_NODES,
     WATCHED,
@@ -27,7 +29,6 @@ from ..kube import (
 from ..model.cluster import Cluster
 from ..model.podgroup_changes import ON_ITS_WAY
 from ..model.task import TaskStatus
-from ..recording.events import Assumed, Input, Nominated, ObjectGone, ObjectSeen, Overdue, Reverted, apply_input
 from ..topology.hyper_nodes import topology_now
 from .inbox import Bound, Inbox, Refused, Trouble
 from .terminations import GraceLimit, Terminations
@@ -78,6 +79,7 @@ class StateFeed:
         on_input: Callable[[Input], None] | None = None,
         grace: GraceLimit = DEFAULT_GRACE,
     ) -> None:
+        self.core = Core(cluster)
         self.cluster = cluster
         self.inbox = Inbox()
         self.terminations = Terminations(grace, self.inbox.put)
@@ -168,7 +170,7 @@ class StateFeed:
                 self.touched.add(task.job)
         version = self.cluster.version
         try:
-            apply_input(self.cluster, given)
+            apply_input(self.core, given)
         except Exception as error:  # one bad object must not stop the others
             if not isinstance(given, ObjectSeen):
                 raise
@@ -234,7 +236,7 @@ class StateFeed:
         version = self.cluster.version
         if meta.key:
             lost = ObjectGone(kind, meta.key)
-            apply_input(self.cluster, lost)
+            apply_input(self.core, lost)
             if self.on_input is not None:
                 self.on_input(lost)
         return Urgency.SOON if self.cluster.version != version else Urgency.NONE

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from ..framework.decisions import Bind, Decisions, Evict
+from ..inputs import Overdue
 from ..kube import NORMAL, PODGROUPS, PODS, QUEUES, WARNING, EventData, EventRecorder, KubeError
 from ..kube.clock import wall_time
 from ..model.job import Job, PodGroupPhase
@@ -25,7 +26,6 @@ from ..reasons import (
     render_victim,
     victim_annotations,
 )
-from ..recording.events import Overdue
 from . import statuses
 from .card_series import CardSeries
 from .debounce import Debounce

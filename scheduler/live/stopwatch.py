@@ -31,25 +31,29 @@ class Stopwatch:
     def __init__(self) -> None:
         self.laps: list[Lap] = []
         self.jobs = 0.0
+        self.trying = ""
+        """Key of the job that the cycle is trying; empty between attempts."""
 
-    def step(self, kind: Kind, name: str, /) -> AbstractContextManager[object]:
+    def step(self, kind: Kind, name: str, job: str = "", /) -> AbstractContextManager[object]:
         """Measure one step: a `scheduler.framework.tracing.Step`."""
-        return _RunningStep(self, kind, name)
+        return _RunningStep(self, kind, name, job)
 
 
 class _RunningStep:
     """A running step. It is a class instead of a generator for speed: every cycle has several steps per job."""
 
-    __slots__ = ("_kind", "_name", "_started", "_watch")
+    __slots__ = ("_job", "_kind", "_name", "_started", "_watch")
 
-    def __init__(self, watch: Stopwatch, kind: Kind, name: str) -> None:
-        self._watch, self._kind, self._name = watch, kind, name
+    def __init__(self, watch: Stopwatch, kind: Kind, name: str, job: str) -> None:
+        self._watch, self._kind, self._name, self._job = watch, kind, name, job
 
     def __enter__(self) -> None:
+        self._watch.trying = self._job
         self._started = self._now()
 
     def __exit__(self, *_: object) -> None:
         took = self._now() - self._started
+        self._watch.trying = ""
         if self._kind == "job":
             self._watch.jobs += took
         else:

@@ -15,10 +15,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..inputs import Overdue
 from ..kube.clock import wall_time
 from ..model.objects import Pod
 from ..model.times import seconds
-from ..recording.events import Overdue
 
 LONGEST_GRACE = 600
 """Default of `--longest-grace`, in seconds."""

@@ -19,6 +19,7 @@ from functools import partial
 from structlog.contextvars import bind_contextvars, get_contextvars
 
 from ..framework.decisions import Bind, Evict
+from ..inputs import Reverted
 from ..kube import PODS, Client, Conflict, KubeError, NotFound, Patch, Resource
 from ..kube.attempts import Again, again_after
 from ..kube.backoff import Backoff
@@ -26,7 +27,6 @@ from ..kube.clock import wall_time
 from ..kube.resource import Bare
 from ..model.times import timestamp
 from ..reasons import render_victim
-from ..recording.events import Reverted
 from .inbox import Bound, Inbox, Refused
 from .metrics import Metrics
 from .turns import ITEMS_PER_TURN

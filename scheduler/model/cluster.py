@@ -8,7 +8,6 @@ A cycle works on this state and restores it at its end. Writes that the API has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from . import objects, resources
 from .auxiliary import AuxiliaryObjects
@@ -49,16 +48,10 @@ class Cluster(AuxiliaryObjects):
         self._sums = Sums()
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, objects.PriorityClass] = {}
-        self.last_cycle: Any = None
-        """Where `scheduler.decide` stores its last decisions on this state."""
-        self.plugins: Any = None
-        """Where `scheduler.framework` keeps the plugins of the last cycle on this state."""
         self._on_node: dict[str, dict[str, Task]] = {}
         self._known = Known()
         self.costly: set[str] = set()
         """Keys of jobs that an earlier process found too costly, or was trying when it exited; they are tried last."""
-        self.trying = ""
-        """Key of the job that a cycle is trying; empty between attempts."""
         self._incomplete: set[str] = set()
         """Keys of tasks that request a resource which no node or queue names."""
 
@@ -295,7 +288,7 @@ class Cluster(AuxiliaryObjects):
         is_same = before is not None and before.spec == group.spec
         frees_nothing = is_same and reserves_as_before(job, phase)
         self._regrouped(job.key, job.queue if is_same else "", helps=before is not None and not frees_nothing)
-        if before is None and job.queue not in self._sums.by_queue:
+        if before is None and job.queue not in self._sums.by_queue and any(q.guarantee for q in self.queues.values()):
             self.listener.report(WORK)
 
     def _regrouped(self, key: str, queue: str = "", *, helps: bool = True) -> None:

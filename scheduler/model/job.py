@@ -126,7 +126,7 @@ class Job:
         self.group = group
         self._kind = self._kind_of_any_priority = None
         spec = group.spec
-        self.queue = spec.queue or "default"
+        self.queue = names.reference(spec.queue) or "default"
         self.priority = priority
         self.min_available = spec.min_member
         self.role_minima = dict(spec.min_task_member or {})
@@ -203,10 +203,14 @@ class Job:
 
     @property
     def waiting_shapes(self) -> dict[bytes, Task]:
-        """One pending task of each shape, without gated tasks."""
+        """The first pending task of each shape, without gated tasks."""
         if self._waiting_shapes is None:
-            pending = self.by_status.get(TaskStatus.PENDING, {}).values()
-            self._waiting_shapes = {task.shape: task for task in pending if not task.gated}
+            found: dict[bytes, Task] = {}
+            for task in self.by_status.get(TaskStatus.PENDING, {}).values():
+                known = found.setdefault(task.shape, task) if not task.gated else task
+                if known is not task and task.place_in_job < known.place_in_job:
+                    found[task.shape] = task
+            self._waiting_shapes = found
         return self._waiting_shapes
 
     @property

@@ -52,3 +52,15 @@ TRAINING_OPERATOR = "training.kubeflow.org/operator-name"
 TRAINING_TYPE = "training.kubeflow.org/replica-type"
 TRAINING_INDEX = "training.kubeflow.org/replica-index"
 TRAINING_ROLE = "training.kubeflow.org/job-role"
+
+MAX_NAME = 253
+"""Characters of the longest name that the API server permits for an object."""
+
+
+def reference(name: str) -> str:
+    """Return a name by which a spec refers to an object; a name that is too long for any object is cut.
+
+    The cut name ends with an ellipsis, which no name contains, so that it refers to nothing either. A tenant may write
+    250 KB of name, which keys, topics and messages would repeat.
+    """
+    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"

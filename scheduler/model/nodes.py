@@ -9,14 +9,14 @@ interned.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import resources
+from .memo import Memo
 from .objects import Node
 from .resources import MAX_AMOUNT, Resource
 from .task import COMPLETED, Task, TaskStatus
@@ -93,8 +93,8 @@ class Nodes:
         ready: Rows that may get new tasks.
         version: Grows when a node is added or removed or its object changes.
         touched: Rows whose amounts changed since `refresh`, oldest first.
-        kept: Cache for results computed from the nodes' objects alone; emptied when one of these objects changes.
-        lasting: Cache for results that survive such a change; their owners check themselves what has changed.
+        kept: Results computed from the nodes' objects alone; emptied when one of these objects changes.
+        lasting: Results that survive such a change; their owners check themselves what has changed.
         most_shapes: Maximum number of shapes in a cache before it is emptied. The number depends on the existing tasks,
             so that shapes of deleted tasks do not fill the memory.
         with_pod_terms: Tasks on nodes that have terms about other pods, by shape.
@@ -106,8 +106,8 @@ class Nodes:
         self.dimensions: dict[str, int] = {}
         self.version = 0
         self.touched: list[int] = []
-        self.kept: dict[Any, Any] = {}
-        self.lasting: dict[str, Any] = {}
+        self.kept = Memo()
+        self.lasting = Memo()
         self.most_shapes = FEW_SHAPES
         self.with_pod_terms: dict[bytes, dict[str, Task]] = {}
         self._stale = False
@@ -330,7 +330,7 @@ class Nodes:
         """Return the used amounts, [nodes x dimensions]: releasing tasks count, pipelined ones do not."""
         return self.allocatable - self.idle
 
-    def future_idle(self, rows: Any = ALL) -> Amounts:
+    def future_idle(self, rows: slice | int | Sequence[int] | Rows | Mask = ALL) -> Amounts:
         """Return what will be idle on some rows after releasing tasks are deleted and pipelined tasks run."""
         idle: Amounts = self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
         return idle

@@ -86,18 +86,18 @@ def domains_of(nodes: Nodes, topology_key: str) -> Domains:
     """
     if not NodeIndex.of(nodes).has_label(topology_key):
         topology_key = ""
-    known: Domains | None = nodes.kept.get(("domain", topology_key))
-    if known is None:
+
+    def numbered() -> Domains:
         numbers: dict[str, int] = {}
-        known = np.array(
+        return np.array(
             [
                 -1 if value is None else numbers.setdefault(value, len(numbers))
                 for value in (node.labels.get(topology_key) for node in nodes.rows)
             ],
             dtype=np.int64,
         )
-        nodes.kept["domain", topology_key] = known
-    return known
+
+    return nodes.kept.once(("domain", topology_key), numbered)
 
 
 def per_domain(domains: Domains, counts: Counts) -> Counts:

@@ -7,7 +7,7 @@ volumes are not considered.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -61,40 +61,49 @@ class EmptyNodes:
     def __init__(self, session: Cycle) -> None:
         self._placement, self._nodes, self._hooks = session.placement, session.nodes, session.hooks
         self._work, self._left = session.work, MOST_KINDS
-        self._kept: dict[Hashable, int] = self._nodes.kept.setdefault(("empty", session.backlog.policy), {})
+        self._has_scopes = bool(session.hooks.node_scope.functions)
+        self._kept = self._nodes.kept.once(("empty", session.backlog.policy), dict[Hashable, int])
         """Shape → slots on all nodes, as long as no node's object changes."""
         self._slots: dict[Hashable, int] = {}
         """Kind → slots, for tasks whose nodes depend on more than the nodes' objects, such as queues or claims."""
+        self._lacks: dict[bytes, tuple[str, int, int]] = {}
+        """Shape → the result of `_lack_of`."""
 
     def why_never(self, job: Job) -> Unplaceable | None:
         """Return why the nodes could not hold the job even if they were empty; None if they could, or without pods."""
-        waiting = [task for task in job.by_status.get(TaskStatus.PENDING, {}).values() if not task.best_effort]
+        pending, shapes = job.by_status.get(TaskStatus.PENDING, {}), job.waiting_shapes
         lacking = job.min_available - job.ready - job.undemanding
-        if not waiting or (lacking <= 0 and job.count(HOLDING)):
+        if lacking <= 0 and job.count(HOLDING):
             return None
-        numbers: Mapping[bytes, int] = {waiting[0].shape: len(waiting)}
-        if len(job.waiting_shapes) > 1 or job.gated:
-            numbers = Counter(task.shape for task in waiting)
-        rooms = {task.shape: self._slots_of(task) for task in job.waiting_shapes.values()}
-        room = sum(min(count, rooms.get(shape, count)) for shape, count in numbers.items())
-        if room >= max(min(lacking, len(waiting)), 1):  # nothing is known about pods that do not exist yet
+        if len(shapes) == 1 and not job.gated and not job.undemanding:  # nearly all jobs
+            waiting, firsts = len(pending), [*shapes.values()]
+            room = min(waiting, self._slots_of(firsts[0]))
+        else:
+            numbers = Counter(task.shape for task in pending.values() if not task.best_effort)
+            rooms = {shape: self._slots_of(task) for shape, task in shapes.items() if shape in numbers}
+            waiting, firsts = numbers.total(), [shapes[shape] for shape in rooms if not rooms[shape]]
+            firsts = firsts or [shapes[shape] for shape in rooms]
+            room = sum(min(count, rooms.get(shape, count)) for shape, count in numbers.items())
+        if not waiting or room >= max(min(lacking, waiting), 1):  # nothing is known about pods that do not exist yet
             return None
-        task = min(
-            (task for task in waiting if not rooms.get(task.shape, 1)), key=_place, default=min(waiting, key=_place)
-        )
-        dimension = next((name for name in sorted(task.init_request) if self._most(name) < task.init_request[name]), "")
-        requested, most = task.init_request.get(dimension, 0), self._most(dimension)
-        return Unplaceable(task.key, len(waiting), room, max(lacking, 1), dimension, requested, most)
+        task = firsts[0] if len(firsts) == 1 else min(firsts, key=lambda first: first.place_in_job)
+        if task.shape not in self._lacks:
+            self._lacks[task.shape] = self._lack_of(task)
+        return Unplaceable(task.key, waiting, room, max(lacking, 1), *self._lacks[task.shape])
 
-    def _most(self, dimension: str) -> int:
-        """Return the largest amount of one node."""
-        column = self._nodes.dimensions.get(dimension)
-        return 0 if column is None else int(self._nodes.allocatable[:, column].max(initial=0))
+    def _lack_of(self, task: Task) -> tuple[str, int, int]:
+        """Return a dimension of which no node has enough for a task, the request, and the largest amount of a node."""
+        for dimension, requested in sorted(task.init_request.items()):
+            column = self._nodes.dimensions.get(dimension)
+            most = 0 if column is None else int(self._nodes.allocatable[:, column].max(initial=0))
+            if most < requested:
+                return dimension, requested, most
+        return "", 0, 0
 
     def _slots_of(self, task: Task) -> int:
         """Return how many tasks equal to `task` fit onto all nodes that could ever get one."""
-        kind = self._placement.kind(task)
-        slots = self._slots if self._hooks.node_scope.functions or task.pod.spec.volumes else self._kept
+        kind = self._placement.kind(task) if self._has_scopes else task.shape
+        slots = self._slots if self._has_scopes or task.pod.spec.volumes else self._kept
         if kind not in slots:
             if not self._left:
                 return MANY
@@ -122,7 +131,3 @@ class EmptyNodes:
         if rule is None:  # the node is not ready, or a field or claim of the pod excludes every node
             return not node.is_ready or bool(task.pod.spec.volumes)
         return rule[0] in ("unschedulable", "volume") or (rule[0] == "taint" and rule[1].startswith(PASSING))
-
-
-def _place(task: Task) -> tuple[int, float, str]:
-    return task.place_in_job

@@ -38,10 +38,7 @@ class NodeIndex:
     @classmethod
     def of(cls, nodes: Nodes) -> NodeIndex:
         """Return the index of the nodes as they are now."""
-        found: NodeIndex | None = nodes.kept.get("index")
-        if found is None:
-            found = nodes.kept["index"] = cls(nodes)
-        return found
+        return nodes.kept.once("index", lambda: cls(nodes))
 
     def has_label(self, key: str) -> bool:
         """Whether any node has the label."""

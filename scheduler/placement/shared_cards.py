@@ -40,11 +40,7 @@ class SharedCards:
 
     def of_node(self, node: NodeInfo, scheme: Scheme) -> tuple[Card, ...]:
         """Return the cards that a node announces."""
-        known: dict[tuple[str, Scheme], tuple[Card, ...]] = self._nodes.kept.setdefault("shared-cards", {})
-        found = known.get((node.name, scheme))
-        if found is None:
-            found = known[node.name, scheme] = cards_of(node.object, scheme)
-        return found
+        return self._nodes.kept.once(("shared-cards", node.name, scheme), lambda: cards_of(node.object, scheme))
 
     def feasibility(self, task: Task, *, future: bool) -> tuple[Mask, Vector]:
         """Return the nodes with the cards that the task requests, and their scores.

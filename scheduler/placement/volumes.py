@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model.cluster import Cluster
+from ..model.names import reference
 from ..model.nodes import Mask, Nodes
 from ..model.objects import PersistentVolume, Volume
 from ..model.task import Task
@@ -39,7 +40,7 @@ def claims_of(task: Task) -> Iterator[tuple[int, str]]:
 
 def _claim_name(task: Task, volume: Volume) -> str:
     if volume.persistent_volume_claim is not None:
-        return volume.persistent_volume_claim.claim_name
+        return reference(volume.persistent_volume_claim.claim_name)
     return f"{task.name}-{volume.name}" if volume.ephemeral is not None else ""
 
 

@@ -20,8 +20,6 @@ class Binpack(Plugin, UsageScore):
     """Prefer nodes that are in use."""
 
     name = "binpack"
-    judges_equals_alike = True
-    judges_priorities_alike = True
     arguments: ClassVar = {
         "binpack.weight": Argument(INT, 0, default=1, means="weight of this score among all"),
         "binpack.cpu": Argument(INT, 0, default=1, means="weight of cpu"),

@@ -16,11 +16,11 @@ from ..framework.session import Session
 from ..model import names
 from ..model.task import Task, TaskStatus
 from ..model.times import duration, seconds
-from ..policy.hooks import PreemptableByUnit, PreemptUnit, ReclaimableByUnit, ReclaimUnit
+from ..policy.hooks import EvictableByUnit, EvictUnit
 from ..reasons import CoolingDown, Protection
 
 
-class Cdp(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit):
+class Cdp(Plugin, EvictableByUnit, EvictUnit):
     """Protect pods during their cooldown."""
 
     name = "cdp"
@@ -29,7 +29,7 @@ class Cdp(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit
         self._session = session
         self._ends: dict[str, float] = {}
 
-    def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
+    def evict_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
         """Return the protection of the member whose cooldown ends last; None if all cooldowns have ended."""
         now = self._session.now
         end, pod = max((self._end_of(task), task.key) for task in unit)
@@ -37,8 +37,6 @@ class Cdp(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, PreemptUnit
             return None
         self._session.wake_at(end)
         return CoolingDown(pod, int(end - now + 0.999))
-
-    preempt_unit = reclaim_unit
 
     def _end_of(self, task: Task) -> float:
         """Return when a pod's cooldown ends, in seconds since the epoch; 0 for a pod without a cooldown."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from ..framework.plugin import Plugin
+from ..framework.plugin import Covers, Plugin
 from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job
@@ -25,8 +25,7 @@ class Drf(Plugin, JobOrder, Preemptable, VetoReason):
     """Order jobs by dominant share."""
 
     name = "drf"
-    judges_equals_alike = True
-    judges_priorities_alike = True
+    refusal_covers = Covers.LOWER_PRIORITIES
     refused: ClassVar = {
         "enableHierarchy": (
             "hierarchical drf is not supported",

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 
-from ..framework.plugin import Plugin
+from ..framework.plugin import Covers, OrderedBy, Plugin
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import HOLDING, READY, Statuses, Task, TaskStatus
 from ..policy.hooks import (
+    EvictableByUnit,
+    EvictSpare,
     JobOrder,
     JobPipelined,
     JobReachable,
@@ -21,10 +23,6 @@ from ..policy.hooks import (
     JobStarving,
     JobValid,
     Limits,
-    PreemptableByUnit,
-    PreemptSpare,
-    ReclaimableByUnit,
-    ReclaimSpare,
     Vote,
 )
 from ..reasons import PodsMissing, UnschedulableReason
@@ -44,17 +42,14 @@ class Gang(
     JobPipelined,
     JobReachable,
     JobStarving,
-    ReclaimableByUnit,
-    PreemptableByUnit,
-    ReclaimSpare,
-    PreemptSpare,
+    EvictableByUnit,
+    EvictSpare,
 ):
-    """Enforce the minimum of gangs. `scheduler.preemption.units` forms victims within the limits of `reclaim_spare`."""
+    """Enforce the minimum of gangs. `scheduler.preemption.units` forms victims within the limits of `evict_spare`."""
 
     name = "gang"
-    judges_equals_alike = True
-    judges_priorities_alike = True
-    orders_by_job_alone = True
+    refusal_covers = Covers.LOWER_PRIORITIES
+    job_order_depends_on = OrderedBy.JOB
 
     def open(self, session: Session) -> None:
         self._groups = session.shared(SubGroups)
@@ -105,7 +100,7 @@ class Gang(
         pods = job.count(TAKING_PART)
         return None if pods >= job.min_available else PodsMissing(pods, job.min_available)
 
-    def reclaim_spare(self, job: Job, task: Task) -> Limits:
+    def evict_spare(self, job: Job, task: Task) -> Limits:
         """Return how many tasks the gang, the task's role and the task's subgroup have above their minimum."""
         limits: list[tuple[Hashable, int]] = [((job.key, None), max(job.ready - job.min_available, 0))]
         of_role = job.binding_roles.get(task.role)
@@ -118,8 +113,6 @@ class Gang(
             least = max(policies[group[0]].sub_group_size or 1, 1)
             limits.append(((job.key, group), max(have - least, 0)))
         return tuple(limits)
-
-    preempt_spare = reclaim_spare
 
 
 def _lacks_spare_tasks_only(job: Job) -> bool:

@@ -103,10 +103,7 @@ class Groups:
     @classmethod
     def of(cls, nodes: Nodes) -> Groups:
         """Return the groups of the nodes as they are now."""
-        found: Groups | None = nodes.kept.get("node-groups")
-        if found is None:
-            found = nodes.kept["node-groups"] = cls(nodes)
-        return found
+        return nodes.kept.once("node-groups", lambda: cls(nodes))
 
 
 class NodeGroup(Plugin, JobValid, NodeScope, Feasible, Predicate, NodeRule, Score):

@@ -16,6 +16,7 @@ import numpy as np
 from ..framework.plugin import Plugin
 from ..framework.session import Session
 from ..model.nodes import Amounts, Mask, Nodes, Vector
+from ..model.objects.nodes import Taint
 from ..model.resources import CPU, MEMORY
 from ..model.task import Task
 from ..placement.label_column import VALUES_A_STEP
@@ -48,8 +49,6 @@ class NodeOrder(Plugin, Score, UsageScore, PodScore):
     """Score nodes as kube-scheduler does."""
 
     name = "nodeorder"
-    judges_equals_alike = True
-    judges_priorities_alike = True
     arguments: ClassVar = {
         **{
             f"{name}.weight": Argument(INT, 0, default=weight, means=f"prefers {means}")
@@ -150,13 +149,7 @@ def _node_affinity(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) -> Ve
 
 
 def _taint_toleration(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) -> Vector | None:
-    by_node = nodes.kept.get("prefer-no-schedule")
-    if by_node is None:
-        by_node = nodes.kept["prefer-no-schedule"] = [
-            [t for t in node.object.spec.taints or () if t.effect == "PreferNoSchedule"] for node in nodes.rows
-        ]
-        if not any(by_node):
-            by_node = nodes.kept["prefer-no-schedule"] = ()
+    by_node = nodes.kept.once("prefer-no-schedule", lambda: _taints_to_avoid(nodes))
     if not by_node:
         return None
     spend(len(task.pod.spec.tolerations or ()) // VALUES_A_STEP, TOLERATIONS)
@@ -170,8 +163,14 @@ def _taint_toleration(nodes: Nodes, task: Task, feasible: Mask, spend: Spend) ->
     return 100.0 - _normalised(untolerated)
 
 
+def _taints_to_avoid(nodes: Nodes) -> list[list[Taint]]:
+    """Return the taints `PreferNoSchedule` of each node; an empty list if no node has one."""
+    by_node = [[t for t in node.object.spec.taints or () if t.effect == "PreferNoSchedule"] for node in nodes.rows]
+    return by_node if any(by_node) else []
+
+
 def _image_locality(nodes: Nodes, task: Task, _feasible: Mask, spend: Spend) -> Vector | None:
-    images = _images(nodes)
+    images = nodes.kept.once("images", lambda: _images(nodes))
     containers = task.pod.spec.containers
     spend(2 * len(containers) if images else 0, "spec.containers")
     total: Any = None
@@ -194,14 +193,12 @@ def _tagged(image: str) -> str:
 
 def _images(nodes: Nodes) -> dict[str, Vector]:
     """Map each image name to its size on each node; 0 where the node does not have it."""
-    known: dict[str, Vector] | None = nodes.kept.get("images")
-    if known is None:
-        known = nodes.kept["images"] = {}
-        for node in nodes.rows:
-            for image in node.object.status.images or ():
-                for name in image.names or ():
-                    known.setdefault(name, np.zeros(len(nodes.rows)))[node.row] = image.size_bytes
-    return known
+    found: dict[str, Vector] = {}
+    for node in nodes.rows:
+        for image in node.object.status.images or ():
+            for name in image.names or ():
+                found.setdefault(name, np.zeros(len(nodes.rows)))[node.row] = image.size_bytes
+    return found
 
 
 def _normalised(values: Vector) -> Vector:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..framework.plugin import Plugin
+from ..framework.plugin import Covers, Plugin
 from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job, PodGroupPhase
@@ -29,8 +29,7 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
     """Limit admission to a multiple of the cluster."""
 
     name = "overcommit"
-    judges_equals_alike = True
-    judges_priorities_alike = True
+    refusal_covers = Covers.LOWER_PRIORITIES
     arguments: ClassVar = {
         "overcommit-factor": Argument(
             FLOAT, 1.0, default=1.2, means="factor of the cluster's capacity up to which jobs are admitted"
@@ -45,11 +44,11 @@ class Overcommit(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         limit = {name: resources.times(amount, factor) for name, amount in session.total.items()}
         self._limit = limit
         self._left = resources.minus(limit, used)
-        by_queue = session.by_queue()
+        by_queue = session.selection.sums_by_queue()
         self._reserved = resources.total_of(by_queue[name].reserved for name in session.queues if name in by_queue)
         self._waiting = WaitingReservations(session, session.sums.waiting)
         self._uncovered = Uncovered(session, lambda _: (_CLUSTER,))
-        for job in session.uncovered:
+        for job in session.selection.uncovered:
             self._reserve(job)
 
     def job_enqueueable(self, job: Job) -> Vote:

@@ -12,24 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from ..framework.plugin import Plugin
+from ..framework.plugin import Covers, Plugin
 from ..framework.session import Session
 from ..model.matching import selector_matches
 from ..model.objects import LabelSelector, PodDisruptionBudget
 from ..model.task import Task, TaskStatus
-from ..policy.hooks import Preemptable, PreemptUnit, Reclaimable, ReclaimUnit, Vote
+from ..policy.hooks import Evictable, EvictUnit, Vote
 from ..reasons import Protected, ProtectedBy, Protection
 
 MAX_PARTS = 1_000
 """Maximum number of parts: labels, expressions and values in all budgets of a namespace, and the budgets themselves."""
 
 
-class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
+class Pdb(Plugin, Evictable, EvictUnit):
     """Respect disruption budgets."""
 
     name = "pdb"
-    judges_equals_alike = True
-    judges_priorities_alike = True
+    refusal_covers = Covers.LOWER_PRIORITIES
 
     def open(self, session: Session) -> None:
         self._session = session
@@ -39,7 +38,7 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
         self._unmatched = {name for name, budgets in self._by_namespace.items() if _are_too_many(budgets)}
         self._known: dict[Hashable, list[str]] = {}
 
-    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
+    def evictable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
         """Return the candidates whose eviction, one after the other in the given order, all covering budgets allow."""
         if not self._by_namespace:
             return list(candidates), Vote.PERMIT
@@ -60,19 +59,15 @@ class Pdb(Plugin, Reclaimable, Preemptable, ReclaimUnit, PreemptUnit):
                     disrupted[key] = disrupted.get(key, 0) + 1
         return permitted, Vote.PERMIT
 
-    preemptable = reclaimable
-
-    def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
+    def evict_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
         """Return the budget that does not allow the eviction of the whole unit; None if all budgets allow it."""
-        permitted = {task.uid for task in self.reclaimable(preemptor, unit)[0]}
+        permitted = {task.uid for task in self.evictable(preemptor, unit)[0]}
         for task in unit:
             if task.uid not in permitted:
                 name = next(iter(self._covering(task)), self._by_namespace[task.namespace][0][0])
                 allowed = self._session.cluster.budgets[name].status.disruptions_allowed
                 return Protected(ProtectedBy.BUDGET, f"{name} ({allowed} allowed)")
         return None
-
-    preempt_unit = reclaim_unit
 
     def _covering(self, task: Task) -> list[str]:
         """Return the keys of the budgets that cover a task."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..framework.plugin import Plugin
+from ..framework.plugin import Covers, Plugin
 from ..framework.session import Session
 from ..model.nodes import Mask, NodeInfo, Rows
 from ..model.objects import NodeSelector, Taint
@@ -46,8 +46,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
     """Filter nodes by the constraints of the pod's spec."""
 
     name = "predicates"
-    judges_equals_alike = True
-    judges_priorities_alike = True
+    refusal_covers = Covers.LOWER_PRIORITIES
     arguments: ClassVar = {
         **{
             f"predicate.{name}Enable": Argument(BOOL, default=True, means=f"`false` ignores {means}")
@@ -104,8 +103,7 @@ class Predicates(Plugin, Feasible, Predicate, NodeRule):
         return mask
 
     def _known_masks(self) -> dict[bytes, Mask]:
-        found: dict[bytes, Mask] = self._nodes.kept.setdefault(("feasible", self._node_affinity, self._taints), {})
-        return found
+        return self._nodes.kept.once(("feasible", self._node_affinity, self._taints), dict[bytes, Mask])
 
     def _required(self, task: Task) -> NodeSelector | None:
         """Return the required node affinity of the task, if node affinity is enabled."""

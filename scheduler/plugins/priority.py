@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..framework.plugin import Plugin
+from ..framework.plugin import Covers, OrderedBy, Plugin
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.task import Task
@@ -16,10 +16,8 @@ class Priority(Plugin, JobOrder, JobOutranks, TaskOrder, JobStarving, Preemptabl
     """Order and preempt by priority."""
 
     name = "priority"
-    judges_equals_alike = True
-    judges_priorities_alike = True
-    orders_by_job_alone = True
-    serves_by_priority = True
+    refusal_covers = Covers.LOWER_PRIORITIES
+    job_order_depends_on = OrderedBy.PRIORITY
 
     def open(self, session: Session) -> None:
         self._session = session

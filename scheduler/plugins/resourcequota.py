@@ -11,16 +11,18 @@ admissions, ignores scopes, and does not map names such as `requests.cpu` to cpu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from ..framework.plugin import Plugin
 from ..framework.session import Session
 from ..model import resources
 from ..model.job import Job, PodGroupPhase
-from ..model.objects import Pod, ResourceQuota, ResourceQuotaStatus, ScopeRequirement
+from ..model.objects import Pod, ResourceQuota, ResourceQuotaStatus
 from ..model.resources import CPU, MEMORY, PODS, Resource
 from ..model.task import COMPLETED, TaskStatus
 from ..placement.empty_nodes import EmptyNodes
 from ..policy.hooks import JobEnqueueable, JobEnqueued, Reasons, Vote
+from ..policy.model import PluginOption
 from ..reasons import NamespaceQuota, UnschedulableReason
 
 _EXISTING = ~(COMPLETED | TaskStatus.UNKNOWN)
@@ -28,19 +30,57 @@ _REQUESTS = "requests."
 _QUOTA_STEPS = 4
 
 
+class _PodTraits(NamedTuple):
+    """The properties of a job's pods that scopes name."""
+
+    has_deadline: bool
+    is_best_effort: bool
+    priority_class: str
+    selects_other_namespaces: bool
+
+
+class _Scope(NamedTuple):
+    name: str
+    operator: str
+    values: frozenset[str]
+
+
+class _ParsedQuota(NamedTuple):
+    """A quota, its amounts by the names in requests, and its scopes."""
+
+    quota: ResourceQuota
+    hard: Resource
+    used: Resource
+    scopes: tuple[_Scope, ...]
+
+    def covers(self, pods: _PodTraits) -> bool:
+        return all(_MATCHES[scope.name](scope, pods) for scope in self.scopes if scope.name in _MATCHES)
+
+
 class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
     """Admit PodGroups within the quotas of their namespaces."""
 
     name = "resourcequota"
 
+    def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
+        self._parsed: dict[str, _ParsedQuota] = {}
+        """The quotas of the last cycle. A changed quota is another object."""
+
     def open(self, session: Session) -> None:
         self._session = session
-        self._by_namespace: dict[str, list[tuple[ResourceQuota, Resource, Resource]]] = {}
-        for _, quota in sorted(session.cluster.quotas.items()):
-            self._by_namespace.setdefault(quota.metadata.namespace, []).append((quota, *_amounts(quota.status)))
+        before, self._parsed = self._parsed, {}
+        self._by_namespace: dict[str, list[_ParsedQuota]] = {}
+        for key, quota in sorted(session.cluster.quotas.items()):
+            parsed = before.get(key)
+            if parsed is None or parsed.quota is not quota:
+                parsed = _ParsedQuota(quota, *_amounts(quota.status), _scopes(quota))
+            self._parsed[key] = parsed
+            self._by_namespace.setdefault(quota.metadata.namespace, []).append(parsed)
+        self._traits: dict[str, _PodTraits] = {}
         self._admitted: dict[str, list[Job]] = {}
-        for job in session.reserving if self._by_namespace else ():
-            if job.phase == PodGroupPhase.INQUEUE and not session.reservations.has_lapsed(job):
+        for job in session.selection.reserving if self._by_namespace else ():
+            if job.phase == PodGroupPhase.INQUEUE and not session.selection.reservations.has_lapsed(job):
                 self._admitted.setdefault(job.namespace, []).append(job)
 
     def job_enqueueable(self, job: Job) -> Vote:
@@ -60,20 +100,25 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
         if quotas is None or job.min_resources is None:
             return
         wanted, admitted = _missing(job), self._admitted.get(job.namespace, ())
-        self._session.work.spend(_QUOTA_STEPS * len(quotas) * (1 + len(admitted)))
         empty = self._session.shared(EmptyNodes)
         counted = admitted if empty.why_never(job) else [other for other in admitted if empty.why_never(other) is None]
         taken = resources.total_of(task.request for task in self._session.taken if task.namespace == job.namespace)
-        for quota, hard, used in quotas:
-            if not _covers(quota, job):
+        pods, lacking = self._traits_of(job), [(other, _missing(other)) for other in counted]
+        by_traits: dict[_PodTraits, Resource] = {}  # most jobs of a namespace have equal traits: quotas are many
+        for other, amount in lacking:
+            resources.add_to(by_traits.setdefault(self._traits_of(other), {}), amount)
+        self._session.work.spend(_QUOTA_STEPS * (len(quotas) * (1 + len(by_traits)) + len(admitted)))
+        for parsed in quotas:
+            if not parsed.covers(pods):
                 continue
-            reserved = resources.total_of(_missing(other) for other in counted if _covers(quota, other))
+            reserved = resources.total_of(amount for traits, amount in by_traits.items() if parsed.covers(traits))
+            hard, used = parsed.hard, parsed.used
             for name in sorted(hard.keys() & wanted.keys()):
                 held = reserved.get(name, 0)
-                largest = sorted((-_missing(other).get(name, 0), other.key) for other in counted if held)[:2]
                 if wanted[name] > 0 and used[name] - taken.get(name, 0) + held + wanted[name] > hard[name]:
+                    largest = sorted((-amount.get(name, 0), other.key) for other, amount in lacking if held)[:2]
                     yield NamespaceQuota(
-                        quota.metadata.key,
+                        parsed.quota.metadata.key,
                         name,
                         used[name],
                         wanted[name],
@@ -81,6 +126,19 @@ class ResourceQuotas(Plugin, JobEnqueueable, JobEnqueued, Reasons):
                         inqueue=held,
                         reserved_by=tuple(key for amount, key in largest if amount),
                     )
+
+    def _traits_of(self, job: Job) -> _PodTraits:
+        """Return the traits of a job's first pod, or of its PodGroup without pods."""
+        if job.key not in self._traits:
+            pod = job.tasks[min(job.tasks)].pod if job.tasks else None
+            of_group = job.group.spec.priority_class_name if job.group is not None else ""
+            self._traits[job.key] = _PodTraits(
+                pod is not None and pod.spec.active_deadline_seconds is not None,
+                _is_best_effort(job, pod),
+                of_group if pod is None else pod.spec.priority_class_name,
+                pod is not None and _selects_other_namespaces(pod),
+            )
+        return self._traits[job.key]
 
 
 def _amounts(status: ResourceQuotaStatus) -> tuple[Resource, Resource]:
@@ -121,42 +179,34 @@ def _plain(amounts: Mapping[str, int]) -> Resource:
 # -------------------------------------------------------------------------------------------------------------- scopes
 
 
-def _covers(quota: ResourceQuota, job: Job) -> bool:
-    """Whether a quota's scopes cover the pods of a job, judged by its first pod, or by its PodGroup without pods."""
-    spec = quota.spec
-    if not spec.scopes and (spec.scope_selector is None or not spec.scope_selector.match_expressions):
-        return True
-    pod = next((job.tasks[key].pod for key in sorted(job.tasks)), None)
-    selectors = [ScopeRequirement(scope, "Exists") for scope in spec.scopes or ()]
-    if spec.scope_selector is not None:
-        selectors += spec.scope_selector.match_expressions or ()
-    return all(_matches(selector, job, pod) for selector in selectors)
+def _scopes(quota: ResourceQuota) -> tuple[_Scope, ...]:
+    """Return the scopes of a quota, which must all match the pods."""
+    selector = quota.spec.scope_selector
+    found = [_Scope(name, "Exists", frozenset()) for name in quota.spec.scopes or ()]
+    expressions = (selector.match_expressions or ()) if selector is not None else ()
+    return (*found, *(_Scope(item.scope_name, item.operator, frozenset(item.values or ())) for item in expressions))
 
 
-def _matches(selector: ScopeRequirement, job: Job, pod: Pod | None) -> bool:
-    has_deadline = pod is not None and pod.spec.active_deadline_seconds is not None
-    scopes: dict[str, Callable[[], bool]] = {
-        "Terminating": lambda: has_deadline,
-        "NotTerminating": lambda: not has_deadline,
-        "BestEffort": lambda: _is_best_effort(job, pod),
-        "NotBestEffort": lambda: not _is_best_effort(job, pod),
-        "PriorityClass": lambda: _names_class(selector, job, pod),
-        "CrossNamespacePodAffinity": lambda: pod is not None and _selects_other_namespaces(pod),
-    }
-    return scopes.get(selector.scope_name, lambda: True)()
-
-
-def _names_class(selector: ScopeRequirement, job: Job, pod: Pod | None) -> bool:
-    of_group = job.group.spec.priority_class_name if job.group is not None else ""
-    named = of_group if pod is None else pod.spec.priority_class_name
-    match selector.operator:
+def _names_class(scope: _Scope, pods: _PodTraits) -> bool:
+    match scope.operator:
         case "In":
-            return named in (selector.values or ())
+            return pods.priority_class in scope.values
         case "NotIn":
-            return named not in (selector.values or ())
+            return pods.priority_class not in scope.values
         case "DoesNotExist":
-            return not named
-    return bool(named)
+            return not pods.priority_class
+    return bool(pods.priority_class)
+
+
+_MATCHES: Mapping[str, Callable[[_Scope, _PodTraits], bool]] = {
+    "Terminating": lambda _, pods: pods.has_deadline,
+    "NotTerminating": lambda _, pods: not pods.has_deadline,
+    "BestEffort": lambda _, pods: pods.is_best_effort,
+    "NotBestEffort": lambda _, pods: not pods.is_best_effort,
+    "PriorityClass": _names_class,
+    "CrossNamespacePodAffinity": lambda _, pods: pods.selects_other_namespaces,
+}
+"""Scope → whether it covers pods. A scope of another name covers all pods."""
 
 
 def _is_best_effort(job: Job, pod: Pod | None) -> bool:

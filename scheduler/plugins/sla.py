@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from ..framework.plugin import Plugin
+from ..framework.plugin import Covers, OrderedBy, Plugin
 from ..framework.session import Session
 from ..model.job import Job
 from ..model.times import duration
@@ -24,8 +24,8 @@ class Sla(Plugin, JobOrder, JobEnqueueable, JobPipelined):
     """Admit jobs that have waited too long."""
 
     name = "sla"
-    judges_equals_alike = True
-    orders_by_job_alone = True
+    refusal_covers = Covers.LATER_JOBS
+    job_order_depends_on = OrderedBy.JOB
     arguments: ClassVar = {
         WAITING_TIME: Argument(
             DURATION,

@@ -56,8 +56,20 @@ class Hook:
     protocol: type
     switch: str | None
 
+    @property
+    def may_refuse(self) -> bool:
+        """Whether the hook can refuse a job, and does not only rank jobs and nodes, or explain a refusal."""
+        return self.name not in _RANKS_ONLY
+
 
 HOOKS: dict[str, Hook] = {}
+_RANKS_ONLY = frozenset(
+    (
+        *("job_order", "job_outranks", "task_order", "queue_order", "victim_queue_order"),
+        *("score", "usage_score", "pod_score", "domain_order"),
+        *("bind_annotations", "node_rule", "reasons", "veto_reason"),
+    )
+)
 
 
 def _hook(switch: str | None) -> Callable[[C], C]:
@@ -284,6 +296,49 @@ class PreemptableByUnit(Preemptable):
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:  # noqa: ARG002
         return list(candidates), Vote.PERMIT
+
+
+class Evictable(Reclaimable, Preemptable):
+    """A plugin that answers `reclaimable` and `preemptable` alike."""
+
+    @abstractmethod
+    def evictable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """Return the candidates that the preemptor may evict, and the vote."""
+
+    def reclaimable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        return self.evictable(preemptor, candidates)
+
+    preemptable = reclaimable
+
+
+class EvictUnit(ReclaimUnit, PreemptUnit):
+    """A plugin that answers `reclaim_unit` and `preempt_unit` alike."""
+
+    @abstractmethod
+    def evict_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
+        """Return why a unit (a task or a whole gang) may not be evicted, in any tier; None if it may be."""
+
+    def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:
+        return self.evict_unit(preemptor, unit)
+
+    preempt_unit = reclaim_unit
+
+
+class EvictSpare(ReclaimSpare, PreemptSpare):
+    """A plugin that answers `reclaim_spare` and `preempt_spare` alike."""
+
+    @abstractmethod
+    def evict_spare(self, job: Job, task: Task) -> Limits:
+        """Return the limits on evicting the job's tasks one by one; beyond them the job is evicted as a whole."""
+
+    def reclaim_spare(self, job: Job, task: Task) -> Limits:
+        return self.evict_spare(job, task)
+
+    preempt_spare = reclaim_spare
+
+
+class EvictableByUnit(ReclaimableByUnit, PreemptableByUnit):
+    """A plugin that permits every candidate in its tier: its `evict_unit` or `evict_spare` decides."""
 
 
 # --------------------------------------------------------------------------------------------------------------- nodes

@@ -99,7 +99,7 @@ def plain_text(text: str) -> str:
     """Return the policy file in an object that contains one; any other text unchanged. The text must be loadable."""
     (node,) = compose(text)
     keys = {key.value for key, _ in node.value} if isinstance(node, yaml.MappingNode) else set()
-    inside = () if keys & {*_FIELDS, WRAPPER} else list(_texts_in(node))
+    inside = () if keys & {*_FIELDS, WRAPPER} else list(texts_in(node))
     return str(inside[0][1].value) if inside else text
 
 
@@ -128,7 +128,7 @@ class _Reader:
     def _root(self, text: str) -> dict[str, yaml.Node]:
         node = self.source.compose(text)
         root = dict(self.source.entries(node, ""))
-        if not root.keys() & {*_FIELDS, WRAPPER} and (inside := list(_texts_in(node))):
+        if not root.keys() & {*_FIELDS, WRAPPER} and (inside := list(texts_in(node))):
             if len(inside) > 1:
                 names = ", ".join(key for key, _ in inside)
                 self.source.refuse(inside[1][1], inside[1][0], "", f"several policies: {names}", "keep one of them")
@@ -297,7 +297,7 @@ _MEANT = {
 """Switches that users invent → what they mean, where the nearest spelling is another switch."""
 
 
-def _texts_in(node: yaml.Node) -> Iterator[tuple[str, yaml.ScalarNode]]:
+def texts_in(node: yaml.Node) -> Iterator[tuple[str, yaml.ScalarNode]]:
     """Yield key and text of each policy in a ConfigMap, a chart's values, a HelmRelease, or a List of such objects."""
     children = node.value if isinstance(node, yaml.SequenceNode) else ()
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
@@ -306,7 +306,7 @@ def _texts_in(node: yaml.Node) -> Iterator[tuple[str, yaml.ScalarNode]]:
             yield name, value
         children = (*children, value)
     for child in children:
-        yield from _texts_in(child)
+        yield from texts_in(child)
 
 
 def _missing_argument(name: str) -> tuple[str, str] | None:

@@ -60,7 +60,7 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     )
     refusals = cache.known(kind)
     if refusals is None:
-        solver, starts, refusals = _search(request, tasks, cache, preemptor_kind)
+        solver, starts, refusals = search(request, tasks, cache, preemptor_kind)
         if starts and solver.victims:
             _commit(request, solver, cache, refusals)
             return True
@@ -96,7 +96,7 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
             found.append((price, number, where))
             continue
         request.where = where
-        solver, starts, whys = _search(request, tasks, cache, None)
+        solver, starts, whys = search(request, tasks, cache, None)
         refusals.update(dict.fromkeys(whys))
         solver.statement.discard()
         if starts and not solver.victims:
@@ -113,7 +113,7 @@ def _make_room_close(request: PreemptionRequest, cache: CycleCache, waiting: Seq
             session.refuse(job, list(refusals)[:1] or [no_victims])
         return False
     price, _, request.where = min(found, key=lambda ranked: ranked[:2])
-    solver, starts, whys = _search(request, tasks, cache, None)
+    solver, starts, whys = search(request, tasks, cache, None)
     if are_from_cache and not (starts and _cost_of(solver) == price):
         solver.statement.discard()
         costs.clear()
@@ -142,7 +142,7 @@ def _kind_of_trials(
     return (*kind, closeness.limit, request.job.min_available, tuple((task.shape, task.role) for task in tasks))
 
 
-def _search(
+def search(
     request: PreemptionRequest, tasks: Sequence[Task], cache: CycleCache, preemptor_kind: Kind | None
 ) -> tuple[Solver, bool, tuple[UnschedulableReason, ...]]:
     """Place as many of the tasks as possible.

@@ -6,7 +6,7 @@ Volcano's `actions/reclaim` and `actions/preempt`.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..framework.session import Session
@@ -35,7 +35,6 @@ class PreemptionRequest:
 
     Args:
         within_job: the candidates are tasks of the job itself, not of other jobs (second half of preempt).
-        reprieves: find victims as `scheduler.preemption.topology_aware` does.
     """
 
     session: Session
@@ -45,7 +44,8 @@ class PreemptionRequest:
     statuses: Statuses = field(init=False)
     """The statuses of candidates: running for reclaim; running or bound for preempt."""
     within_job: bool = False
-    reprieves: bool = False
+    reprieves: bool = field(init=False)
+    """Whether victims are found as `scheduler.preemption.topology_aware` does."""
     where: Where = _anywhere
     groups: Sequence[SubGroup] = ()
     """The job's subgroups. Room is made for a whole subgroup or for none of its tasks."""
@@ -53,6 +53,8 @@ class PreemptionRequest:
     def __post_init__(self) -> None:
         self.queue = self.session.queues[self.job.queue]
         self.statuses = TaskStatus.RUNNING if self.action == RECLAIM else TaskStatus.RUNNING | TaskStatus.BOUND
+        arguments = self.session.policy.configurations.get(self.action, {}) if self.action == PREEMPT else {}
+        self.reprieves = bool(arguments.get("enableTopologyAwarePreemption"))
 
     @property
     def hook(self) -> Permitted:
@@ -96,12 +98,12 @@ class PreemptionRequest:
         return task.priority if self.within_job else job.priority
 
 
-def starving_jobs(session: Session) -> list[Job]:
-    """Return the admitted, schedulable jobs with waiting tasks for which `job_starving` holds."""
+def starving_jobs(session: Session, jobs: Iterable[Job]) -> list[Job]:
+    """Return those of `jobs` that are admitted and schedulable, have waiting tasks, and starve by `job_starving`."""
     hooks = session.hooks
     return [
         job
-        for job in session.to_try()
+        for job in jobs
         if job.by_status.get(TaskStatus.PENDING)
         and not session.is_pending(job)
         and hooks.job_starving(job)

@@ -318,14 +318,22 @@ _DENIAL: dict[type, Callable[[Any], str]] = {
 }  # fmt: skip
 
 
+MAX_CLAUSE = 2_000
+"""Characters of the longest clause: a tenant's names in it may have 250 KB each."""
+
+
 def render_why(why: w.UnschedulableReason) -> str:
     """Return one reason as a clause."""
-    return one_line(_WHY[type(why)](why))
+    return _clause(_WHY[type(why)](why))
 
 
 def render_denial(denial: v.Protection) -> str:
     """Return one protection as the text that follows a number of candidates: `2` + `protected by queue b …`."""
-    return one_line(_DENIAL[type(denial)](denial))
+    return _clause(_DENIAL[type(denial)](denial))
+
+
+def _clause(text: str) -> str:
+    return one_line(text if len(text) <= MAX_CLAUSE else f"{text[:MAX_CLAUSE]}…")
 
 
 def render_refusal(refusal: w.Refusal) -> str:

@@ -373,4 +373,8 @@ class Refusal(msgspec.Struct, frozen=True):
 
     def also(self, *more: UnschedulableReason) -> Refusal:
         """Return this refusal with further rules, without duplicates."""
-        return Refusal(tuple(dict.fromkeys((*self.items, *more))))
+        items = list(self.items)
+        for why in more:
+            if why not in items:  # a few reasons of different types: comparing costs less than hashing
+                items.append(why)
+        return Refusal(tuple(items))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .events import ObjectSeen
+from ..inputs import ObjectSeen
 from .segments import RecordError, read_segment, segments
 
 _UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import msgspec
 
-from ..decide import decide
+from ..core import Core
 from ..framework.decisions import Bind, Decisions
 from ..framework.work import UNLIMITED
+from ..inputs import Decided, Input, PolicyLoaded, Started, apply_input
 from ..model.cluster import Cluster
 from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
-from .events import Decided, Input, PolicyLoaded, Started, apply_input
 from .segments import RecordError, read_segment, segments
 
 _encode = msgspec.json.Encoder(order="deterministic").encode  # the order of keys is not a decision
@@ -41,12 +41,16 @@ class _ChangedCycle(msgspec.Struct, frozen=True):
 class Cycle:
     """A recorded cycle with the state that it decided on.
 
-    `cluster` changes when the next cycle is read.
+    `core` changes when the next cycle is read.
     """
 
     decided: Decided
-    cluster: Cluster
+    core: Core
     policy: Policy
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.core.cluster
 
     @property
     def title(self) -> str:
@@ -68,19 +72,19 @@ def cycles(path: Path) -> Iterator[Cycle]:
 
 def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
     """Return the cycles of a stream of inputs that begins with a checkpoint."""
-    cluster, policy = Cluster(), Policy((), ())
+    core, policy = Core(Cluster()), Policy((), ())
     for given in inputs:
         match given:
             case Started():
-                cluster = Cluster(given.scheduler_names, given.node_selector)
+                core = Core(Cluster(given.scheduler_names, given.node_selector))
             case PolicyLoaded():
                 policy = load_policy(given.text, given.source)
             case Decided():
-                yield Cycle(given, cluster, policy)
-                apply_input(cluster, given)
+                yield Cycle(given, core, policy)
+                apply_input(core, given)
             case _:
                 try:
-                    apply_input(cluster, given)
+                    apply_input(core, given)
                 except ValueError:  # an object that the live scheduler could not read either
                     continue
 
@@ -139,7 +143,7 @@ def main(given: argparse.Namespace) -> int:
                 continue
             count += 1
             budget = UNLIMITED if other else cycle.decided.budget
-            replayed = decide(cycle.cluster, other or cycle.policy, cycle.decided.now, budget=budget)
+            replayed = cycle.core.decide(other or cycle.policy, cycle.decided.now, budget=budget)
             if is_equal(cycle.decided.decisions, replayed):
                 continue
             lines = difference(cycle.decided.decisions, replayed)

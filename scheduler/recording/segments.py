@@ -2,7 +2,7 @@
 
 A segment is self-contained: it begins with a checkpoint of the state, and every later input follows in the order in
 which it was applied. Therefore the oldest segments can be deleted at any time. A segment is a gzip file of JSON lines
-(`scheduler.recording.events`), readable with `zcat` and `jq`, and is flushed after every cycle.
+(`scheduler.inputs`), readable with `zcat` and `jq`, and is flushed after every cycle.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from typing import Any
 
 import msgspec
 
-from ..backlog.backlog import Backlog, backlog_of
-from ..model.cluster import Cluster
-from ..model.state_kinds import STATE_KINDS
-from ..model.task import TaskStatus
-from .events import (
+from ..backlog.backlog import Backlog
+from ..core import Core
+from ..inputs import (
     Assumed,
     Decided,
     Input,
@@ -34,6 +32,9 @@ from .events import (
     read_line,
     write_line,
 )
+from ..model.cluster import Cluster
+from ..model.state_kinds import STATE_KINDS
+from ..model.task import TaskStatus
 
 VERSION = 2
 SEGMENT_BYTES = 256 << 20
@@ -72,15 +73,12 @@ class SegmentWriter:
         """Whether a checkpoint has to be written next: at the beginning, and when the segment is full."""
         return self._file is None or self._written >= self._segment_bytes
 
-    def checkpoint(self, cluster: Cluster, policy: PolicyLoaded) -> None:
+    def checkpoint(self, cluster: Cluster, policy: PolicyLoaded, backlog: Backlog | None = None) -> None:
         """Begin a new segment with the current state and delete the oldest segments of this folder.
-
-        The decisions that are cached in the state are dropped, because a replay of the segment lacks them too.
 
         Raises:
             OSError: The directory is not writable.
         """
-        cluster.last_cycle = None
         self.close()
         # private, because the files contain objects of every namespace
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -90,7 +88,7 @@ class SegmentWriter:
             old.unlink()
         self._file = _created(self.directory / f"cycles-{number:06d}{SUFFIX}")
         self._written = 0
-        for given in checkpoint_of(cluster, policy):
+        for given in checkpoint_of(cluster, policy, backlog):
             self.write(given)
 
     def write(self, given: Input) -> None:
@@ -120,7 +118,7 @@ def _created(path: Path) -> gzip.GzipFile:
     return gzip.open(path, "wb", compresslevel=1)
 
 
-def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
+def checkpoint_of(cluster: Cluster, policy: PolicyLoaded, backlog: Backlog | None = None) -> Iterator[Input]:
     """Yield the inputs that lead from an empty state to the current state."""
     yield Started(VERSION, sorted(cluster.scheduler_names), cluster.node_selector)
     yield policy
@@ -135,8 +133,8 @@ def checkpoint_of(cluster: Cluster, policy: PolicyLoaded) -> Iterator[Input]:
             yield Assumed(key, task.uid, node, dict(task.assigned) if node else {})
         if task.nominated != task.pod.status.nominated_node_name:
             yield Nominated(key, task.uid, task.nominated)
-    if backlog_of(cluster).policy:
-        yield remembered(backlog_of(cluster))
+    if backlog is not None and backlog.policy:
+        yield remembered(backlog)
 
 
 def remembered(backlog: Backlog) -> Remembered:
@@ -167,18 +165,18 @@ def cut(path: Path, since: float, to: Path) -> int:
     """
     inputs = [given for segment in _since(segments(path), since) for given in read_segment(segment)]
     first = next((at for at, item in enumerate(inputs) if isinstance(item, Decided) and item.now >= since), len(inputs))
-    cluster, policy = Cluster(), PolicyLoaded("", "")
+    core, policy = Core(Cluster()), PolicyLoaded("", "")
     for given in inputs[:first]:
         match given:
             case Started():
-                cluster = Cluster(given.scheduler_names, given.node_selector)
+                core = Core(Cluster(given.scheduler_names, given.node_selector))
             case PolicyLoaded():
                 policy = given
             case _:
                 with contextlib.suppress(ValueError):  # an object that the live scheduler could not read either
-                    apply_input(cluster, given)
+                    apply_input(core, given)
     recorder = SegmentWriter(to)
-    recorder.checkpoint(cluster, policy)
+    recorder.checkpoint(core.cluster, policy, core.backlog)
     for given in inputs[first:]:
         recorder.write(given)
     recorder.close()

@@ -122,9 +122,8 @@ def topology_of_label(nodes: Nodes, key: str) -> Topology:
     """
     if not any(node.labels.get(key) for node in nodes.rows):
         key = ""
-    known: dict[str, Topology] = nodes.kept.setdefault("topologies", {})
-    found = known.get(key)
-    if found is None:
+
+    def topology() -> Topology:
         values: dict[str, list[int]] = {}
         for node in nodes.rows:
             if value := node.labels.get(key):
@@ -134,8 +133,9 @@ def topology_of_label(nodes: Nodes, key: str) -> Topology:
             for value, rows in sorted(values.items())
             if rows
         ]
-        found = known[key] = Topology(len(nodes.rows), domains, {})
-    return found
+        return Topology(len(nodes.rows), domains, {})
+
+    return nodes.kept.once(("topology", key), topology)
 
 
 NOWHERE = Domain("", -1, "", np.zeros(0, dtype=np.int64), mask=np.zeros(1, dtype=np.bool_))

@@ -88,7 +88,7 @@ class _Tree:
         self._nodes, self._all = nodes, hyper_nodes
         self.order = sorted(hyper_nodes.values(), key=_age)
         self.faults: dict[str, str] = {}
-        self._patterns: PatternMatches = nodes.lasting.setdefault("patterns", PatternMatches())
+        self._patterns = nodes.lasting.once("patterns", PatternMatches)
         self._patterns.begin(nodes.by_name)
         self._labelled: dict[str, dict[str, list[NodeInfo]]] = {}
         """Label key → value → nodes with this label."""
@@ -222,10 +222,11 @@ def _age(one: HyperNode) -> tuple[str, str]:
 def topology_now(cluster: Cluster) -> Topology:
     """Return the domains of the cluster's present HyperNodes. Call after `Nodes.refresh`."""
     nodes = cluster.nodes
-    known: tuple[int, Topology] | None = nodes.kept.get("hyper-nodes")
-    if known is None or known[0] != cluster.hyper_nodes_version:
-        known = nodes.kept["hyper-nodes"] = (cluster.hyper_nodes_version, topology_of(nodes, cluster.hyper_nodes))
-    return known[1]
+    known = nodes.kept.once("hyper-nodes", dict[int, Topology])
+    if cluster.hyper_nodes_version not in known:
+        known.clear()
+        known[cluster.hyper_nodes_version] = topology_of(nodes, cluster.hyper_nodes)
+    return known[cluster.hyper_nodes_version]
 
 
 def topology_of(nodes: Nodes, hyper_nodes: Mapping[str, HyperNode]) -> Topology:

@@ -21,6 +21,8 @@ from schedspec.lab.simulate.scene import read_scene
 from schedspec.plugin.run_facts import Files
 from schedspec.scheduler.lint import lint, lint_manifests
 from schedspec.scheduler.policy.loader import PolicyError, load_policy
+from schedspec.schedulers import Adapter, Own
+from schedspec.schedulers.volcano import Volcano
 from schedspec.virtual.cluster.server import ApiServer
 from schedspec.virtual.cluster.store import Store
 
@@ -77,7 +79,7 @@ def _by_lint(path: Path) -> str:
 
 
 def _by_sentence(path: Path) -> str:
-    return Files(path.parent, lints=True).problem(QUEUES_OF, path.name, path.parent)
+    return Files(path.parent, Own()).problem(QUEUES_OF, path.name, path.parent)
 
 
 def _by_plan(path: Path) -> str:
@@ -125,12 +127,78 @@ def test_every_reader_of_queues_says_the_same(tmp_path: Path, name: str, reader:
     assert (refused in found) if refused else not found
 
 
+VERDICTS_OF_VOLCANO = {
+    "a strategy": ("dequeueStrategy: fifo", "", "only traverse"),
+    "a strategy that no scheduler has": ("dequeueStrategy: lifo", "lifo", "only traverse"),
+    "a field that only Volcano has": ("extendClusters: [{name: east}]", "", "extendClusters"),
+    "a misspelt field": ("reclaimabel: true", "reclaimabel", "reclaimabel"),
+    "a weight": ("weight: 3", "", ""),
+}
+"""Line of a spec → what Volcano's definition says, and what ours says."""
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder of `--scheduler-binaries` whose definition of a Queue has the fields of Volcano's."""
+    text = {"type": "string"}
+    fields = {"dequeueStrategy": {**text, "enum": ["fifo", "traverse"]}, "weight": {"type": "integer"}, "type": text}
+    fields["extendClusters"] = {"type": "array", "items": {"type": "object", "properties": {"name": text}}}
+    schema = {"type": "object", "properties": {"apiVersion": text, "kind": text, "metadata": {"type": "object"}}}
+    schema["properties"] |= {"spec": {"type": "object", "properties": fields}}  # type: ignore[operator]
+    names = {"kind": "Queue", "plural": "queues"}
+    versions = [{"name": "v1beta1", "schema": {"openAPIV3Schema": schema}}]
+    definition = {"spec": {"group": "scheduling.volcano.sh", "names": names, "versions": versions}}
+    folder = tmp_path / "programs" / "crds"
+    folder.mkdir(parents=True)
+    (folder / "queues.yaml").write_text(yaml.safe_dump({"kind": "CustomResourceDefinition", **definition}))
+    return folder.parent
+
+
+@pytest.mark.parametrize("name", VERDICTS_OF_VOLCANO)
+@pytest.mark.parametrize("is_volcano", [True, False])
+def test_queues_are_judged_by_the_definitions_of_the_scheduler_under_test(
+    tmp_path: Path, programs: Path, name: str, *, is_volcano: bool
+) -> None:
+    line, by_volcano, by_ours = VERDICTS_OF_VOLCANO[name]
+    path = tmp_path / "queues.yaml"
+    path.write_text(f"{QUEUE}spec:\n  {line}\n")
+    options = ["--scheduler", "volcano", "--scheduler-binaries", str(programs)] if is_volcano else []
+    done = CliRunner().invoke(check_command, [str(path), "-o", "json", *options])
+    errors = "\n".join(found["text"] for found in json.loads(done.output) if found["kind"] == "error")
+    adapter: Adapter = Volcano() if is_volcano else Own()
+    sentence = Files(tmp_path, adapter, programs).problem(QUEUES_OF, path.name, tmp_path)
+    folder = programs / "crds" if is_volcano else None
+    linted = "".join(found.render() for found in lint_manifests([(str(path), path.read_text())], folder))
+    refused = by_volcano if is_volcano else by_ours
+    for verdict in (errors, sentence, linted):
+        assert (refused in verdict) if refused else not verdict
+
+
+def test_the_ini_file_names_the_scheduler_that_judges(tmp_path: Path, programs: Path) -> None:
+    for text in ("schedspec_scheduler = volcano", "addopts = -q --scheduler volcano", "addopts = --scheduler=volcano"):
+        (tmp_path / "pytest.ini").write_text(f"[pytest]\nschedspec_features = .\n{text}\n")
+        (tmp_path / "queues.yaml").write_text(f"{QUEUE}spec: {{dequeueStrategy: fifo}}\n")
+        done = CliRunner().invoke(check_command, [f"{tmp_path}/queues.yaml", f"--scheduler-binaries={programs}"])
+        assert "by the definitions of volcano\n" in done.output
+        assert done.exit_code == 0
+
+
+def test_the_answer_names_the_judge_where_the_definitions_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
+    (tmp_path / "queues.yaml").write_text(f"{QUEUE}spec: {{weight: 2}}\n")
+    done = CliRunner().invoke(check_command, [f"{tmp_path}/queues.yaml", "--scheduler=volcano"])
+    assert "by our definitions: those of volcano are not on this machine\n" in done.output
+
+
 def _policy_by_lint(path: Path) -> str:
     return "\n".join(found.render() for found in lint(path.read_text(), str(path)) if found.is_error)
 
 
 def _policy_by_sentence(path: Path) -> str:
-    return Files(path.parent, lints=True).problem(POLICY_OF, path.name, path.parent)
+    return Files(path.parent, Own()).problem(POLICY_OF, path.name, path.parent)
 
 
 def _policy_by_run(path: Path) -> str:

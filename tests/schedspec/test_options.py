@@ -88,7 +88,11 @@ REFUSED = {
     ),
     "a folder without the scheduler's programs": (
         ["--scheduler", "volcano", "--scheduler-binaries", "."],
-        ["*' has no program vc-scheduler, vc-controller-manager", "*--scheduler-binaries *", "*do next: put *"],
+        [
+            "*' has no program vc-scheduler, program vc-controller-manager, folder crds/ *",
+            "*--scheduler-binaries *",
+            "*do next: put *",
+        ],
     ),
     "an unknown value of --record": (
         ["--record", "never"],

@@ -41,10 +41,10 @@ from schedspec.scheduler.controllers.runtime.objects import (
     PYTORCH_JOBS,
     SERVICES,
 )
+from schedspec.scheduler.inputs import Decided, ObjectSeen
 from schedspec.scheduler.kube import BUDGETS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client
 from schedspec.scheduler.kube.resource import Resource
 from schedspec.scheduler.model.objects import ObjectMeta
-from schedspec.scheduler.recording.events import Decided, ObjectSeen
 from schedspec.scheduler.recording.segments import read_segment, segments
 from tests.soak.attacker import Made, change_of, make, remove
 from tests.soak.figures import Pause, Start, growth

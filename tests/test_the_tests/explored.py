@@ -15,8 +15,6 @@ from typing import TextIO
 
 from schedspec.lab.explore import rounds
 from schedspec.lab.reduce.written import known_policies
-from schedspec.scheduler.live import loop
-from schedspec.virtual import cycles
 from tests.test_the_tests.faults import FAULTS
 
 GOAL = 0.9
@@ -45,7 +43,6 @@ def run_all(names: Iterable[str], jobs: int, minutes: float) -> Iterator[Explore
 
 def _explore(fault: str, minutes: float) -> Explored:
     FAULTS[fault].inject()
-    cycles.decide = loop.decide  # so that a fault of the loop's decisions takes effect in the simulation too
     begun = time.process_time()
 
     def next_round(so_far: rounds.Explored) -> int:

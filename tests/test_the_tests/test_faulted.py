@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.tracing import no_trace
 from schedspec.scheduler.framework.work import Budget
-from schedspec.scheduler.live import loop
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.policy.loader import load_policy
 from tests.support.core.random_tables import POLICIES
@@ -179,7 +179,7 @@ def test_every_fault_can_be_injected_into_the_current_product() -> None:
         if (child := os.fork()) == 0:
             try:
                 fault.inject()
-                loop.decide(Cluster(), policy, 0.0, no_trace, budget=Budget(1000))
+                Core(Cluster()).decide(policy, 0.0, no_trace, budget=Budget(1000))
             except BaseException:  # noqa: BLE001 - reported by the exit status
                 os._exit(1)
             os._exit(0)

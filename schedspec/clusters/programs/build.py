@@ -78,14 +78,15 @@ def _go(compiler: str, program: Program, *words: str) -> str:
     return done.output
 
 
-def module_source(program: Program) -> Path:
+def module_source(program: Program, *, downloads: bool = True) -> Path:
     """Return the folder of the program's Go module as published; `go.sum` verifies it.
 
     Raises:
-        BinaryError: Go is not installed, or cannot download the module.
+        BinaryError: Go is not installed, or cannot download the module; without `downloads`, it is not in Go's cache.
     """
+    environment = _ENVIRONMENT if downloads else {**_ENVIRONMENT, "GOPROXY": "off"}
     done = subprocess_run.run(
-        [_compiler(program), "mod", "download", "-json", program.require], cwd=program.module, env=_ENVIRONMENT
+        [_compiler(program), "mod", "download", "-json", program.require], cwd=program.module, env=environment
     )
     if done.status != 0:
         raise BinaryError(

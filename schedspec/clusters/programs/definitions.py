@@ -17,18 +17,18 @@ from . import build
 from .pinned import Program
 
 
-def definitions(program: Program, patterns: Sequence[str]) -> Path:
+def definitions(program: Program, patterns: Sequence[str], *, downloads: bool = True) -> Path:
     """Return the folder that holds every file of the module that matches one of the patterns.
 
     Raises:
-        BinaryError: Go is not installed or cannot download the module.
+        BinaryError: Go is not installed or cannot download the module; without `downloads`, no cache has it.
     """
     root = cache_root() / "definitions"
     chosen = hashlib.sha256("\0".join(patterns).encode()).hexdigest()[:12]
     folder = root / f"{program.name}-{program.version}-{program.key}-{chosen}"
     if folder.is_dir():
         return folder
-    source = build.module_source(program)
+    source = build.module_source(program, downloads=downloads)
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=root) as new:
         draft = Path(new) / "files"

@@ -175,9 +175,15 @@ class _Contention:
         return partly(self._random, self._amounts(1, most))
 
     def _claim(self) -> Amounts:
-        """Draw requests for which one or several early pods have to go, in dimensions of their own."""
+        """Draw requests for which one or several early pods have to go, in dimensions of their own.
+
+        In half of the draws the request is all that a node has of one dimension, and little of the others.
+        """
         most = {name: amount * self._slots // unit_of(name) for name, amount in self._shape}
         random = self._random
+        if random.random() < 0.5:
+            whole = random.choice(list(most))
+            return amounts((name, (units if name == whole else 1) * unit_of(name)) for name, units in most.items())
         units = {name: random.choice((1, random.randint(1, units), units)) for name, units in most.items()}
         return partly(random, amounts((name, number * unit_of(name)) for name, number in units.items()))
 

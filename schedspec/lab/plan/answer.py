@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
 _MADE = re.compile(r"[\w.-]+/[\w.-]*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 """The key of a PodGroup whose name a controller made: `team/podgroup-UID`, `team/train-UID`."""
+
+
+_OTHERS = "; others: "
+"""Begins the part of a reason that tells what protects the candidates that were not chosen."""
 
 
 class Subject(msgspec.Struct):
@@ -191,6 +196,21 @@ class Plan(msgspec.Struct):
     names: dict[str, str] = {}
     """Job → the name that its user gave it, where a controller made another from it."""
     format: int = 1
+
+    @staticmethod
+    def groups(rows: Iterable[tuple[str, ...]]) -> list[tuple[list[str], tuple[str, ...]]]:
+        """Join rows that differ only in their first cell, or in the protections of candidates that were not chosen.
+
+        Returns:
+            The first cells and the common other cells of each group, in the order of their first rows.
+        """
+        found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for row in rows:
+            found.setdefault(tuple(cell.partition(_OTHERS)[0] for cell in row[1:]), []).append(row)
+        return [
+            ([row[0] for row in group], common if len({row[1:] for row in group}) > 1 else group[0][1:])
+            for common, group in found.items()
+        ]
 
     def named(self, text: str) -> str:
         """Return a text in which jobs have the names that their users gave them."""

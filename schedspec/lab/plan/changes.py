@@ -1,4 +1,4 @@
-"""Compare two sets of files: the changes of the policy, Queues, PriorityClasses and Nodes.
+"""Compare two sets of files: the changes of the policy and of the objects that a policy reads (`KINDS`).
 
 The cluster's own objects define the present. In the proposed world, an object is replaced if it differs between the two
 sets or, without a first set, differs from the cluster's object. An object that only the first set has is removed.
@@ -16,24 +16,25 @@ from typing import Any
 import msgspec
 import yaml
 
+from ...scheduler.inputs import PolicyLoaded
 from ...scheduler.lint.objects import Document, Manifest, ManifestError, documents, refusals
 from ...scheduler.lint.queue_rules import queue_findings
+from ...scheduler.lint.vote_rules import evicting, voters
 from ...scheduler.model import objects, resources
 from ...scheduler.model.errors import PlacedError
-from ...scheduler.model.names import GROUP_NAME
 from ...scheduler.model.queue import Queue
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import load_policy
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons.text import count
-from ...scheduler.recording.events import PolicyLoaded
 from ...virtual.state import State
-from ..simulate.present import opened
+from .differences import BUDGET, describe, left_behind, same, with_status
 
 KINDS = {
     "HyperNode": "topology.volcano.sh",
     "Node": "",
+    "PodDisruptionBudget": "policy",
     "PriorityClass": "scheduling.k8s.io",
     "Queue": "scheduling.volcano.sh",
 }
@@ -108,8 +109,16 @@ class Declared:
         struct: Any = msgspec.convert(document.item, STATE_KINDS[kind].struct)
         _check(struct)
         struct.metadata.annotations = objects.read_annotations(struct.metadata.annotations)
-        self.objects[kind, struct.metadata.name] = struct
-        self.places[kind, struct.metadata.name] = place, document
+        if isinstance(struct, objects.PodDisruptionBudget):
+            struct.metadata.namespace = struct.metadata.namespace or "default"
+        self.objects[kind, struct.metadata.key] = struct
+        self.places[kind, struct.metadata.key] = place, document
+
+    def without_budgets(self) -> None:
+        """Leave out the budgets, which no policy reads."""
+        for key in [key for key in self.objects if key[0] == BUDGET]:
+            del self.objects[key]
+            self.ignored[BUDGET] += 1
 
 
 def _only_quotes(path: str) -> bool:
@@ -153,23 +162,26 @@ def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str
     """
     worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
     _find_policies(worlds, now, proposed, policy_path)
-    before = {} if now is None else now.declared(proposed).objects
+    known_files = Declared() if now is None else now.declared(proposed)
     declared = proposed.declared(now)
-    after = declared.objects
+    if not any(map(_reads_budgets, (worlds.now, worlds.proposed))):
+        known_files.without_budgets()
+        declared.without_budgets()
+    before, after = known_files.objects, declared.objects
     replaced: dict[tuple[str, str], Any] = {}
     for key, item in after.items():
         known = state.objects[key[0]].get(key[1])
-        if (key in before and before[key] == item) or (known is not None and _same(known, item)):
+        if (key in before and before[key] == item) or (known is not None and same(known, item)):
             continue
         replaced[key] = item
-        worlds.changes.append(_describe(key, known, item))
-        has_drifted = key in before and known is not None and not _same(known, before[key])
+        worlds.changes.append(describe(state, key, known, item))
+        has_drifted = key in before and known is not None and not same(known, before[key])
         if has_drifted:
             worlds.notes.append(
                 f"{key[0]} {key[1]}: the cluster's object differs from that of {now.name if now else ''}"
             )
     removed = [key for key in before if key not in after and key[1] in state.objects[key[0]]]
-    worlds.changes += [f"{kind} {name} is removed{_left_behind(state, kind, name)}" for kind, name in removed]
+    worlds.changes += [f"{kind} {name} is removed{left_behind(state, kind, name)}" for kind, name in removed]
     worlds.proposed_state = _changed(state, replaced, removed)
     worlds.notes += _remarks(worlds, declared, replaced)
     return worlds
@@ -187,35 +199,19 @@ def _remarks(worlds: Worlds, declared: Declared, replaced: Iterable[tuple[str, s
             yield f"lint: {finding.render()}"
     if declared.ignored:
         kinds = ", ".join(_plural(number, kind) for kind, number in sorted(declared.ignored.items()))
-        yield f"ignored, because a plan does not read them: {kinds}"
+        needs = "; budgets need a policy that evicts and has the plugin pdb" if declared.ignored[BUDGET] else ""
+        yield f"ignored, because a plan does not read them: {kinds}{needs}"
 
 
-_CORDON = "node.kubernetes.io/unschedulable"
 _UNPLACED = ("the cluster", Document(0, {}, yaml.MappingNode("", [])))
+
+
+def _reads_budgets(policy: Policy) -> bool:
+    return any(option.name == "pdb" for action in evicting(policy) for _, option in voters(policy, action))
 
 
 def _plural(number: int, kind: str) -> str:
     return count(number, f"{kind}e" if kind.endswith("s") and number > 1 else kind)
-
-
-def _left_behind(state: State, kind: str, name: str) -> str:
-    """Return what a removed object leaves behind: work in a queue, pods that name a class, pods on a node."""
-    if kind == "Queue":
-        groups = {key for key, group in state.objects["PodGroup"].items() if (group.spec.queue or "default") == name}
-        pods = [pod for pod in state.objects["Pod"].values() if pod.spec.node_name and _group_of(pod) in groups]
-        return (
-            f": {count(len(groups), 'job')} and {count(len(pods), 'running pod')} in it have no queue" if groups else ""
-        )
-    if kind == "PriorityClass":
-        named = sum(pod.spec.priority_class_name == name for pod in state.objects["Pod"].values())
-        named += sum(group.spec.priority_class_name == name for group in state.objects["PodGroup"].values())
-        return f": {count(named, 'object')} that name it cannot be created again" if named else ""
-    pods = [pod for pod in state.objects["Pod"].values() if pod.spec.node_name == name] if kind == "Node" else []
-    return f" with {count(len(pods), 'pod')} on it" if pods else ""
-
-
-def _group_of(pod: objects.Pod) -> str:
-    return f"{pod.metadata.namespace}/{(pod.metadata.annotations or {}).get(GROUP_NAME, '')}"
 
 
 def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) -> None:
@@ -279,87 +275,13 @@ def _plugins(policy: Policy) -> str:
     return " | ".join(" ".join(option.name for option in tier) for tier in policy.tiers)
 
 
-def _same(known: Any, item: Any) -> bool:
-    """Whether a manifest describes the object that the cluster has."""
-    if isinstance(item, objects.PriorityClass):
-        return bool(known.value == item.value and known.preemption_policy == item.preemption_policy)
-    if not isinstance(item, objects.Queue):
-        return bool(_with_status(known, item) == known)
-    is_same = _comparable(known.spec) == _comparable(item.spec)
-    return is_same and bool(known.metadata.annotations == item.metadata.annotations)
-
-
-def _comparable(spec: objects.QueueSpec) -> dict[str, Any]:
-    """Return a queue's spec with the defaults of the API server, and with its amounts as numbers."""
-    found = {**_fields(spec), "reclaimable": spec.reclaimable is not False}
-    guarantee = spec.guarantee.resource if spec.guarantee else None
-    for name, amounts in (("deserved", spec.deserved), ("capability", spec.capability), ("guarantee", guarantee)):
-        found[name] = resources.parse(amounts or {})
-    return found
-
-
-def _fields(spec: objects.QueueSpec) -> dict[str, Any]:
-    return {name: msgspec.to_builtins(getattr(spec, name)) for name in spec.__struct_fields__}
-
-
-def _with_status(known: Any, item: Any) -> Any:
-    """Return a manifest's object as the cluster would show it."""
-    if isinstance(item, objects.PriorityClass) or known is None:
-        return opened(item) if isinstance(item, objects.Queue) else item
-    meta = msgspec.structs.replace(
-        item.metadata, uid=known.metadata.uid, creation_timestamp=known.metadata.creation_timestamp
-    )
-    if isinstance(item, objects.HyperNode):
-        return msgspec.structs.replace(item, metadata=meta)
-    status = item.status if isinstance(item, objects.Node) and item.status.allocatable else known.status
-    return msgspec.structs.replace(item, metadata=meta, status=status)
-
-
 def _changed(state: State, replaced: Mapping[tuple[str, str], Any], removed: list[tuple[str, str]]) -> State:
     """Return a copy of the state with these changes."""
     kinds = {kind: {**found} for kind, found in state.objects.items()}
     for (kind, name), item in replaced.items():
-        kinds[kind][name] = _with_status(kinds[kind].get(name), item)
+        kinds[kind][name] = with_status(kinds[kind].get(name), item)
     for kind, name in removed:
         kinds[kind].pop(name, None)
     return State(
         state.source, state.taken, state.is_exact, kinds, state.policy, state.scheduler_names, state.node_selector
     )
-
-
-def _describe(key: tuple[str, str], known: Any, item: Any) -> str:
-    kind, name = key
-    if known is None:
-        return f"{kind} {name} is new"
-    if kind == "PriorityClass":
-        return f"PriorityClass {name}: value {known.value} → {item.value}"
-    if kind == "Node":
-        return f"Node {name} {_describe_node(known, item)}"
-    if kind == "HyperNode":
-        return f"{kind} {name} changes"
-    old, new = _comparable(known.spec), _comparable(item.spec)
-    before, after = _fields(known.spec), _fields(item.spec)
-    fields = [
-        f"{field} {_amounts(before[field])} → {_amounts(after[field])}" for field in new if old[field] != new[field]
-    ]
-    return f"Queue {name}: {', '.join(fields) or 'annotations'}"
-
-
-def _describe_node(known: objects.Node, item: objects.Node) -> str:
-    cordoned = item.spec.unschedulable
-    words = [] if known.spec.unschedulable == cordoned else ["is cordoned" if cordoned else "is no longer cordoned"]
-    if not words or not _same(_without_cordon(known), _without_cordon(item)):
-        words.append("changes")
-    return " and ".join(words)
-
-
-def _without_cordon(node: objects.Node) -> objects.Node:
-    """Return a node without what `kubectl cordon` sets: the field, and the taint that the controller manager adds."""
-    taints = [taint for taint in node.spec.taints or () if taint.key != _CORDON] or None
-    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=False, taints=taints))
-
-
-def _amounts(value: Any) -> str:
-    if isinstance(value, dict):
-        return " ".join(f"{name} {_amounts(amount)}" for name, amount in value.items()) or "none"
-    return "none" if value in (None, "") else str(value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ...scheduler.model.printable import printable
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
@@ -53,22 +51,14 @@ def _at_once(plan: Plan) -> list[str]:
     decisions = plan.at_once
     lines = [f"* {_safe(queue_line(row, plan.subject.resource))}" for row in decisions.queues]
     lines = ["", "At once:", "", *lines] if lines else []
-    evicted = [
-        (one.pod, (one.queue, f"{one.preemptor} ({one.preemptor_queue})", one.why)) for one in decisions.evictions
-    ]
-    lines += _table(("evicted at once", "queue", "for", "why"), _rows(evicted, "pod"))
-    lines += _table(("refused", "queue", "why"), _rows(
-        ((one.job, (one.queue, one.why)) for one in decisions.refused), "job"
+    evicted = [(one.pod, one.queue, f"{one.preemptor} ({one.preemptor_queue})", one.why) for one in decisions.evictions]
+    lines += _table(("evicted at once", "queue", "for", "why"), grouped(evicted, "pod"))
+    lines += _table(("refused", "queue", "why"), grouped(
+        ((one.job, one.queue, one.why) for one in decisions.refused), "job"
     ))  # fmt: skip
-    return lines + _table(("starts", "queue", "pods"), _rows(
-        ((one.job, (one.queue, str(one.pods))) for one in decisions.starts), "job"
+    return lines + _table(("starts", "queue", "pods"), grouped(
+        ((one.job, one.queue, str(one.pods)) for one in decisions.starts), "job"
     ))  # fmt: skip
-
-
-def _rows(rows: Iterable[tuple[str, tuple[str, ...]]], what: str) -> list[tuple[str, ...]]:
-    """Return the rows of a table, one for all that differ only in their first cell."""
-    joined = grouped(((subject, "\0".join(cells)) for subject, cells in rows), what)
-    return [(subject, *cells.split("\0")) for subject, cells, _ in joined]
 
 
 def _over_load(plan: Plan) -> list[str]:

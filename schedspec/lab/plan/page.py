@@ -31,7 +31,7 @@ def write(plan: Any, results: Mapping[str, Path], queues: Sequence[str], path: P
     section = Markup()
     if results:
         worlds = [load.read(file, name, keeps_waits=True) for name, file in results.items()]
-        section = load.section(load.make(worlds))
+        section = load.section(load.make(worlds, named=plan.named))
     files.make_folder(path.parent, private=False)
     text = html.template("plan.html.j2").render(plan=plan, queues=queues, load=section, most=_MAX_ROWS)
     path.write_text(text, "utf-8")

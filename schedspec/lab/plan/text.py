@@ -86,19 +86,16 @@ def queue_line(row: QueueAtOnce, resource: str) -> str:
     return "; ".join((f"{row.queue} {row.now:g} → {row.proposed:g} {unit}{share}", *jobs))
 
 
-def grouped(rows: Iterable[tuple[str, str]], what: str) -> list[tuple[str, str, int]]:
-    """Join rows of equal sentences: the first subject and how many more, the sentence, and the number of rows."""
-    found: dict[str, list[str]] = {}
-    for subject, sentence in rows:
-        found.setdefault(sentence, []).append(subject)
+def grouped(rows: Iterable[tuple[str, ...]], what: str) -> list[tuple[str, ...]]:
+    """Return one row for each group of rows: the first subject and how many more, and the common cells."""
     return [
-        (names[0] + (f" and {count(len(names) - 1, f'more {what}')}" if len(names) > 1 else ""), sentence, len(names))
-        for sentence, names in found.items()
+        (names[0] + (f" and {count(len(names) - 1, f'more {what}')}" if len(names) > 1 else ""), *cells)
+        for names, cells in Plan.groups(rows)
     ]
 
 
 def _sentences(sign: str, rows: Iterable[tuple[str, str]], what: str) -> list[str]:
-    return [f"{sign} {subject} {sentence}" for subject, sentence, _ in grouped(rows, what)]
+    return [f"{sign} {subject} {sentence}" for subject, sentence in grouped(rows, what)]
 
 
 def at_once_lines(decisions: AtOnce, resource: str) -> list[str]:

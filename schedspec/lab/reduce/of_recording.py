@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ...scheduler.recording.events import Decided, Input
+from ...scheduler.inputs import Decided, Input
 from ...scheduler.recording.segments import RecordError, read_segment, segments
 from ...virtual.state import At, State, read_state
 from ...virtual.state.recorded import apply_to

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from ...scheduler.inputs import Input, ObjectSeen
 from ...scheduler.model import objects, resources
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.model.queue import DEFAULT_QUEUES
@@ -19,7 +20,6 @@ from ...scheduler.model.times import timestamp
 from ...scheduler.policy.loader import load_policy
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons import Refusal, VictimReason
-from ...scheduler.recording.events import Input, ObjectSeen
 from ...virtual import (
     Adopted,
     Arrival,

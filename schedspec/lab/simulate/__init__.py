@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ...scheduler.inputs import Input, PolicyLoaded
 from ...scheduler.model import objects, resources, times
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import PolicyError, load_policy
-from ...scheduler.recording.events import Input, PolicyLoaded
 from ...scheduler.recording.segments import SegmentWriter
 from ...virtual import OnEviction, Settings
 from ...virtual.state import StateError
-from .against import differences
+from .against import differences, judged, verdict
 from .columns import FIELDS, PRESETS
 from .errors import InputError
 from .inputs import Inputs, read_inputs
@@ -29,7 +29,7 @@ from .records import FORMAT, Run
 from .runner import Monitor, Outcome, run
 from .summary import render
 
-__all__ = ["InputError", "add_arguments", "main"]
+__all__ = ["InputError", "add_arguments", "judged", "main", "verdict"]
 
 _POLICY = Path(__file__).parents[2] / "templates" / "policies" / "proportion.yaml"
 _SAMPLES = 1000

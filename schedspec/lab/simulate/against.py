@@ -39,7 +39,9 @@ def differences(before: Path, after: Path) -> str:
         if was != now:
             gap_text = f"{now - was:+14.6g}" if was is not None and now is not None else f"{'':>14}"
             rows.append(f"{name:<52}{_cell(was)}{_cell(now)}{gap_text}  {judged(name, was, now)}".rstrip())
-    lines = ["", _verdict(old, new), *rows] if rows[1:] else ["", "all metrics are equal"]
+    lines = (
+        ["", _sentence(verdict(old_end.metrics, new_end.metrics)), *rows] if rows[1:] else ["", "all metrics are equal"]
+    )
     changed = [
         (abs(change), name, old_jobs[name], job, change)
         for name, job in new_jobs.items()
@@ -67,8 +69,9 @@ def judged(name: str, before: float | None, after: float | None) -> str:
     return ("better" if after > before else "worse") if is_more else ""
 
 
-def _verdict(old: Mapping[str, float], new: Mapping[str, float]) -> str:
-    """Say which run is better by the metrics of the whole cluster, and by how much."""
+def verdict(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the metrics of the whole cluster by which `after` is `better` and `worse`, each with both values."""
+    old, new = dict(_flat(before)), dict(_flat(after))
     changes: dict[str, list[str]] = {"better": [], "worse": []}
     for name, words, unit in _OF_ALL:
         was, now = old.get(name), new.get(name)
@@ -76,6 +79,10 @@ def _verdict(old: Mapping[str, float], new: Mapping[str, float]) -> str:
             continue
         share = f" ({(now - was) / was:+.0%})" if was else ""
         changes[mark].append(f"{words} {_amount(was, unit)} → {_amount(now, unit)}{share}")
+    return changes
+
+
+def _sentence(changes: Mapping[str, list[str]]) -> str:
     if not any(changes.values()):
         return "neither run is better for the whole cluster; queues differ"
     sides = {"better": "this run is better", "worse": "worse" if changes["better"] else "this run is worse"}
@@ -83,6 +90,11 @@ def _verdict(old: Mapping[str, float], new: Mapping[str, float]) -> str:
 
 
 def _amount(value: float, unit: str) -> str:
+    """Format a value; a time in the largest unit of which it has at least two."""
+    if unit == "s":
+        for name, length in (("d", 86400), ("h", 3600), ("min", 60)):
+            if value >= length * 2:
+                return f"{value / length:.1f} {name}"
     return f"{value:.1%}" if unit == "%" else f"{value:,.4g}{unit and f' {unit}'}"
 
 

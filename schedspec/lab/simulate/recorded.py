@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from ...scheduler.inputs import Input, ObjectGone, ObjectSeen
 from ...scheduler.model import objects
 from ...scheduler.model.task import COMPLETED, job_key_of, status_of
 from ...scheduler.model.times import seconds
-from ...scheduler.recording.events import Input, ObjectGone, ObjectSeen
 from ...scheduler.recording.segments import RecordError, segments
 from ...virtual import Adopted, Arrival
 from ...virtual.state import State, StateError

@@ -15,10 +15,10 @@ from typing import IO, Any, Protocol
 
 import msgspec
 
+from ...scheduler.inputs import Input
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.model.times import timestamp
 from ...scheduler.policy.model import Policy
-from ...scheduler.recording.events import Input
 from ...virtual import Arrival, Settings, Simulation, SimulationError
 from .bookkeeping import Bookkeeping
 from .columns import LAST

@@ -1,4 +1,4 @@
-"""Run a synthetic load with several seeds and policies, one process a run, and summarize the ranges of its metrics."""
+"""Run a load with several seeds and policies, one process a run; print and draw ranges and paired differences."""
 
 from __future__ import annotations
 
@@ -7,29 +7,19 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ... import distribution
 from ...api.errors import HarnessError
+from ...observe.view import count
 from ...schedulers.pdeathsig import end_with_parent
+from .pages import metrics
+from .pages.sweep import Sweep, read, write
 
-_METRICS = (
-    ("wait mean s", ("wait_seconds", "mean")),
-    ("wait p95 s", ("wait_seconds", "p95")),
-    ("wait max s", ("wait_seconds", "max")),
-    ("makespan s", ("makespan_seconds",)),
-    ("utilisation", ("utilisation",)),
-    ("evicted pods", ("evicted_pods",)),
-    ("evicted to requested", ("evicted_to_requested",)),
-    ("lost card-hours", ("lost_card_hours",)),
-    ("distance from deserved", ("distance_from_deserved",)),
-    ("Jain", ("jain",)),
-)
 _INTERRUPTED = 130
 
 
@@ -41,6 +31,11 @@ def runs_of(given: argparse.Namespace) -> list[argparse.Namespace]:
     """Return the options of each run: every policy with every seed; seeds count on from --seed. Raises SweepError."""
     if (given.seeds or 1) > 1 and given.synthetic is None:
         raise SweepError("--seeds: only a synthetic load has seeds\n  do next: name one with --synthetic")
+    for option in ("against", "record"):
+        if getattr(given, option) is not None:
+            raise SweepError(
+                f"--{option}: is of one run, not of a sweep\n  do next: leave it out, or --seeds and --sweep"
+            )
     policies = [*([given.policy] if given.policy else []), *given.sweep] or [None]
     stems = [policy.stem if policy else "default" for policy in policies]
     if len({*stems}) < len(stems):
@@ -51,13 +46,13 @@ def runs_of(given: argparse.Namespace) -> list[argparse.Namespace]:
         for number in range(given.seeds or 1):
             seed = first + number if given.synthetic is not None else None
             name = stem if seed is None else f"{stem}-seed-{seed}"
-            more = {"policy": policy, "seed": seed, "out": folder / f"{name}.jsonl", "against": None}
+            more = {"policy": policy, "seed": seed, "out": folder / f"{name}.jsonl"}
             found.append(argparse.Namespace(**{**vars(given), **more}))
     return found
 
 
 def run_all(given: argparse.Namespace) -> int:
-    """Run all runs, or the one that `--index` names, on all cores; print the ranges.
+    """Run all runs, or the one that `--index` names, on all cores; print the ranges, and write the page of all.
 
     Returns:
         The worst exit status of the runs.
@@ -72,7 +67,10 @@ def run_all(given: argparse.Namespace) -> int:
         runs = [runs[given.index]]
     runs[0].out.parent.mkdir(parents=True, exist_ok=True)
     statuses = _run(runs)
-    sys.stdout.write(summary(run.out for run in runs if run.out.exists()))
+    _show(
+        read(run.out for run in runs if run.out.exists()),
+        given.page or (None if given.index is not None else given.out.with_suffix(".html")),
+    )
     sys.stdout.write(f"results: {runs[0].out.parent}\n")
     return max(statuses)
 
@@ -102,38 +100,53 @@ def _one(given: argparse.Namespace) -> int:
     return status
 
 
-def join(folder: Path) -> str:
-    """Return the ranges of all results below a folder, such as those of an Indexed Job. Raises SweepError."""
+def join(folder: Path, given: argparse.Namespace) -> int:
+    """Print the ranges of all results below a folder, such as those of an Indexed Job. Raises SweepError."""
     found = sorted(folder.rglob("*.jsonl"))
     if not found:
         raise SweepError(f"{folder}: no result of a simulation\n  do next: name the folder that `collect` wrote")
-    return summary(found)
+    runs = read(found)
+    if given.policy is not None:
+        runs = _compared_with(runs, given.policy.name)
+    _show(runs, given.page)
+    return 0
 
 
-def summary(results: Iterable[Path]) -> str:
-    """Format minimum, median and maximum of each metric, by policy. Raises the errors of the result files."""
-    records = distribution.load("schedspec.lab.simulate.records")
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for path in results:
-        policy = ""
-        for record in records.read_result(path):
-            if isinstance(record, records.Run):
-                policy = record.policy
-            elif isinstance(record, records.End):
-                found.setdefault(policy, []).append(record.metrics)
+def _compared_with(runs: Sweep, name: str) -> Sweep:
+    """Return the sweep with a policy, named by its file, in the first place. Raises SweepError."""
+    first = [policy for policy in runs.runs if Path(policy).name == name]
+    if len(first) != 1:
+        names = ", ".join(sorted(Path(policy).name for policy in runs.runs))
+        raise SweepError(f"--policy {name}: not a policy of these results\n  do next: name one of {names}")
+    return replace(runs, runs={first[0]: runs.runs[first[0]], **runs.runs})
+
+
+def _show(runs: Sweep, page: Path | None) -> None:
+    """Print the sweep, and write its page."""
+    sys.stdout.write(summary(runs))
+    if page is not None and runs.runs:
+        sys.stdout.write(f"page: {write(runs, page)}\n")
+
+
+def summary(runs: Sweep) -> str:
+    """Format minimum, median and maximum of each metric, by policy, and of the differences from the first policy."""
     lines = []
-    for policy, all_metrics in sorted(found.items()):
-        lines += ["", f"{policy}: {len(all_metrics)} runs", f"{'metric':<26}{'least':>14}{'median':>14}{'most':>14}"]
-        for name, keys in _METRICS:
-            values = [value for metrics in all_metrics if (value := _at(metrics, keys)) is not None]
-            if values:
-                parts = (min(values), statistics.median(values), max(values))
-                lines.append(f"{name:<26}" + "".join(f"{part:>14.6g}" for part in parts))
+    for policy, found in runs.runs.items():
+        lines += ["", f"{policy}: {count(len(found), 'run')}", _row("metric", ("least", "median", "most"))]
+        lines += [_row(values.label, values.text()) for values in runs.ranges(policy)]
+    for policy in runs.others:
+        differences = runs.differences(policy)
+        pairs = max((len(values.by_load) for values in differences), default=0)
+        lines += ["", f"{policy} against {runs.first}: {count(pairs, 'pair')} of runs with the same load"]
+        lines.append(_row("difference", ("least", "median", "most", "better", "worse")))
+        for values in differences:
+            marks = (str(values.count("better")), str(values.count("worse")))
+            lines.append(_row(values.label, (*values.text(metrics.signed), *marks)))
+    if runs.incomplete:
+        names = ", ".join(path.name for path in runs.incomplete)
+        lines += ["", f"left out, because they are not complete: {names}"]
     return "\n".join([*lines, ""]) + "\n"
 
 
-def _at(metrics: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    found: Any = metrics
-    for word in path:
-        found = found.get(word) if isinstance(found, Mapping) else None
-    return found if isinstance(found, (int, float)) else None
+def _row(label: str, cells: Iterable[str]) -> str:
+    return f"{label:<26}" + "".join(f"{cell:>14}" for cell in cells)

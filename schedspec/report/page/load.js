@@ -53,7 +53,7 @@
   }
 
   // ----------------------------------------------------------------------------------------------------------- time
-  const STEPS = [0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000];
+  const STEPS = [0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 345600, 604800, 1209600, 2592000, 5184000, 7776000, 15552000, 31536000];
   const two = (n) => String(n).padStart(2, "0");
   const moment = (start, t, step) => {
     const at = start + t, part = step < 1 ? (Math.round(at * 100) % 100 / 100).toFixed(2).slice(1) : "";
@@ -77,7 +77,7 @@
   async function begin() {
     const bytes = Uint8Array.from(atob(document.getElementById("load-data").textContent), (c) => c.charCodeAt(0));
     const data = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-    const steps = data.worlds.map((world) => Object.fromEntries(Object.entries(world.steps).map(([name, it]) => [name, new Steps(it)])));
+    const steps = Object.fromEntries(Object.entries(data.steps).map(([name, it]) => [name, new Steps(it)]));
     const view = { from: 0, to: data.span };
     const least = Math.min(data.span, 2);
 
@@ -86,31 +86,31 @@
         this.figure = figure;
         this.plot = figure.querySelector(".plot");
         this.svg = this.plot.querySelector("svg");
-        this.steps = steps[+figure.dataset.world];
-        this.spec = data.worlds[+figure.dataset.world].charts[+figure.dataset.chart];
+        this.spec = data.charts[+figure.dataset.chart];
         this.output = figure.querySelector("output");
         this.dirty = true;
       }
-      parts(area) { return area.parts.filter((name) => name in this.steps); }
-      lines() { return this.spec.lines.filter((line) => !line.steps || line.steps in this.steps); }
+      means(parts, columns) {
+        const sum = new Float64Array(columns);
+        for (const name of parts) steps[name].means(view.from, view.to, columns).forEach((it, i) => { sum[i] += it; });
+        return sum;
+      }
       draw() {
         if (!this.dirty || !this.visible) return;
         this.dirty = false;
         const columns = Math.max(100, Math.min(1000, Math.round(this.plot.clientWidth)));
-        const { from, to } = view;
         let below = new Float64Array(columns);
         const paths = [];
         for (const area of this.spec.areas) {
-          const above = below.slice();
-          for (const name of this.parts(area)) this.steps[name].means(from, to, columns).forEach((it, i) => { above[i] += it; });
+          const above = this.means(area.parts, columns).map((it, i) => it + below[i]);
           paths.push({ cls: `area q${area.colour}`, label: area.label, below, above });
           below = above;
         }
         let top = Math.max(0, ...below);
-        for (const line of this.lines()) {
-          const above = line.steps ? this.steps[line.steps].means(from, to, columns) : new Float64Array(columns).fill(line.value);
+        for (const line of this.spec.lines) {
+          const above = line.parts.length ? this.means(line.parts, columns) : new Float64Array(columns).fill(line.value);
           top = Math.max(top, ...above);
-          paths.push({ cls: `line ${line.kind}`, label: line.kind, above });
+          paths.push({ cls: `line ${line.kind}`, label: line.label, above });
         }
         top = roundedUp(top);
         this.svg.replaceChildren(...paths.map((it) => this.path(it, columns, 200 / top)));
@@ -146,9 +146,11 @@
         const found = [];
         for (let n = Math.ceil((first + view.from) / step - 1e-9); n * step - first <= view.to + 1e-9; n++) {
           const t = n * step - first, it = document.createElement("span");
-          it.style.left = `${(t - view.from) / span * 100}%`;
+          const part = (t - view.from) / span;
+          it.style.left = `${part * 100}%`;
           it.textContent = moment(data.start, t, step);
-          found.push(it);
+          const beyond = it.textContent.length * 3.2 - Math.min(part, 1 - part) * this.plot.clientWidth;
+          if (beyond < 24) found.push(it); // the margin of the plot, which .x-ticks does not clip
         }
         this.plot.querySelector(".x-ticks").replaceChildren(...found);
         all(this.plot, ".y-ticks span").forEach((it, i) => { it.textContent = shown(top * i / 2); });
@@ -158,9 +160,10 @@
         return view.from + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * (view.to - view.from);
       }
       showAmounts(t) {
-        const amounts = this.spec.areas.map((area) => [area.label, this.parts(area).reduce((sum, name) => sum + this.steps[name].at(t), 0)]);
-        const held = this.spec.areas.length === 1 ? amounts.map(([, it]) => ["held", it]) : amounts.filter(([, it]) => it > 0);
-        const lines = this.lines().map((line) => [line.kind, line.steps ? this.steps[line.steps].at(t) : line.value]);
+        const at = (parts) => parts.reduce((sum, name) => sum + steps[name].at(t), 0);
+        const amounts = this.spec.areas.map((area) => [area.label, at(area.parts)]);
+        const held = amounts.length === 1 ? amounts : amounts.filter(([, it]) => it > 0);
+        const lines = this.spec.lines.map((line) => [line.label, line.parts.length ? at(line.parts) : line.value]);
         this.output.textContent = `${full(data.start, t)} · ` + [...held, ...lines].map(([name, it]) => `${name} ${shown(it)}`).join(" · ");
       }
     }

@@ -23,6 +23,7 @@ from ...clusters.programs import binaries
 from ...clusters.programs.definitions import definitions
 from ...clusters.programs.pinned import kubernetes_versions, minor_of, program, versions
 from ...clusters.protocol import BinaryError, Settings
+from .. import programs_folder
 from ..adapter import AdapterError, Site, UnsuitableClusterError
 from ..deployed import Place, tag_of
 from ..from_images import Images
@@ -36,6 +37,10 @@ from .scheduler import KueueScheduler, Manager
 PROGRAM = "kueue"
 DEFINITIONS = ("config/components/crd/bases/*.yaml",)
 """Paths of the definitions in Kueue's source."""
+WATCHED = (
+    *("admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters", "multikueueconfigs"),
+    *("provisioningrequestconfigs", "resourceflavors", "topologies", "workloadpriorityclasses", "workloads"),
+)
 _CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
 """Kinds whose definitions must name a conversion webhook: Kueue's certificate manager expects that."""
 
@@ -45,6 +50,7 @@ class Kueue(Installable):
 
     name: ClassVar[str] = "kueue"
     programs: ClassVar[Sequence[str]] = (PROGRAM,)
+    watched: ClassVar[Mapping[str, str]] = {f"{kind}.kueue.x-k8s.io": "" for kind in WATCHED}
     place: ClassVar[Place] = deployed.PLACE
     runs_beside: ClassVar[bool] = False
     templates: ClassVar[str] = "kueue"
@@ -101,6 +107,9 @@ class Kueue(Installable):
             self._source(folder)
         if minor in kubernetes_versions():  # else `scheduler` raises the error
             binaries.require(("kube-scheduler",), folder=folder, progress=progress, option=option, kubernetes=minor)
+
+    def _watched_in(self, folder: Path) -> Mapping[str, str]:
+        return self.watched if (folder / programs_folder.CRDS).is_dir() else {}  # else those of the pinned version
 
     def require_usable(self, api: Api, version: str) -> None:
         deployed.require_usable(api, version)

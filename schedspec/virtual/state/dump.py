@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ...scheduler.inputs import Input, PolicyLoaded, Started, Taken, write_line
 from ...scheduler.kube import (
     NODES,
     PODGROUPS,
@@ -36,7 +37,6 @@ from ...scheduler.model.objects import Object, ObjectMeta, read_annotations
 from ...scheduler.model.times import timestamp
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import PolicyError, load_policy
-from ...scheduler.recording.events import Input, PolicyLoaded, Started, Taken, write_line
 from ...scheduler.recording.segments import VERSION
 from .errors import StateError
 from .redaction import redact

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
+from ...scheduler.inputs import PolicyLoaded
 from ...scheduler.lint.objects import ManifestError, documents
 from ...scheduler.model import objects, resources
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.times import seconds
-from ...scheduler.recording.events import PolicyLoaded
 from .errors import CutStateError, ForeignStateError, StateError, TooLargeError
 from .state import State
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from ...scheduler.recording.events import (
+from ...scheduler.inputs import (
     Assumed,
     Decided,
     Input,

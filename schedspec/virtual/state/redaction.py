@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
+from ...scheduler.inputs import PolicyLoaded
 from ...scheduler.model import names
 from ...scheduler.model.card_demand import APART, AVOID_CARD, AVOID_TYPE, MODE, USE_CARD, USE_TYPE
 from ...scheduler.model.card_notation import GPU_INDEX, REGISTER, UNHEALTHY, VGPU_IDS
 from ...scheduler.model.state_kinds import STATE_KINDS
-from ...scheduler.recording.events import PolicyLoaded
 from ...scheduler.topology.hyper_nodes import PatternError, compiled
 from .redacted_policy import PolicyText
 from .renaming import Names, Replaced
@@ -43,7 +43,7 @@ _KEPT = frozenset(
     {"apiVersion", "kind", "type", "status", "phase", "state", "operator", "effect", "whenUnsatisfiable",
      "preemptionPolicy", "restartPolicy", "protocol", "hostIP", "reason", "creationTimestamp", "deletionTimestamp",
      "startTime", "lastTransitionTime", "schedulerName", "nodeAffinityPolicy", "nodeTaintsPolicy", "driver", "action",
-     "mode"}
+     "mode", "minAvailable", "maxUnavailable"}
 )  # fmt: skip
 """Text fields whose values are constants of an API, times, or names of programs."""
 _AMOUNTS = frozenset({"allocatable", "capacity", "requests", "limits", "overhead", "capability", "deserved",

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
+from ...scheduler.inputs import Assumed, ObjectGone, ObjectSeen, PolicyLoaded
 from ...scheduler.model.objects import Pod
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.task import job_key_of
 from ...scheduler.model.times import timestamp
-from ...scheduler.recording.events import Assumed, ObjectGone, ObjectSeen, PolicyLoaded
 from .errors import TooOldError
 
 DAY = 86400.0

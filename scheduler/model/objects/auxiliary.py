@@ -18,7 +18,11 @@ class PriorityClass(Object):
 
 
 class PodDisruptionBudgetSpec(Object):
+    """Number or percentage of pods; in virtual time the status follows from it."""
+
     selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
 
 
 class PodDisruptionBudgetStatus(Object):

@@ -190,7 +190,7 @@ class Uncovered:
 
     def add(self, job: Job, reserved: Resource, measure: Measure) -> None:
         """Add the part of a reservation that the job's pods do not cover."""
-        if not self._session.reservations.is_uncovered(job):
+        if not self._session.selection.reservations.is_uncovered(job):
             return
         uncovered = resources.exceeded_part(reserved, requested(job, measure))
         self._by_namespace.setdefault(job.namespace, WaitingReservations(self._session, {})).add(job, uncovered)

@@ -216,8 +216,8 @@ class QueueAttributesTable:
 
     def _in_requests(self) -> Mapping[str, QueueSums]:
         """Return the sums of requests, which the state maintains."""
-        self.reserving = self.session.uncovered
-        return self.session.by_queue()
+        self.reserving = self.session.selection.uncovered
+        return self.session.selection.sums_by_queue()
 
     def _measured(self) -> Mapping[str, QueueSums]:
         """Return the sums of measured amounts, computed job by job."""
@@ -289,7 +289,7 @@ def reservation_of(
     if not is_reserving(job, session.phase(job)):
         return {}
     missing = resources.exceeded_part(minimum, held)
-    if session.reservations.has_lapsed(job):
+    if session.selection.reservations.has_lapsed(job):
         pods = requested(job, measure)
         missing = {name: min(amount, pods.get(name, 0)) for name, amount in missing.items()}
     return ungated(job, missing, measure)

@@ -169,9 +169,15 @@ class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
         that they lose. Otherwise `giver` could reclaim a part, and each resource is judged that the gang does not take
         within the share of `taker`: the two queues and their near ancestors must not lack more of it in sum. For a
         whole gang, which cannot come back in part, they must also lack less of one resource.
+
+        If the gang takes more of a resource than `taker` deserves, `giver` must keep its share of each resource even
+        without the whole amount: beside such a gang, what falls idle may be of no use to `giver`, which could then
+        reclaim what the gang took beyond the share of `taker`, without end.
         """
         loss = {name: min(value, gang[name]) for name, value in amount.items() if value and gang.get(name, 0) > 0}
         losing = [one for one in (giver, *self._near(giver)) if one not in taker.ancestors]
+        if any(held > taker.deserved.get(name, MAX_AMOUNT) for name, held in _with(taker, gang, gang)):
+            return all(_keeps_share(one, name, value) for one in losing for name, value in amount.items())
         if all(one.allocated.get(name, 0) > one.deserved.get(name, -1) for one in losing for name in loss):
             return True
         queues = list({id(one): one for one in (*losing, taker, *self._near(taker))}.values())
@@ -212,6 +218,11 @@ class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
             return False
         mine = {id(one) for one in self._near(taker)}
         return any(id(one) in mine for one in self._near(giver))
+
+
+def _keeps_share(attributes: QueueAttributes, name: str, less: int) -> bool:
+    """Whether the queue holds what it deserves of a resource, if it deserves any, after it has lost `less` of it."""
+    return name not in attributes.deserved or attributes.allocated.get(name, 0) - less >= attributes.deserved[name]
 
 
 def _change_of_lack(attributes: QueueAttributes, name: str, more: int) -> int:

@@ -47,6 +47,7 @@ class CapacityCard(QueuePlugin, Feasible, Predicate, NodeRule, Score):
 
     name = "capacity-card"
     in_requests = False
+    reclaims_by_priority = True
     limit_name = admission_name = "quota"
     queue_fields = QueuePlugin.queue_fields | {"card quota"}
     arguments: ClassVar = {

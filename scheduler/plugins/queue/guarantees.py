@@ -42,7 +42,7 @@ class Guarantees:
         self._taken_in_cycle: dict[str, Resource] = {}
         """Pool → what the changes of this cycle took from it, less what they freed."""
         self._taken_in_attempt: dict[str, Resource] = {}
-        self._attempt = session.attempts
+        self._attempt = session.attempts.count
         self._unused: dict[tuple[str, str], int] = {}
         self._unused_at = -1
         if self._guaranteed:
@@ -52,8 +52,8 @@ class Guarantees:
             session.on_allocation_change(self._on_allocation_change)
 
     def _on_allocation_change(self, task: Task, sign: int) -> None:
-        if self._attempt != self._session.attempts:
-            self._attempt = self._session.attempts
+        if self._attempt != self._session.attempts.count:
+            self._attempt = self._session.attempts.count
             self._taken_in_attempt.clear()
         attributes = self._table.of_task(task)
         pools = (CLUSTER,) if attributes is None else (CLUSTER, *(one.name for one in attributes.ancestors[1:]))
@@ -68,7 +68,7 @@ class Guarantees:
     def short(self, attributes: QueueAttributes, task: Task, amount: Mapping[str, int]) -> Iterator[GuaranteeKept]:
         """Yield for each dimension the nearest pool with too little left for others if the queue held `amount` more."""
         names = [name for name in self._guaranteed if amount.get(name, 0) > 0]
-        if not names or (task.nominated and not self._session.cluster.trying):
+        if not names or (task.nominated and not self._session.attempts.trying):
             return  # outside of attempts, only the nominations of earlier cycles are restored
         for name in names:
             for branch, free, before in self._pools(attributes, name):
@@ -96,8 +96,8 @@ class Guarantees:
     def _pools(self, attributes: QueueAttributes, name: str) -> Iterator[tuple[QueueAttributes | None, int, int]]:
         """Yield the pools of a queue, None for the cluster, with what is free now and before the present attempt."""
         session, taken = self._session, self._taken_in_cycle
-        if session.cluster.trying:
-            taken = self._taken_in_attempt if self._attempt == session.attempts else {}
+        if session.attempts.trying:
+            taken = self._taken_in_attempt if self._attempt == session.attempts.count else {}
         for branch in attributes.ancestors[1:]:
             limit = branch.limit.get(name, 0)
             if limit is not UNLIMITED:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ...backlog.entries import HoldingsBound
 from ...framework.decisions import QueueNumbers
-from ...framework.plugin import Plugin
+from ...framework.plugin import Covers, QuotaPlugin
 from ...framework.session import Session
 from ...model import resources
 from ...model.job import Job
@@ -38,17 +38,15 @@ from .guarantees import Guarantees
 
 
 class QueuePlugin(
-    Plugin, QueueOrder, JobEnqueueable, JobEnqueued, Allocatable, Preemptive, Reclaimable, ReclaimUnit, Reasons
+    QuotaPlugin, QueueOrder, JobEnqueueable, JobEnqueued, Allocatable, Preemptive, Reclaimable, ReclaimUnit, Reasons
 ):
     """Base of the queue plugins.
 
     A subclass defines limits and deserved shares, which tasks may reclaim, and which units may be evicted.
     """
 
-    decides_queues = True
     queue_fields: ClassVar[frozenset[str]] = frozenset({"capability", "deserved", "guarantee"})
-    judges_equals_alike = True
-    judges_priorities_alike = True
+    refusal_covers = Covers.LOWER_PRIORITIES
     in_requests = True
     limit_name = "capability"
     """The name of a queue's limit in reasons."""

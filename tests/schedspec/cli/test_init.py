@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from schedspec.cli import repository
+from schedspec.cli import published, repository
 from schedspec.cli.init import init_command
 from schedspec.cli.repository import Origin
 
@@ -63,6 +63,7 @@ def test_an_invalid_action_or_wheel_is_rejected_and_nothing_is_written(tmp_path:
 
 def test_without_a_source_no_workflow_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repository, "origin_of", lambda _: Origin())
+    monkeypatch.setattr(published, "recorded", lambda: "")
     printed = CliRunner().invoke(init_command, [str(tmp_path)]).output
     assert "no workflow: name what it installs" in printed
     assert not (tmp_path / ".github").exists()
@@ -116,6 +117,16 @@ REFUSING = {
     "ignored at the root": (".gitignore", "*.whl\n", ".gitignore:1:*.whl ignores it"),
     "ignored inside": ("queues/.gitignore", "/*.whl\n", "queues/.gitignore:1:/*.whl ignores it"),
     "a hook with a limit": (".pre-commit-config.yaml", f"{HOOK}    args: [--maxkb=29]\n", "permits 29 kB"),
+    "a limit of which the last counts": (
+        ".pre-commit-config.yaml",
+        f"{HOOK}    args: [--maxkb=900, --maxkb=29]\n",
+        "permits 29 kB",
+    ),
+    "a hook for some files": (
+        ".pre-commit-config.yaml",
+        f"{HOOK}    files: '[.]whl$'\n    args: [--maxkb=29]\n",
+        "permits 29 kB",
+    ),
     "a limit as two words": (".pre-commit-config.yaml", f"{HOOK}    args: ['--maxkb', '29']\n", "permits 29 kB"),
 }
 PERMITTING = {
@@ -123,6 +134,12 @@ PERMITTING = {
     "an exception": (".gitignore", "*.whl\n!schedspec-*.whl\n"),
     "the default of the hook": (".pre-commit-config.yaml", HOOK),
     "the same size": (".pre-commit-config.yaml", f"{HOOK}    args: [--maxkb=30]\n"),
+    "a hook that excludes wheels": (
+        ".pre-commit-config.yaml",
+        f"{HOOK}    exclude: '[.]whl$'\n    args: [--maxkb=29]\n",
+    ),
+    "a hook for other files": (".pre-commit-config.yaml", f"{HOOK}    files: '^data/'\n    args: [--maxkb=29]\n"),
+    "hooks that exclude our folder": (".pre-commit-config.yaml", f"exclude: ^queues/\n{HOOK}    args: [--maxkb=29]\n"),
     "other hooks": (".pre-commit-config.yaml", "repos: []\n"),
     "a file that is no YAML": (".pre-commit-config.yaml", "repos: [\n"),
 }
@@ -135,6 +152,7 @@ def test_a_wheel_that_the_repository_refuses_is_not_written(
     (repo / name).parent.mkdir(exist_ok=True)
     (repo / name).write_text(text)
     monkeypatch.setattr(repository, "origin_of", lambda _: Origin(wheel=wheel))
+    monkeypatch.setattr(published, "recorded", lambda: "")
     printed = CliRunner().invoke(init_command, [str(repo), "--into", "queues"]).output
     assert why in printed
     assert "install by the Action instead (--action OWNER/REPO@COMMIT)" in printed
@@ -146,6 +164,45 @@ def test_a_wheel_that_the_repository_refuses_is_not_written(
     assert ("the wheel cannot be committed" in printed) == (name != "queues/.gitignore")
     CliRunner().invoke(init_command, [str(repo), "--into", "queues", "--action", f"o/schedspec@{COMMIT}"])
     assert f"o/schedspec@{COMMIT}" in (repo / ".github/workflows/schedspec.yml").read_text()
+
+
+@pytest.mark.parametrize(("name", "text", "why"), REFUSING.values(), ids=REFUSING)
+def test_the_workflow_uses_the_action_by_itself_where_the_wheel_is_refused(
+    repo: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, why: str
+) -> None:
+    (repo / name).parent.mkdir(exist_ok=True)
+    (repo / name).write_text(text)
+    monkeypatch.setattr(repository, "origin_of", lambda _: Origin(wheel=wheel))
+    monkeypatch.setattr(published, "recorded", lambda: f"o/schedspec@{COMMIT}")
+    printed = CliRunner().invoke(init_command, [str(repo), "--into", "queues"]).output
+    assert "the workflow uses the Action o/schedspec@" in printed
+    assert why in printed
+    assert f"uses: o/schedspec@{COMMIT}\n" in (repo / ".github/workflows/schedspec.yml").read_text()
+    assert [*repo.rglob("*.whl")] == []
+
+
+REMOTES = {
+    "pushed to a branch": ("https://github.com/o/schedspec.git", "refs/remotes/origin/main", True),
+    "pushed as a tag": ("git@github.com:o/schedspec", "refs/tags/v1", True),
+    "not pushed": ("https://github.com/o/schedspec", "refs/heads/other", False),
+    "pushed elsewhere": ("https://git.example.org/o/schedspec", "refs/remotes/origin/main", False),
+}
+
+
+@pytest.mark.parametrize(("remote", "ref", "is_named"), REMOTES.values(), ids=REMOTES)
+def test_a_commit_that_github_has_is_named(repo: Path, remote: str, ref: str, *, is_named: bool) -> None:
+    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    for words in (
+        ["add", "."],
+        [*identity, "commit", "--quiet", "-m", "c"],
+        ["remote", "add", "origin", remote],
+        ["update-ref", ref, "HEAD"],
+    ):
+        subprocess.run(["git", *words], cwd=repo, check=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repo, capture_output=True, text=True, check=True).stdout
+    assert published.published(repo) == (f"o/schedspec@{commit.strip()}" if is_named else "")
+    (repo / "inside").mkdir()
+    assert published.published(repo / "inside") == "", "a folder of another repository is not its checkout"
 
 
 @pytest.mark.parametrize(("name", "text"), PERMITTING.values(), ids=PERMITTING)

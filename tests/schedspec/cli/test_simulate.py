@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from schedspec.cli import main
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
-from schedspec.virtual import cycles
 
 POLICIES = Path(__file__).parents[3] / "templates" / "policies"
 TRACE = "when,secs,gpus\n" + "".join(f"{100 + n},60,4\n" for n in range(12))
@@ -32,7 +31,7 @@ def test_the_page_is_written_beside_the_result(tmp_path: Path, capsys: pytest.Ca
     assert f"page: {tmp_path / 'result.html'}" in capsys.readouterr().out
     page = (tmp_path / "result.html").read_text("utf-8")
     assert "12 jobs of" in page
-    assert "completed 12" in page
+    assert "12 completed" in page
 
 
 def test_with_against_the_page_shows_both_results(tmp_path: Path) -> None:
@@ -74,13 +73,20 @@ def test_a_sweep_runs_every_policy_with_every_seed_and_prints_ranges(
     printed = capsys.readouterr().out
     assert "proportion.yaml: 2 runs" in printed
     assert "other.yaml: 2 runs" in printed
-    assert sweep(tmp_path, "--join", str(tmp_path)) == 0
+    assert f"{other} against {POLICIES / 'proportion.yaml'}: 2 pairs of runs with the same load" in printed
+    assert f"page: {tmp_path / 'sweep.html'}" in printed
+    assert (tmp_path / "sweep.html").is_file()
+    assert sweep(tmp_path, "--join", str(tmp_path), "--policy", "proportion.yaml") == 0
     assert capsys.readouterr().out in printed
+    joined = tmp_path / "joined.html"
+    assert sweep(tmp_path, "--join", str(tmp_path), "--policy", "proportion.yaml", "--page", str(joined)) == 0
+    assert joined.read_bytes() == (tmp_path / "sweep.html").read_bytes()
     alone = tmp_path / "alone"
     alone.mkdir()
     assert sweep(alone, "--seeds", "2", "--policy", str(POLICIES / "proportion.yaml"), "--index", "1") == 0
     (result,) = (alone / "sweep").iterdir()
     assert result.name == "proportion-seed-2.jsonl"
+    assert not list(alone.glob("*.html"))  # the other runs are on other machines
     assert (
         result.read_bytes().splitlines()[1:] == ((tmp_path / "sweep" / result.name).read_bytes().splitlines()[1:])
     )  # the first line names the folder
@@ -92,14 +98,27 @@ def test_a_sweep_runs_every_policy_with_every_seed_and_prints_ranges(
         (("--seeds", "2", "--index", "2"), "--index 2: the sweep has the runs 0 to 1"),
         (("--join", "nowhere"), "nowhere: no result of a simulation"),
         (("--sweep", "a/p.yaml", "--sweep", "b/p.yaml"), "two policies have one file name"),
+        (("--seeds", "2", "--against", "before.jsonl"), "--against: is of one run, not of a sweep"),
+        (("--seeds", "2", "--record", "recording"), "--record: is of one run, not of a sweep"),
     ],
-    ids=["index", "join", "names"],
+    ids=["index", "join", "names", "against", "record"],
 )
 def test_an_invalid_sweep_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], problem: str
 ) -> None:
     assert sweep(tmp_path, *more) != 0
     assert problem in capsys.readouterr().err
+
+
+def test_a_folder_of_other_files_or_of_other_policies_is_not_joined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(tmp_path) == 0
+    assert simulate(tmp_path, "--join", str(tmp_path), "--policy", "new.yaml") == 2
+    assert "--policy new.yaml: not a policy of these results\n  do next: name one of" in capsys.readouterr().err
+    (tmp_path / "other.jsonl").write_text('{"kind": "event"}\n')
+    assert simulate(tmp_path, "--join", str(tmp_path)) == 2
+    assert "other.jsonl:1: not a line of a result" in capsys.readouterr().err
 
 
 def everything_on(node: str, decide_correctly: Callable[..., Decisions]) -> Callable[..., Decisions]:
@@ -117,7 +136,7 @@ def everything_on(node: str, decide_correctly: Callable[..., Decisions]) -> Call
 def test_a_planted_fault_of_the_scheduler_is_found_with_time_and_cycle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cycles, "decide", everything_on("node-00000", decide))
+    monkeypatch.setattr(Core, "decide", everything_on("node-00000", Core.decide))
     assert simulate(tmp_path) == 1
     error = capsys.readouterr().err
     assert "node: 1970-01-01T00:01:42+00:00, cycle " in error

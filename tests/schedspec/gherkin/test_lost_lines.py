@@ -59,6 +59,8 @@ def test_prose_is_accepted(language: str, prose: str) -> None:
     [
         (codecs.BOM_UTF8 + b"Feature: f\n", 1, "byte-order mark"),
         ("Feature: f\n".encode("utf-16"), 1, "UTF-16"),
+        ("Feature: f\n".encode("utf-32"), 1, "UTF-32"),
+        (codecs.BOM_UTF32_BE + "Feature: f\n".encode("utf-32-be"), 1, "UTF-32"),
         (codecs.BOM_UTF16_BE + "Feature: f\n".encode("utf-16-be"), 1, "UTF-16"),
         ("Feature: f\n  Scenario: café\n".encode("latin-1"), 2, "byte 0xe9 is not UTF-8"),
     ],

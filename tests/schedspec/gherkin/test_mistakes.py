@@ -19,6 +19,8 @@ JOBS = (
     "required, preferred, partition, partition required"
 )
 NODES = "node, cpu, memory, gpus, cards, card, pods, shared gpus, vgpus, card memory, rack, spine, labels, taints"
+AMOUNTS = "cpu, memory, pods, ephemeral-storage, nvidia.com/gpu"
+MEANT = " (is 'nvidia.com/gpu' meant?)"
 SINGLE: dict[str, tuple[str, list[str]]] = {
     # tables and text blocks
     "a table that the sentence does not take": (
@@ -137,6 +139,30 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
             "6: memory '-8Gi': write a quantity, for instance: 4, 500m or 8Gi",
             "9: weight '1.5': write a whole number, for instance: 3",
             "9: deserved '4': write a list of resources, for instance: cpu 4, memory 8Gi",
+        ],
+    ),
+    "an amount of a resource that no node has": (
+        scenario(table("Given these nodes:", "node | cpu | memory | gpus", "n1 | 4 | 8Gi | 8"))
+        + '    Then queue "default" holds at most 8 gpuss\n'
+        + '    And queue "default" never holds less than 8 amd.com/gpu\n'
+        + '    And queue "default" holds at most 8 gpus\n',
+        [
+            f"7: no earlier sentence creates a node with the resource 'gpuss'; there are: {AMOUNTS}",
+            f"8: no earlier sentence creates a node with the resource 'amd.com/gpu'{MEANT}; there are: {AMOUNTS}",
+        ],
+    ),
+    "actions and priority classes that do not exist": (
+        scenario(
+            table("Given these priority classes:", "class | value", "system-a | 5", "top | 1000000001")
+            + table("When these jobs are submitted:", "job | cpu | on PodEvicted", "build | 1 | RestartJobb")
+        ),
+        [
+            "5: class 'system-a': Kubernetes keeps names with system- for itself: write another name",
+            "6: value '1000000001': write at most 1000000000: Kubernetes keeps higher values for itself",
+            (
+                "9: on PodEvicted 'RestartJobb': is no action of a Job (is 'RestartJob' meant?); there are: AbortJob, "
+                "RestartJob, RestartTask, RestartPod, RestartPartition, TerminateJob, CompleteJob, ResumeJob, SyncJob"
+            ),
         ],
     ),
     "an unknown command": (

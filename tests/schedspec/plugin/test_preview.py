@@ -48,8 +48,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
 COMMAND = [sys.executable, "-m", "schedspec", "test", "f.feature", "--cluster", "embedded", "--keep-cluster"]
 
 
-def test_a_terminal_shows_a_preview_before_programs_are_built(tmp_path: Path, environment: dict[str, str]) -> None:
-    with Terminal(COMMAND, cwd=tmp_path, env=environment) as terminal:
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "workers"])
+def test_a_terminal_shows_one_preview_before_programs_are_built(
+    tmp_path: Path, environment: dict[str, str], workers: list[str]
+) -> None:
+    with Terminal([*COMMAND, *workers], cwd=tmp_path, env=environment) as terminal:
         status = terminal.ended()
         shown = terminal.shown
     places = [re.search(text, shown) for text in (
@@ -59,6 +62,7 @@ def test_a_terminal_shows_a_preview_before_programs_are_built(tmp_path: Path, en
     )]  # fmt: skip
     assert all(places), shown
     assert [it.start() for it in places if it] == sorted(it.start() for it in places if it), shown
+    assert shown.count("First a preview") == 1
     assert status == 1, "the preview passed, the run did not"
     assert not [path for path in tmp_path.rglob("results.json") if "simulated" in path.read_text()]
 

@@ -15,6 +15,7 @@ from schedspec.clusters.programs import build
 from schedspec.clusters.programs.download import DownloadError, Downloads
 from schedspec.clusters.programs.pinned import EMBEDDED
 from schedspec.schedulers.kueue import Kueue
+from schedspec.schedulers.kueue.adapter import WATCHED
 from schedspec.schedulers.volcano import Volcano
 
 Run = Callable[..., pytest.RunResult]
@@ -240,6 +241,9 @@ def test_a_folder_of_kueue_needs_its_crds_too(specs: Run, programs: Path) -> Non
         ["*scheduler kueue: Kueue's definitions: *Go is not installed", "*crds/ of that folder"]
     )
     (programs / "crds").mkdir()
+    for kind in WATCHED:
+        head = f"kind: CustomResourceDefinition\nmetadata: {{name: {kind}.kueue.x-k8s.io}}\n"
+        (programs / "crds" / f"{kind}.yaml").write_text(head)
     specs(*given, "--scheduler-binaries", str(programs), f=FEATURE).assert_outcomes(passed=2)
 
 

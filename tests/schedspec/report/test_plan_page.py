@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schedspec.lab.plan import Plan, Request, Side, make_plan
 from schedspec.lab.plan import page as page
@@ -72,6 +74,46 @@ def test_names_and_reasons_of_a_cluster_are_escaped(tmp_path: Path) -> None:
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert" in text
     assert "Over time" not in text
+
+
+def rows(page: Any, title: str) -> list[list[str]]:
+    """Return the cells of a table's rows."""
+    table = page.get_by_role("region", name=title, exact=True)
+    return [row.locator("th, td").all_inner_texts() for row in table.locator("tbody tr").all()]
+
+
+def test_equal_sentences_are_one_row_that_opens_to_its_pods(browser: Browser, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    uid = "0d1f6c3e-1111-2222-3333-444455556666"
+    first, second = plan.at_once.evictions
+    plan.names = {f"t/train-{uid}": "t/train"}
+    for number, eviction in enumerate((first, second)):
+        eviction.pod, eviction.node, eviction.preemptor = f"t/low-{number}", f"n{number}", f"t/train-{uid}"
+        eviction.why = f"reclaimed for t/train-{uid}; tier 2 decided (gang permits); others: {number + 1} not needed"
+    plan.at_once.proposed.waiting = {f"t/train-{uid}": "no room", "t/b": "no room", "t/c": "other"}
+    with browser.page(page.write(plan, {}, [], tmp_path / "plan.html")) as shown:
+        ((pod, *cells),) = rows(shown, "Evicted by the change")
+        assert pod == "t/low-0 and 1 more pod"
+        assert cells == ["b", "t/train (a)", "reclaimed for t/train; tier 2 decided (gang permits)"]
+        table = shown.get_by_role("region", name="Evicted by the change", exact=True)
+        table.locator("summary").click()
+        assert table.locator("li").all_inner_texts() == ["t/low-0 on n0", "t/low-1 on n1"]
+        assert rows(shown, "Waiting, proposed") == [["t/train and 1 more job", "no room"], ["t/c", "other"]]
+        assert uid not in shown.locator("main").inner_text()
+
+
+names = st.text("ab", min_size=1, max_size=2)
+reasons = st.tuples(st.sampled_from("xy"), st.sampled_from(["r", "r; others: 1", "r; others: 2", "s"]))
+
+
+@given(found=st.lists(st.builds(lambda name, cells: (name, *cells), names, reasons)))
+def test_groups_keep_every_subject_once_and_only_join_equal_sentences(found: list[tuple[str, ...]]) -> None:
+    groups = Plan.groups(found)
+    assert sorted(name for subjects, _ in groups for name in subjects) == sorted(row[0] for row in found)
+    shared = [tuple(cell.partition("; others: ")[0] for cell in cells) for _, cells in groups]
+    assert len(set(shared)) == len(shared)
+    alone = [(*subjects, *cells) for subjects, cells in groups if len(subjects) == 1]
+    assert {*alone} <= {*found}  # a row alone keeps its whole text
 
 
 @pytest.mark.parametrize("width", [1440, 390])

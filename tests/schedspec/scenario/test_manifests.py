@@ -74,6 +74,19 @@ def test_nodes_become_kwok_nodes_with_the_same_labels_taints_and_resources(tmp_p
     assert set(node.object["status"]) == {"allocatable", "capacity"}
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("data:\n  p.conf: |\n    marker: 1", 3),
+        ("data:\n  p.conf: 'marker: 1'", 2),
+        ("kind: List\nitems:\n- data: {other: 1}\n- data:\n    p.conf: |\n      marker: 1", 6),
+    ],
+)
+def test_a_policy_in_a_larger_file_keeps_its_line(tmp_path: Path, content: str, line: int) -> None:
+    text = manifests.policy(written(tmp_path, "map.yaml", content))
+    assert text.splitlines().index("marker: 1") + 1 == line
+
+
 @pytest.mark.parametrize("text", [POLICY, CONFIG_MAP], ids=["plain", "ConfigMap"])
 def test_a_policy_is_read_from_a_file_or_from_its_configmap(tmp_path: Path, text: str) -> None:
     assert manifests.policy(written(tmp_path, "volcano-scheduler.conf", text)).strip() == POLICY.strip()

@@ -376,4 +376,4 @@ class TestBeforeBoot:
             DockerError, match=r"registry\.example/0:v1 is not in the Docker engine, .*\n.*\n  do next: "
         ):
             adapter.require_programs(Settings(kind="embedded"), None, print)
-        assert adapter.missing_programs(tmp_path) == [], "a folder with definitions alone is sufficient"
+        assert adapter.missing_parts(tmp_path) == [], "a folder with definitions alone is sufficient"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedspec.scheduler.recording.events import ObjectSeen
+from schedspec.scheduler.inputs import ObjectSeen
 from schedspec.virtual import (
     Arrival,
     DrainNode,

@@ -11,18 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
+from schedspec.scheduler.inputs import Decided, Input, ObjectSeen, PolicyLoaded, apply_input, read_line, write_line
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.cluster import Cluster
-from schedspec.scheduler.recording.events import (
-    Decided,
-    Input,
-    ObjectSeen,
-    PolicyLoaded,
-    apply_input,
-    read_line,
-    write_line,
-)
 from schedspec.scheduler.recording.replay import difference, is_equal
 from schedspec.scheduler.recording.segments import checkpoint_of
 from schedspec.virtual import Arrival, DrainNode, EndWork, FailNode, OnEviction, RecoverNode, RemoveNode, Workload
@@ -273,18 +265,19 @@ def test_a_state_read_from_a_recording_decides_alike_and_gives_the_same_reasons(
     times = sorted(rng.randrange(60) for _ in range(10))
     run.play(*((at, _one_of_few(rng, index)) for index, at in enumerate(times)))
     begins = rng.randint(1, sum(isinstance(seen, Decided) for seen in inputs))
-    clusters = [Cluster()]
+    cores = [Core(Cluster())]
     for seen in map(read_line, map(write_line, inputs)):
-        for cluster in clusters:
+        for core in cores:
             if isinstance(seen, Decided):
-                would_be = decide(cluster, by, seen.now, budget=seen.budget)
+                would_be = core.decide(by, seen.now, budget=seen.budget)
                 assert difference(seen.decisions, would_be) == []
                 assert is_equal(seen.decisions, would_be)
-            apply_input(cluster, seen)
+            apply_input(core, seen)
         if isinstance(seen, Decided) and (begins := begins - 1) == 0:
-            clusters.append(Cluster())
-            for line in map(write_line, checkpoint_of(clusters[0], PolicyLoaded("", ""))):
-                apply_input(clusters[1], read_line(line))
+            cores.append(Core(Cluster()))
+            checkpoint = checkpoint_of(cores[0].cluster, PolicyLoaded("", ""), cores[0].backlog)
+            for line in map(write_line, checkpoint):
+                apply_input(cores[1], read_line(line))
 
 
 def _one_of_few(rng: random.Random, index: int) -> Workload:

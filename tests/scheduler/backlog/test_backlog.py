@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedspec.scheduler.backlog.backlog import Backlog, backlog_of
-from schedspec.scheduler.decide import decide
-from schedspec.scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.backlog.backlog import Backlog
+from schedspec.scheduler.inputs import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 
@@ -30,12 +29,12 @@ def test_deleted_queues_and_gangs_leave_no_entries() -> None:
         queue, gang = f"q{number}", f"g{number}"
         world.load({"queues": [{"name": queue, "capability": "1 cpu"}]})
         world.load({"jobs": [{"name": gang, "queue": queue, "tasks": "2 x 1 cpu", "min": 2, "phase": "Inqueue"}]})
-        apply_input(world.cluster, Decided(0, world.now, decide(world.cluster, world.policy, world.now)))
-        most = max(most, entries(backlog_of(world.cluster)))
+        apply_input(world.core, Decided(0, world.now, world.core.decide(world.policy, world.now)))
+        most = max(most, entries(world.core.backlog))
         for kind, key in list(world.objects):
             if kind != "Node":
                 world.remove(kind, key)
-        apply_input(world.cluster, Decided(0, world.now, decide(world.cluster, world.policy, world.now)))
+        apply_input(world.core, Decided(0, world.now, world.core.decide(world.policy, world.now)))
         world.now += 1.0
     assert most > entries(Backlog()), "no gang was refused"
-    assert entries(backlog_of(world.cluster)) == entries(Backlog())
+    assert entries(world.core.backlog) == entries(Backlog())

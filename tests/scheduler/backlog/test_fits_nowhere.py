@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from schedspec.scheduler.backlog.backlog import backlog_of
-from schedspec.scheduler.backlog.helped import has_due
-from schedspec.scheduler.backlog.view import BacklogView
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.plugin import OpenedPlugins
+from schedspec.scheduler.framework.session import Session
 from schedspec.scheduler.framework.work import Budget
-from schedspec.scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.inputs import Decided, apply_input
+from schedspec.scheduler.plugins import PLUGINS
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 
@@ -40,12 +39,12 @@ def cycles(world: World, budget: Budget) -> set[str]:
     """Run cycles until nothing is left to try; return the jobs that got nodes."""
     bound: set[str] = set()
     for _ in range(10 * MANY):
-        decisions = decide(world.cluster, world.policy, world.now, budget=budget)
-        apply_input(world.cluster, Decided(0, world.now, decisions, budget))
+        decisions = world.core.decide(world.policy, world.now, budget=budget)
+        apply_input(world.core, Decided(0, world.now, decisions, budget))
         world.carry_out(decisions)
         bound.update(bind.job for bind in decisions.binds)
         world.now += 0.01
-        if not (decisions.cut or decisions.phases or decisions.binds or has_due(world.cluster, world.now)):
+        if not (decisions.cut or decisions.phases or decisions.binds or world.core.has_due(world.now)):
             return bound
     raise AssertionError("some job is still tried after the last cycle")
 
@@ -68,14 +67,16 @@ def loaded(never: dict[str, Any], budget: Budget) -> World:
 
 def tried(world: World) -> set[str]:
     """Return the jobs made from `NEVER` that the next cycle tries."""
-    return {key for key in BacklogView(world.cluster, world.policy, world.now).awake if "never" in key}
+    plugins = OpenedPlugins(world.policy, PLUGINS)
+    session = Session(world.cluster, plugins, world.now, backlog=world.core.backlog)
+    return {key for key in session.backlog.awake if "never" in key}
 
 
 @pytest.mark.parametrize("cycle", [0, 3_000], ids=["whole cycles", "cut cycles"])
 @pytest.mark.parametrize("kind", NEVER)
 def test_new_and_deleted_pods_wake_no_job_that_fits_nowhere(kind: str, cycle: int) -> None:
     world = loaded(NEVER[kind], Budget(cycle=cycle))
-    assert len(backlog_of(world.cluster).entries) == MANY
+    assert len(world.core.backlog.entries) == MANY
     world.load({"jobs": [{"name": "small", "queue": "q", "tasks": "1 x 100m cpu", "phase": "Inqueue"}]})
     assert not tried(world)
     assert cycles(world, Budget(cycle=cycle)) == {"t/small"}

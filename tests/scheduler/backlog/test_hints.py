@@ -7,12 +7,10 @@ from typing import Any, get_args
 import pytest
 
 from schedspec.scheduler import reasons as r
-from schedspec.scheduler.backlog.backlog import backlog_of
 from schedspec.scheduler.backlog.hints import ANY, ROOM, hints_of
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.inputs import Decided, apply_input
 from schedspec.scheduler.model import changes as b
 from schedspec.scheduler.model.job import Job
-from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.world import World
 
@@ -129,7 +127,7 @@ def test_after_an_event_only_the_jobs_that_it_could_help_are_tried(event: dict[s
         }
     )
     decide_again(world)
-    assert {key.removeprefix("t/") for key in backlog_of(world.cluster).entries} == set(WAITS)
+    assert {key.removeprefix("t/") for key in world.core.backlog.entries} == set(WAITS)
     happen(world, event)
     assert decide_again(world) & set(WAITS) == tried
 
@@ -151,10 +149,42 @@ def test_a_priority_class_wakes_jobs_only_if_it_changes_the_priority_of_a_job() 
 def decide_again(world: World) -> set[str]:
     """Return the jobs that a cycle tries."""
     attempts: set[str] = set()
-    decisions = decide(world.cluster, world.policy, world.now)
+    decisions = world.core.decide(world.policy, world.now)
     attempts.update(decisions.memory.waiting, decisions.memory.forgotten, (bind.job for bind in decisions.binds))
-    apply_input(world.cluster, Decided(0, world.now, decisions))
+    apply_input(world.core, Decided(0, world.now, decisions))
     return {key.removeprefix("t/") for key in attempts}
+
+
+RECLAIMS = """
+actions: "allocate, reclaim"
+tiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]
+"""
+
+
+def work_of_a_new_queue(waiting: int, guarantee: dict[str, str]) -> tuple[set[str], int]:
+    """Return the jobs that the first pod of a queue wakes beside gangs that may reclaim nothing, and the steps."""
+    world = World(policy_of(RECLAIMS))
+    queues = [{"name": "a", "deserved": "40 cpu"}, {"name": "z", **guarantee}]
+    world.load({"nodes": [{"name": f"n{at}", "has": "2 cpu"} for at in range(20)]})
+    world.load({"queues": [*queues, *({"name": f"q{at}", "deserved": "4 cpu"} for at in range(waiting))]})
+    runs = [{"name": f"r{at}", "queue": "a", "tasks": f"1 x 2 cpu running on n{at}"} for at in range(19)]
+    waits = [{"name": f"w{at}", "queue": f"q{at}", "phase": "Inqueue", "tasks": "2 x 2 cpu"} for at in range(waiting)]
+    world.load({"jobs": [*runs, *waits]})
+    assert decide_again(world) == {f"w{at}" for at in range(waiting)}
+    world.load({"jobs": [{"name": "new", "queue": "z", "phase": "Inqueue", "tasks": "1 x 1 cpu"}]})
+    decisions = world.core.decide(world.policy, world.now)
+    assert [bind.job for bind in decisions.binds] == ["t/new"]
+    return set(world.core.last.considered if world.core.last else ()), decisions.steps
+
+
+def test_the_first_work_of_a_queue_wakes_no_job_that_may_reclaim_nothing() -> None:
+    _, alone = work_of_a_new_queue(0, {})
+    assert work_of_a_new_queue(30, {}) == ({"t/new"}, alone)
+
+
+def test_the_first_work_of_a_queue_wakes_jobs_where_guarantees_change_shares() -> None:
+    considered, _ = work_of_a_new_queue(3, {"guarantee": "1 cpu"})
+    assert considered == {"t/new", "t/w0", "t/w1", "t/w2"}
 
 
 def test_a_domain_with_excluded_nodes_maps_to_the_changes_for_these_nodes_too() -> None:

@@ -9,12 +9,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schedspec.scheduler.backlog.backlog import Backlog, backlog_of
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.backlog.backlog import Backlog
+from schedspec.scheduler.backlog.lines import LineRule
+from schedspec.scheduler.framework.plugin import OpenedPlugins, Plugin
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.plugins import PLUGINS
+from schedspec.scheduler.policy.hooks import JobOrder, JobValid
+from schedspec.scheduler.policy.model import PluginOption, Policy
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
 from tests.support.core.stories import run_story, settle, tried
 from tests.support.core.world import World
+from tests.support.registrable import Registrable
 
 POLICY = """
 actions: "enqueue, allocate"
@@ -38,7 +44,7 @@ def waiting(backlog: Backlog) -> list[str]:
 
 def lose_a_claim(world: World) -> None:
     """Report that a job has lost the capacity that was kept for it."""
-    backlog = backlog_of(world.cluster)
+    backlog = world.core.backlog
     backlog.claims = {"t/other-0": "n"}
     backlog.report("claims")
     backlog.claims.clear()
@@ -47,7 +53,7 @@ def lose_a_claim(world: World) -> None:
 def test_after_a_change_that_helps_no_job_only_the_first_of_a_line_is_tried() -> None:
     world = one_node(jobs=9, policy=WITHOUT_QUEUES)
     settle(world)
-    assert waiting(backlog_of(world.cluster)) == [f"j{at:02}" for at in range(4, 9)]
+    assert waiting(world.core.backlog) == [f"j{at:02}" for at in range(4, 9)]
     lose_a_claim(world)
     assert tried(world) == ["j04"]
     assert tried(world) == []
@@ -60,7 +66,7 @@ def test_after_each_job_that_starts_the_next_in_line_is_tried() -> None:
         happen(world, {"delete": {"job": job}})
     assert tried(world) == ["j04", "j05", "j06"]
     settle(world)
-    assert waiting(backlog_of(world.cluster)) == ["j06", "j07", "j08"]
+    assert waiting(world.core.backlog) == ["j06", "j07", "j08"]
 
 
 def test_a_job_that_becomes_the_first_of_its_line_is_tried() -> None:
@@ -77,7 +83,7 @@ def test_a_job_that_its_retry_time_has_woken_is_tried_only_once() -> None:
     for job in ("j00", "j01"):
         happen(world, {"delete": {"job": job}})
     world.now += 600.0
-    assert decide(world.cluster, world.policy, world.now).memory.forgotten == ["t/j04", "t/j05"]
+    assert world.core.decide(world.policy, world.now).memory.forgotten == ["t/j04", "t/j05"]
 
 
 def test_jobs_behind_a_changed_job_are_still_tried() -> None:
@@ -122,25 +128,26 @@ def ranked(actions: str, more: str = "") -> World:
     return world
 
 
-def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them() -> None:
-    world = ranked("enqueue, allocate")
+@pytest.mark.parametrize("actions", ["enqueue, allocate", "enqueue, allocate, reclaim", "reclaim, enqueue, allocate"])
+def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them(actions: str) -> None:
+    world = ranked(actions)
     happen(world, {"change": {"Queue q": {"spec": {"weight": 2}}}})
     settle(world)
-    backlog_of(world.cluster).due = {"t/j4"}
+    world.core.backlog.due = {"t/j4"}
     assert tried(world) == ["j4"]
     happen(world, {"finish": "a"})
     settle(world)
-    assert waiting(backlog_of(world.cluster)) == ["j0", "j1", "j2", "j3"]
+    assert waiting(world.core.backlog) == ["j0", "j1", "j2", "j3"]
     happen(world, {"delete": {"job": "j3"}})
     assert tried(world)[0] == "j2", "j2 is the first of its line now"
 
 
 def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -> None:
     world = ranked("allocate")
-    why = backlog_of(world.cluster).refusals["t/j3"]
+    why = world.core.backlog.refusals["t/j3"]
     happen(world, {"finish": "a"})
     assert tried(world) == ["j4"]
-    assert backlog_of(world.cluster).refusals["t/j3"] is why
+    assert world.core.backlog.refusals["t/j3"] is why
     assert tried(world) == []
     happen(world, {"finish": "b"})
     assert tried(world) == ["j3"], "j3 is the first of its line now"
@@ -148,12 +155,23 @@ def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -
 
 @pytest.mark.parametrize(
     ("actions", "more"),
-    [("enqueue, allocate, preempt", ""), ("enqueue, allocate", ", {name: sla, arguments: {sla-waiting-time: 9h}}")],
-    ids=["a policy that evicts", "a plugin that judges by age"],
+    [
+        ("enqueue, allocate, preempt", ""),
+        ("enqueue, allocate", ", {name: sla, arguments: {sla-waiting-time: 9h}}"),
+    ],
+    ids=["a policy that preempts", "a plugin that judges by age"],
 )
 def test_jobs_of_different_priority_share_no_line_where_priority_may_decide(actions: str, more: str) -> None:
-    entries = backlog_of(ranked(actions, more).cluster).entries
+    entries = ranked(actions, more).core.backlog.entries
     assert len({entry.line for entry in entries.values()}) == len(entries)
+
+
+@pytest.mark.parametrize(
+    ("actions", "rule"), [("allocate", LineRule.BY_PRIORITY), ("allocate, reclaim", LineRule.ONE_PRIORITY)]
+)
+def test_a_plugin_that_reclaims_by_priority_keeps_priorities_apart(actions: str, rule: LineRule) -> None:
+    text = BY_PRIORITY.format(actions=actions, more="").replace("name: capacity", "name: capacity-card")
+    assert OpenedPlugins(policy_of(text), PLUGINS).lines is rule
 
 
 def test_a_job_whose_priority_changes_moves_in_its_line() -> None:
@@ -165,19 +183,23 @@ def test_a_job_whose_priority_changes_moves_in_its_line() -> None:
     assert [bind.job for bind in world.cycle().binds] == ["t/j0"]
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-def test_a_line_of_all_priorities_changes_no_decision(seed: int) -> None:
+@given(seed=st.integers(0, 2**32 - 1), victims=st.sampled_from(("leave", "stay", "return", "return after 2")))
+def test_a_line_of_all_priorities_changes_no_decision(seed: int, victims: str) -> None:
     """`World.cycle` decides each cycle a second time, on a state without lines."""
     rng = random.Random(seed)
     table = crowd(rng)
     for job in table["jobs"]:
         job["priority"] = rng.randrange(6)
-    actions, order = rng.choice(("enqueue, allocate", "allocate")), rng.choice(("true", "false"))
+    actions = [*rng.sample(["backfill", "reclaim"], rng.randrange(3)), "allocate"]
+    rng.shuffle(actions)
+    order, queues = rng.choice(("true", "false")), rng.choice(("capacity", "proportion"))
     more = rng.choice(("", ", {name: nodeorder}", ", {name: drf}, {name: overcommit}, {name: nodeorder}"))
-    table["policy"] = BY_PRIORITY.format(actions=f"{actions}, backfill", more=more).replace(
-        "name: priority", f"name: priority, enableJobOrder: {order}"
+    table["policy"] = (
+        BY_PRIORITY.format(actions=", ".join([*rng.choice((["enqueue"], [])), *actions]), more=more)
+        .replace("name: priority", f"name: priority, enableJobOrder: {order}")
+        .replace("name: capacity", f"name: {queues}")
     )
-    run_story(rng, table, event_of_ranked, victims="leave", cycles=10)
+    run_story(rng, table, event_of_ranked, victims=victims, cycles=10)
 
 
 def event_of_ranked(rng: random.Random, table: dict[str, Any], number: int) -> dict[str, Any]:
@@ -237,3 +259,47 @@ def event_of(rng: random.Random, table: dict[str, Any], number: int) -> dict[str
         return {"add": {"jobs": [{"name": f"k{number}{rng.randrange(10**6)}", **rng.choice(table["kinds"])}]}}
     job = rng.choice(table["jobs"])["name"]
     return {"finish": job} if rng.random() < 0.5 else {"delete": {"job": job}}
+
+
+RULES = {
+    "priority, gang, nodeorder, binpack, capacity": ("allocate", LineRule.BY_PRIORITY),
+    "gang, capacity": ("allocate", LineRule.BY_CREATION),
+    "nodeorder, binpack": ("allocate", LineRule.BY_CREATION),
+    "priority, gang, conformance, pdb": ("allocate, preempt", LineRule.ONE_PRIORITY),
+    "priority, sla": ("allocate", LineRule.ONE_PRIORITY),
+    "priority, deviceshare": ("allocate", LineRule.NONE),
+    "priority, cdp": ("allocate", LineRule.NONE),
+}
+
+
+@pytest.mark.parametrize("plugins", RULES)
+def test_which_jobs_share_a_line_follows_from_the_plugins_and_the_actions(plugins: str) -> None:
+    actions, rule = RULES[plugins]
+    options = tuple(PluginOption(name) for name in plugins.split(", "))
+    opened = OpenedPlugins(Policy(tuple(actions.split(", ")), (options,)), PLUGINS)
+    assert opened.lines is rule
+
+
+def test_a_plugin_that_can_refuse_jobs_makes_each_job_wait_alone_unless_it_says_otherwise(
+    registrable: Registrable,
+) -> None:
+    registrable("ranks")
+    registrable("refuses")
+
+    class Ranks(Plugin, JobOrder):
+        name = "ranks"
+
+        def job_order(self, job: Job) -> int:
+            return 0
+
+    class Refuses(Plugin, JobValid):
+        name = "refuses"
+
+        def job_valid(self, job: Job) -> None:
+            return None
+
+    rules = {
+        name: OpenedPlugins(Policy(("allocate",), ((PluginOption(name),),)), PLUGINS).lines
+        for name in ("ranks", "refuses")
+    }
+    assert rules == {"ranks": LineRule.BY_CREATION, "refuses": LineRule.NONE}

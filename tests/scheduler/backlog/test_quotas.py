@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schedspec.scheduler.backlog.backlog import backlog_of
 from schedspec.scheduler.reasons import GangShort, QueueLimit
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
@@ -60,7 +59,7 @@ KINDS = {
 def test_room_in_a_quota_wakes_the_jobs_that_fit_into_it(kind: str) -> None:
     actions, phase, shares = KINDS[kind]
     world = full_queue(actions, phase, **shares)
-    assert len(backlog_of(world.cluster).entries) == len(SIZES)
+    assert len(world.core.backlog.entries) == len(SIZES)
     happen(world, {"finish": "a"})
     assert tried(world) == ["j02"]
 
@@ -97,7 +96,7 @@ def test_a_gang_that_is_short_because_of_a_quota_waits_for_that_quota_alone() ->
         }
     )
     settle(world)
-    kinds = [type(why) for why in backlog_of(world.cluster).refusals["t/gang"].items]
+    kinds = [type(why) for why in world.core.backlog.refusals["t/gang"].items]
     assert kinds == [QueueLimit, GangShort]
     happen(world, {"finish": "c"})
     assert tried(world) == [], "a pod of another queue has ended"
@@ -123,10 +122,10 @@ def test_jobs_are_not_tried_if_the_first_uses_up_the_room_in_their_quota() -> No
         }
     )
     settle(world)
-    why = backlog_of(world.cluster).refusals["t/w1"]
+    why = world.core.backlog.refusals["t/w1"]
     happen(world, {"finish": "a"})
     assert tried(world) == ["w0", "z"], "there is room for 3 cpu"
-    assert backlog_of(world.cluster).refusals["t/w1"] is why
+    assert world.core.backlog.refusals["t/w1"] is why
     happen(world, {"finish": "b"})
     assert tried(world) == ["w1"]
 
@@ -160,7 +159,7 @@ def test_an_eviction_wakes_no_job_without_room_in_its_share_or_without_admission
     settle(world)
     world.load({"jobs": [{"name": "claim", "queue": "owner", "min": 1, "phase": "Inqueue", "tasks": "1 x 2 cpu"}]})
     assert tried(world) == [], "the freed room is kept for the claim"
-    assert backlog_of(world.cluster).claims == {"t/claim-0": "n"}
+    assert world.core.backlog.claims == {"t/claim-0": "n"}
 
 
 @example(seed=2488, victims="leave")  # sla lets a gang keep room for a part of its tasks

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from schedspec.scheduler.framework.plugin import OpenedPlugins
 from schedspec.scheduler.framework.session import Session
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.cluster import Cluster
@@ -58,7 +59,7 @@ def test_a_queue_uses_the_groups_of_the_table(number: int) -> None:
         "nodegroup", {"enableHierarchy": case.get("enableHierarchy", False)}, case.get("arguments", {})
     )
     state = cluster(case)
-    session = Session(state, Policy(("allocate",), ((option,),)), 0.0, PLUGINS)
+    session = Session(state, OpenedPlugins(Policy(("allocate",), ((option,),)), PLUGINS), 0.0)
     task = state.tasks["t/p"]
 
     mask = session.placement.static(task)

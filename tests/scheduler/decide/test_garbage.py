@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.session import Session
 from tests.support.core import random_clusters, random_gangs
 from tests.support.core.events import policy_of
@@ -71,8 +70,8 @@ def test_a_session_is_freed_when_the_next_cycle_begins(
     gc.disable()
     try:
         for number in range(3):
-            world.cluster.last_cycle = None
-            decide(world.cluster, world.policy, world.now + 100.0 * number)
+            world.core.forget_last_cycle()
+            world.core.decide(world.policy, world.now + 100.0 * number)
         alive = sum(type(item) is Session for item in gc.get_objects())
     finally:
         gc.enable()

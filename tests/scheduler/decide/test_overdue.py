@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
+from schedspec.scheduler.inputs import Overdue, PolicyLoaded, apply_input
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.task import TaskStatus
-from schedspec.scheduler.recording.events import Overdue, PolicyLoaded, apply_input
 from schedspec.scheduler.recording.segments import checkpoint_of
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
@@ -40,22 +40,22 @@ def _terminating(world: World) -> str:
 
 def test_another_victim_is_chosen_once_the_first_is_overdue(world: World) -> None:
     first = _terminating(world)
-    apply_input(world.cluster, Overdue(first, world.cluster.tasks[first].uid))
-    decisions = decide(world.cluster, world.policy, world.now)
+    apply_input(world.core, Overdue(first, world.cluster.tasks[first].uid))
+    decisions = world.core.decide(world.policy, world.now)
     assert [evict.task for evict in decisions.evictions] == [{"t/low1-0": "t/low2-0", "t/low2-0": "t/low1-0"}[first]]
 
 
 def test_an_overdue_pod_stays_overdue_until_it_is_deleted(world: World) -> None:
     first = _terminating(world)
     cluster = world.cluster
-    apply_input(cluster, Overdue(first, cluster.tasks[first].uid))
+    apply_input(world.core, Overdue(first, cluster.tasks[first].uid))
     for change in ({"metadata": {"labels": {"a": "b"}}}, {"metadata": {"annotations": {"c": "d"}}}, {"status": {}}):
         world.change("Pod", first, change)
         assert cluster.tasks[first].status is TaskStatus.UNKNOWN
-    anew = Cluster()
+    anew = Core(Cluster())
     for given in checkpoint_of(cluster, PolicyLoaded("", "")):
         apply_input(anew, msgspec.convert(given, type(given)))
-    assert anew.tasks[first].status is TaskStatus.UNKNOWN
+    assert anew.cluster.tasks[first].status is TaskStatus.UNKNOWN
     world.end(first, again=True)
     assert cluster.tasks[first].status is TaskStatus.PENDING
 
@@ -63,8 +63,8 @@ def test_an_overdue_pod_stays_overdue_until_it_is_deleted(world: World) -> None:
 @pytest.mark.parametrize("uid", ["another", ""])
 def test_only_a_terminating_pod_with_the_same_uid_becomes_overdue(world: World, uid: str) -> None:
     first = _terminating(world)
-    apply_input(world.cluster, Overdue(first, uid))
+    apply_input(world.core, Overdue(first, uid))
     assert world.cluster.tasks[first].status is TaskStatus.RELEASING
     running = next(key for key, task in world.cluster.tasks.items() if task.status is TaskStatus.RUNNING)
-    apply_input(world.cluster, Overdue(running, world.cluster.tasks[running].uid))
+    apply_input(world.core, Overdue(running, world.cluster.tasks[running].uid))
     assert world.cluster.tasks[running].status is TaskStatus.RUNNING

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.policy.model import PluginOption, Policy
 from tests.scheduler.decide import test_tables
 from tests.support.core.notation import EPOCH, timestamp
@@ -58,9 +57,9 @@ def test_the_plugin_on_the_page_protects_pods_until_their_warmup_is_over() -> No
         }
     )
     world.now = EPOCH + 1000.0
-    before = decide(world.cluster, policy, world.now)
+    before = world.core.decide(policy, world.now)
     assert not before.evictions
     assert before.wake_at is not None
     assert before.wake_at <= EPOCH + 1500.0
-    assert not decide(world.cluster, policy, EPOCH + 1499.0).evictions
-    assert len(decide(world.cluster, policy, EPOCH + 1501.0).evictions) == 1
+    assert not world.core.decide(policy, EPOCH + 1499.0).evictions
+    assert len(world.core.decide(policy, EPOCH + 1501.0).evictions) == 1

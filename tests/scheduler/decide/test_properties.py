@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.plugin import OpenedPlugins
 from schedspec.scheduler.framework.session import Session
 from schedspec.scheduler.framework.statement import Statement
 from schedspec.scheduler.model.task import TaskStatus
@@ -127,7 +128,7 @@ def test_a_plan_for_equal_tasks_equals_their_placement_one_by_one(
         ],
     }
     world = world_of(table)
-    session = Session(world.cluster, world.policy, world.now, PLUGINS)
+    session = Session(world.cluster, OpenedPlugins(world.policy, PLUGINS), world.now)
     tasks = sorted(world.cluster.jobs["t/job0"].tasks.values(), key=session.hooks.task_key)
     plan = [node.name for node in session.placement.plan(tasks[0], count, future=future)]
     statement, one_by_one = session.statement(), []
@@ -156,7 +157,7 @@ def test_the_number_of_slots_equals_the_number_of_tasks_that_can_be_placed(
         "jobs": [{**job, "tasks": f"40 x {job['tasks'].split(' x ')[1]}"}],
     }
     world = world_of(table)
-    session = Session(world.cluster, world.policy, world.now, PLUGINS)
+    session = Session(world.cluster, OpenedPlugins(world.policy, PLUGINS), world.now)
     task = world.cluster.tasks["t/job0-0"]
     slots, placed = session.placement.slots(task, wanted), len(session.placement.plan(task, 40))
     assert slots == placed or wanted <= slots <= placed
@@ -173,9 +174,9 @@ def test_a_cycle_without_changes_is_not_decided_again(monkeypatch: pytest.Monkey
     world = world_of(table)
     first = world.cycle()
     monkeypatch.setattr("schedspec.scheduler.decide.Session", None)
-    assert decide(world.cluster, world.policy, world.now + 1) is first
+    assert world.core.decide(world.policy, world.now + 1) is first
     with pytest.raises(TypeError):  # the deadline of sla has passed, so the cycle is decided again
-        decide(world.cluster, world.policy, world.now + 1300)
+        world.core.decide(world.policy, world.now + 1300)
 
 
 def test_the_state_is_unchanged_even_if_a_cycle_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,6 +192,6 @@ def test_the_state_is_unchanged_even_if_a_cycle_fails(monkeypatch: pytest.Monkey
     world = world_of(table)
     monkeypatch.setattr(Statement, "commit", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        decide(world.cluster, world.policy, world.now)
+        world.core.decide(world.policy, world.now)
     assert all(task.status is TaskStatus.PENDING for task in world.cluster.tasks.values())
     assert not world.cluster.nodes.used.any()

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedspec.scheduler.backlog.backlog import backlog_of
 from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.inputs import Assumed, Decided, apply_input
 from schedspec.scheduler.reasons import TooCostly
-from schedspec.scheduler.recording.events import Assumed, Decided, apply_input
 from tests.support.core import random_clusters
 from tests.support.core import random_tables as crowded
 from tests.support.core.events import policy_of
@@ -42,10 +41,10 @@ def world_of(jobs: list[dict[str, Any]], queues: tuple[str, ...] = ("q",), polic
 def cycle(world: World, budget: Budget, *, carries_out: bool = True) -> Decisions:
     """Decide within a budget, check the invariants of a cycle, and carry out the decisions."""
     before = snapshot(world.cluster)
-    decisions = decide(world.cluster, world.policy, world.now, budget=budget)
+    decisions = world.core.decide(world.policy, world.now, budget=budget)
     assert snapshot(world.cluster) == before, "deciding changed the state"
     check_cycle(world.cluster, world.policy, decisions)
-    apply_input(world.cluster, Decided(0, world.now, decisions, budget))
+    apply_input(world.core, Decided(0, world.now, decisions, budget))
     if carries_out:
         world.carry_out(decisions)
     return decisions
@@ -73,7 +72,7 @@ def test_cut_cycles_reach_a_state_in_which_nothing_is_left_to_decide(
             for event in events:
                 apply_event(world, event)
         is_quiet = not (decisions.binds or decisions.evictions or decisions.nominations or decisions.phases)
-        if is_quiet and not decisions.cut and not backlog_of(world.cluster).due and number > 1:
+        if is_quiet and not decisions.cut and not world.core.backlog.due and number > 1:
             break
         world.now += 1.0
     else:
@@ -138,12 +137,12 @@ def test_a_cut_cycle_is_continued_where_it_ended_and_its_decisions_are_not_final
     world = world_of([never(f"bad{n}", pod=costly(n + 1, f"k{n}-")) for n in range(30)])
     tried: list[str] = []
     for _ in range(60):
-        decisions = decide(world.cluster, world.policy, world.now, budget=Budget(2_000))
+        decisions = world.core.decide(world.policy, world.now, budget=Budget(2_000))
         tried += decisions.memory.waiting
         if not decisions.cut:
             break
-        assert decide(world.cluster, world.policy, world.now, budget=Budget(2_000)) is not decisions
-        apply_input(world.cluster, Decided(0, world.now, decisions))
+        assert world.core.decide(world.policy, world.now, budget=Budget(2_000)) is not decisions
+        apply_input(world.core, Decided(0, world.now, decisions))
     else:
         pytest.fail("every cycle was cut")
     whole = decide(world.fresh(), world.policy, world.now)
@@ -245,7 +244,7 @@ def test_a_job_that_exceeds_the_maximum_of_one_job_is_undone_and_tried_last() ->
     decisions = cycle(world, budget)
     assert [bind.job for bind in decisions.binds] == ["t/good"]
     assert decisions.refusals["t/greedy"].items == (TooCostly("allocate", "spec.affinity"),)
-    entry = backlog_of(world.cluster).entries["t/greedy"]
+    entry = world.core.backlog.entries["t/greedy"]
     assert entry.late
     world.load({"jobs": [{"name": f"later{n}", "queue": "q", "tasks": "1 x 1 cpu"} for n in range(3)]})
     assert cycle(world, budget).steps < alone // 2, "the job is in backoff"
@@ -269,9 +268,9 @@ def test_decisions_contain_no_binds_of_a_job_that_exceeded_the_maximum() -> None
 
 def test_steps_do_not_depend_on_data_kept_between_cycles() -> None:
     world = world_of([never(f"bad{n}", pod=costly(5, f"k{n}-")) for n in range(5)])
-    first = decide(world.cluster, world.policy, world.now)
-    world.cluster.last_cycle = None
-    again = decide(world.cluster, world.policy, world.now)
+    first = world.core.decide(world.policy, world.now)
+    world.core.forget_last_cycle()
+    again = world.core.decide(world.policy, world.now)
     assert (first.steps, without_bookkeeping(first)) == (again.steps, without_bookkeeping(again))
     assert decide(world.fresh(), world.policy, world.now).steps == first.steps
 
@@ -282,8 +281,8 @@ def test_a_bind_in_flight_wakes_no_other_job() -> None:
     world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "1 x 1 cpu"}]})
     decisions = cycle(world, Budget(), carries_out=False)
     [bind] = decisions.binds
-    apply_input(world.cluster, Assumed(bind.task, bind.uid, bind.node))
-    assert backlog_of(world.cluster).due == set()
+    apply_input(world.core, Assumed(bind.task, bind.uid, bind.node))
+    assert world.core.backlog.due == set()
     assert decisions.memory.waiting == {}
     assert decisions.refusals.keys() == {f"t/bad{n}" for n in range(10)}
 

@@ -17,14 +17,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.inputs import Decided, apply_input
 from schedspec.scheduler.live.pace import CYCLE, JOB, Pace
 from schedspec.scheduler.live.stopwatch import Stopwatch
 from schedspec.scheduler.model.task import TaskStatus
 from schedspec.scheduler.placement import pod_index
 from schedspec.scheduler.reasons import TooCostly, render_refusal
-from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.lines import counted
 from tests.support.core.world import World
@@ -173,20 +172,20 @@ def merged(specs: list[dict[str, Any]]) -> dict[str, Any]:
 def base() -> int:
     """Return the lines of a cycle with three pods without special fields."""
     world = world_of([{}, {}, {}])
-    return counted(lambda: decide(world.cluster, world.policy, world.now, budget=BUDGET))[1]
+    return counted(lambda: world.core.decide(world.policy, world.now, budget=BUDGET))[1]
 
 
 def check(specs: list[dict[str, Any]], parts: int) -> None:
     world, usual = world_of(specs), base()
     for _ in range(3):
-        decisions, lines = counted(lambda: decide(world.cluster, world.policy, world.now, budget=BUDGET))
+        decisions, lines = counted(lambda: world.core.decide(world.policy, world.now, budget=BUDGET))
         assert lines <= usual + LINES_A_STEP * decisions.steps + LINES_A_PART * parts
         assert decisions.steps <= BUDGET.cycle + BUDGET.job * len(world.policy.actions)
-        apply_input(world.cluster, Decided(0, world.now, decisions, BUDGET))
+        apply_input(world.core, Decided(0, world.now, decisions, BUDGET))
         world.carry_out(decisions)
         world.now += 1.0
     world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue"}]})
-    decisions = decide(world.cluster, world.policy, world.now, budget=BUDGET)
+    decisions = world.core.decide(world.policy, world.now, budget=BUDGET)
     assert "t/good" in {bind.job for bind in decisions.binds}
 
 
@@ -221,12 +220,12 @@ def test_no_cycle_takes_longer_than_its_budget_up_to_the_limit_of_the_api_server
     world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue"}]})
     for number in range(3):
         watch, budget, began = Stopwatch(), pace.budget, time.thread_time()
-        decisions = decide(world.cluster, world.policy, world.now, watch.step, budget=budget)
+        decisions = world.core.decide(world.policy, world.now, watch.step, budget=budget)
         took = time.thread_time() - began
         assert took <= CYCLE + JOB * len(specs)
         pace.note(decisions.steps, watch.jobs)
         assert number or "t/good" in {bind.job for bind in decisions.binds} or decisions.cut
-        apply_input(world.cluster, Decided(0, world.now, decisions, budget))
+        apply_input(world.core, Decided(0, world.now, decisions, budget))
         world.carry_out(decisions)
         world.now += 1.0
     assert not world.cluster.jobs["t/good"].by_status.get(TaskStatus.PENDING)
@@ -380,7 +379,7 @@ def test_the_price_of_any_spec_is_that_of_the_work_it_makes(
     specs = [spec_of(parts) for parts in pods]
     world, parts = world_of_grammar(specs), sum(map(parts_of, specs))
     fixed = 70 * NODES_OF_GRAMMAR * (1 + len(specs))
-    decisions, lines = counted(lambda: decide(world.cluster, world.policy, world.now, budget=SMALL))
+    decisions, lines = counted(lambda: world.core.decide(world.policy, world.now, budget=SMALL))
     assert lines <= fixed + LINES_OF_WALK * decisions.steps + LINES_A_PART * parts
     assert decisions.steps <= 4 * lines
     assert decisions.steps <= SMALL.cycle + SMALL.job
@@ -388,7 +387,7 @@ def test_the_price_of_any_spec_is_that_of_the_work_it_makes(
 
 def test_the_refusal_of_a_job_with_a_too_costly_spec_names_the_field() -> None:
     world = world_of([{"affinity": _anti_affinity(400)["affinity"]}, {}])
-    decisions = decide(world.cluster, world.policy, world.now, budget=Budget(100_000, 3_000))
+    decisions = world.core.decide(world.policy, world.now, budget=Budget(100_000, 3_000))
     (why,) = decisions.refusals["t/bad0"].items
     assert why == TooCostly("allocate", "spec.affinity")
     assert "shorten spec.affinity" in render_refusal(decisions.refusals["t/bad0"])
@@ -420,7 +419,7 @@ def test_the_cost_of_the_terms_of_running_pods_to_other_jobs_is_bounded(
     more = {"name": "more", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", "pod": {"spec": _anti_affinity(1)}}
     good = {"name": "good", "queue": "q", "tasks": "3 x 1 cpu", "phase": "Inqueue"}
     world.load({"jobs": [good, more]})
-    decisions = decide(world.cluster, world.policy, world.now, budget=BUDGET)
+    decisions = world.core.decide(world.policy, world.now, budget=BUDGET)
     assert [bind.job for bind in decisions.binds].count("t/good") == 3
     assert decisions.steps < 40 * 500
     refused = {key: list(why.items) for key, why in decisions.refusals.items()}
@@ -430,13 +429,13 @@ def test_the_cost_of_the_terms_of_running_pods_to_other_jobs_is_bounded(
 def test_the_terms_of_running_pods_do_not_use_up_the_steps_of_a_job_without_terms() -> None:
     world = with_terms_on_nodes(40, 100)
     world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "3 x 1 cpu", "phase": "Inqueue"}]})
-    steps = decide(world.cluster, world.policy, world.now).steps
+    steps = world.core.decide(world.policy, world.now).steps
     assert steps > 8_000, "each of 4,000 terms is matched with the job"
-    world.cluster.last_cycle = None
-    decisions = decide(world.cluster, world.policy, world.now, budget=Budget(cycle=steps, job=steps - 500))
+    world.core.forget_last_cycle()
+    decisions = world.core.decide(world.policy, world.now, budget=Budget(cycle=steps, job=steps - 500))
     assert [bind.job for bind in decisions.binds] == ["t/good"] * 3
-    world.cluster.last_cycle = None
-    decisions = decide(world.cluster, world.policy, world.now, budget=Budget(cycle=steps, job=steps // 2))
+    world.core.forget_last_cycle()
+    decisions = world.core.decide(world.policy, world.now, budget=Budget(cycle=steps, job=steps // 2))
     why = TooCostly("allocate", "the affinity terms of pods on nodes")
     assert list(decisions.refusals["t/good"].items) == [why]
 
@@ -450,7 +449,7 @@ def test_labels_of_running_pods_cost_other_jobs_nothing(field: Callable[[int], d
             world.change("Pod", f"t/bad{number}-0", {"metadata": {"labels": many}})
         good = {"name": "good", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", "pod": {"spec": field(1)}}
         world.load({"jobs": [good]})
-        decisions, lines = counted(lambda: decide(world.cluster, world.policy, world.now, budget=BUDGET))
+        decisions, lines = counted(lambda: world.core.decide(world.policy, world.now, budget=BUDGET))
         assert [bind.job for bind in decisions.binds] == ["t/good"]
         return lines
 
@@ -485,8 +484,47 @@ def test_the_cost_of_a_namespaces_disruption_budgets_to_preemptors_is_bounded() 
     found = {}
     for number in (0, 100, 5_000):
         world = with_budgets(number)
-        found[number] = counted(lambda world=world: decide(world.cluster, world.policy, world.now))  # type: ignore[misc]
+        found[number] = counted(lambda world=world: world.core.decide(world.policy, world.now))  # type: ignore[misc]
     assert [len(found[number][0].evictions) for number in (0, 100, 5_000)] == [2, 2, 0]
     assert found[5_000][1] < found[0][1] + LINES_A_PART * 5_000
     (why,) = found[5_000][0].refusals["t/claims"].items
     assert "protected by disruption budget" in render_refusal(found[5_000][0].refusals["t/claims"]), why
+
+
+QUOTAS = 'actions: "enqueue"\ntiers: [{plugins: [{name: resourcequota}, {name: capacity}]}]'
+
+
+def with_quotas(quotas: int, jobs: int) -> World:
+    """Return a namespace with this many quotas, each with scopes and values, and as many admitted as new jobs."""
+    world = World(policy_of(QUOTAS))
+    values = [f"class-{at}" for at in range(60)]
+    selector = [{"scopeName": "PriorityClass", "operator": "NotIn", "values": values}, {"scopeName": "NotBestEffort"}]
+    spec = {"scopeSelector": {"matchExpressions": selector}}
+    status = {"hard": {"requests.cpu": "10", "pods": "99"}, "used": {"requests.cpu": "1", "pods": "1"}}
+    world.load({"nodes": [{"name": "n1", "has": "99 cpu"}], "queues": [{"name": "q"}]})
+    for at in range(quotas):
+        world.put("ResourceQuota", {"metadata": {"name": f"q{at}", "namespace": "t"}, "spec": spec, "status": status})
+    row = {"queue": "q", "tasks": [], "min": 1, "requests": "12 cpu"}
+    world.load({"jobs": [{"name": f"a{at}", "phase": "Inqueue", **row} for at in range(jobs)]})
+    world.load({"jobs": [{"name": f"b{at}", "phase": "Pending", **row} for at in range(jobs)]})
+    return world
+
+
+def test_quotas_of_a_namespace_are_not_multiplied_by_its_admitted_jobs() -> None:
+    quotas, lines = 300, {}
+    for jobs in (1, 8):
+        world = with_quotas(quotas, jobs)
+        decisions, lines[jobs] = counted(lambda world=world: world.core.decide(world.policy, world.now))  # type: ignore[misc]
+        assert decisions.refusals.keys() == {f"t/b{at}" for at in range(jobs)}
+        assert lines[jobs] <= LINES_A_STEP * decisions.steps
+    assert lines[8] < 8 * 1.2 * lines[1], "each new job looks at each quota, however many jobs were admitted"
+
+
+def test_quotas_that_have_not_changed_cost_a_cycle_next_to_nothing() -> None:
+    world, lines = with_quotas(300, 1), []
+    for _ in range(2):
+        decisions, number = counted(lambda: world.core.decide(world.policy, world.now))
+        apply_input(world.core, Decided(0, world.now, decisions))
+        world.core.forget_last_cycle()
+        lines.append(number)
+    assert lines[1] < 300 * 10 < lines[0]

@@ -29,7 +29,8 @@ class RecordingTracer:
         self.traced: list[str] = []
 
     @contextmanager
-    def step(self, kind: str, name: str) -> Iterator[None]:
+    def step(self, kind: str, name: str, job: str = "") -> Iterator[None]:
+        assert bool(job) == (kind == "job")
         self.traced.append(f"{kind} {name} begins")
         try:
             yield
@@ -45,7 +46,7 @@ def loaded_world() -> World:
 
 def test_all_plugins_and_then_all_actions_are_traced_in_the_order_of_the_policy() -> None:
     world, tracer = loaded_world(), RecordingTracer()
-    decide(world.cluster, world.policy, world.now, tracer.step)
+    world.core.decide(world.policy, world.now, tracer.step)
     steps = [f"plugin {option.name}" for tier in world.policy.tiers for option in tier]
     steps += [f"action {name}" for name in world.policy.actions]
     traced = [step for step in tracer.traced if not step.startswith("job ")]
@@ -54,22 +55,22 @@ def test_all_plugins_and_then_all_actions_are_traced_in_the_order_of_the_policy(
 
 def test_every_attempt_of_a_job_is_traced_within_its_action() -> None:
     world, tracer = loaded_world(), RecordingTracer()
-    decide(world.cluster, world.policy, world.now, tracer.step)
+    world.core.decide(world.policy, world.now, tracer.step)
     begins, ends = map(tracer.traced.index, ("action enqueue begins", "action enqueue ends"))
     assert tracer.traced[begins + 1 : ends] == ["job enqueue begins", "job enqueue ends"] * 2
 
 
 def test_tracing_changes_no_decision() -> None:
     world, tracer = loaded_world(), RecordingTracer()
-    decisions = decide(world.cluster, world.policy, world.now, tracer.step)
+    decisions = world.core.decide(world.policy, world.now, tracer.step)
     assert decisions.binds
     assert decisions == decide(world.fresh(), world.policy, world.now)
 
 
 def test_a_cycle_that_returns_the_last_decisions_again_traces_nothing() -> None:
     world, tracer = loaded_world(), RecordingTracer()
-    decide(world.cluster, world.policy, world.now)
-    decide(world.cluster, world.policy, world.now + 1, tracer.step)
+    world.core.decide(world.policy, world.now)
+    world.core.decide(world.policy, world.now + 1, tracer.step)
     assert tracer.traced == []
 
 
@@ -77,5 +78,5 @@ def test_a_step_that_fails_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
     world, tracer = loaded_world(), RecordingTracer()
     monkeypatch.setitem(ACTIONS, world.policy.actions[0], lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        decide(world.cluster, world.policy, world.now, tracer.step)
+        world.core.decide(world.policy, world.now, tracer.step)
     assert tracer.traced[-1] == f"action {world.policy.actions[0]} ends"

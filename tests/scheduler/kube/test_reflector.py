@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schedspec.scheduler.kube import HYPER_NODES, PODGROUPS, Absent, Change, Present, Reflector, Unreadable
 from schedspec.scheduler.kube import reflector as reflector_module
+from schedspec.scheduler.kube.client import Client
+from schedspec.scheduler.kube.wire import Answer as HttpAnswer
 from schedspec.scheduler.model.objects import HyperNode, PodGroup
+from schedspec.virtual.cluster.virtual_loop import VirtualLoop
 from tests.support.fake_server import Answer, Cut, Reply, Request, cancelled, serving, status, until
 
 
@@ -273,6 +279,61 @@ async def test_a_silent_watch_is_replaced_and_unready_until_a_watch_sends_an_eve
         assert changes == (["+a@6"] if chunks else [])
         sends = True
         await until(lambda: not reflector.unready)
+
+
+class LateBookmarks:
+    """A server in virtual time that sends a bookmark this many seconds after the previous one, or after its opening."""
+
+    def __init__(self, delays: list[float]) -> None:
+        self._delays, self.watches = itertools.cycle(delays or [1e6]), 0
+
+    async def request(self, *_: object, **__: object) -> HttpAnswer:
+        return HttpAnswer(200, {}, b'{"metadata": {"resourceVersion": "5"}, "items": []}')
+
+    @asynccontextmanager
+    async def stream(self, path: str, **_: object) -> AsyncIterator[AsyncIterator[bytes]]:
+        del path
+        self.watches += 1
+
+        async def pieces() -> AsyncIterator[bytes]:
+            while True:
+                await asyncio.sleep(next(self._delays))
+                yield BOOKMARK
+
+        yield pieces()
+
+
+def _unready_moments(delays: list[float], hours: float) -> list[float]:
+    """Return the virtual seconds at which a reflector of such a server is not ready."""
+    loop = VirtualLoop(0.0)
+
+    async def sample() -> list[float]:
+        client = Client(LateBookmarks(delays), once=True)  # type: ignore[arg-type]
+        reflector, found = Reflector(client, PODGROUPS, lambda _: None), []
+        task = asyncio.create_task(reflector.run())
+        await reflector.synced.wait()
+        while loop.time() < hours * 3600:
+            await asyncio.sleep(1.0)
+            if reflector.unready:
+                found.append(loop.time())
+        await cancelled(task)
+        return found
+
+    try:
+        return loop.run_until_complete(sample())
+    finally:
+        loop.close()
+
+
+@given(st.lists(st.floats(1, 175), min_size=1, max_size=20))
+def test_a_loaded_server_that_sends_bookmarks_late_does_not_flap(delays: list[float]) -> None:
+    assert _unready_moments(delays, 1.0) == []
+
+
+def test_a_server_that_stays_silent_is_unready_until_it_sends_something() -> None:
+    silent = _unready_moments([], 0.5)
+    assert 3 * reflector_module.SILENCE <= silent[0] <= 3 * reflector_module.SILENCE + 10
+    assert silent[-1] >= 1800
 
 
 async def test_a_watch_that_sends_bookmarks_only_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.lint import unread_settings
 from schedspec.scheduler.lint.queue_rules import SETTINGS
 from schedspec.scheduler.model import names
@@ -110,7 +109,7 @@ def decided(policy: Policy, seed: int, setting: str, *, bare: bool = False) -> A
         if policy.plugin("nodegroup") and name == "p":
             item["spec"]["affinity"] = GROUP
         world.put(kind, _with(item, setting) if name == "q1" and setting and not bare else item)
-    decisions = decide(world.cluster, world.policy, world.now)
+    decisions = world.core.decide(world.policy, world.now)
     return [decisions.binds, decisions.evictions, decisions.refusals]
 
 

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 from unittest.mock import create_autospec
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.kube import EventRecorder
 from schedspec.scheduler.live.inbox import Bound
@@ -41,7 +40,7 @@ class MetricsSetup:
     def cycle(self) -> Decisions:
         """Decide, measure and publish, but do not carry out the decisions."""
         watch = Stopwatch()
-        decisions = decide(self.world.cluster, self.world.policy, self.world.now, watch.step)
+        decisions = self.world.core.decide(self.world.policy, self.world.now, watch.step)
         self.metrics.cycle(0.001, decisions, watch.laps)
         self.feed.touched.update(self.world.cluster.jobs)
         asyncio.run(self.status_builder.publish(decisions, self.world.now))

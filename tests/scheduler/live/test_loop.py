@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from schedspec.scheduler.backlog.entries import Memory, Waiting
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Bind, Decisions, Evict
 from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.inputs import Input, ObjectGone, ObjectSeen
 from schedspec.scheduler.kube import Client, Connection, EventRecorder, Http
 from schedspec.scheduler.live import loop as cycles
 from schedspec.scheduler.live.loop import CycleLoop
@@ -27,7 +29,6 @@ from schedspec.scheduler.live.writer import Writer
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.task import TaskStatus
 from schedspec.scheduler.reasons import Refusal, VictimReason
-from schedspec.scheduler.recording.events import Input, ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, pod
 from tests.support.fake_server import (
     SAFETY_NET,
@@ -54,7 +55,7 @@ async def looping(
     monkeypatch: pytest.MonkeyPatch, decide: Decide, core: Callable[..., Decisions] | None = None
 ) -> AsyncIterator[Loop]:
     """Run a cycle loop without its writer. The core is `decide`, or `core` with all arguments of the real core."""
-    monkeypatch.setattr(cycles, "decide", core or (lambda cluster, policy, now, step, *, budget: decide(cluster)))
+    monkeypatch.setattr(Core, "decide", core or (lambda core, policy, now, step, *, budget: decide(core.cluster)))
     client = Client(Http(Connection("127.0.0.1", 9)))
     metrics = Metrics()
     inputs: list[Input] = []
@@ -324,14 +325,14 @@ async def test_a_cycle_over_the_event_loops_budget_is_decided_again_in_the_threa
     """The core's notes for the next cycle must not lead to a reuse of the decisions with the small budget."""
     seen: list[tuple[str, bool, object]] = []
 
-    def core(cluster: Cluster, policy: object, now: float, step: object, *, budget: Budget) -> Decisions:
+    def decide(core: Any, policy: object, now: float, step: object, *, budget: Budget) -> Decisions:
         place = "loop" if threading.current_thread() is threading.main_thread() else "thread"
-        seen.append((place, budget.job > budget.cycle, cluster.last_cycle))
+        seen.append((place, budget.job > budget.cycle, core.last))
         steps = budget.job if len(seen) > 1 and place == "loop" else 0
-        cluster.last_cycle = f"decided on the {place}"
+        core.last = f"decided on the {place}"
         return Decisions(steps=steps)
 
-    async with looping(monkeypatch, lambda _: Decisions(), core) as loop:
+    async with looping(monkeypatch, lambda _: Decisions(), decide) as loop:
         await until(lambda: loop.cycles.decided == 1)
         loop.cycles.request_cycle()
         await until(lambda: loop.cycles.decided == 2)

@@ -9,10 +9,10 @@ import pytest
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.framework.tracing import Step
 from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.inputs import Decided
 from schedspec.scheduler.live.pace import CYCLE, FASTEST, FIRST, JOB, MEASURED_FROM, SLOWEST, Pace
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.policy.model import Policy
-from schedspec.scheduler.recording.events import Decided
 from tests.scheduler.live.test_loop import looping
 from tests.support.fake_server import until
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from schedspec.scheduler.inputs import Decided
 from schedspec.scheduler.kube import PODGROUPS, PODS
-from schedspec.scheduler.recording.events import Decided
 from schedspec.scheduler.recording.segments import read_segment, segments
 from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.status_queries import EVENTS, events, eventually

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from schedspec.scheduler.framework.decisions import Bind
+from schedspec.scheduler.inputs import Assumed, Input, ObjectGone, ObjectSeen, Reverted
 from schedspec.scheduler.kube import (
     PODGROUPS,
     WATCHED,
@@ -26,7 +27,6 @@ from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
 from schedspec.scheduler.model.task import TaskStatus
-from schedspec.scheduler.recording.events import Assumed, Input, ObjectGone, ObjectSeen, Reverted
 
 
 def make_feed(**more: Any) -> StateFeed:

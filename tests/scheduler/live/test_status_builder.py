@@ -9,6 +9,7 @@ from unittest.mock import create_autospec
 import pytest
 
 from schedspec.scheduler.framework.decisions import Bind, Decisions, Evict
+from schedspec.scheduler.inputs import ObjectGone, ObjectSeen
 from schedspec.scheduler.kube import (
     NORMAL,
     PODGROUPS,
@@ -28,7 +29,6 @@ from schedspec.scheduler.live.status_builder import StatusBuilder
 from schedspec.scheduler.live.status_writer import StatusWriter
 from schedspec.scheduler.model.objects import ObjectMeta
 from schedspec.scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, TooCostly, VictimReason
-from schedspec.scheduler.recording.events import ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, make_feed, pod
 from tests.scheduler.live.test_status_writer import DONE
 from tests.support.fake_server import cancelled, serving

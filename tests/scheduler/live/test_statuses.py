@@ -6,25 +6,26 @@ from typing import Any
 
 import msgspec
 
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import QueueNumbers
+from schedspec.scheduler.inputs import ObjectSeen, apply_input
 from schedspec.scheduler.live import statuses
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.job import Job
-from schedspec.scheduler.recording.events import ObjectSeen, apply_input
 
 NOW = 1_800_000_000.0
 STAMP = "2027-01-15T08:00:00Z"
 
 
 def a_job(phases: list[str], conditions: list[dict[str, str]] | None = None, minimum: int = 1) -> Job:
-    cluster = Cluster()
+    core = Core(Cluster())
     group = {
         "metadata": {"name": "g", "namespace": "ns"},
         "spec": {"minMember": minimum},
         "status": {"phase": "Inqueue", "conditions": conditions},
     }
-    apply_input(cluster, ObjectSeen("PodGroup", msgspec.convert(group, objects.PodGroup)))
+    apply_input(core, ObjectSeen("PodGroup", msgspec.convert(group, objects.PodGroup)))
     for i, phase in enumerate(phases):
         pod: dict[str, Any] = {
             "metadata": {"name": f"p{i}", "namespace": "ns", "uid": f"{i}"},
@@ -32,8 +33,8 @@ def a_job(phases: list[str], conditions: list[dict[str, str]] | None = None, min
             "status": {"phase": phase},
         }
         pod["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "g"}
-        apply_input(cluster, ObjectSeen("Pod", msgspec.convert(pod, objects.Pod)))
-    return cluster.jobs["ns/g"]
+        apply_input(core, ObjectSeen("Pod", msgspec.convert(pod, objects.Pod)))
+    return core.cluster.jobs["ns/g"]
 
 
 def test_a_podgroup_that_waits_states_the_reason() -> None:

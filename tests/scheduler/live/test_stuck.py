@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.framework.tracing import Step
 from schedspec.scheduler.framework.work import Budget
@@ -18,7 +18,6 @@ from schedspec.scheduler.kube import PODGROUPS
 from schedspec.scheduler.live.app import App
 from schedspec.scheduler.live.options import parse
 from schedspec.scheduler.live.policy_file import PolicyFile
-from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.policy.model import Policy
 from tests.support.live.status_queries import conditions
 from tests.support.live.target_cluster import NAMESPACE, RECLAIM, TargetCluster
@@ -31,16 +30,20 @@ def without_end(job: str, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let every attempt to place the job last until the block ends; the process gives up after a second."""
     ended = threading.Event()
 
-    def stuck(cluster: Cluster, policy: Policy, now: float, step: Step, *, budget: Budget) -> Decisions:
-        def waits(what: str, *of: Any) -> Any:
-            if cluster.trying == job:
-                ended.wait()
-            return step(what, *of)
+    decide = Core.decide
 
-        return decide(cluster, policy, now, waits, budget=budget)
+    def stuck(core: Core, policy: Policy, now: float, step: Step, *, budget: Budget) -> Decisions:
+        @contextmanager
+        def waits(what: Any, *of: str) -> Iterator[None]:
+            with step(what, *of):
+                if of[1:] == (job,):
+                    ended.wait()
+                yield
+
+        return decide(core, policy, now, waits, budget=budget)
 
     with patch.context() as patched:
-        patched.setattr("schedspec.scheduler.live.loop.decide", stuck)
+        patched.setattr(Core, "decide", stuck)
         patched.setattr("schedspec.scheduler.live.progress.LONGEST", 1.0)
         try:
             yield

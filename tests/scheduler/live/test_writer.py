@@ -12,12 +12,12 @@ import pytest
 import structlog
 
 from schedspec.scheduler.framework.decisions import Bind, Evict
+from schedspec.scheduler.inputs import Reverted
 from schedspec.scheduler.live import writer as writer_module
 from schedspec.scheduler.live.inbox import Bound, Inbox, Item, Refused
 from schedspec.scheduler.live.metrics import Metrics
 from schedspec.scheduler.live.writer import Writer
 from schedspec.scheduler.reasons import VictimReason
-from schedspec.scheduler.recording.events import Reverted
 from tests.support.fake_server import (
     PROMPT,
     SAFETY_NET,

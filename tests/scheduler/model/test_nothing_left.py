@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schedspec.scheduler.decide import decide
-from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.core import Core
+from schedspec.scheduler.inputs import Decided, apply_input
 from schedspec.scheduler.model.names import TOPOLOGY_KEY
 from schedspec.scheduler.model.nodes import FEW_SHAPES
-from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 
@@ -77,7 +76,7 @@ KINDS: dict[str, Any] = {
 
 
 def cycle(world: World) -> None:
-    apply_input(world.cluster, Decided(0, world.now, decide(world.cluster, world.policy, world.now)))
+    apply_input(world.core, Decided(0, world.now, world.core.decide(world.policy, world.now)))
     world.now += 1.0
 
 
@@ -96,16 +95,16 @@ def test_memory_does_not_grow_with_the_names_in_deleted_objects(kind: str) -> No
     world.load({"nodes": [{"name": "n1", "has": "8 cpu"}], "queues": [{"name": "q"}]})
     for number in range(3):
         add_and_delete(world, KINDS[kind](number))
-    before = sizes(world.cluster)
+    before = sizes(world.core)
     for number in range(3, MANY):
         add_and_delete(world, KINDS[kind](number))
-    grown = {path: size for path, size in sizes(world.cluster).items() if size > before.get(path, 0)}
+    grown = {path: size for path, size in sizes(world.core).items() if size > before.get(path, 0)}
     assert not {path: size for path, size in grown.items() if size > FEW_SHAPES or not shapes_only(path)}
 
 
-def sizes(cluster: Cluster) -> dict[str, int]:
-    cluster.last_cycle = None
-    return containers(cluster)
+def sizes(core: Core) -> dict[str, int]:
+    core.forget_last_cycle()
+    return containers(core)
 
 
 def shapes_only(path: str) -> bool:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.invariants import snapshot
@@ -35,7 +34,7 @@ def greedy(number: int) -> dict[str, Any]:
 
 def test_thousands_of_requested_unknown_resources_add_no_dimensions() -> None:
     world = world_of(*map(greedy, range(3)), {"name": "good"})
-    decisions = decide(world.cluster, world.policy, world.now)
+    decisions = world.core.decide(world.policy, world.now)
     assert [bind.job for bind in decisions.binds] == ["t/good"]
     assert "no node has example.com/r0-0" in render_refusal(decisions.refusals["t/greedy0"])
     assert len(world.cluster.nodes.dimensions) < 6
@@ -45,7 +44,7 @@ def test_thousands_of_requested_unknown_resources_add_no_dimensions() -> None:
 def test_only_known_resources_of_a_running_pod_count() -> None:
     job = greedy(0) | {"tasks": "1 x 1 cpu running on n1", "phase": "Running"}
     world = world_of(job)
-    decide(world.cluster, world.policy, world.now)
+    world.core.decide(world.policy, world.now)
     assert len(world.cluster.nodes.dimensions) < 6
     (job_seen,) = world.cluster.jobs.values()
     assert job_seen.allocated == {"cpu": 1000, "pods": 1}
@@ -55,10 +54,10 @@ def test_a_deleted_node_leaves_no_dimensions() -> None:
     world = world_of({"name": "good"})
     names = ", ".join(f"1 example.com/x{i}" for i in range(50))
     world.load({"nodes": [{"name": "n3", "has": f"8 cpu, {names}"}], "jobs": []})
-    decide(world.cluster, world.policy, world.now)
+    world.core.decide(world.policy, world.now)
     assert len(world.cluster.nodes.dimensions) > 50
     world.remove("Node", "n3")
-    decide(world.cluster, world.policy, world.now)
+    world.core.decide(world.policy, world.now)
     assert len(world.cluster.nodes.dimensions) < 6
 
 
@@ -76,10 +75,10 @@ def test_the_state_does_not_depend_on_when_a_resource_became_known_or_unknown(fi
         world.load({"nodes": [node]})
         world.load({"jobs": [job]})
     assert snapshot(world.cluster) == snapshot(world.fresh())
-    assert [bind.node for bind in decide(world.cluster, world.policy, world.now).binds] == ["n3"]
+    assert [bind.node for bind in world.core.decide(world.policy, world.now).binds] == ["n3"]
     world.remove("Node", "n3")
     assert snapshot(world.cluster) == snapshot(world.fresh())
-    refusal = decide(world.cluster, world.policy, world.now).refusals["t/card"]
+    refusal = world.core.decide(world.policy, world.now).refusals["t/card"]
     assert "no node has example.com/late" in render_refusal(refusal)
 
 

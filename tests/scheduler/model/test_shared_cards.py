@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from schedspec.scheduler.core import Core
+from schedspec.scheduler.inputs import Assumed, PolicyLoaded, apply_input, read_line, write_line
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.card_demand import CardPart, demand_of
 from schedspec.scheduler.model.card_notation import Card, Share, cards_of, shares_of, written
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.footprint import kept_of_pod
-from schedspec.scheduler.recording.events import Assumed, PolicyLoaded, apply_input, read_line, write_line
 from schedspec.scheduler.recording.segments import checkpoint_of
 from tests.support.core.device_plugins import decode_pod_devices, next_container
 
@@ -150,19 +151,20 @@ def test_unhealthy_cards_and_mig_cards_are_not_usable() -> None:
 
 
 def test_cards_of_a_bind_in_flight_are_in_the_checkpoint_until_the_bind_is_refused() -> None:
-    cluster = Cluster()
+    core = Core(Cluster())
+    cluster = core.cluster
     cluster.set_pod(pod_of({"volcano.sh/gpu-memory": "4000"}))
     assumed = Assumed("t/p", "u", "n", {"volcano.sh/gpu-index": "1"})
-    apply_input(cluster, read_line(write_line(assumed)))
+    apply_input(core, read_line(write_line(assumed)))
     assert cluster.tasks["t/p"].placed_with == {"volcano.sh/gpu-index": "1"}
 
     cluster.set_pod(pod_of({"volcano.sh/gpu-memory": "4000"}, **{"volcano.sh/preemptable": "true"}))
     assert cluster.tasks["t/p"].placed_with == {"volcano.sh/gpu-index": "1"}
 
-    copy = Cluster()
+    copy = Core(Cluster())
     for given in checkpoint_of(cluster, PolicyLoaded("conf", "")):
         apply_input(copy, given)
-    assert copy.tasks["t/p"].placed_with == {"volcano.sh/gpu-index": "1"}
+    assert copy.cluster.tasks["t/p"].placed_with == {"volcano.sh/gpu-index": "1"}
 
     cluster.revert("t/p", "u")
     assert cluster.tasks["t/p"].placed_with == {}

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.framework.work import Budget
 from schedspec.scheduler.placement import pod_index
@@ -68,7 +67,7 @@ def test_preferences_of_pods_on_nodes_do_not_use_up_the_step_budget_of_a_job() -
         terms = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
         world.put("Pod", merged(pod, {"spec": {"affinity": terms}}))
         world.load({"jobs": [{"name": "good", "queue": "q", "tasks": "3 x 0.1 cpu", "phase": "Inqueue"}]})
-        return decide(world.cluster, world.policy, world.now, budget=Budget(cycle=300_000, job=job))
+        return world.core.decide(world.policy, world.now, budget=Budget(cycle=300_000, job=job))
 
     steps = decide_with(1_200_000).steps
     assert steps > 6_000, "each of 60 topologies is counted for each of three pods"
@@ -116,4 +115,4 @@ def with_jobs(world: World, **jobs: list[dict[str, Any]]) -> Decisions:
         for name, own in jobs.items()
     ]
     world.load({"jobs": rows})
-    return decide(world.cluster, world.policy, world.now, budget=Budget(cycle=300_000, job=1_200_000))
+    return world.core.decide(world.policy, world.now, budget=Budget(cycle=300_000, job=1_200_000))

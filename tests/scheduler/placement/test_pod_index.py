@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schedspec.scheduler.framework.plugin import OpenedPlugins
 from schedspec.scheduler.framework.session import Session
 from schedspec.scheduler.model.matching import selector_matches
 from schedspec.scheduler.model.objects import LabelSelector
@@ -43,7 +44,7 @@ def anti_affinity(*names: str) -> dict[str, Any]:
 def session_of(jobs: list[dict[str, Any]]) -> Session:
     world = World(policy_of("plain"))
     world.load({"nodes": NODES, "queues": [{"name": "q"}], "jobs": [{"queue": "q", **job} for job in jobs]})
-    return Session(world.cluster, world.policy, world.now, PLUGINS)
+    return Session(world.cluster, OpenedPlugins(world.policy, PLUGINS), world.now)
 
 
 @given(st.lists(LABELS, min_size=1, max_size=6), SELECTOR, st.lists(st.integers(0, 5), max_size=6))

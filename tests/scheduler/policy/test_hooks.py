@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedspec.scheduler.framework.plugin import Plugin
-from schedspec.scheduler.framework.session import Session
-from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.framework.plugin import OpenedPlugins, Plugin
 from schedspec.scheduler.model.job import Job
 from schedspec.scheduler.model.queue import Queue
 from schedspec.scheduler.plugins import PLUGINS
@@ -70,6 +68,6 @@ def test_a_switch_turns_off_exactly_its_own_hooks(name: str) -> None:
     rule = schema.PLUGINS[name]
     for switch in rule.switches - {"enableHierarchy"}:
         option = PluginOption(name, {switch: False})
-        hooks = Session(Cluster(), Policy((), ((option,),)), 0.0, PLUGINS).hooks
+        hooks = OpenedPlugins(Policy((), ((option,),)), PLUGINS).hooks
         left = {hook for hook in HOOKS if getattr(hooks, hook).entries}
         assert left == {hook for hook in rule.hooks if HOOKS[hook].switch != switch}

@@ -21,6 +21,8 @@ class EvictionRecord:
     preemptor: str
     """The uid of the preemptor's pod."""
     is_justified: bool = False
+    has_started: bool = False
+    """Whether a pod of the preemptor's job was bound since."""
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class Ledger:
         """Record a cycle's decisions before they are carried out."""
         self._check_nominations(cluster, decisions)
         self._update(cluster, decisions)
+        self._check_gangs(decisions)
         for evict in decisions.evictions:
             preemptor = cluster.tasks[evict.reason.preemptor_task].uid
             for record in self.records:
@@ -56,11 +59,22 @@ class Ledger:
         evicted = {evict.uid for evict in decisions.evictions}
         for record in self.records:
             job = record.evict.reason.preemptor
+            record.has_started = record.has_started or job in bound
             record.is_justified = (
                 record.is_justified
-                or job in bound
+                or record.has_started
                 or record.preemptor in published | evicted
                 or record.preemptor not in {task.uid for task in cluster.jobs[job].tasks.values()}
+            )
+
+    def _check_gangs(self, decisions: Decisions) -> None:
+        """Check that no gang for which pods were evicted is preempted as a whole before it starts."""
+        preempted = {evict.job: evict for evict in decisions.evictions if evict.reason.whole_gang}
+        for record in self.records:
+            evict = preempted.get(record.evict.reason.preemptor)
+            assert record.has_started or evict is None or evict.reason.queue != evict.reason.preemptor_queue, (
+                f"{record.evict.task} was evicted in cycle {record.cycle} for {record.evict.reason.preemptor}, "
+                f"which {evict.reason.preemptor} preempts before it starts"
             )
 
     @staticmethod

@@ -13,12 +13,10 @@ import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from schedspec.scheduler.backlog.backlog import backlog_of
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.work import UNLIMITED, Budget
+from schedspec.scheduler.inputs import Decided, apply_input
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.scheduler.reasons import render_victim, render_why
-from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.scheduler.preemption.ledger import Ledger
 from tests.scheduler.preemption.rules import check_evictions
 from tests.support.core.random_tables import random_table
@@ -62,7 +60,7 @@ def run_until_settled(table: dict[str, Any], delay: int, budget: Budget | None =
     ledger = Ledger()
     cycles = CYCLES if budget is None else CUT_CYCLES
     for number in range(cycles):
-        decisions = decide(world.cluster, world.policy, world.now, budget=budget or UNLIMITED)
+        decisions = world.core.decide(world.policy, world.now, budget=budget or UNLIMITED)
         for evict in decisions.evictions:
             note(f"{number}: {evict.task}: {render_victim(evict.reason)}")
         for nominate in decisions.nominations:
@@ -74,10 +72,10 @@ def run_until_settled(table: dict[str, Any], delay: int, budget: Budget | None =
         ledger.record(number, world.cluster, decisions)
         busy = any((decisions.evictions, decisions.binds, decisions.nominations, world.terminating, decisions.cut))
         if budget is not None:
-            apply_input(world.cluster, Decided(0, world.now, decisions, budget))
+            apply_input(world.core, Decided(0, world.now, decisions, budget))
             world.now += 1.0
         world.carry_out(decisions, f"return after {delay}")
-        if not busy and number and not backlog_of(world.cluster).due:
+        if not busy and number and not world.core.backlog.due:
             ledger.close()
             assert not decisions.pipelined, f"{sorted(decisions.pipelined)} wait for room that is not being freed"
             return world

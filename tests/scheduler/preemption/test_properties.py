@@ -11,7 +11,6 @@ import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.scheduler.reasons import render_refusal, render_victim
@@ -59,7 +58,7 @@ def run_cycles(world: World, victims: str, log: Callable[[str], None]) -> list[D
 def test_with_static_demand_the_system_settles(table: dict[str, Any]) -> None:
     world = world_of(table)
     for number in range(CYCLES):
-        decisions = decide(world.cluster, world.policy, world.now)
+        decisions = world.core.decide(world.policy, world.now)
         for evict in decisions.evictions:
             note(f"{number}: {evict.task}: {render_victim(evict.reason)}")
         for bind in decisions.binds:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.random_tables import Amounts, Draw, fits, random_shape, text
@@ -92,7 +91,7 @@ class Scene(NamedTuple):
         }
         world = World(load_policy(POLICY.format(action=action, tree=self.tree), "policy"))
         world.load(table)
-        decisions = decide(world.cluster, world.policy, world.now)
+        decisions = world.core.decide(world.policy, world.now)
         note(str(table))
         note("; ".join(f"{key}: {render_refusal(refusal)}" for key, refusal in decisions.refusals.items()))
         placed = {*decisions.pipelined, *(bind.task for bind in decisions.binds)}

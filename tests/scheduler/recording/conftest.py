@@ -9,21 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.framework.work import UNLIMITED
+from schedspec.scheduler.inputs import Assumed, Decided, Input, ObjectGone, ObjectSeen, PolicyLoaded, apply_input
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
 from schedspec.scheduler.policy.loader import load_policy
-from schedspec.scheduler.recording.events import (
-    Assumed,
-    Decided,
-    Input,
-    ObjectGone,
-    ObjectSeen,
-    PolicyLoaded,
-    apply_input,
-)
 from schedspec.scheduler.recording.segments import SegmentWriter
 from tests.support.core.notation import EPOCH, Notation, Object
 
@@ -39,14 +31,15 @@ class Scheduler:
     """The live scheduler without an API server: it applies and records inputs, decides, and assumes the decisions."""
 
     def __init__(self, directory: Path, **recorder: int) -> None:
-        self.cluster = Cluster()
+        self.core = Core(Cluster())
+        self.cluster = self.core.cluster
         self.recorder = SegmentWriter(directory, **recorder)
         self.notation = Notation()
         self.number = 0
         self.budget = UNLIMITED
 
     def apply(self, given: Input) -> None:
-        apply_input(self.cluster, given)
+        apply_input(self.core, given)
         self.recorder.write(given)
 
     def show(self, table: dict[str, Any]) -> None:
@@ -61,10 +54,11 @@ class Scheduler:
 
     def cycle(self) -> Decisions:
         if self.recorder.wants_checkpoint:
-            self.recorder.checkpoint(self.cluster, PolicyLoaded("conf", POLICY))
+            self.core.forget_last_cycle()
+            self.recorder.checkpoint(self.cluster, PolicyLoaded("conf", POLICY), self.core.backlog)
         self.number += 1
         now = EPOCH + 1000.0 + self.number
-        decisions = decide(self.cluster, load_policy(POLICY, "conf"), now, budget=self.budget)
+        decisions = self.core.decide(load_policy(POLICY, "conf"), now, budget=self.budget)
         self.apply(Decided(self.number, now, decisions, self.budget))
         for bind in decisions.binds:
             self.apply(Assumed(bind.task, bind.uid, bind.node))

@@ -10,9 +10,9 @@ import msgspec
 import yaml
 
 from schedspec.lab.simulate.present import ENDLESS, begin
+from schedspec.scheduler.inputs import PolicyLoaded
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
 from schedspec.scheduler.policy.loader import load_policy
-from schedspec.scheduler.recording.events import PolicyLoaded
 from schedspec.virtual import Simulation
 from schedspec.virtual.outcomes import Cycle
 from schedspec.virtual.state import State

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import note
 
-from schedspec.scheduler.decide import decide
-from schedspec.scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.inputs import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import Event, Table
 from tests.support.core.world import World
@@ -16,10 +15,10 @@ from tests.support.core.world import World
 
 def tried(world: World) -> list[str]:
     """Decide, carry out the decisions, and return the jobs that the cycle tried."""
-    world.cluster.last_cycle = None
-    decisions = decide(world.cluster, world.policy, world.now)
+    world.core.forget_last_cycle()
+    decisions = world.core.decide(world.policy, world.now)
     found = {*decisions.memory.waiting, *decisions.memory.forgotten, *(bind.job for bind in decisions.binds)}
-    apply_input(world.cluster, Decided(0, world.now, decisions))
+    apply_input(world.core, Decided(0, world.now, decisions))
     world.carry_out(decisions)
     return sorted(key.removeprefix("t/") for key in found)
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
-from schedspec.scheduler.backlog.backlog import backlog_of
+from schedspec.scheduler.backlog.backlog import Backlog
 from schedspec.scheduler.backlog.entries import Memory
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.plugin import OpenedPlugins
 from schedspec.scheduler.framework.session import Session
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
@@ -41,11 +43,15 @@ class World:
         self.policy = policy
         self.now = EPOCH + 1000.0
         self.objects: dict[tuple[str, str], Object] = {}
-        self.cluster = Cluster()
+        self.core = Core(Cluster())
         self.notation = Notation()
         self._incarnation = 0
         self.terminating: dict[str, tuple[str, int]] = {}
         """Pod → its uid, and the number of cycles until it is deleted."""
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.core.cluster
 
     # --------------------------------------------------------------------------------------------------------- objects
 
@@ -75,7 +81,7 @@ class World:
 
     def restart(self) -> None:
         """Restart the scheduler: its state is built from the API's objects only."""
-        self.cluster = self.fresh()
+        self.core = Core(self.fresh())
 
     def pods_of(self, job: str) -> list[str]:
         return sorted(
@@ -86,27 +92,28 @@ class World:
 
     def cycle(self) -> Decisions:
         """Decide on the current state, and check the invariants of every cycle."""
-        before, last = snapshot(self.cluster), self.cluster.last_cycle
-        decisions = decide(self.cluster, self.policy, self.now)
+        before, last = snapshot(self.cluster), self.core.last
+        decisions = self.core.decide(self.policy, self.now)
         assert snapshot(self.cluster) == before, "deciding changed the state"
         self._check_what_changed(decisions, last.decisions.refusals if last is not None else {})
         rebuilt = self.fresh(sorted(self.objects, reverse=True))
-        known, new = backlog_of(self.cluster), backlog_of(rebuilt)
+        known, new = self.core.backlog, Backlog.of(rebuilt)
         new.policy, new.lapses = known.policy, dict(known.lapses)
-        again = decide(rebuilt, self.policy, self.now)
+        again = decide(rebuilt, self.policy, self.now, backlog=new)
         passed_over = self._passed_over(decisions)
         assert without_bookkeeping(decisions, passed_over) == without_bookkeeping(again, passed_over), (
             "the state that was updated by events yields other decisions than a state that is built from all objects"
         )
-        backlog_of(self.cluster).apply(decisions.memory, decisions.pipelined)
+        self.core.backlog.apply(decisions.memory, decisions.pipelined)
         check_cycle(self.cluster, self.policy, decisions)
         return decisions
 
     def _check_what_changed(self, decisions: Decisions, before: dict[str, Refusal]) -> None:
         """Check the data by which a cycle avoids examining all waiting jobs."""
-        backlog, undecided = backlog_of(self.cluster), self.cluster.sums().undecided
+        backlog, undecided = self.core.backlog, self.cluster.sums().undecided
         assert backlog.unlisted & undecided == undecided - backlog.entries.keys()
-        others = decisions.refusals.keys() - self.cluster.last_cycle.considered
+        assert self.core.last is not None
+        others = decisions.refusals.keys() - self.core.last.considered
         assert all(decisions.refusals[key] is before.get(key) for key in others), (
             "the reason of a job changed although the cycle did not consider the job"
         )
@@ -114,11 +121,11 @@ class World:
     def _passed_over(self, decisions: Decisions) -> set[str]:
         """Return the jobs whose reasons may be older than this cycle."""
         tried = {*decisions.memory.waiting, *decisions.memory.forgotten}
-        return {key for key in backlog_of(self.cluster).entries if key not in tried}
+        return {key for key in self.core.backlog.entries if key not in tried}
 
     def scores(self, pod: str) -> dict[str, float]:
         """Return the score of each node for a pending pod now, by all plugins of the policy."""
-        session = Session(self.fresh(), self.policy, self.now, PLUGINS)
+        session = Session(self.fresh(), OpenedPlugins(self.policy, PLUGINS), self.now)
         found = session.placement.scores(session.cluster.tasks[f"{NAMESPACE}/{pod}"])
         return {node.name: float(score) for node, score in zip(session.nodes.rows, found, strict=True)}
 

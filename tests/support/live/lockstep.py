@@ -21,11 +21,11 @@ from functools import partial
 from typing import Any
 
 from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.inputs import Decided, Input, ObjectSeen
 from schedspec.scheduler.kube import PODGROUPS, PODS, Client
 from schedspec.scheduler.live.loop import CycleLoop
 from schedspec.scheduler.live.state_feed import StateFeed
 from schedspec.scheduler.model.task import Task, TaskStatus
-from schedspec.scheduler.recording.events import Decided, Input, ObjectSeen
 from schedspec.virtual import Arrival, Workload
 from tests.support.fake_server import SAFETY_NET, until
 from tests.support.live.api_objects import Body, each, pod_body

@@ -9,10 +9,8 @@ from typing import Any
 
 from schedspec.scheduler.actions import ACTIONS, gang_allocation
 from schedspec.scheduler.actions.enqueue import enqueue
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
-from schedspec.scheduler.live import loop
-from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.task import Task
 from schedspec.scheduler.plugins import gang, priority
 from schedspec.scheduler.plugins.queue import admission as queue_admission
@@ -37,11 +35,13 @@ def _without(action: str) -> Callable[[], None]:
 def _with(action: str) -> Callable[[], None]:
     """Run the action even if the policy does not name it."""
 
-    def decide_with(cluster: Cluster, policy: Policy, *more: Any, **budget: Any) -> Decisions:
-        actions = policy.actions if action in policy.actions else (*policy.actions, action)
-        return decide(cluster, replace(policy, actions=actions), *more, **budget)
+    decide = Core.decide
 
-    return instead((loop, "decide", decide_with))
+    def decide_with(core: Core, policy: Policy, *more: Any, **budget: Any) -> Decisions:
+        actions = policy.actions if action in policy.actions else (*policy.actions, action)
+        return decide(core, replace(policy, actions=actions), *more, **budget)
+
+    return instead((Core, "decide", decide_with))
 
 
 def _strict_queue() -> None:

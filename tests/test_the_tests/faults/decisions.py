@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Bind, Decisions, Evict
-from schedspec.scheduler.live import loop, process
+from schedspec.scheduler.live import process
 from schedspec.scheduler.live.writer import Writer
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.model.job import Job
@@ -33,12 +33,12 @@ def after(change: Callable[[], Change]) -> Callable[[], None]:
     """Return an injection that passes each cycle's decisions to one `Change`, which may keep state between cycles."""
 
     def inject() -> None:
-        changed = change()
+        changed, decide = change(), Core.decide
 
-        def decide_changed(cluster: Cluster, policy: Policy, now: float, *step: Any, **budget: Any) -> Decisions:
-            return changed(cluster, decide(cluster, policy, now, *step, **budget), now)
+        def decide_changed(core: Core, policy: Policy, now: float, *step: Any, **budget: Any) -> Decisions:
+            return changed(core.cluster, decide(core, policy, now, *step, **budget), now)
 
-        instead((loop, "decide", decide_changed))()
+        instead((Core, "decide", decide_changed))()
 
     return inject
 

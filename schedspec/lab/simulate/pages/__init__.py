@@ -2,7 +2,8 @@
 
 1. `steps` keeps amounts over time and averages them for a chart at any zoom.
 2. `world` reads a result file into such steps, distributions and tables.
-3. `charts` draws them; `page` writes one world, or two side by side, as a page that loads nothing or as a section.
+3. `charts` draws them, two worlds over each other; `metrics` names, formats and compares the metrics.
+4. `page` writes one world, or two and their differences, as a page that loads nothing or as a section.
 """
 
 from .page import Page, make, section, write

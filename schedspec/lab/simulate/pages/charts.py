@@ -19,10 +19,13 @@ from .world import World
 WIDTH, HEIGHT = 1000.0, 200.0
 COLUMNS = 240
 """Columns of a chart as drawn without the script."""
+_NARROW = 318.0
+"""Width in pixels of a chart on a telephone. Without the script, the ticks have to fit there."""
 _POINTS = 200
 """Points of a distribution."""
-_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600,
-          2592000, 7776000, 31536000)  # fmt: skip
+_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 345600,
+          604800, 1209600, 2592000, 5184000, 7776000, 15552000, 31536000)  # fmt: skip
+"""Lengths between ticks in seconds, each at most 2.5 times the one before: with some length, a few ticks always fit."""
 FIRST_DATE = 315_532_800.0
 """Seconds since 1970. An earlier start (before 1980) is no date: times are then shown relative to it."""
 _WAITS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (21600, "6 h"), (86400, "1 d"),
@@ -41,10 +44,13 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line over the areas: the steps of that name, or a constant."""
+    """A line over the areas: the sum of steps, or a constant."""
 
     kind: str
-    steps: str = ""
+    """CSS classes."""
+    label: str
+    parts: Sequence[str] = ()
+    """Names of the steps whose sum the line shows; none: the line shows `value`."""
     value: float = 0.0
 
 
@@ -60,7 +66,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Amounts of one world over time."""
+    """Amounts over time, of one world or of two."""
 
     name: str
     title: str
@@ -73,28 +79,31 @@ class Chart:
         return {
             "unit": self.unit,
             "areas": [{"colour": area.colour, "label": area.label, "parts": area.parts} for area in self.areas],
-            "lines": [{"kind": line.kind, "steps": line.steps, "value": line.value} for line in self.lines],
+            "lines": [
+                {"kind": line.kind, "label": line.label, "parts": line.parts, "value": line.value}
+                for line in self.lines
+            ],
         }
 
     def draw(self, steps: Mapping[str, Steps], start: float, span: float) -> Drawn:
         """Draw the chart from `start` (seconds) for the whole `span`."""
         edges = np.linspace(0.0, span, COLUMNS + 1)
         below = np.zeros(COLUMNS)
+
+        def summed(parts: Sequence[str]) -> Floats:
+            return sum((steps[name].means(edges) for name in parts if name in steps), np.zeros(COLUMNS))
+
         stacked = []
         for area in self.areas:
-            above = below + sum((steps[name].means(edges) for name in area.parts if name in steps), np.zeros(COLUMNS))
+            above = below + summed(area.parts)
             stacked.append((area, below, above))
             below = above
-        lines = [
-            (line, steps[line.steps].means(edges) if line.steps else np.full(COLUMNS, line.value))
-            for line in self.lines
-            if not line.steps or line.steps in steps
-        ]
+        lines = [(line, summed(line.parts) if line.parts else np.full(COLUMNS, line.value)) for line in self.lines]
         top = rounded_up(max([float(below.max(initial=0.0)), *(float(values.max()) for _, values in lines)]))
         scale = HEIGHT / top
         paths = [
             (f"area q{area.colour}", _band(low * scale, high * scale), area.label) for area, low, high in stacked
-        ] + [(f"line {line.kind}", _stair(values * scale), line.kind) for line, values in lines]
+        ] + [(f"line {line.kind}", _stair(values * scale), line.label) for line, values in lines]
         return Drawn(paths, list(_time_ticks(start, span)), [(part / 2, f"{top * part / 2:g}") for part in range(3)])
 
 
@@ -132,12 +141,15 @@ def _run(levels: Floats, width: float, direction: int) -> str:
     return "".join(parts)
 
 
-def _time_ticks(start: float, span: float, most: int = 6) -> Iterable[tuple[float, str]]:
-    step = next((length for length in _STEPS if span / length <= most), _STEPS[-1])
+def _time_ticks(start: float, span: float) -> Iterable[tuple[float, str]]:
+    """Yield ticks that fit a chart of `_NARROW` pixels: few, and none whose text the edges would cut."""
+    step = next((length for length in _STEPS if span / length <= _NARROW / 80), _STEPS[-1])
     first = start if start < FIRST_DATE else 0.0
     at = first + math.ceil((start - first) / step) * step
     while at <= start + span:
-        yield (at - start) / span, moment(at, start, step)
+        part, text = (at - start) / span, moment(at, start, step)
+        if len(text) * 3.2 - min(part, 1 - part) * _NARROW < 24:
+            yield part, text
         at += step
 
 
@@ -159,15 +171,18 @@ class Distribution:
     x_ticks: Sequence[tuple[float, str]]
 
 
-def distribution(world: World, colours: Mapping[str, int], other: World | None, longest: float) -> Distribution:
-    """Draw the waits of a world's queues, of all jobs, and of all jobs of another world."""
-    rest = [name for name in world.queues if name not in colours]
-    groups = [(f"line q{colour}", [name], name) for name, colour in colours.items() if name in world.queues]
-    groups += [("line q7", rest, "other queues")] if rest else []
-    paths = [(kind, _cumulated(world, names, longest), label) for kind, names, label in groups]
-    if other is not None:
-        paths.append(("line other", _cumulated(other, [*other.queues], longest), f"all queues, {other.title}"))
-    paths.append(("line all", _cumulated(world, [*world.queues], longest), "all queues"))
+def distribution(worlds: Sequence[World], colours: Mapping[str, int], longest: float) -> Distribution:
+    """Draw the waits of queues and of all jobs. Of two worlds, the first is dashed."""
+    paths = []
+    for world in worlds:
+        was, title = (" was", f", {world.title}") if world is not worlds[-1] else ("", "")
+        rest = [name for name in world.queues if name not in colours]
+        groups = [(f"q{colour}", [name], name) for name, colour in colours.items() if name in world.queues]
+        groups += [("q7", rest, "other queues")] if rest else []
+        groups.append(("all", [*world.queues], "all queues"))
+        paths += [
+            (f"line {kind}{was}", _cumulated(world, names, longest), label + title) for kind, names, label in groups
+        ]
     ticks = [(_log(seconds, longest), text) for seconds, text in _WAITS if seconds <= longest]
     spaced = [tick for index, tick in enumerate(ticks) if not index or tick[0] - ticks[index - 1][0] > 0.04]
     return Distribution(paths, spaced)

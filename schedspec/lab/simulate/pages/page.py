@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 from markupsafe import Markup
 
 from ....report import files, html
+from . import metrics
 from .charts import FIRST_DATE, Area, Chart, Distribution, Drawn, Line, distribution, moment
 from .steps import Steps
 from .world import SERIES, WORST, World
@@ -24,21 +25,6 @@ _QUEUES = 40
 _REASONS = 5
 """Maximum number of reasons shown for a job."""
 _LINES = ("deserved", "guarantee", "capability")
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """One world with its charts."""
-
-    world: World
-    colours: Mapping[str, int]
-    charts: Sequence[Chart]
-    drawn: Sequence[Drawn]
-    waits: Distribution
-    hidden: int
-    """The number of queues without a chart."""
-    rounded: float
-    """Seconds to which times of the charts are rounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +44,57 @@ class Page:
     """What the template shows."""
 
     title: str
-    shown: Sequence[Shown]
+    worlds: Sequence[World]
+    """One world, or two: before and now."""
+    colours: Mapping[str, int]
+    """Queue → the number of its colour."""
+    charts: Sequence[tuple[Chart, Drawn]]
+    waits: Distribution
+    hidden: int
+    """The number of queues without a chart."""
+    rounded: float
+    """Seconds to which times of the charts are rounded."""
+    verdict: Mapping[str, Sequence[str]]
+    """`better` and `worse` → the metrics of the whole cluster by which the second world is."""
     differences: Sequence[Difference]
     changed: Sequence[tuple[str, float, float]]
     """Jobs whose wait changed most: name, wait before, wait now."""
+    parting: float | None
+    """Seconds after the start until a queue of one world holds or waits for another amount than in the other world."""
     data: str
     """The steps and charts for the script: JSON, gzip, base64."""
     start: float
+    span: float
+    named: Callable[[str], str]
+    """Replaces the names of jobs in a text by those that the page shows."""
+
+    @property
+    def lines(self) -> set[str]:
+        """The kinds of lines that the charts have."""
+        return {line.kind for chart, _ in self.charts for line in chart.lines}
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What ran and what came of it: name and value. Where two worlds differ, both values."""
+        rows = zip(*(self._facts(world) for world in self.worlds), strict=True)
+        found = [(row[0][0], " → ".join(dict.fromkeys(value for _, value in row))) for row in rows]
+        return [("Worlds", " → ".join(world.title for world in self.worlds)), *found] if self.worlds[1:] else found
+
+    def _facts(self, world: World) -> list[tuple[str, str]]:
+        run, found, waits = world.run, world.metrics, world.metrics["wait_seconds"]
+        until = self.at(world.end.at) + (" (interrupted)" if world.end.interrupted else "")
+        spread = " / ".join(metrics.time(waits[part]) for part in ("mean", "p95", "max")) if waits["jobs"] else "–"
+        return [
+            ("Load", run.load),
+            ("Policy", run.policy),
+            ("Cluster", f"{run.nodes:,} nodes, {run.cards:,g} cards"),
+            ("Until", until),
+            ("Jobs", ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(found["outcomes"].items()))),
+            ("Wait, mean / p95 / max", spread),
+            ("Utilisation", self.share(found["utilisation"])),
+            ("Evicted", f"{found['evicted_pods']:,} pods of {found['evicted_jobs']:,} jobs"),
+            ("Lost", f"{found['lost_card_hours']:,.1f} of {found['used_card_hours']:,.1f} card-hours"),
+        ]
 
     def at(self, seconds: float) -> str:
         """Format a moment in full."""
@@ -81,7 +111,7 @@ class Page:
     @staticmethod
     def time(seconds: float | None) -> str:
         """Format a duration with a suitable unit."""
-        return _time(seconds)
+        return metrics.time(seconds)
 
     @staticmethod
     def share(part: float | None) -> str:
@@ -89,7 +119,7 @@ class Page:
         return "–" if part is None else f"{part:.1%}"
 
 
-def make(worlds: Sequence[World], title: str = "") -> Page:
+def make(worlds: Sequence[World], title: str = "", named: Callable[[str], str] = str) -> Page:
     """Make the content of the page from one world, or from two: before and now."""
     start = min(world.start for world in worlds)
     span = max(world.end.at - start for world in worlds) or 1.0
@@ -97,31 +127,31 @@ def make(worlds: Sequence[World], title: str = "") -> Page:
     names = list(dict.fromkeys(name for world in worlds for name in world.by_use()))
     most = SERIES if len(names) <= SERIES else SERIES - 1
     colours = {name: number for number, name in enumerate(names[:most])}
-    shown, packed = [], []
-    for index, world in enumerate(worlds):
-        other = worlds[1 - index] if len(worlds) == 2 else None
-        steps = _steps(world, start)
-        charts = list(_charts(world, names, colours))
-        drawn = [chart.draw(steps, start, span) for chart in charts]
-        waits = distribution(world, colours, other, longest)
-        rounded = max((amounts.rounded for amounts in steps.values()), default=0.0)
-        shown.append(Shown(world, colours, charts, drawn, waits, max(len(names) - _QUEUES, 0), rounded))
-        packed.append(
-            {
-                "steps": {name: amounts.packed() for name, amounts in steps.items()},
-                "charts": [chart.packed() for chart in charts],
-            }
-        )
-    data = msgspec.json.encode({"start": start, "span": span, "worlds": packed})
-    text = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
+    steps = {f"{number}/{name}": it for number, world in enumerate(worlds) for name, it in _steps(world, start).items()}
+    charts = list(_charts(worlds, names, colours, steps))
+    packed = {
+        "start": start,
+        "span": span,
+        "steps": {name: amounts.packed() for name, amounts in steps.items()},
+        "charts": [chart.packed() for chart in charts],
+    }
     both = (worlds[0], worlds[1]) if len(worlds) == 2 else None
     return Page(
-        title or f"{worlds[-1].metrics['jobs']} jobs of {worlds[-1].run.load}",
-        shown,
+        title or f"{worlds[-1].metrics['jobs']:,} jobs of {worlds[-1].run.load}",
+        worlds,
+        colours,
+        [(chart, chart.draw(steps, start, span)) for chart in charts],
+        distribution(worlds, colours, longest),
+        max(len(names) - _QUEUES, 0),
+        max((amounts.rounded for amounts in steps.values()), default=0.0),
+        metrics.verdict(*(world.metrics for world in both)) if both else {},
         list(_differences(*both)) if both else [],
         _changed(*both) if both else [],
-        text,
+        _parting(steps),
+        base64.b64encode(gzip.compress(msgspec.json.encode(packed), 6, mtime=0)).decode(),
         start,
+        span,
+        named,
     )
 
 
@@ -146,22 +176,58 @@ def _steps(world: World, start: float) -> dict[str, Steps]:
     return found
 
 
-def _charts(world: World, names: Sequence[str], colours: Mapping[str, int]) -> Iterator[Chart]:
-    known = [name for name in names if name in world.queues]
-    others = [name for name in known if name not in colours]
+def _charts(
+    worlds: Sequence[World], names: Sequence[str], colours: Mapping[str, int], steps: Mapping[str, Steps]
+) -> Iterator[Chart]:
+    """Yield the charts: the whole cluster, then each queue. A first of two worlds is a dashed line over the second."""
+    now = len(worlds) - 1
+    known = [name for name in names if any(name in world.queues for world in worlds)]
+
+    def parts(world: int, kind: str, chosen: Sequence[str] = known) -> list[str]:
+        return [key for name in chosen if (key := f"{world}/{name}.{kind}") in steps]
 
     def areas(kind: str) -> list[Area]:
-        found = [Area(colours[name], name, [f"{name}.{kind}"]) for name in known if name in colours]
-        rest = [f"{name}.{kind}" for name in others]
-        return [*found, Area(7, f"{len(others)} other queues", rest)] if rest else found
+        if now:
+            return [Area(7, worlds[now].title, parts(now, kind))]
+        others = [name for name in known if name not in colours]
+        found = [Area(colours[name], name, parts(now, kind, [name])) for name in known if name in colours]
+        return [*found, Area(7, f"{len(others)} other queues", parts(now, kind, others))] if others else found
 
-    yield Chart("held", "Held by queue", "cards", areas("held"), [Line("cards", value=world.run.cards)])
-    yield Chart("waiting", "Jobs waiting by queue", "jobs", areas("waiting"))
+    def was(kind: str, chosen: Sequence[str] = known) -> list[Line]:
+        return [Line("was", worlds[0].title, parts(0, kind, chosen))] if now and parts(0, kind, chosen) else []
+
+    suffix = "" if now else " by queue"
+    cards = [Line("cards", "all cards", value=worlds[now].run.cards)]
+    if worlds[0].run.cards != worlds[now].run.cards:
+        cards.append(Line("cards past", f"all cards {worlds[0].title}", value=worlds[0].run.cards))
+    yield Chart("held", f"Held{suffix}", "cards", areas("held"), [*cards, *was("held")])
+    yield Chart("waiting", f"Jobs waiting{suffix}", "jobs", areas("waiting"), was("waiting"))
     for name in known[:_QUEUES]:
-        area = Area(colours.get(name, 7), name, [f"{name}.held"])
-        limits = [kind for kind in _LINES if _is_limit(world, name, kind)]
-        lines = [Line(kind, f"{name}.{kind}") for kind in limits]
-        yield Chart("queue", name, "cards", [area], lines)
+        area = Area(colours.get(name, 7), worlds[now].title if now else "held", parts(now, "held", [name]))
+        yield Chart("queue", name, "cards", [area], [*_limits(worlds, name, steps), *was("held", [name])])
+
+
+def _limits(worlds: Sequence[World], name: str, steps: Mapping[str, Steps]) -> Iterator[Line]:
+    """Yield the limits of a queue. A limit that both worlds have alike is one line."""
+    for kind in _LINES:
+        found = [
+            (key, world)
+            for number, world in enumerate(worlds)
+            if name in world.queues and _is_limit(world, name, kind) and (key := f"{number}/{name}.{kind}") in steps
+        ]
+        if len(found) == 2 and steps[found[0][0]].parting(steps[found[1][0]]) is None:
+            del found[0]
+        for key, world in found:
+            is_now = world is worlds[-1]
+            yield Line(kind if is_now else f"{kind} past", kind if is_now else f"{kind} {world.title}", [key])
+
+
+def _parting(steps: Mapping[str, Steps]) -> float | None:
+    """Return when a queue of the second world first holds, or waits for, another amount than in the first world."""
+    none = Steps.of([], [])
+    names = {key.partition("/")[2] for key in steps if key.endswith((".held", ".waiting"))}
+    found = [steps.get(f"0/{name}", none).parting(steps.get(f"1/{name}", none)) for name in names]
+    return min((at for at in found if at is not None), default=None)
 
 
 def _is_limit(world: World, name: str, kind: str) -> bool:
@@ -170,65 +236,15 @@ def _is_limit(world: World, name: str, kind: str) -> bool:
     return any(values) and not (kind == "capability" and min(values) >= world.run.cards)
 
 
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length * 2:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.3g} s"
-
-
-_COUNTS = {"jobs", "evicted_pods", "evicted_jobs"}
-_SHARES = {"utilisation", "distance_from_deserved"}
-_OF_ALL = (
-    *((f"wait {part}", ("wait_seconds", part)) for part in ("mean", "p50", "p95", "p99", "max")),
-    *((f"completion {part}", ("completion_seconds", part)) for part in ("mean", "p95")),
-    *((name.removesuffix("_seconds").replace("_", " "), (name,)) for name in (
-        "makespan_seconds", "utilisation", "lost_card_hours", "evicted_pods", "evicted_jobs", "evicted_to_requested",
-        "distance_from_deserved", "jain",
-    )),
-)  # fmt: skip
-_MORE_IS_BETTER = {"utilisation", "jain"}
-"""Of all other metrics of the table, less is better."""
-_OF_A_QUEUE = ("lost_card_hours", "below_deserved_seconds", "below_guarantee_seconds")
-
-
 def _differences(before: World, after: World) -> Iterator[Difference]:
-    compared: list[tuple[str, tuple[str, ...]]] = [*_OF_ALL]
-    for name in dict.fromkeys([*before.by_use(), *after.by_use()]):
-        compared.append((f"queue {name}: wait p95", ("wait_seconds_by_queue", name, "p95")))
-        for metric in _OF_A_QUEUE:
-            words = metric.removesuffix("_seconds").replace("_", " ")
-            compared.append((f"queue {name}: {words}", ("queues", name, metric)))
+    queues = dict.fromkeys([*before.by_use(), *after.by_use()])
+    compared = [*metrics.OF_ALL, *(found for name in queues for found in metrics.of_queue(name))]
     for number, (label, path) in enumerate(compared):
-        was, now = _at(before.metrics, path), _at(after.metrics, path)
-        if was != now or number < len(_OF_ALL):
-            change = "" if was is None or now is None or was == now else _signed(path, now - was)
-            more_is_better = path[0] in _MORE_IS_BETTER
-            mark = "" if not change else "better" if ((now or 0.0) > (was or 0.0)) is more_is_better else "worse"
-            yield Difference(label, _text(path, was), _text(path, now), change, mark)
-
-
-def _at(metrics: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    found: Any = metrics
-    for word in path:
-        found = found.get(word) if isinstance(found, Mapping) else None
-    return found if isinstance(found, (int, float)) else None
-
-
-def _text(path: Sequence[str], value: float | None) -> str:
-    if value is None:
-        return "–"
-    if any("_seconds" in word for word in (path[0], path[-1])):
-        return _time(value)
-    if path[-1] in _SHARES:
-        return f"{value:.1%}"
-    return f"{value:,.0f}" if path[-1] in _COUNTS else f"{value:,.4g}"
-
-
-def _signed(path: Sequence[str], change: float) -> str:
-    return f"{'+' if change > 0 else '−'}{_text(path, abs(change))}"
+        was, now = metrics.value(before.metrics, path), metrics.value(after.metrics, path)
+        if was != now or number < len(metrics.OF_ALL):
+            change = "" if was is None or now is None or was == now else metrics.signed(path, now - was)
+            before_text, after_text = metrics.text(path, was), metrics.text(path, now)
+            yield Difference(label, before_text, after_text, change, metrics.mark(path, was, now))
 
 
 def _changed(before: World, after: World) -> list[tuple[str, float, float]]:

@@ -72,10 +72,15 @@ class Steps:
         found: Floats = np.diff(np.interp(edges, times, integral)) / np.diff(edges)
         return found
 
-    @property
-    def peak(self) -> float:
-        """The largest value."""
-        return float(self.values.max(initial=0.0))
+    def parting(self, other: Steps) -> float | None:
+        """Return the first time at which two amounts differ; None if they never do."""
+        times = np.union1d(self.times, other.times)
+        apart = times[np.abs(self._at(times) - other._at(times)) > 1e-9]
+        return float(apart[0]) if len(apart) else None
+
+    def _at(self, times: Floats) -> Floats:
+        found: Floats = np.append(0.0, self.values)[np.searchsorted(self.times, times, side="right")]
+        return found
 
     def packed(self) -> dict[str, list[Any]]:
         """Return differences of times (milliseconds) and of values (thousandths): small whole numbers."""

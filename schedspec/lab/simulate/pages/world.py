@@ -112,7 +112,8 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
     Raises:
         ValueError: The file is not a result, or was cut off (scheduler.simulate.InputError).
     """
-    records = distribution.load("schedspec.lab.simulate.records")
+    simulate = distribution.load("schedspec.lab.simulate")
+    records = simulate.records
     reader = _Reader(World(title), keeps_waits=keeps_waits)
     handlers: Mapping[type, Callable[[Any], None]] = {
         records.Run: reader.add_run,
@@ -125,9 +126,18 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
         if type(record) in handlers:
             handlers[type(record)](record)
     if reader.world.end is None or reader.world.run is None:
-        errors = distribution.load("schedspec.lab.simulate.errors")
-        raise errors.InputError(str(path), "has no last line with metrics: the run was cut off", "run it again")
+        raise simulate.InputError(str(path), "has no last line with metrics: the run was cut off", "run it again")
     return reader.close()
+
+
+def ends(path: Path) -> tuple[Any, Any]:
+    """Return the first and the last record of a result file; None for the last one of a run that was cut off."""
+    records = distribution.load("schedspec.lab.simulate").records
+    run = end = None
+    for record in records.read_result(path):
+        run = record if isinstance(record, records.Run) else run
+        end = record if isinstance(record, records.End) else end
+    return run, end
 
 
 class _Reader:

@@ -171,6 +171,55 @@ def test_a_hyper_node_is_a_change(tmp_path: Path) -> None:
     assert plan(tmp_path, {"h.yaml": text}).changes == ["HyperNode rack is new"]
 
 
+BY_BUDGETS = RECLAIM.replace("{name: conformance}]", "{name: conformance}, {name: pdb}]")
+LABELLED = {**TABLE, "jobs": [{**job, "labels": {"team": "b"}} for job in TABLE["jobs"][:2]] + TABLE["jobs"][2:]}
+
+
+def budget(**spec: Any) -> str:
+    head = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "keep", "namespace": "t"}}
+    return yaml.safe_dump({**head, "spec": {"selector": {"matchLabels": {"team": "b"}}, **spec}})
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "evicted"),
+    [
+        ({"minAvailable": 8}, BY_BUDGETS, 0),
+        ({"minAvailable": 7}, BY_BUDGETS, 1),
+        ({"maxUnavailable": 1}, BY_BUDGETS, 0),  # a Job has no scale, so that the budget permits nothing
+        ({"minAvailable": 8}, RECLAIM, 2),
+        ({"minAvailable": 8}, BY_BUDGETS.replace(", reclaim", ""), 0),
+    ],
+)
+def test_the_policy_decides_the_effect_of_a_budget(
+    tmp_path: Path, spec: dict[str, Any], policy: str, evicted: int
+) -> None:
+    pod = {"metadata": {"ownerReferences": [{**OWNED["metadata"]["ownerReferences"][0], "controller": True}]}}
+    waiting = [{"name": name, "queue": "a", "tasks": "1 x 1 gpu"} for name in ("one", "two")]
+    jobs = [{**job, "pod": pod} for job in LABELLED["jobs"][:2]] + waiting
+    found = plan(tmp_path, {"b.yaml": budget(**spec)}, table={**LABELLED, "policy": policy, "jobs": jobs})
+    assert len(found.at_once.proposed.evictions) == evicted
+    is_read = policy is BY_BUDGETS
+    assert any("PodDisruptionBudget t/keep is new: it permits" in it for it in found.changes) is is_read
+    assert any("1 PodDisruptionBudget; budgets need" in it for it in found.notes) is not is_read
+
+
+def test_a_removed_budget_names_the_pods_that_it_covers(tmp_path: Path) -> None:
+    kept = yaml.safe_load(budget())
+    table = {**LABELLED, "policy": BY_BUDGETS, "objects": {"PodDisruptionBudget": [kept]}}
+    found = plan(tmp_path, {"q.yaml": queue("b", deserved=gpus(4))}, {"b.yaml": budget()}, table=table)
+    assert found.changes == ["PodDisruptionBudget t/keep is removed: it covers 8 pods"]
+    assert len(found.at_once.evictions) == 2
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"minAvailable": "7"}, {"minAvailable": -1}, {"maxUnavailable": "101%"}, {"minAvailable": 1, "maxUnavailable": 1}],
+)
+def test_a_budget_that_the_api_server_would_refuse_is_refused(tmp_path: Path, spec: dict[str, Any]) -> None:
+    with pytest.raises(ChangeError, match=r"new:b.yaml:\d+: .*spec.*(percentage|exclude)"):
+        plan(tmp_path, {"b.yaml": budget(**spec)}, table={**LABELLED, "policy": BY_BUDGETS})
+
+
 def test_a_note_names_objects_that_differ_from_the_first_set(tmp_path: Path) -> None:
     found = plan(tmp_path, {"a.yaml": queue("a", deserved=gpus(4))}, {"a.yaml": queue("a", deserved=gpus(3))})
     assert any("differs from" in note for note in found.notes)

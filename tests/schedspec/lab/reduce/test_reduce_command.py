@@ -17,11 +17,12 @@ from schedspec.cli.reduce import reduce_command
 from schedspec.lab.reduce.feature import clean
 from schedspec.lab.reduce.moments import moments
 from schedspec.scheduler.__main__ import main
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.inputs import Decided, PolicyLoaded, Started, apply_input, write_line
 from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.preemption.request import PreemptionRequest
 from schedspec.scheduler.recording import segments as recorded_segments
-from schedspec.scheduler.recording.events import Decided, PolicyLoaded, Started, apply_input, write_line
 from schedspec.scheduler.recording.segments import VERSION, SegmentWriter
 from schedspec.virtual.state import listed, read_state
 from tests.schedspec.lab.reduce import large_state, unprotected
@@ -194,11 +195,11 @@ def test_a_monitor_that_finds_nothing_in_a_recording_is_one_clear_error(
 
 def test_a_finding_before_every_cycle_of_a_recording_belongs_to_no_cycle(tmp_path: Path) -> None:
     full = written(tmp_path, queue("b", 4), *(item for number in range(5) for item in work(f"b{number}", "b", "n")))
-    cluster = Cluster()
+    core = Core(Cluster())
     for given in read_state(full).inputs():
-        apply_input(cluster, given)
+        apply_input(core, given)
     recorder = SegmentWriter(tmp_path / "recording")
-    recorder.checkpoint(cluster, PolicyLoaded("conf", CAPACITY.read_text("utf-8")))
+    recorder.checkpoint(core.cluster, PolicyLoaded("conf", CAPACITY.read_text("utf-8")))
     recorder.write(Decided(1, 1_800_000_000.0, Decisions()))
     recorder.close()
     assert list(moments(recorder.directory, "node")) == []

@@ -10,9 +10,9 @@ import pytest
 
 from schedspec.lab.simulate.present import opened
 from schedspec.scheduler.__main__ import main
+from schedspec.scheduler.inputs import Input, PolicyLoaded
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.policy.loader import load_policy
-from schedspec.scheduler.recording.events import Input, PolicyLoaded
 from schedspec.scheduler.recording.segments import SegmentWriter
 from schedspec.virtual import Arrival, Simulation, Workload, node
 from schedspec.virtual.state.dump import write_state

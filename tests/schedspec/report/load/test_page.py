@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schedspec.lab.simulate import InputError
 from schedspec.lab.simulate import pages as load
-from schedspec.lab.simulate.pages.charts import rounded_up
+from schedspec.lab.simulate.pages.charts import Chart, rounded_up
 from schedspec.lab.simulate.pages.steps import Changes
 from schedspec.scheduler.__main__ import main as scheduler
 from tests.schedspec.report.browser import Browser, chromium
@@ -87,6 +89,13 @@ def test_times_of_too_many_changes_are_rounded_and_no_amount_is_lost() -> None:
 @pytest.mark.parametrize(("value", "end"), [(0, 1), (3, 4), (160, 200), (200, 200), (0.7, 1.0), (410, 500)])
 def test_an_axis_ends_at_a_round_number(value: float, end: float) -> None:
     assert rounded_up(value) == pytest.approx(end)
+
+
+@given(st.floats(4, 1e8), st.sampled_from([0.0, 1_767_571_200.0, 1_700_000_123.0]))
+def test_a_chart_of_any_span_has_a_few_times_at_its_axis(span: float, start: float) -> None:
+    ticks = Chart("held", "Held", "cards", []).draw({}, start, span).x_ticks
+    assert 1 <= len(ticks) <= 5
+    assert all(0 <= part <= 1 for part, _ in ticks)
 
 
 def test_held_cards_are_the_card_seconds_of_the_result(results: Sequence[Path]) -> None:
@@ -163,7 +172,7 @@ def test_the_page_fits_its_width(browser: Browser, pages: Sequence[Path], width:
     with browser.page(pages[number], width=width) as page:
         drawn(page)
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
-        assert page.locator(".chart[data-chart]").count() == 4 * (number + 1)
+        assert page.locator(".chart[data-chart]").count() == 4
 
 
 def test_a_drag_zooms_all_pictures_and_a_double_click_shows_all(browser: Browser, pages: Sequence[Path]) -> None:
@@ -193,9 +202,9 @@ def test_the_exact_amounts_at_the_pointer_are_shown(browser: Browser, pages: Seq
         box = plot.bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.03, box["y"] + 20)
         tooltip = page.locator(".chart[data-chart='0'] output")
-        assert tooltip.inner_text().endswith(" · red 16 · cards 16")
+        assert tooltip.inner_text().endswith(" · red 16 · all cards 16")
         page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 20)
-        assert re.search(r" · (red|blue) 8 · (red|blue) 8 · cards 16$", tooltip.inner_text())
+        assert re.search(r" · (red|blue) 8 · (red|blue) 8 · all cards 16$", tooltip.inner_text())
 
 
 def test_zooming_in_ends_at_seconds(browser: Browser, pages: Sequence[Path]) -> None:
@@ -224,8 +233,90 @@ def test_two_worlds_show_their_differences(browser: Browser, pages: Sequence[Pat
         table = page.get_by_role("region", name="Differences").inner_text()
         assert "wait mean" in table
         assert "−" in table
-        assert page.locator(".world .chart.waits").count() == 2
+        assert page.locator(".chart.waits").count() == 1
         assert page.get_by_role("region", name="Changed jobs").locator("tr").count() > 1
+
+
+def levels(page: Any, what: str) -> list[float]:
+    """Return the heights of a drawn path."""
+    d = page.locator(what).first.get_attribute("d")
+    return [float(it) for it in re.findall(r"V([\d.]+)", d)]
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+def test_each_picture_has_both_worlds_over_each_other(browser: Browser, pages: Sequence[Path], script: bool) -> None:
+    with browser.page(pages[1], java_script_enabled=script) as page:
+        if script:
+            drawn(page)
+        for number in range(4):
+            assert page.locator(f".chart[data-chart='{number}'] svg path.area").count() == 1
+            assert page.locator(f".chart[data-chart='{number}'] svg path.was").count() == 1
+        assert min(levels(page, ".chart.held path.was")) > min(levels(page, ".chart.held path.area"))  # 16 of 24 cards
+        key = page.locator(".key").first.locator("span").all_inner_texts()
+        assert key == [
+            "filled: now",
+            "dashed: before",
+            "deserved",
+            "all cards",
+            "deserved, before",
+            "all cards, before",
+        ]
+
+
+def test_the_amounts_of_both_worlds_are_shown_at_the_pointer(browser: Browser, pages: Sequence[Path]) -> None:
+    with browser.page(pages[1]) as page:
+        drawn(page)
+        box = page.locator(".chart.held .plot").bounding_box()
+        page.mouse.move(box["x"] + box["width"] * 0.03, box["y"] + 20)
+        shown = page.locator(".chart.held output").inner_text()
+        assert shown.endswith(" · now 24 · all cards 24 · all cards before 16 · before 16")
+
+
+def test_the_page_says_which_world_is_better_and_where_they_part(browser: Browser, pages: Sequence[Path]) -> None:
+    with browser.page(pages[1]) as page:
+        drawn(page)
+        assert re.match(
+            r"better now is better by mean wait .+ → .+ \(-\d+%\)", page.locator(".verdict").first.inner_text()
+        )
+        assert page.locator("section", has=page.locator("h2", has_text="Over time")).locator(
+            "p"
+        ).first.inner_text() == (
+            "Until 00:00:16 both worlds hold and wait for the same. Show"  # the cluster of 16 cards is full
+        )
+        marks = {
+            row.locator("th").inner_text(): row.locator(".better, .worse").all_inner_texts()
+            for row in page.get_by_role("region", name="Differences").locator("tbody tr").all()
+        }
+        assert (marks["wait mean"], marks["makespan"]) == (["better"], ["better"])
+
+
+def test_a_world_beside_itself_never_parts_and_is_not_better(results: Sequence[Path], tmp_path: Path) -> None:
+    worlds = [load.read(results[0], title, keeps_waits=True) for title in ("before", "now")]
+    page = load.make(worlds)
+    assert page.parting is None
+    assert not page.verdict["better"]
+    assert not page.verdict["worse"]
+    text = load.write(page, tmp_path / "same.html").read_text("utf-8")
+    assert "Both worlds hold and wait for the same at all times" in text
+    assert "Neither is better" in text
+
+
+amounts = st.lists(st.tuples(st.integers(0, 9), st.integers(-3, 3)), max_size=8)
+
+
+@given(first=amounts, second=amounts)
+def test_two_amounts_part_at_the_first_instant_at_which_they_differ(
+    first: list[tuple[int, int]], second: list[tuple[int, int]]
+) -> None:
+    made = []
+    for changes in (first, second):
+        all_changes = Changes()
+        for at, amount in changes:
+            all_changes.add(at, amount)
+        made.append(all_changes.steps(0.0, 100, 10.0))
+    levels = [[sum(amount for at, amount in changes if at <= now) for now in range(10)] for changes in (first, second)]
+    differ = [now for now in range(10) if levels[0][now] != levels[1][now]]
+    assert made[0].parting(made[1]) == (differ[0] if differ else None)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from schedspec.scheduler.decide import decide
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.framework.work import Budget
-from schedspec.scheduler.live import loop
 from schedspec.scheduler.live.pace import MEASURED_FROM
-from schedspec.scheduler.model.cluster import Cluster
 from schedspec.virtual.cluster.virtual_cluster import START
 from tests.schedspec.virtual.cluster.test_virtual_cluster import JOBS, PODS, Api, job, pod_spec
 
@@ -40,15 +38,17 @@ def cycles(monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[Cycle]:
     found: list[Cycle] = []
     ticks = itertools.count()
 
-    def core(cluster: Cluster, policy: Any, now: float, step: Any, *, budget: Budget) -> Decisions:
-        tasks = {key: task.status.name for key, task in cluster.tasks.items()}
-        made = decide(cluster, policy, now, step, budget=budget)
+    decide = Core.decide
+
+    def decide_and_note(core: Core, policy: Any, now: float, step: Any, *, budget: Budget) -> Decisions:
+        tasks = {key: task.status.name for key, task in core.cluster.tasks.items()}
+        made = decide(core, policy, now, step, budget=budget)
         binds = [(bind.task, bind.node) for bind in made.binds]
         found.append(Cycle(now, budget, made.steps, list(made.cut), binds, tasks))
         return made
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "decide", core)
+        patch.setattr(Core, "decide", decide_and_note)
         for clock in CLOCKS:
             patch.setattr(time, clock, lambda: START + next(ticks) * seconds)
         api = Api()

@@ -12,10 +12,9 @@ import msgspec
 import pytest
 import yaml
 
+from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
-from schedspec.scheduler.model import objects
-from schedspec.scheduler.model.cluster import Cluster
-from schedspec.scheduler.recording.events import (
+from schedspec.scheduler.inputs import (
     Assumed,
     Decided,
     ObjectGone,
@@ -25,6 +24,8 @@ from schedspec.scheduler.recording.events import (
     apply_input,
     write_line,
 )
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
 from schedspec.scheduler.recording.segments import SegmentWriter
 from schedspec.virtual.state import (
     At,
@@ -72,10 +73,10 @@ def dump(path: Path) -> Path:
 def recording(path: Path, *later: Any) -> Path:
     """Write a recording of the table, with one cycle and these inputs after it."""
     state = state_of(TABLE)
-    cluster, writer = Cluster(), SegmentWriter(path)
+    core, writer = Core(Cluster()), SegmentWriter(path)
     for given in state.inputs():
-        apply_input(cluster, given)
-    writer.checkpoint(cluster, PolicyLoaded("p", TABLE["policy"]))  # type: ignore[arg-type]
+        apply_input(core, given)
+    writer.checkpoint(core.cluster, PolicyLoaded("p", TABLE["policy"]))  # type: ignore[arg-type]
     for given in (Decided(1, EPOCH + 60.0, Decisions()), *later):
         writer.write(given)
     writer.close()

@@ -13,8 +13,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from schedspec.scheduler.inputs import PolicyLoaded, write_line
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
-from schedspec.scheduler.recording.events import PolicyLoaded, write_line
 from schedspec.virtual.state import State
 from schedspec.virtual.state.redaction import redact
 from tests.support.core import random_clusters, random_gangs

@@ -84,6 +84,23 @@ KUBERNETES = [
         "metadata.anotations: unknown field; did you",
     ),
     ({"apiVersion": "v1", "kind": "Node", "metadata": {"labels": {"a": 1}}}, "metadata.labels.a: 1 is not of type"),
+    (
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1_000_000_001},
+        "value: 1000000001 is above 1000000000",
+    ),
+    (
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "system-x"}, "value": 1},
+        "metadata.name: names with system- belong to Kubernetes",
+    ),
+    *(
+        ({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"selector": {}, **spec}}, text)
+        for spec, text in (
+            ({"minAvailable": "7"}, "spec.minAvailable: '7' is neither a number from 0 nor a percentage"),
+            ({"minAvailable": -1}, "spec.minAvailable: -1 is neither"),
+            ({"maxUnavailable": "101%"}, "spec.maxUnavailable: '101%' is neither"),
+            ({"minAvailable": 1, "maxUnavailable": 1}, "spec: minAvailable and maxUnavailable exclude each other"),
+        )
+    ),
 ]
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from schedspec.scheduler.framework.plugin import OpenedPlugins
 from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.model.queue import Queue
 from schedspec.scheduler.model.task import Task, TaskStatus
 from schedspec.scheduler.plugins import PLUGINS
 from schedspec.scheduler.plugins.queue.plugin import QueuePlugin
@@ -21,12 +23,16 @@ def session_of(
     option = PluginOption(plugin, {"enableHierarchy": tree}, arguments or {})
     world = World(Policy(actions=(), tiers=((option,),)))
     world.load(table)
-    return Session(world.cluster, world.policy, world.now, PLUGINS)
+    return Session(world.cluster, OpenedPlugins(world.policy, PLUGINS), world.now)
 
 
 def queues_of(session: Session) -> QueuePlugin:
     """Return the queue plugin of a session."""
-    return next(plugin for plugin in session.plugins.values() if isinstance(plugin, QueuePlugin))
+    return next(plugin for plugin in session.plugins.by_name.values() if isinstance(plugin, QueuePlugin))
+
+
+def queue_of(session: Session, task: Task) -> Queue:
+    return session.queues[session.jobs[task.job].queue]
 
 
 def task_of(session: Session, name: str) -> Task:

@@ -15,11 +15,10 @@ from schedspec.scheduler.model import objects, resources
 from schedspec.scheduler.model.queue import Queue
 from schedspec.scheduler.model.resources import UNLIMITED, Limit
 from schedspec.scheduler.model.task import HOLDING, TaskStatus
-from schedspec.scheduler.plugins import PLUGINS
 from schedspec.scheduler.plugins.queue.attributes import QueueAttributes, without_pods
 from schedspec.scheduler.plugins.queue.proportion import fill
 from schedspec.scheduler.reasons import VictimReason
-from tests.scheduler.plugins.queue.state import queue_rows, queues_of, session_of, tables, task_of, tasks_in
+from tests.scheduler.plugins.queue.state import queue_of, queue_rows, queues_of, session_of, tables, task_of, tasks_in
 
 
 def queue_attributes(session: Session) -> dict[str, QueueAttributes]:
@@ -75,7 +74,7 @@ def test_queue_attributes_are_kept_while_only_statuses_of_queues_change() -> Non
 
     def open_session_with(changed: objects.Queue) -> None:
         cluster.set_queue(changed)
-        Session(cluster, session.policy, session.now, PLUGINS).close()
+        Session(cluster, session.plugins, session.now).close()
 
     open_session_with(replace(queue, status=replace(queue.status, allocated={"cpu": "3"})))
     assert plugin.queue_attributes is first
@@ -250,7 +249,7 @@ def test_hooks_do_not_change_the_amounts(table: dict[str, Any]) -> None:
     before = {name: held(attributes) for name, attributes in queue_attributes(session).items()}
     running = tasks_in(session, TaskStatus.RUNNING)
     for preemptor in tasks_in(session, TaskStatus.PENDING):
-        queue = session.queue_of(preemptor)
+        queue = queue_of(session, preemptor)
         assert queue is not None
         plugin.preemptive(queue, preemptor)
         plugin.allocatable(queue, preemptor)

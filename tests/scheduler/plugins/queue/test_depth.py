@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from schedspec.scheduler.decide import decide
 from schedspec.scheduler.plugins.queue.hierarchy import DEEPEST
 from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.events import policy_of
@@ -29,7 +28,7 @@ def chain_of(depth: int) -> World:
 @pytest.mark.parametrize("depth", [DEEPEST, DEEPEST + 1, 330, 5_000])
 def test_a_chain_of_queues_is_scheduled_up_to_the_maximum_depth(depth: int) -> None:
     world = chain_of(depth)
-    decisions = decide(world.cluster, world.policy, world.now)
+    decisions = world.core.decide(world.policy, world.now)
     bound = {bind.job for bind in decisions.binds}
     assert "t/flat" in bound
     assert (f"t/d{depth}" in bound) is (depth <= DEEPEST)
@@ -40,6 +39,6 @@ def test_a_chain_of_queues_is_scheduled_up_to_the_maximum_depth(depth: int) -> N
 def test_a_cycle_of_thousands_of_queues_is_reported_and_affects_no_other_queue() -> None:
     world = chain_of(3_000)
     world.change("Queue", "d1", {"spec": {"parent": "d3000"}})
-    decisions = decide(world.cluster, world.policy, world.now)
+    decisions = world.core.decide(world.policy, world.now)
     assert {bind.job for bind in decisions.binds} == {"t/flat"}
     assert "its own ancestor" in render_refusal(decisions.refusals["t/d3000"])

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from schedspec.scheduler.framework.session import Session
 from schedspec.scheduler.model import resources
 from schedspec.scheduler.model.task import Task, TaskStatus
-from schedspec.scheduler.plugins import PLUGINS
 from schedspec.scheduler.reasons import (
     PingPong,
     Protected,
@@ -20,7 +19,7 @@ from schedspec.scheduler.reasons import (
     QueueWithinDeserved,
     render_denial,
 )
-from tests.scheduler.plugins.queue.state import queues_of, rivals, session_of, tables, task_of, tasks_in
+from tests.scheduler.plugins.queue.state import queue_of, queues_of, rivals, session_of, tables, task_of, tasks_in
 
 PLUGIN = st.sampled_from(
     [("capacity", False, 0), ("capacity", True, 0), ("capacity", True, 1), ("proportion", False, 0)]
@@ -32,13 +31,13 @@ def permitted(session: Session) -> list[tuple[Task, Task]]:
     plugin = queues_of(session)
     pairs = []
     for preemptor in tasks_in(session, TaskStatus.PENDING):
-        queue = session.queue_of(preemptor)
+        queue = queue_of(session, preemptor)
         assert queue is not None
         if plugin.preemptive(queue, preemptor) is None:
             pairs += [
                 (preemptor, victim)
                 for victim in tasks_in(session, TaskStatus.RUNNING)
-                if session.queue_of(victim) is not queue and plugin.reclaim_unit(preemptor, (victim,)) is None
+                if queue_of(session, victim) is not queue and plugin.reclaim_unit(preemptor, (victim,)) is None
             ]
     return pairs
 
@@ -50,7 +49,7 @@ def permitted_after(session: Session, preemptor: Task, victim: Task) -> list[tup
         pod = copy.deepcopy(task.pod)
         pod.spec.node_name, pod.status.phase = node, phase
         cluster.set_pod(pod)
-    after = Session(cluster, session.policy, session.now, PLUGINS)
+    after = Session(cluster, session.plugins, session.now)
     pairs = [(taker.key, giver.key) for taker, giver in permitted(after)]
     for pod in old:
         cluster.set_pod(pod)

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from ..backlog.backlog import EVERY, backlog_of
-from ..backlog.entries import Waiting
-from ..framework.decisions import Decisions
-from ..framework.work import UNLIMITED, Budget
-from ..model import objects
-from ..model.cluster import Cluster
-from ..model.state_kinds import STATE_KINDS
+from .backlog.backlog import EVERY
+from .backlog.entries import Waiting
+from .core import Core
+from .framework.decisions import Decisions
+from .framework.work import UNLIMITED, Budget
+from .model import objects
+from .model.state_kinds import STATE_KINDS
 
 
 class ObjectSeen(msgspec.Struct, tag="seen"):
@@ -131,12 +131,13 @@ Input = (
 )
 
 
-def apply_input(cluster: Cluster, given: Input) -> None:
+def apply_input(core: Core, given: Input) -> None:
     """Change the state by one input.
 
     Raises:
         ValueError: an object is invalid, for instance in a quantity.
     """
+    cluster, backlog = core.cluster, core.backlog
     match given:
         case ObjectSeen():
             meta = given.object.metadata
@@ -157,9 +158,9 @@ def apply_input(cluster: Cluster, given: Input) -> None:
         case Reverted():
             cluster.revert(given.key, given.uid)
         case Decided():
-            backlog_of(cluster).apply(given.decisions.memory, given.decisions.pipelined)
+            backlog.apply(given.decisions.memory, given.decisions.pipelined)
         case Remembered():
-            backlog_of(cluster).restore(
+            backlog.restore(
                 given.policy,
                 given.waiting,
                 due=given.due,
