@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 
 from benchmarks.daemons import running
-from scheduler.kube import PODS, Change, Present, Reflector
-from scheduler.model.objects import Pod
+from schedspec.scheduler.kube import PODS, Change, Present, Reflector
+from schedspec.scheduler.model.objects import Pod
 from tests.support.live.api_objects import client_of
 
 NAME = "bare"

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
 
 GROUP = "scheduling.k8s.io/group-name"
 CREATED = "2026-09-01T00:00:00Z"

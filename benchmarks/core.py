@@ -21,14 +21,14 @@ import psutil
 
 from benchmarks import clusters, core_reclaim, core_topology, core_waste
 from benchmarks.figure import Figure
-from scheduler.backlog.backlog import backlog_of
-from scheduler.decide import decide
-from scheduler.live.memory import collect_rarely
-from scheduler.live.pace import Pace
-from scheduler.model.cluster import Cluster
-from scheduler.policy.loader import DEFAULT_TEXT, load_policy
-from scheduler.policy.model import PluginOption, Policy
-from scheduler.recording.events import Assumed, Decided, apply_input
+from schedspec.scheduler.backlog.backlog import backlog_of
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.live.memory import collect_rarely
+from schedspec.scheduler.live.pace import Pace
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.policy.loader import DEFAULT_TEXT, load_policy
+from schedspec.scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.recording.events import Assumed, Decided, apply_input
 
 OUT = Path(__file__).parent / "out" / "core.json"
 NOW = 1_790_000_000.0

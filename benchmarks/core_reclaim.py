@@ -11,11 +11,11 @@ import sys
 import time
 
 from benchmarks.figure import Figure
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.model import objects as api
-from scheduler.model.cluster import Cluster
-from scheduler.policy.loader import load_policy
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.model import objects as api
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.policy.loader import load_policy
 
 CARD = "nvidia.com/gpu"
 CARDS = 8

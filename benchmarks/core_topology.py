@@ -11,11 +11,11 @@ import time
 
 from benchmarks.figure import Figure
 from schedspec import distribution
-from scheduler.decide import decide
-from scheduler.model import objects as api
-from scheduler.model.cluster import Cluster
-from scheduler.policy.loader import load_policy
-from scheduler.policy.model import Policy
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.model import objects as api
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.policy.model import Policy
 
 NODES, RACK, RACKS_A_SPINE, GANGS, GANG, CARDS = 1_000, 8, 16, 200, 32, 8
 POLICY = """

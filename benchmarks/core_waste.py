@@ -10,10 +10,10 @@ import random
 
 from benchmarks.core_reclaim import CARDS, POLICY, _job, _node, _queue
 from benchmarks.figure import Figure
-from scheduler.decide import decide
-from scheduler.model import objects as api
-from scheduler.model.cluster import Cluster
-from scheduler.policy.loader import load_policy
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.model import objects as api
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.policy.loader import load_policy
 
 CLUSTERS = 10_000
 TWICE = 2.0

@@ -24,7 +24,7 @@ from benchmarks.figure import Figure
 from benchmarks.kube_scheduler import NAME as KUBE
 from benchmarks.kube_scheduler import kube_scheduling
 from benchmarks.live_watch import Watch, watching
-from scheduler.kube import PODGROUPS, PODS, Client
+from schedspec.scheduler.kube import PODGROUPS, PODS, Client
 from tests.support.live.api_objects import (
     PROPORTION,
     SIZE,

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from scheduler.kube import NODES, PODS, Client
+from schedspec.scheduler.kube import NODES, PODS, Client
 from tests.support.live.api_objects import PROPORTION, SIZE, bind_all, client_of, fresh_cluster, gangs, prepare, queue
 from tests.support.live.scheduler_process import scheduling, until_bound, until_quiescent
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.figure import Figure
 from benchmarks.live_watch import Watch, until_running, watching
-from scheduler.kube import PODGROUPS, PODS, Client
+from schedspec.scheduler.kube import PODGROUPS, PODS, Client
 from tests.support.live.api_objects import PROPORTION, SIZE, client_of, fresh_cluster, gangs, pod_body, prepare, queue
 from tests.support.live.scheduler_process import Scheduler, scheduling, until_bound, until_quiescent
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from benchmarks.figure import Figure
 from benchmarks.live_watch import until_running, watching
-from scheduler.kube import PODS, Client, Patch
+from schedspec.scheduler.kube import PODS, Client, Patch
 from tests.support.live.api_objects import (
     RECLAIM,
     SIZE,

@@ -7,8 +7,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
-from scheduler.model.objects import Pod
+from schedspec.scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
+from schedspec.scheduler.model.objects import Pod
 
 
 class Watch:

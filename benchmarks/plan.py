@@ -24,10 +24,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figure import Figure
-from scheduler.model import objects
-from scheduler.recording.events import PolicyLoaded
-from scheduler.state import State
-from scheduler.state.dump import write_state
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.recording.events import PolicyLoaded
+from schedspec.virtual.state import State
+from schedspec.virtual.state.dump import write_state
 
 OUT = Path(__file__).parent / "out" / "plan.json"
 CARDS = "nvidia.com/gpu"

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figure import Figure
-from scheduler.model import objects
-from scheduler.policy.loader import load_policy
-from scheduler.simulation import Arrival, Simulation, Workload, node
-from scheduler.simulation.outcomes import Evicted
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.virtual import Arrival, Simulation, Workload, node
+from schedspec.virtual.outcomes import Evicted
 
 OUT = Path(__file__).parent / "out" / "simulation.json"
 START = 1_700_000_000.0

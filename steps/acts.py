@@ -13,8 +13,7 @@ from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
 from schedspec.observe.history import History
 from schedspec.scenario.world import World
-
-from .columns import NODES, QUEUE_CHANGES, Cards, nodes_made, with_cards, with_quota_of
+from schedspec.steps.columns import NODES, QUEUE_CHANGES, Cards, nodes_made, with_cards, with_quota_of
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}

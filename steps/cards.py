@@ -9,8 +9,7 @@ from schedspec.gherkin.step_decorators import given, makes
 from schedspec.gherkin.things import CARD, MODEL, NODE, RESOURCE
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
-
-from .columns import Cards
+from schedspec.steps.columns import Cards
 
 _NODE = "cards-1"
 _GPU = (RESOURCE, tables.RESOURCES["cards"])

@@ -19,8 +19,7 @@ from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.monitors.rules import CARD_PLUGIN, Rules
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
-
-from .columns import SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
+from schedspec.steps.columns import SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
 
 
 def _on(event: str) -> Callable[[str], object]:

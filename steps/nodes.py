@@ -7,8 +7,7 @@ from schedspec.gherkin.step_decorators import given, makes, refers, table
 from schedspec.gherkin.things import CARD, NODE, NODES_OF, RESOURCE
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
-
-from .columns import NODES, Beside, nodes_made, with_cards
+from schedspec.steps.columns import NODES, Beside, nodes_made, with_cards
 
 
 @given("these nodes:")

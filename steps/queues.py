@@ -16,8 +16,7 @@ from schedspec.gherkin.step_decorators import expects_refusal, given, makes, ref
 from schedspec.gherkin.things import POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
-
-from .columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made, with_quota_of
+from schedspec.steps.columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made, with_quota_of
 
 _CLASSES = tables.Shape(
     {"class": ("name", tables.name), "value": ("value", tables.whole)}, ("class", "value"), unique="class"

@@ -7,8 +7,7 @@ A feature that begins with `# language: zh-CN` uses them; its keywords are Gherk
 from __future__ import annotations
 
 from schedspec.gherkin.step_decorators import given, in_other_words, then, when, word_for
-
-from . import acts, cards, evictions, jobs, nodes, phases, pods, queues  # noqa: F401 - they define the sentences
+from schedspec.steps import acts, cards, evictions, jobs, nodes, phases, pods, queues  # noqa: F401 - they define the sentences
 
 COLUMNS = {
     "作业": "job",

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from hack.images import command, debian_root
+from hack.images.node_programs import CONTROL_PLANE, NETWORK, NODE, RECIPE, node_programs
 from schedspec.clusters.docker import Docker
 from schedspec.clusters.images import archive_format, archives
 from schedspec.clusters.images import node_image as found
@@ -30,9 +32,6 @@ from schedspec.clusters.programs.binaries import Provider, named_folder
 from schedspec.clusters.programs.cache import Cache
 from schedspec.clusters.programs.download import Downloads
 from schedspec.clusters.protocol import BinaryError, Progress, Settings
-
-from . import command, debian_root
-from .node_programs import CONTROL_PLANE, NETWORK, NODE, RECIPE, node_programs
 
 _ENTRYPOINT = '["/usr/local/bin/entrypoint", "/sbin/init"]'
 

@@ -10,12 +10,11 @@ import hashlib
 import sys
 from pathlib import Path
 
+from hack.images import command, debian_root
 from schedspec.clusters.docker import Docker
 from schedspec.clusters.images import archives
 from schedspec.clusters.images import python_base as found
 from schedspec.clusters.protocol import Progress
-
-from . import command, debian_root
 
 RECIPE = Path(__file__).parent / "python-base"
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import sys
 
+from hack.images import command, python_base
 from schedspec.clusters.docker import Docker
 from schedspec.clusters.images import scheduler_image
 from schedspec.clusters.protocol import Progress
-
-from . import command, python_base
 
 
 def build(docker: Docker, progress: Progress) -> str:

@@ -14,14 +14,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from hack.images import command, python_base
 from schedspec.clusters.docker import Docker
 from schedspec.clusters.images import archives, dockerfile, wheels
 from schedspec.clusters.images import python_base as base
 from schedspec.clusters.programs.binaries import provide
 from schedspec.clusters.programs.pinned import EMBEDDED, programs
 from schedspec.clusters.protocol import Progress
-
-from . import command, python_base
 
 ROOT = Path(__file__).parents[2]
 SUITE = ROOT / "deploy" / "suite"

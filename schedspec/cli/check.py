@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from .. import distribution
+from ..scheduler.lint import lint
 from . import collected, repository, testing
 from .answers import count, explains_errors, output_option, print_json
 
@@ -151,7 +152,7 @@ def _queues(paths: Sequence[Path], policies: Sequence[Path]) -> list[dict[str, o
 
 
 def _linted(text: str, source: str, manifests: Sequence[tuple[str, str]] = ()) -> Iterator[dict[str, object]]:
-    for flaw in distribution.load("scheduler.lint").lint(text, source, manifests):
+    for flaw in lint(text, source, manifests):
         kind = "error" if flaw.is_error else "warning"
         what = f"{flaw.field}: {flaw.text}; {flaw.remedy}"
         yield {"kind": kind, "file": flaw.source, "line": flaw.line, "text": what}

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..api.errors import HarnessError
-from ..incident.confirm import OWN, SIMULATED, Site
+from ..lab.reduce.confirm import OWN, SIMULATED, Site
 from ..schedulers import find
 
 _RUNS = re.compile(r"(\d+)/(\d+)")

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from .. import distribution
 from ..api.errors import HarnessError
 from ..gherkin.tables import nearest
+from ..scheduler.model import documents
 from ..terminal import top_of
 from .nodes import SIMULATED, WORLD
 from .templates import Object, Rendered
@@ -126,19 +126,16 @@ def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]
 
 def _composed(path: Path, text: str) -> list[yaml.nodes.Node]:
     """Return the documents of a file, within the bounds of the scheduler's reader."""
-    reader = distribution.load("scheduler.model.documents")
     try:
-        nodes: list[yaml.nodes.Node] = reader.compose(text)
-    except reader.DocumentError as problem:
+        return documents.compose(text)
+    except documents.DocumentError as problem:
         raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
-    return nodes
 
 
 def _read_document(path: Path, node: yaml.nodes.Node) -> Any:
-    reader = distribution.load("scheduler.model.documents")
     try:
-        return reader.construct(node)
-    except reader.DocumentError as problem:
+        return documents.construct(node)
+    except documents.DocumentError as problem:
         raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.lint import lint
-from scheduler.live.options import CONTROLLERS, add_controllers, add_run, options_from
+from schedspec.scheduler.lint import lint
+from schedspec.scheduler.live.options import CONTROLLERS, add_controllers, add_run, options_from
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

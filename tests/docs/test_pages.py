@@ -9,7 +9,7 @@ import pytest
 
 from schedspec.gherkin import documents
 from schedspec.report import matrix
-from scheduler.lint import lint
+from schedspec.scheduler.lint import lint
 
 ROOT = Path(__file__).parents[2]
 MATRIX = ROOT / "docs" / "matrix.md"

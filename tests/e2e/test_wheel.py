@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.controllers.runtime.objects import JOBS
-from scheduler.kube import PODS
+from schedspec.scheduler.controllers.runtime.objects import JOBS
+from schedspec.scheduler.kube import PODS
 from tests.e2e.conftest import ROOT, Call, Environment, Start
 from tests.support.live.api_objects import client_of, fresh_cluster, prepare
 

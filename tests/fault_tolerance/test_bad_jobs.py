@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
-from scheduler.kube import NAMESPACES, PODS, QUEUES, Conflict, NotFound
+from schedspec.scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
+from schedspec.scheduler.kube import NAMESPACES, PODS, QUEUES, Conflict, NotFound
 from tests.support.live.api_objects import queue
 from tests.support.live.busy import busy
 from tests.support.live.status_queries import events, eventually, status

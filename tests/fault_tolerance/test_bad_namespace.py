@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from scheduler.controllers.runtime.objects import JOBS
-from scheduler.kube import NAMESPACES, PODGROUPS, PODS, Conflict
-from scheduler.live import progress
-from scheduler.live.leader import LEASES
-from scheduler.live.leader import NAME as LEASE
+from schedspec.scheduler.controllers.runtime.objects import JOBS
+from schedspec.scheduler.kube import NAMESPACES, PODGROUPS, PODS, Conflict
+from schedspec.scheduler.live import progress
+from schedspec.scheduler.live.leader import LEASES
+from schedspec.scheduler.live.leader import NAME as LEASE
 from tests.support.fake_server import SAFETY_NET
 from tests.support.live.api_objects import gangs, pod_body
 from tests.support.live.busy import busy

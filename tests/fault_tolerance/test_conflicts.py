@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler.controllers.runtime.objects import JOBS
+from schedspec.scheduler.controllers.runtime.objects import JOBS
 from tests.fault_tolerance.test_bad_namespace import job
 from tests.support.live.api_objects import queue
 from tests.support.live.proxy import Answer, Call, Handling

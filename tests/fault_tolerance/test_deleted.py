@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import NODES, QUEUES, Resource
+from schedspec.scheduler.kube import NODES, QUEUES, Resource
 from tests.support.live.api_objects import queue
 from tests.support.live.proxy import Call, Handling
 from tests.support.live.target_cluster import TargetCluster

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler.kube import PODGROUPS
+from schedspec.scheduler.kube import PODGROUPS
 from tests.support.live.api_objects import queue
 from tests.support.live.history import gang_of
 from tests.support.live.proxy import Call, Handling, Ignore, Lose

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from scheduler.kube import PODGROUPS, PODS, ApiError
+from schedspec.scheduler.kube import PODGROUPS, PODS, ApiError
 from tests.support.live.api_objects import each, pod_body
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster
 

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from scheduler.live.leader import LEASES, NAME
+from schedspec.scheduler.live.leader import LEASES, NAME
 from tests.support.fake_server import SAFETY_NET
 from tests.support.live.busy import busy
 from tests.support.live.scheduler_process import Scheduler

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.controllers.runtime.objects import (
+from schedspec.scheduler.controllers.runtime.objects import (
     BATCH_JOBS,
     COMMANDS,
     DEPLOYMENTS,
@@ -18,7 +18,7 @@ from scheduler.controllers.runtime.objects import (
     PYTORCH_JOBS,
     STATEFUL_SETS,
 )
-from scheduler.kube import PODS, QUEUES, Patch, Resource
+from schedspec.scheduler.kube import PODS, QUEUES, Patch, Resource
 from tests.fault_tolerance.rights import Permission, granted, needed
 from tests.support.live.api_objects import ROOT, pod_body, queue
 from tests.support.live.proxy import Answer, Call, Handling

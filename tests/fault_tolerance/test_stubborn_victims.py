@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.kube import PODGROUPS, PODS
+from schedspec.scheduler.kube import PODGROUPS, PODS
 from tests.support.live.api_objects import pod_body, queue
 from tests.support.live.status_queries import (
     EVENTS,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import PODS, AlreadyExists, NotFound
-from scheduler.model.objects import Pod
+from schedspec.scheduler.kube import PODS, AlreadyExists, NotFound
+from schedspec.scheduler.model.objects import Pod
 from tests.support.live.api_objects import pod_body, queue
 from tests.support.live.proxy import Call, Handling
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster

@@ -15,14 +15,14 @@ from click.testing import CliRunner
 
 from schedspec.cli.check import check_command
 from schedspec.gherkin.things import POLICY_OF, QUEUES_OF
+from schedspec.lab.plan.changes import ChangeError, Side
+from schedspec.lab.simulate.errors import InputError
+from schedspec.lab.simulate.scene import read_scene
 from schedspec.plugin.run_facts import Files
-from scheduler.lint import lint, lint_manifests
-from scheduler.plan.changes import ChangeError, Side
-from scheduler.policy.loader import PolicyError, load_policy
-from scheduler.simulate.errors import InputError
-from scheduler.simulate.scene import read_scene
-from scheduler.simulation.cluster.server import ApiServer
-from scheduler.simulation.cluster.store import Store
+from schedspec.scheduler.lint import lint, lint_manifests
+from schedspec.scheduler.policy.loader import PolicyError, load_policy
+from schedspec.virtual.cluster.server import ApiServer
+from schedspec.virtual.cluster.store import Store
 
 QUEUE = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: a}\n"
 QUEUES = {

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
-from scheduler.kube import PODS, ApiError, Client, Conflict, KubeError, NotFound, Patch
-from scheduler.kube.resource import Resource
-from scheduler.model.objects import ObjectMeta
+from schedspec.scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS
+from schedspec.scheduler.kube import PODS, ApiError, Client, Conflict, KubeError, NotFound, Patch
+from schedspec.scheduler.kube.resource import Resource
+from schedspec.scheduler.model.objects import ObjectMeta
 from tests.soak.hostile import ATTACKS, BYSTANDER, OF_VICTIM, Body
 from tests.support.live.api_objects import client_of, each
 

@@ -32,9 +32,9 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 
-from scheduler.kube import NAMESPACES, PODGROUPS, PODS, Client
-from scheduler.kube.reflector import SILENCE
-from scheduler.model.objects import Pod
+from schedspec.scheduler.kube import NAMESPACES, PODGROUPS, PODS, Client
+from schedspec.scheduler.kube.reflector import SILENCE
+from schedspec.scheduler.model.objects import Pod
 from tests.soak.attacker import remove
 from tests.soak.hostile import ATTACKS
 from tests.soak.interference import BAD_FILES, bad_file, changing

@@ -33,7 +33,7 @@ from typing import Any
 
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
-from scheduler.controllers.runtime.objects import (
+from schedspec.scheduler.controllers.runtime.objects import (
     COMMANDS,
     CONFIG_MAPS,
     JOBS,
@@ -41,11 +41,11 @@ from scheduler.controllers.runtime.objects import (
     PYTORCH_JOBS,
     SERVICES,
 )
-from scheduler.kube import BUDGETS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client
-from scheduler.kube.resource import Resource
-from scheduler.model.objects import ObjectMeta
-from scheduler.recording.events import Decided, ObjectSeen
-from scheduler.recording.segments import read_segment, segments
+from schedspec.scheduler.kube import BUDGETS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, ApiError, Client
+from schedspec.scheduler.kube.resource import Resource
+from schedspec.scheduler.model.objects import ObjectMeta
+from schedspec.scheduler.recording.events import Decided, ObjectSeen
+from schedspec.scheduler.recording.segments import read_segment, segments
 from tests.soak.attacker import Made, change_of, make, remove
 from tests.soak.figures import Pause, Start, growth
 from tests.soak.hostile import ATTACKS

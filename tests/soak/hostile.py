@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.controllers.runtime.objects import (
+from schedspec.scheduler.controllers.runtime.objects import (
     COMMANDS,
     CONFIG_MAPS,
     JOBS,
@@ -18,7 +18,7 @@ from scheduler.controllers.runtime.objects import (
     PYTORCH_JOBS,
     SERVICES,
 )
-from scheduler.kube import BUDGETS, PODGROUPS, PODS, QUEUES, Resource
+from schedspec.scheduler.kube import BUDGETS, PODGROUPS, PODS, QUEUES, Resource
 from tests.support.live.api_objects import pod_body
 
 Body = dict[str, Any]

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-from scheduler.kube import PODGROUPS, Client, Conflict, NotFound
+from schedspec.scheduler.kube import PODGROUPS, Client, Conflict, NotFound
 
 _WRITES_EVERY = 0.005
 """Seconds between two changes of one writer."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.controllers.runtime.objects import JOBS, Job
-from scheduler.kube import PODS, Client
+from schedspec.scheduler.controllers.runtime.objects import JOBS, Job
+from schedspec.scheduler.kube import PODS, Client
 from tests.soak.hostile import VICTIM
 from tests.support.live.status_queries import eventually
 

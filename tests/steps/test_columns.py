@@ -16,7 +16,7 @@ from schedspec.gherkin.documents import Sentence
 from schedspec.scenario.templates import Templates
 from schedspec.schedulers import ADAPTERS, Own
 from schedspec.schedulers.adapter import KUBERNETES, Adapter
-from steps import columns, jobs
+from schedspec.steps import columns, jobs
 
 CELLS = {
     **dict.fromkeys(("queue", "priority"), "team-b"),

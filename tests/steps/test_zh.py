@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from schedspec.gherkin import bdd, documents
-from steps.zh import COLUMNS
+from schedspec.steps.zh import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "features" / "cross_queue_reclaim"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from scheduler.kube import Client, Connection, Http
+from schedspec.scheduler.kube import Client, Connection, Http
 
 R = TypeVar("R")
 

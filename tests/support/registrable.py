@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.plugins import PLUGINS
-from scheduler.policy import schema
+from schedspec.scheduler.plugins import PLUGINS
+from schedspec.scheduler.policy import schema
 
 Registrable = Callable[[str], None]
 

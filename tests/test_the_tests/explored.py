@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TextIO
 
-from schedspec.explore import rounds
-from schedspec.incident.written import known_policies
-from scheduler.live import loop
-from scheduler.simulation import cycles
+from schedspec.lab.explore import rounds
+from schedspec.lab.reduce.written import known_policies
+from schedspec.scheduler.live import loop
+from schedspec.virtual import cycles
 from tests.test_the_tests.faults import FAULTS
 
 GOAL = 0.9

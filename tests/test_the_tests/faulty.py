@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from scheduler.__main__ import main
+from schedspec.scheduler.__main__ import main
 from tests.test_the_tests.faults import FAULTS
 
 if __name__ == "__main__":

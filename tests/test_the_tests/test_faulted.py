@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.framework.tracing import no_trace
-from scheduler.framework.work import Budget
-from scheduler.live import loop
-from scheduler.model.cluster import Cluster
-from scheduler.policy.loader import load_policy
+from schedspec.scheduler.framework.tracing import no_trace
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.live import loop
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.policy.loader import load_policy
 from tests.support.core.random_tables import POLICIES
 from tests.test_the_tests import faulted, specimens, without_when
 from tests.test_the_tests.faults import FAULTS

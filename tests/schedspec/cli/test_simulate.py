@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from schedspec.cli import main
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.simulation import cycles
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.virtual import cycles
 
 POLICIES = Path(__file__).parents[3] / "templates" / "policies"
 TRACE = "when,secs,gpus\n" + "".join(f"{100 + n},60,4\n" for n in range(12))

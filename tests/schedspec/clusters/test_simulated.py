@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schedspec.report import record
-from scheduler.recording.replay import cycles
+from schedspec.scheduler.recording.replay import cycles
 from tests.support import verdicts
 
 FEATURE = """

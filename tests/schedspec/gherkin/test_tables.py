@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from schedspec.gherkin import tables
-from scheduler.model import resources
+from schedspec.scheduler.model import resources
 
 COLUMNS: dict[str, tables.Column] = {
     "queue": ("name", tables.name),

@@ -8,7 +8,7 @@ import msgspec
 
 from schedspec.api.kinds import Kind
 from schedspec.observe.history import History
-from scheduler.model.objects import Pod
+from schedspec.scheduler.model.objects import Pod
 from tests.schedspec.monitors.written_history import WrittenHistory, findings
 from tests.support.live.monitored import shows
 

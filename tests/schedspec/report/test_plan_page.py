@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from schedspec.report import plan as page
-from scheduler.plan import Plan, Request, Side, make_plan
-from scheduler.state.dump import write_state
+from schedspec.lab.plan import Plan, Request, Side, make_plan, page
+from schedspec.virtual.state.dump import write_state
 from tests.schedspec.report.browser import Browser, chromium
 from tests.support.core.states import NOW, state_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.backlog.backlog import Backlog, backlog_of
-from scheduler.decide import decide
-from scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.backlog.backlog import Backlog, backlog_of
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

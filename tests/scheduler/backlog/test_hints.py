@@ -6,13 +6,13 @@ from typing import Any, get_args
 
 import pytest
 
-from scheduler import reasons as r
-from scheduler.backlog.backlog import backlog_of
-from scheduler.backlog.hints import ANY, ROOM, hints_of
-from scheduler.decide import decide
-from scheduler.model import changes as b
-from scheduler.model.job import Job
-from scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler import reasons as r
+from schedspec.scheduler.backlog.backlog import backlog_of
+from schedspec.scheduler.backlog.hints import ANY, ROOM, hints_of
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.model import changes as b
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.world import World
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scheduler.backlog.backlog import Backlog, backlog_of
-from scheduler.decide import decide
+from schedspec.scheduler.backlog.backlog import Backlog, backlog_of
+from schedspec.scheduler.decide import decide
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
 from tests.support.core.stories import run_story, settle, tried

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scheduler.backlog.backlog import backlog_of
-from scheduler.reasons import GangShort, QueueLimit
+from schedspec.scheduler.backlog.backlog import backlog_of
+from schedspec.scheduler.reasons import GangShort, QueueLimit
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import random_policy
 from tests.support.core.stories import run_story, settle, tried

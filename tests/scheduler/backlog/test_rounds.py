@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scheduler.backlog.helped import has_due
-from scheduler.decide import decide
-from scheduler.framework.work import Budget
-from scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.backlog.helped import has_due
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from scheduler.framework.decisions import Decisions
-from scheduler.model.cluster import Cluster
-from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.model.task import TaskStatus
-from scheduler.policy.model import PluginOption, Policy
-from scheduler.policy.schema import SWITCHES
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.state_kinds import STATE_KINDS
+from schedspec.scheduler.model.task import TaskStatus
+from schedspec.scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.policy.schema import SWITCHES
 
 KINDS = {f"{name[0].lower()}{name[1:]}s": kind for name, kind in STATE_KINDS.items()} | {
     "csiNodes": STATE_KINDS["CSINode"],

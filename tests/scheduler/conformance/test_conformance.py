@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.decide import decide
+from schedspec.scheduler.decide import decide
 from tests.scheduler.conformance.cases import Case, Expect, cases, directory, outcome
 
 CASES = cases()

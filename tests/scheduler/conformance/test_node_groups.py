@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from scheduler.framework.session import Session
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.plugins import PLUGINS
-from scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.plugins import PLUGINS
+from schedspec.scheduler.policy.model import PluginOption, Policy
 from tests.scheduler.conformance.topology import directory, tables
 
 TABLE = tables().get("nodegroup", {})

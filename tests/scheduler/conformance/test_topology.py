@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.decide import decide
-from scheduler.framework.plugin import Plugin
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.model.job import Job
-from scheduler.policy.hooks import JobEnqueueable, Vote
-from scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.plugin import Plugin
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.policy.hooks import JobEnqueueable, Vote
+from schedspec.scheduler.policy.model import PluginOption, Policy
 from tests.scheduler.conformance.cases import Case, outcome
 from tests.scheduler.conformance.topology import cases, directory, tables
 from tests.support.registrable import Registrable

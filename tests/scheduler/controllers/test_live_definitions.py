@@ -11,8 +11,8 @@ import yaml
 
 from schedspec.api.client import APPLY, Api
 from schedspec.api.crds import install
-from scheduler.controllers.runtime.objects import QUEUES
-from scheduler.kube import Client, Http, Patch, connect
+from schedspec.scheduler.controllers.runtime.objects import QUEUES
+from schedspec.scheduler.kube import Client, Http, Patch, connect
 from tests.scheduler.controllers.conftest import CRDS
 from tests.support.controllers.live_controllers import Controllers, LiveControllers, renewed, task, until
 

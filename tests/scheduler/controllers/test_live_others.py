@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schedspec.api.client import MERGE
-from scheduler.model.times import timestamp
+from schedspec.scheduler.model.times import timestamp
 from tests.support.controllers.live_controllers import (
     SCHEDULER,
     LiveControllers,

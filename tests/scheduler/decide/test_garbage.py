@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.decide import decide
-from scheduler.framework.session import Session
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.session import Session
 from tests.support.core import random_clusters, random_gangs
 from tests.support.core.events import policy_of
 from tests.support.core.random_stories import changing_table, large_table

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from scheduler.decide import decide
-from scheduler.model.cluster import Cluster
-from scheduler.model.task import TaskStatus
-from scheduler.recording.events import Overdue, PolicyLoaded, apply_input
-from scheduler.recording.segments import checkpoint_of
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.task import TaskStatus
+from schedspec.scheduler.recording.events import Overdue, PolicyLoaded, apply_input
+from schedspec.scheduler.recording.segments import checkpoint_of
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

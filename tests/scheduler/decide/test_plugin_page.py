@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler.decide import decide
-from scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.policy.model import PluginOption, Policy
 from tests.scheduler.decide import test_tables
 from tests.support.core.notation import EPOCH, timestamp
 from tests.support.core.world import World
@@ -28,7 +28,10 @@ def on_the_page(pattern: str) -> str:
 def _warmup(registrable: Registrable) -> None:
     """Register the plugin from the page."""
     registrable("warmup")
-    exec(compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"), {"__name__": "scheduler.plugins.warmup"})
+    exec(
+        compile(on_the_page(r"```python\n(.*?)```"), str(PAGE), "exec"),
+        {"__name__": "schedspec.scheduler.plugins.warmup"},
+    )
 
 
 @pytest.mark.usefixtures("_warmup")

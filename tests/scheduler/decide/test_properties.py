@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.framework.session import Session
-from scheduler.framework.statement import Statement
-from scheduler.model.task import TaskStatus
-from scheduler.plugins import PLUGINS
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.framework.statement import Statement
+from schedspec.scheduler.model.task import TaskStatus
+from schedspec.scheduler.plugins import PLUGINS
 from tests.support.core import random_clusters
 from tests.support.core.events import happen, policy_of
 from tests.support.core.world import World
@@ -172,7 +172,7 @@ def test_a_cycle_without_changes_is_not_decided_again(monkeypatch: pytest.Monkey
     }
     world = world_of(table)
     first = world.cycle()
-    monkeypatch.setattr("scheduler.decide.Session", None)
+    monkeypatch.setattr("schedspec.scheduler.decide.Session", None)
     assert decide(world.cluster, world.policy, world.now + 1) is first
     with pytest.raises(TypeError):  # the deadline of sla has passed, so the cycle is decided again
         decide(world.cluster, world.policy, world.now + 1300)

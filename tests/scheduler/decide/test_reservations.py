@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.backlog.reservations import GRACE
+from schedspec.scheduler.backlog.reservations import GRACE
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.decide import decide
-from scheduler.model.job import Job
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.model.job import Job
 from tests.support.core import random_clusters
 from tests.support.core import random_tables as crowded
 from tests.support.core.events import policy_of

@@ -28,8 +28,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.framework.decisions import Decisions
-from scheduler.reasons import render_refusal
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.device_plugins import cards_in
 from tests.support.core.events import happen, policy_of
 from tests.support.core.notation import NAMESPACE

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.backlog.backlog import backlog_of
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.framework.work import Budget
-from scheduler.reasons import TooCostly
-from scheduler.recording.events import Assumed, Decided, apply_input
+from schedspec.scheduler.backlog.backlog import backlog_of
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.reasons import TooCostly
+from schedspec.scheduler.recording.events import Assumed, Decided, apply_input
 from tests.support.core import random_clusters
 from tests.support.core import random_tables as crowded
 from tests.support.core.events import policy_of

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from scheduler.decide import decide
-from scheduler.framework.work import Budget
-from scheduler.live.pace import CYCLE, JOB, Pace
-from scheduler.live.stopwatch import Stopwatch
-from scheduler.model.task import TaskStatus
-from scheduler.placement import pod_index
-from scheduler.reasons import TooCostly, render_refusal
-from scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.live.pace import CYCLE, JOB, Pace
+from schedspec.scheduler.live.stopwatch import Stopwatch
+from schedspec.scheduler.model.task import TaskStatus
+from schedspec.scheduler.placement import pod_index
+from schedspec.scheduler.reasons import TooCostly, render_refusal
+from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.lines import counted
 from tests.support.core.world import World

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from scheduler.framework.priority_queue import LazyPriorityQueue
+from schedspec.scheduler.framework.priority_queue import LazyPriorityQueue
 
 KEY = some.integers(0, 5)
 GROWTH = some.lists(some.tuples(some.integers(0, 7), KEY), max_size=3)

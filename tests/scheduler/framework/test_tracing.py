@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from scheduler.actions import ACTIONS
-from scheduler.decide import decide
+from schedspec.scheduler.actions import ACTIONS
+from schedspec.scheduler.decide import decide
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

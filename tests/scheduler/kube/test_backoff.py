@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from scheduler.kube.backoff import Backoff, spread
+from schedspec.scheduler.kube.backoff import Backoff, spread
 
 STEPS = (1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler.controllers.runtime.objects import Job
-from scheduler.kube import PODS, Listing
-from scheduler.kube import chunked_decoding as module
-from scheduler.kube.chunked_decoding import CHUNK_BYTES, Stepwise, decoded, run_now
-from scheduler.kube.decoding import decode
-from scheduler.model.objects import Pod
+from schedspec.scheduler.controllers.runtime.objects import Job
+from schedspec.scheduler.kube import PODS, Listing
+from schedspec.scheduler.kube import chunked_decoding as module
+from schedspec.scheduler.kube.chunked_decoding import CHUNK_BYTES, Stepwise, decoded, run_now
+from schedspec.scheduler.kube.decoding import decode
+from schedspec.scheduler.model.objects import Pod
 
 META = {"name": "large", "namespace": "ns", "uid": "u"}
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"a": "b"}}}

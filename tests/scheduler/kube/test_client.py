@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from scheduler.kube import PODGROUPS, PODS, QUEUES, Client, Patch
-from scheduler.kube.resource import Resource
-from scheduler.model.objects import Pod
+from schedspec.scheduler.kube import PODGROUPS, PODS, QUEUES, Client, Patch
+from schedspec.scheduler.kube.resource import Resource
+from schedspec.scheduler.model.objects import Pod
 from tests.support.fake_server import Answer, Reply, Request, serving
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from kubernetes.client.configuration import Configuration
 
-from scheduler.kube import ConfigError, Unreachable, connect, connect_as_kubectl
+from schedspec.scheduler.kube import ConfigError, Unreachable, connect, connect_as_kubectl
 
 
 def kubeconfig(folder: Path, server: str = "http://127.0.0.1:8001", **user: str) -> Path:

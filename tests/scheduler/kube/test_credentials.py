@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.kube import PODS, Client, Connection, Http, Unreachable
+from schedspec.scheduler.kube import PODS, Client, Connection, Http, Unreachable
 from tests.scheduler.kube.test_http import POD
 from tests.support.fake_server import Answer, Reply, Request, serving, status
 

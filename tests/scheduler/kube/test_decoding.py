@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.kube import PODGROUPS, Listing, Malformed
-from scheduler.kube.chunked_decoding import run_now
-from scheduler.kube.decoding import TOO_DEEP, UNREADABLE, decode, decode_event, read
-from scheduler.model.objects import PodGroup
+from schedspec.scheduler.kube import PODGROUPS, Listing, Malformed
+from schedspec.scheduler.kube.chunked_decoding import run_now
+from schedspec.scheduler.kube.decoding import TOO_DEEP, UNREADABLE, decode, decode_event, read
+from schedspec.scheduler.model.objects import PodGroup
 
 META = b'{"name":"deep","namespace":"ns","uid":"u","resourceVersion":"7","managedFields":[%s]}'
 

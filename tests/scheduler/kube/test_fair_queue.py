@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.kube.fair_queue import FairQueue
+from schedspec.scheduler.kube.fair_queue import FairQueue
 from tests.support.fake_server import cancelled, run_until_complete, until
 
 

@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from scheduler.kube import (
+from schedspec.scheduler.kube import (
     PODS,
     AlreadyExists,
     ApiError,
@@ -24,8 +24,8 @@ from scheduler.kube import (
     ServerError,
     Unreachable,
 )
-from scheduler.kube.errors import error_of
-from scheduler.kube.wire import Wire
+from schedspec.scheduler.kube.errors import error_of
+from schedspec.scheduler.kube.wire import Wire
 from tests.support.fake_server import Answer, Cut, Garbage, Hang, Reply, cancelled, scripted, serving, status, until
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.kube import PODS, Informer
-from scheduler.model.objects import Pod
+from schedspec.scheduler.kube import PODS, Informer
+from schedspec.scheduler.model.objects import Pod
 from tests.scheduler.kube.test_reflector import Script, event, group, listing
 from tests.support.fake_server import Reply, cancelled, serving, until
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.kube.recent import Recent
+from schedspec.scheduler.kube.recent import Recent
 
 
 def test_a_value_expires_and_then_takes_no_memory() -> None:

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from scheduler.kube import PODS, QUEUES, WARNING, Absent, EventData, EventRecorder
-from scheduler.model.objects import ObjectMeta
+from schedspec.scheduler.kube import PODS, QUEUES, WARNING, Absent, EventData, EventRecorder
+from schedspec.scheduler.model.objects import ObjectMeta
 from tests.support.fake_server import (
     PROMPT,
     Answer,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import HYPER_NODES, PODGROUPS, Absent, Change, Present, Reflector, Unreadable
-from scheduler.kube import reflector as reflector_module
-from scheduler.model.objects import HyperNode, PodGroup
+from schedspec.scheduler.kube import HYPER_NODES, PODGROUPS, Absent, Change, Present, Reflector, Unreadable
+from schedspec.scheduler.kube import reflector as reflector_module
+from schedspec.scheduler.model.objects import HyperNode, PodGroup
 from tests.support.fake_server import Answer, Cut, Reply, Request, cancelled, serving, status, until
 
 

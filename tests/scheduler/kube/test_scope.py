@@ -8,20 +8,10 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
-from scheduler.controllers import Context, build
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS
-from scheduler.kube import (
-    NAMESPACES,
-    NODES,
-    PODGROUPS,
-    PODS,
-    QUEUES,
-    Client,
-    EventRecorder,
-    Reflector,
-    Scope,
-)
-from scheduler.kube.resource import Resource
+from schedspec.scheduler.controllers import Context, build
+from schedspec.scheduler.controllers.runtime.objects import COMMANDS, JOBS
+from schedspec.scheduler.kube import NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, EventRecorder, Reflector, Scope
+from schedspec.scheduler.kube.resource import Resource
 from tests.support.fake_server import Answer, Reply, Request, cancelled, serving, until
 
 OURS = Scope(("schedspec.dev/scenario", ""), "spec-", ("schedspec",))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from scheduler.kube import WorkQueue
-from scheduler.kube.errors import NotFound, ServerError, TooManyRequests
+from schedspec.scheduler.kube import WorkQueue
+from schedspec.scheduler.kube.errors import NotFound, ServerError, TooManyRequests
 from tests.support.fake_server import (
     PROMPT,
     cancelled,

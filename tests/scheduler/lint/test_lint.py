@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.__main__ import main
-from scheduler.lint import lint
-from scheduler.policy.loader import load_policy
+from schedspec.scheduler.__main__ import main
+from schedspec.scheduler.lint import lint
+from schedspec.scheduler.policy.loader import load_policy
 
 CASES = yaml.safe_load((Path(__file__).parent / "lint.yaml").read_text())
 

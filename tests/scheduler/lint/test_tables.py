@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.lint.tables import PAGES, written
+from schedspec.scheduler.lint.tables import PAGES, written
 
 ROOT = Path(__file__).parents[3]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from scheduler.decide import decide
-from scheduler.lint import unread_settings
-from scheduler.lint.queue_rules import SETTINGS
-from scheduler.model import names
-from scheduler.policy.loader import load_policy
-from scheduler.policy.model import Policy
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.lint import unread_settings
+from schedspec.scheduler.lint.queue_rules import SETTINGS
+from schedspec.scheduler.model import names
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.policy.model import Policy
 from tests.support.core.world import World
 
 TIERS = """

@@ -6,15 +6,15 @@ import asyncio
 from typing import Any
 from unittest.mock import create_autospec
 
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.kube import EventRecorder
-from scheduler.live.inbox import Bound
-from scheduler.live.metrics import Metrics
-from scheduler.live.state_feed import Intake
-from scheduler.live.status_builder import StatusBuilder
-from scheduler.live.status_writer import StatusWriter
-from scheduler.live.stopwatch import Stopwatch
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.kube import EventRecorder
+from schedspec.scheduler.live.inbox import Bound
+from schedspec.scheduler.live.metrics import Metrics
+from schedspec.scheduler.live.state_feed import Intake
+from schedspec.scheduler.live.status_builder import StatusBuilder
+from schedspec.scheduler.live.status_writer import StatusWriter
+from schedspec.scheduler.live.stopwatch import Stopwatch
 from tests.scheduler.live.test_state_feed import make_feed
 from tests.support.core.events import policy_of
 from tests.support.core.world import World

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scheduler.controllers import Context
-from scheduler.kube import Client, Connection, EventRecorder, Http, WorkQueue
-from scheduler.live.controller_metrics import ControllerMetrics
+from schedspec.scheduler.controllers import Context
+from schedspec.scheduler.kube import Client, Connection, EventRecorder, Http, WorkQueue
+from schedspec.scheduler.live.controller_metrics import ControllerMetrics
 from tests.support.fake_server import cancelled, until
 from tests.support.live.scheduler_process import Scheduler
 

@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from scheduler.framework.decisions import Evict
+from schedspec.scheduler.framework.decisions import Evict
 from tests.scheduler.live.test_writer import EVICT, a_pod, by_method, writing
 from tests.support.fake_server import (
     SAFETY_NET,

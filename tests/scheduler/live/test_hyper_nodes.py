@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import EVENTS, HYPER_NODES, PODGROUPS, PODS, NotFound
+from schedspec.scheduler.kube import EVENTS, HYPER_NODES, PODGROUPS, PODS, NotFound
 from tests.support.live.api_objects import CRDS, apply_crds, pod_body
 from tests.support.live.status_queries import EVENTS as RECORDED
 from tests.support.live.status_queries import conditions, eventually

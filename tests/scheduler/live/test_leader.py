@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import Client
-from scheduler.live import leader as leader_module
-from scheduler.live.leader import Leader
+from schedspec.scheduler.kube import Client
+from schedspec.scheduler.live import leader as leader_module
+from schedspec.scheduler.live.leader import Leader
 from tests.support.fake_server import (
     SAFETY_NET,
     Answer,

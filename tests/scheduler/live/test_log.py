@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from scheduler.live import log
+from schedspec.scheduler.live import log
 
 
 @pytest.fixture

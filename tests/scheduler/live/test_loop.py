@@ -12,22 +12,22 @@ from typing import Any
 
 import pytest
 
-from scheduler.backlog.entries import Memory, Waiting
-from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.framework.work import Budget
-from scheduler.kube import Client, Connection, EventRecorder, Http
-from scheduler.live import loop as cycles
-from scheduler.live.loop import CycleLoop
-from scheduler.live.metrics import Metrics
-from scheduler.live.policy_file import PolicyFile
-from scheduler.live.state_feed import StateFeed
-from scheduler.live.status_builder import StatusBuilder
-from scheduler.live.status_writer import StatusWriter
-from scheduler.live.writer import Writer
-from scheduler.model.cluster import Cluster
-from scheduler.model.task import TaskStatus
-from scheduler.reasons import Refusal, VictimReason
-from scheduler.recording.events import Input, ObjectGone, ObjectSeen
+from schedspec.scheduler.backlog.entries import Memory, Waiting
+from schedspec.scheduler.framework.decisions import Bind, Decisions, Evict
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.kube import Client, Connection, EventRecorder, Http
+from schedspec.scheduler.live import loop as cycles
+from schedspec.scheduler.live.loop import CycleLoop
+from schedspec.scheduler.live.metrics import Metrics
+from schedspec.scheduler.live.policy_file import PolicyFile
+from schedspec.scheduler.live.state_feed import StateFeed
+from schedspec.scheduler.live.status_builder import StatusBuilder
+from schedspec.scheduler.live.status_writer import StatusWriter
+from schedspec.scheduler.live.writer import Writer
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.task import TaskStatus
+from schedspec.scheduler.reasons import Refusal, VictimReason
+from schedspec.scheduler.recording.events import Input, ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, pod
 from tests.support.fake_server import (
     SAFETY_NET,

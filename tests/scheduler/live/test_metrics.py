@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.framework.decisions import Decisions
-from scheduler.live.metrics import Metrics
-from scheduler.live.stopwatch import Lap
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.live.metrics import Metrics
+from schedspec.scheduler.live.stopwatch import Lap
 from tests.scheduler.live.metrics_setup import MetricsSetup, lines
 
 SMALL: dict[str, Any] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.kube import Scope
-from scheduler.live.options import parse
+from schedspec.scheduler.kube import Scope
+from schedspec.scheduler.live.options import parse
 
 
 def test_the_options_of_a_run() -> None:

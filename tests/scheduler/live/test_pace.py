@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from scheduler.framework.decisions import Decisions
-from scheduler.framework.tracing import Step
-from scheduler.framework.work import Budget
-from scheduler.live.pace import CYCLE, FASTEST, FIRST, JOB, MEASURED_FROM, SLOWEST, Pace
-from scheduler.model.cluster import Cluster
-from scheduler.policy.model import Policy
-from scheduler.recording.events import Decided
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.tracing import Step
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.live.pace import CYCLE, FASTEST, FIRST, JOB, MEASURED_FROM, SLOWEST, Pace
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.policy.model import Policy
+from schedspec.scheduler.recording.events import Decided
 from tests.scheduler.live.test_loop import looping
 from tests.support.fake_server import until
 

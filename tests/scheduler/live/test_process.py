@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.kube import PODGROUPS, PODS
-from scheduler.recording.events import Decided
-from scheduler.recording.segments import read_segment, segments
+from schedspec.scheduler.kube import PODGROUPS, PODS
+from schedspec.scheduler.recording.events import Decided
+from schedspec.scheduler.recording.segments import read_segment, segments
 from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.status_queries import EVENTS, events, eventually
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster

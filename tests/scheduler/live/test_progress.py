@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.live.progress import LONGEST, TICK, Expectation, Progress
+from schedspec.scheduler.live.progress import LONGEST, TICK, Expectation, Progress
 
 
 class Process:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.kube import PODGROUPS, PODS, QUEUES, Patch, Resource
+from schedspec.scheduler.kube import PODGROUPS, PODS, QUEUES, Patch, Resource
 from tests.support.live.api_objects import pod_body, queue
 from tests.support.live.history import gang_of
 from tests.support.live.status_queries import EVENTS, conditions, events, eventually

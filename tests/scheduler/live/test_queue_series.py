@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from scheduler.framework.decisions import QueueNumbers
-from scheduler.live.metrics import Metrics
-from scheduler.live.queue_series import QueueSeries
-from scheduler.model import objects
-from scheduler.model.queue import Queue
+from schedspec.scheduler.framework.decisions import QueueNumbers
+from schedspec.scheduler.live.metrics import Metrics
+from schedspec.scheduler.live.queue_series import QueueSeries
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.queue import Queue
 from tests.scheduler.live.metrics_setup import MetricsSetup, lines
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.live import record
-from scheduler.live.policy_file import InForce, PolicyFile
-from scheduler.live.record import RunningRecord, write_cycle
-from scheduler.model.cluster import Cluster
-from scheduler.recording.events import Decided, Input, ObjectSeen, PolicyLoaded, Started, apply_input
-from scheduler.recording.segments import SegmentWriter, read_segment, segments
+from schedspec.scheduler.live import record
+from schedspec.scheduler.live.policy_file import InForce, PolicyFile
+from schedspec.scheduler.live.record import RunningRecord, write_cycle
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.recording.events import Decided, Input, ObjectSeen, PolicyLoaded, Started, apply_input
+from schedspec.scheduler.recording.segments import SegmentWriter, read_segment, segments
 from tests.scheduler.live.test_state_feed import pod
 
 POLICY: InForce = PolicyFile(None).current

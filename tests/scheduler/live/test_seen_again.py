@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.model.objects import Pod
-from scheduler.model.task import Task, TaskStatus
+from schedspec.scheduler.model.objects import Pod
+from schedspec.scheduler.model.task import Task, TaskStatus
 
 BASE: dict[str, Any] = {
     "metadata": {"name": "p-1", "namespace": "ns", "uid": "u", "labels": {"a": "b"}},

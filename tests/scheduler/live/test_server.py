@@ -15,15 +15,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler.kube import Client, Connection, Http
-from scheduler.live import server as server_module
-from scheduler.live.endpoints import Endpoints
-from scheduler.live.metrics import Metrics
-from scheduler.live.policy_file import PolicyFile
-from scheduler.live.progress import Progress
-from scheduler.live.server import ListenError, Server
-from scheduler.live.state_feed import StateFeed
-from scheduler.model.cluster import Cluster
+from schedspec.scheduler.kube import Client, Connection, Http
+from schedspec.scheduler.live import server as server_module
+from schedspec.scheduler.live.endpoints import Endpoints
+from schedspec.scheduler.live.metrics import Metrics
+from schedspec.scheduler.live.policy_file import PolicyFile
+from schedspec.scheduler.live.progress import Progress
+from schedspec.scheduler.live.server import ListenError, Server
+from schedspec.scheduler.live.state_feed import StateFeed
+from schedspec.scheduler.model.cluster import Cluster
 from tests.support.fake_server import SAFETY_NET
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.framework.decisions import Bind
-from scheduler.kube import (
+from schedspec.scheduler.framework.decisions import Bind
+from schedspec.scheduler.kube import (
     PODGROUPS,
     WATCHED,
     Absent,
@@ -20,13 +20,13 @@ from scheduler.kube import (
     Present,
     Unreadable,
 )
-from scheduler.live.inbox import Bound, Refused
-from scheduler.live.state_feed import StateFeed, Urgency
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.model.task import TaskStatus
-from scheduler.recording.events import Assumed, Input, ObjectGone, ObjectSeen, Reverted
+from schedspec.scheduler.live.inbox import Bound, Refused
+from schedspec.scheduler.live.state_feed import StateFeed, Urgency
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.state_kinds import STATE_KINDS
+from schedspec.scheduler.model.task import TaskStatus
+from schedspec.scheduler.recording.events import Assumed, Input, ObjectGone, ObjectSeen, Reverted
 
 
 def make_feed(**more: Any) -> StateFeed:

@@ -8,8 +8,8 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.kube import (
+from schedspec.scheduler.framework.decisions import Bind, Decisions, Evict
+from schedspec.scheduler.kube import (
     NORMAL,
     PODGROUPS,
     PODS,
@@ -21,14 +21,14 @@ from scheduler.kube import (
     Malformed,
     Unreadable,
 )
-from scheduler.live.inbox import Refused, Trouble
-from scheduler.live.metrics import Metrics
-from scheduler.live.state_feed import StateFeed
-from scheduler.live.status_builder import StatusBuilder
-from scheduler.live.status_writer import StatusWriter
-from scheduler.model.objects import ObjectMeta
-from scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, TooCostly, VictimReason
-from scheduler.recording.events import ObjectGone, ObjectSeen
+from schedspec.scheduler.live.inbox import Refused, Trouble
+from schedspec.scheduler.live.metrics import Metrics
+from schedspec.scheduler.live.state_feed import StateFeed
+from schedspec.scheduler.live.status_builder import StatusBuilder
+from schedspec.scheduler.live.status_writer import StatusWriter
+from schedspec.scheduler.model.objects import ObjectMeta
+from schedspec.scheduler.reasons import NoGroup, NoNode, PodsMissing, Refusal, TooCostly, VictimReason
+from schedspec.scheduler.recording.events import ObjectGone, ObjectSeen
 from tests.scheduler.live.test_state_feed import group, make_feed, pod
 from tests.scheduler.live.test_status_writer import DONE
 from tests.support.fake_server import cancelled, serving

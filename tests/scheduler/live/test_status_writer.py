@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from scheduler.kube import PODGROUPS, PODS
-from scheduler.live.status_writer import StatusWriter
+from schedspec.scheduler.kube import PODGROUPS, PODS
+from schedspec.scheduler.live.status_writer import StatusWriter
 from tests.support.fake_server import (
     PROMPT,
     Answer,

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from scheduler.framework.decisions import QueueNumbers
-from scheduler.live import statuses
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.model.job import Job
-from scheduler.recording.events import ObjectSeen, apply_input
+from schedspec.scheduler.framework.decisions import QueueNumbers
+from schedspec.scheduler.live import statuses
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.recording.events import ObjectSeen, apply_input
 
 NOW = 1_800_000_000.0
 STAMP = "2027-01-15T08:00:00Z"

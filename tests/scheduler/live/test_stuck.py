@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.framework.tracing import Step
-from scheduler.framework.work import Budget
-from scheduler.kube import PODGROUPS
-from scheduler.live.app import App
-from scheduler.live.options import parse
-from scheduler.live.policy_file import PolicyFile
-from scheduler.model.cluster import Cluster
-from scheduler.policy.model import Policy
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.tracing import Step
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.kube import PODGROUPS
+from schedspec.scheduler.live.app import App
+from schedspec.scheduler.live.options import parse
+from schedspec.scheduler.live.policy_file import PolicyFile
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.policy.model import Policy
 from tests.support.live.status_queries import conditions
 from tests.support.live.target_cluster import NAMESPACE, RECLAIM, TargetCluster
 
@@ -40,8 +40,8 @@ def without_end(job: str, patch: pytest.MonkeyPatch) -> Iterator[None]:
         return decide(cluster, policy, now, waits, budget=budget)
 
     with patch.context() as patched:
-        patched.setattr("scheduler.live.loop.decide", stuck)
-        patched.setattr("scheduler.live.progress.LONGEST", 1.0)
+        patched.setattr("schedspec.scheduler.live.loop.decide", stuck)
+        patched.setattr("schedspec.scheduler.live.progress.LONGEST", 1.0)
         try:
             yield
         finally:

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.live import terminations as module
-from scheduler.live.terminations import GraceLimit, Terminations
-from scheduler.model.objects import Pod
-from scheduler.model.times import timestamp
-from scheduler.recording.events import Overdue
+from schedspec.scheduler.live import terminations as module
+from schedspec.scheduler.live.terminations import GraceLimit, Terminations
+from schedspec.scheduler.model.objects import Pod
+from schedspec.scheduler.model.times import timestamp
+from schedspec.scheduler.recording.events import Overdue
 
 NOW = 1_800_000_000.0
 YEARS = 10**9

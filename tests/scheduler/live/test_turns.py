@@ -10,12 +10,12 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.live.turns import ITEMS_PER_TURN
-from scheduler.model.cluster import Cluster
-from scheduler.model.task import TaskStatus
-from scheduler.reasons import NoNode, Refusal, VictimReason
-from scheduler.recording.events import ObjectSeen
+from schedspec.scheduler.framework.decisions import Bind, Decisions, Evict
+from schedspec.scheduler.live.turns import ITEMS_PER_TURN
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.task import TaskStatus
+from schedspec.scheduler.reasons import NoNode, Refusal, VictimReason
+from schedspec.scheduler.recording.events import ObjectSeen
 from tests.scheduler.live.test_loop import Loop, looping
 from tests.scheduler.live.test_state_feed import group, pod
 from tests.support.fake_server import cancelled, until

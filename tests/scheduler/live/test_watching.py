@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from scheduler.kube import PODS, Absent, Change, Present, Reflector
-from scheduler.model.objects import Pod
+from schedspec.scheduler.kube import PODS, Absent, Change, Present, Reflector
+from schedspec.scheduler.model.objects import Pod
 from tests.support.fake_server import cancelled, until
 from tests.support.live.api_objects import client_of
 from tests.support.live.target_cluster import NAMESPACE, TargetCluster

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import structlog
 
-from scheduler.framework.decisions import Bind, Evict
-from scheduler.live import writer as writer_module
-from scheduler.live.inbox import Bound, Inbox, Item, Refused
-from scheduler.live.metrics import Metrics
-from scheduler.live.writer import Writer
-from scheduler.reasons import VictimReason
-from scheduler.recording.events import Reverted
+from schedspec.scheduler.framework.decisions import Bind, Evict
+from schedspec.scheduler.live import writer as writer_module
+from schedspec.scheduler.live.inbox import Bound, Inbox, Item, Refused
+from schedspec.scheduler.live.metrics import Metrics
+from schedspec.scheduler.live.writer import Writer
+from schedspec.scheduler.reasons import VictimReason
+from schedspec.scheduler.recording.events import Reverted
 from tests.support.fake_server import (
     PROMPT,
     SAFETY_NET,
@@ -239,7 +239,7 @@ async def test_log_lines_of_a_write_have_the_number_of_the_cycle_that_decided_it
             logged.append((structlog.contextvars.get_contextvars().get("cycle"), record.levelname))
 
     handler = Noted()
-    logging.getLogger("scheduler.live.writer").addHandler(handler)
+    logging.getLogger("schedspec.scheduler.live.writer").addHandler(handler)
     try:
         async with writing(by_method(POST=status(403, "Forbidden"))) as (_, writer, outcome):
             for cycle in (7, 8):
@@ -248,7 +248,7 @@ async def test_log_lines_of_a_write_have_the_number_of_the_cycle_that_decided_it
             structlog.contextvars.bind_contextvars(cycle=9)
             await until(lambda: len(outcome.refused) == 2)
     finally:
-        logging.getLogger("scheduler.live.writer").removeHandler(handler)
+        logging.getLogger("schedspec.scheduler.live.writer").removeHandler(handler)
     assert sorted(logged) == [(7, "WARNING"), (8, "WARNING")]
 
 

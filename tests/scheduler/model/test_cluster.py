@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.model.errors import ObjectError
-from scheduler.model.task import TaskStatus
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.errors import ObjectError
+from schedspec.scheduler.model.task import TaskStatus
 
 GROUP = {"metadata": {"name": "g", "namespace": "ns"}, "spec": {"minMember": 1, "priorityClassName": "high"}}
 

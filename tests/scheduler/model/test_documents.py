@@ -13,14 +13,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.lint import lint
-from scheduler.model.documents import MAX_DEPTH, DocumentError, compose, construct
-from scheduler.model.errors import BadInputError, PlacedError
-from scheduler.plan.changes import ChangeError, Side
-from scheduler.policy.loader import PolicyError, load_policy
-from scheduler.simulate.errors import InputError
-from scheduler.simulate.scene import read_scene
-from scheduler.state import StateError, read_state
+from schedspec.lab.plan.changes import ChangeError, Side
+from schedspec.lab.simulate.errors import InputError
+from schedspec.lab.simulate.scene import read_scene
+from schedspec.scheduler.lint import lint
+from schedspec.scheduler.model.documents import MAX_DEPTH, DocumentError, compose, construct
+from schedspec.scheduler.model.errors import BadInputError, PlacedError
+from schedspec.scheduler.policy.loader import PolicyError, load_policy
+from schedspec.virtual.state import StateError, read_state
 
 ROOT = Path(__file__).parents[3]
 REAL = [

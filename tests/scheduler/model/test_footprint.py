@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
-from scheduler.kube import PODS
-from scheduler.kube.chunked_decoding import run_now
-from scheduler.kube.decoding import Listing, Malformed, decode
-from scheduler.model.demand import requests_of
-from scheduler.model.footprint import MAX_BYTES, SMALL_BYTES, TooLargeError, kept_of_pod, memory_of
-from scheduler.model.objects import Pod
-from scheduler.model.task import Task
+from schedspec.scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
+from schedspec.scheduler.kube import PODS
+from schedspec.scheduler.kube.chunked_decoding import run_now
+from schedspec.scheduler.kube.decoding import Listing, Malformed, decode
+from schedspec.scheduler.model.demand import requests_of
+from schedspec.scheduler.model.footprint import MAX_BYTES, SMALL_BYTES, TooLargeError, kept_of_pod, memory_of
+from schedspec.scheduler.model.objects import Pod
+from schedspec.scheduler.model.task import Task
 from tests.support.core.lines import counted
 
 MAX_JSON = 1_800_000

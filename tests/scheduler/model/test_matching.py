@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.model.matching import requirement_holds, selector_matches
-from scheduler.model.objects import LabelSelector, SelectorRequirement, Taint, Toleration
-from scheduler.placement.node_index import Tolerations
+from schedspec.scheduler.model.matching import requirement_holds, selector_matches
+from schedspec.scheduler.model.objects import LabelSelector, SelectorRequirement, Taint, Toleration
+from schedspec.scheduler.placement.node_index import Tolerations
 
 LABELS = {"zone": "a", "rank": "7"}
 

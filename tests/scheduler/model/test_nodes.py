@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.model import objects, resources
-from scheduler.model.cluster import Cluster
-from scheduler.model.resources import MAX_AMOUNT, Resource
-from scheduler.model.task import COMPLETED, Task, TaskStatus
+from schedspec.scheduler.model import objects, resources
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.resources import MAX_AMOUNT, Resource
+from schedspec.scheduler.model.task import COMPLETED, Task, TaskStatus
 
 HUGE = "9223372036854775807"
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.decide import decide
-from scheduler.model.cluster import Cluster
-from scheduler.model.names import TOPOLOGY_KEY
-from scheduler.model.nodes import FEW_SHAPES
-from scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.names import TOPOLOGY_KEY
+from schedspec.scheduler.model.nodes import FEW_SHAPES
+from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

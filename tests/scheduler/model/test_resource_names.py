@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.decide import decide
-from scheduler.reasons import render_refusal
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.invariants import snapshot
 from tests.support.core.world import World

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.model import resources
-from scheduler.model.resources import MAX_AMOUNT, UNLIMITED, QuantityError, parse
+from schedspec.scheduler.model import resources
+from schedspec.scheduler.model.resources import MAX_AMOUNT, UNLIMITED, QuantityError, parse
 
 AMOUNTS = st.dictionaries(
     st.sampled_from(["cpu", "memory", "pods", "nvidia.com/gpu"]), st.integers(0, 2**70), max_size=4

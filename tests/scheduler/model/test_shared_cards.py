@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.model import objects
-from scheduler.model.card_demand import CardPart, demand_of
-from scheduler.model.card_notation import Card, Share, cards_of, shares_of, written
-from scheduler.model.cluster import Cluster
-from scheduler.model.footprint import kept_of_pod
-from scheduler.recording.events import Assumed, PolicyLoaded, apply_input, read_line, write_line
-from scheduler.recording.segments import checkpoint_of
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.card_demand import CardPart, demand_of
+from schedspec.scheduler.model.card_notation import Card, Share, cards_of, shares_of, written
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.footprint import kept_of_pod
+from schedspec.scheduler.recording.events import Assumed, PolicyLoaded, apply_input, read_line, write_line
+from schedspec.scheduler.recording.segments import checkpoint_of
 from tests.support.core.device_plugins import decode_pod_devices, next_container
 
 VGPU = "volcano.sh/vgpu-"

@@ -10,11 +10,11 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scheduler.decide import decide
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.model.sums import QueueSums, Sums
-from scheduler.policy.loader import DEFAULT_TEXT, load_policy
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.sums import QueueSums, Sums
+from schedspec.scheduler.policy.loader import DEFAULT_TEXT, load_policy
 
 PODS, GROUPS, QUEUES = ("a", "b", "c", "d"), ("g", "h"), ("left", "right")
 POLICY = load_policy(DEFAULT_TEXT, "default")

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.model.objects import Pod
-from scheduler.model.task import Task, TaskStatus
+from schedspec.scheduler.model.objects import Pod
+from schedspec.scheduler.model.task import Task, TaskStatus
 
 
 def task(spec: dict[str, Any] | None = None, meta: dict[str, Any] | None = None, phase: str = "Pending") -> Task:

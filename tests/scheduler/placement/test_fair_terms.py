@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.framework.work import Budget
-from scheduler.placement import pod_index
-from scheduler.placement.pod_index import fair_share
-from scheduler.reasons import TooCostly
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.placement import pod_index
+from schedspec.scheduler.placement.pod_index import fair_share
+from schedspec.scheduler.reasons import TooCostly
 from tests.support.core.events import policy_of
 from tests.support.core.notation import merged
 from tests.support.core.world import World

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.model.matching import requirement_holds
-from scheduler.model.objects import SelectorRequirement
-from scheduler.placement.label_column import LabelColumn, steps_of_requirement
+from schedspec.scheduler.model.matching import requirement_holds
+from schedspec.scheduler.model.objects import SelectorRequirement
+from schedspec.scheduler.placement.label_column import LabelColumn, steps_of_requirement
 from tests.support.core.lines import counted
 
 OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Near"]

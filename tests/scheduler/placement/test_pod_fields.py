@@ -9,8 +9,8 @@ import msgspec
 import pytest
 import yaml
 
-from scheduler.model.objects import PodSpec, Volume
-from scheduler.reasons import render_refusal
+from schedspec.scheduler.model.objects import PodSpec, Volume
+from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

@@ -10,13 +10,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.framework.session import Session
-from scheduler.model.matching import selector_matches
-from scheduler.model.objects import LabelSelector
-from scheduler.model.task import TaskStatus
-from scheduler.placement.pod_affinity import PodAffinities
-from scheduler.placement.pod_index import labels_of
-from scheduler.plugins import PLUGINS
+from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.model.matching import selector_matches
+from schedspec.scheduler.model.objects import LabelSelector
+from schedspec.scheduler.model.task import TaskStatus
+from schedspec.scheduler.placement.pod_affinity import PodAffinities
+from schedspec.scheduler.placement.pod_index import labels_of
+from schedspec.scheduler.plugins import PLUGINS
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 
@@ -126,7 +126,7 @@ def test_matching_one_class_and_matching_all_classes_give_the_same_effects(
         ]
         session = session_of([*holders, *waiting])
         affinities = PodAffinities(session.cluster, session.placement.pods, session.work.for_others)
-        with mock.patch("scheduler.placement.pod_affinity.FEW", few):
+        with mock.patch("schedspec.scheduler.placement.pod_affinity.FEW", few):
             effects = [affinities._effects_on(session.cluster.tasks[f"t/w{i}-0"]) for i in range(len(labels))]
         results.append([(effect.excluding, effect.preferring) for effect in effects])
         session.close()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from schedspec.observe.shared_cards import Part, cards_of, cards_requested, parts_of
-from scheduler.policy.loader import load_policy
+from schedspec.scheduler.policy.loader import load_policy
 from tests.support.core.world import World
 
 CYCLES = 6

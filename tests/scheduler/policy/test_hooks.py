@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.framework.plugin import Plugin
-from scheduler.framework.session import Session
-from scheduler.model.cluster import Cluster
-from scheduler.model.job import Job
-from scheduler.model.queue import Queue
-from scheduler.plugins import PLUGINS
-from scheduler.policy import schema
-from scheduler.policy.hooks import HOOKS, JobReady, JobValid, Overused
-from scheduler.policy.model import PluginOption, Policy
-from scheduler.policy.tiers import Hooks, Lazy
+from schedspec.scheduler.framework.plugin import Plugin
+from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.model.queue import Queue
+from schedspec.scheduler.plugins import PLUGINS
+from schedspec.scheduler.policy import schema
+from schedspec.scheduler.policy.hooks import HOOKS, JobReady, JobValid, Overused
+from schedspec.scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.policy.tiers import Hooks, Lazy
 from tests.support.registrable import Registrable
 
 

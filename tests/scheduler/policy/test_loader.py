@@ -10,11 +10,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.actions import ACTIONS as IMPLEMENTED_ACTIONS
-from scheduler.plugins import PLUGINS as IMPLEMENTED
-from scheduler.policy.loader import DEFAULT_TEXT, PolicyError, load_policy
-from scheduler.policy.model import OFF_BY_DEFAULT, PluginOption
-from scheduler.policy.schema import ACTIONS, MISSING_ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
+from schedspec.scheduler.actions import ACTIONS as IMPLEMENTED_ACTIONS
+from schedspec.scheduler.plugins import PLUGINS as IMPLEMENTED
+from schedspec.scheduler.policy.loader import DEFAULT_TEXT, PolicyError, load_policy
+from schedspec.scheduler.policy.model import OFF_BY_DEFAULT, PluginOption
+from schedspec.scheduler.policy.schema import ACTIONS, MISSING_ACTIONS, MISSING_PLUGINS, PLUGINS, SCORING_ONLY, SWITCHES
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE.parents[2] / "templates" / "policies"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from scheduler.framework.decisions import Decisions, Evict
-from scheduler.model.cluster import Cluster
-from scheduler.model.task import TaskStatus
+from schedspec.scheduler.framework.decisions import Decisions, Evict
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.task import TaskStatus
 
 
 @dataclass(slots=True)

@@ -10,12 +10,12 @@ from collections.abc import Container, Iterator, Mapping
 
 import msgspec
 
-from scheduler.framework.decisions import Decisions, Evict
-from scheduler.model import resources
-from scheduler.model.cluster import Cluster
-from scheduler.model.resources import PODS, Resource
-from scheduler.model.task import HOLDING, Task, TaskStatus
-from scheduler.policy.model import Policy
+from schedspec.scheduler.framework.decisions import Decisions, Evict
+from schedspec.scheduler.model import resources
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.resources import PODS, Resource
+from schedspec.scheduler.model.task import HOLDING, Task, TaskStatus
+from schedspec.scheduler.policy.model import Policy
 from tests.support.core.invariants import used_guarantees
 
 

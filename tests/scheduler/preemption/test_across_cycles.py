@@ -13,12 +13,12 @@ import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from scheduler.backlog.backlog import backlog_of
-from scheduler.decide import decide
-from scheduler.framework.work import UNLIMITED, Budget
-from scheduler.policy.loader import load_policy
-from scheduler.reasons import render_victim, render_why
-from scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.backlog.backlog import backlog_of
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.work import UNLIMITED, Budget
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.reasons import render_victim, render_why
+from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.scheduler.preemption.ledger import Ledger
 from tests.scheduler.preemption.rules import check_evictions
 from tests.support.core.random_tables import random_table

@@ -10,8 +10,8 @@ import random
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from scheduler.policy.loader import load_policy
-from scheduler.reasons import render_victim
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.reasons import render_victim
 from tests.scheduler.preemption.rules import check_evictions, evictions_are_in_proportion
 from tests.support.core.events import happen
 from tests.support.core.random_stories import changing_table, large_table, random_events

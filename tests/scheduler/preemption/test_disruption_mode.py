@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.framework.decisions import Decisions
-from scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.policy.model import PluginOption, Policy
 from tests.support.core.notation import merged
 from tests.support.core.world import World
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.decide import decide
-from scheduler.policy.loader import load_policy
-from scheduler.preemption import preemptor
-from scheduler.preemption.cost import Pricing
-from scheduler.reasons import NotEntitled, NoVictims
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.preemption import preemptor
+from schedspec.scheduler.preemption.cost import Pricing
+from schedspec.scheduler.reasons import NotEntitled, NoVictims
 from tests.support.core.events import policy_of
 from tests.support.core.random_tables import tables
 from tests.support.core.world import World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.reasons import NoVictims, render_denial, render_refusal
+from schedspec.scheduler.reasons import NoVictims, render_denial, render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

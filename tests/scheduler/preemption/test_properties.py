@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.policy.loader import load_policy
-from scheduler.reasons import render_refusal, render_victim
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.reasons import render_refusal, render_victim
 from tests.scheduler.preemption.rules import check_evictions
 from tests.support.core.random_tables import POLICIES, tables
 from tests.support.core.world import World

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from scheduler.decide import decide
-from scheduler.policy.loader import load_policy
-from scheduler.reasons import render_refusal
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.random_tables import Amounts, Draw, fits, random_shape, text
 from tests.support.core.world import World
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from hypothesis import given
 
-from scheduler.preemption.topology_aware import node_cost, reprieved_cover
-from scheduler.preemption.victim_set import VictimOption, cheapest_cover
+from schedspec.scheduler.preemption.topology_aware import node_cost, reprieved_cover
+from schedspec.scheduler.preemption.victim_set import VictimOption, cheapest_cover
 from tests.scheduler.preemption.test_victim_set import amounts, options, suffices
 
 

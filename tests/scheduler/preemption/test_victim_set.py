@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.preemption.victim_set import VictimOption, cheapest_cover, cost
+from schedspec.scheduler.preemption.victim_set import VictimOption, cheapest_cover, cost
 
 
 @st.composite

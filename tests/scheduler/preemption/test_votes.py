@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from scheduler.framework.plugin import Plugin
-from scheduler.model.task import Task
-from scheduler.policy.hooks import Preemptable, Vote
-from scheduler.policy.model import PluginOption, Policy
-from scheduler.reasons import render_refusal
+from schedspec.scheduler.framework.plugin import Plugin
+from schedspec.scheduler.model.task import Task
+from schedspec.scheduler.policy.hooks import Preemptable, Vote
+from schedspec.scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 from tests.support.registrable import Registrable

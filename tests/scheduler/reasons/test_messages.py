@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from scheduler.lint import lint
-from scheduler.policy.loader import PolicyError, load_policy
-from scheduler.reasons import (
+from schedspec.scheduler.lint import lint
+from schedspec.scheduler.policy.loader import PolicyError, load_policy
+from schedspec.scheduler.reasons import (
     NodeRule,
     NodeUnfit,
     NoDomain,

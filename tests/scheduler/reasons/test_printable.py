@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.model.printable import PrintableStream, one_line, printable
-from scheduler.reasons import QueueBroken, Refusal, Unsupported, render_refusal
+from schedspec.scheduler.model.printable import PrintableStream, one_line, printable
+from schedspec.scheduler.reasons import QueueBroken, Refusal, Unsupported, render_refusal
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\n::error::x\r\u202egnp.exe"
 

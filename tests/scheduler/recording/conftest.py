@@ -9,14 +9,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.framework.work import UNLIMITED
-from scheduler.model.cluster import Cluster
-from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.policy.loader import load_policy
-from scheduler.recording.events import Assumed, Decided, Input, ObjectGone, ObjectSeen, PolicyLoaded, apply_input
-from scheduler.recording.segments import SegmentWriter
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.work import UNLIMITED
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.state_kinds import STATE_KINDS
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.recording.events import (
+    Assumed,
+    Decided,
+    Input,
+    ObjectGone,
+    ObjectSeen,
+    PolicyLoaded,
+    apply_input,
+)
+from schedspec.scheduler.recording.segments import SegmentWriter
 from tests.support.core.notation import EPOCH, Notation, Object
 
 POLICY = """

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.__main__ import main
-from scheduler.recording.names import Names, NotNamedError
+from schedspec.scheduler.__main__ import main
+from schedspec.scheduler.recording.names import Names, NotNamedError
 
 
 def explained(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.framework.decisions import QueueNumbers
-from scheduler.recording.explain import explain_queue
+from schedspec.scheduler.framework.decisions import QueueNumbers
+from schedspec.scheduler.recording.explain import explain_queue
 
 GPU = "nvidia.com/gpu"
 LIMITS = {"ephemeral-storage": 131_941_395_333_120, "cpu": 8000, "memory": 8 << 30, GPU: 4000, "pods": 110}

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.__main__ import main
-from scheduler.framework.work import Budget
-from scheduler.model.cluster import Cluster
-from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.recording.events import ObjectSeen, PolicyLoaded
-from scheduler.recording.segments import SegmentWriter, cut, segments
+from schedspec.scheduler.__main__ import main
+from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.state_kinds import STATE_KINDS
+from schedspec.scheduler.recording.events import ObjectSeen, PolicyLoaded
+from schedspec.scheduler.recording.segments import SegmentWriter, cut, segments
 from tests.scheduler.recording.conftest import POLICY
 from tests.support.core.notation import EPOCH
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.reasons import (
+from schedspec.scheduler.reasons import (
     GangMinimum,
     GangShort,
     NodeRule,

@@ -10,10 +10,10 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.framework.decisions import Decisions
-from scheduler.policy.loader import load_policy
-from scheduler.policy.model import Policy
-from scheduler.preemption.domain_costs import DomainCosts
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.policy.model import Policy
+from schedspec.scheduler.preemption.domain_costs import DomainCosts
 from tests.support.core.random_gangs import EVICTING
 from tests.support.core.world import World, without_bookkeeping
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.model import objects
-from scheduler.model.cluster import Cluster
-from scheduler.topology import hyper_nodes
-from scheduler.topology.domains import Topology
-from scheduler.topology.hyper_nodes import PatternMatches, topology_now
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.topology import hyper_nodes
+from schedspec.scheduler.topology.domains import Topology
+from schedspec.scheduler.topology.hyper_nodes import PatternMatches, topology_now
 
 Member = tuple[str, dict[str, Any]]
 

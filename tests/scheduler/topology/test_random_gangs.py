@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from scheduler.framework.decisions import Decisions
-from scheduler.model.cluster import Cluster
-from scheduler.model.task import HOLDING, READY
-from scheduler.policy.loader import load_policy
-from scheduler.topology.closeness import ClosenessOfJobs
-from scheduler.topology.subgroups import SubGroups
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.task import HOLDING, READY
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.topology.closeness import ClosenessOfJobs
+from schedspec.scheduler.topology.subgroups import SubGroups
 from tests.support.core.random_gangs import POLICIES, job, tree
 from tests.support.core.world import World
 

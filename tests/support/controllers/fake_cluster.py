@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from scheduler.controllers.job import reconcile as job
-from scheduler.controllers.job.state import ObservedJob as JobSeen
-from scheduler.controllers.queue.state import queue_for
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS
-from scheduler.controllers.runtime.pod_batches import NO_LIMITS
-from scheduler.controllers.runtime.writes import (
+from schedspec.scheduler.controllers.job import reconcile as job
+from schedspec.scheduler.controllers.job.state import ObservedJob as JobSeen
+from schedspec.scheduler.controllers.queue.state import queue_for
+from schedspec.scheduler.controllers.runtime.objects import COMMANDS, JOBS
+from schedspec.scheduler.controllers.runtime.pod_batches import NO_LIMITS
+from schedspec.scheduler.controllers.runtime.writes import (
     ApplyObject,
     Create,
     EmitEvent,
@@ -25,9 +25,9 @@ from scheduler.controllers.runtime.writes import (
     Remove,
     Write,
 )
-from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES, Resource
-from scheduler.model.objects import Namespace
-from scheduler.model.times import timestamp
+from schedspec.scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES, Resource
+from schedspec.scheduler.model.objects import Namespace
+from schedspec.scheduler.model.times import timestamp
 
 Body = dict[str, Any]
 START = 1_800_000_000.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.controllers.pytorchjob import reconcile as pytorchjob
-from scheduler.controllers.pytorchjob.state import ObservedTraining, queue_of
-from scheduler.controllers.runtime.objects import PYTORCH_JOBS
-from scheduler.controllers.runtime.writes import ReconcileResult
-from scheduler.kube.resource import PODS, PRIORITY_CLASSES
+from schedspec.scheduler.controllers.pytorchjob import reconcile as pytorchjob
+from schedspec.scheduler.controllers.pytorchjob.state import ObservedTraining, queue_of
+from schedspec.scheduler.controllers.runtime.objects import PYTORCH_JOBS
+from schedspec.scheduler.controllers.runtime.writes import ReconcileResult
+from schedspec.scheduler.kube.resource import PODS, PRIORITY_CLASSES
 from tests.support.controllers.fake_cluster import Body, FakeCluster, template
 
 

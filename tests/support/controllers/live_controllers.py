@@ -12,8 +12,8 @@ from typing import Any
 from schedspec.api.client import MERGE, Api
 from schedspec.api.errors import RejectedError
 from schedspec.clusters.embedded import EmbeddedCluster
-from scheduler.controllers import KNOWN, run_controllers
-from scheduler.kube import Client, EventRecorder, Http, connect
+from schedspec.scheduler.controllers import KNOWN, run_controllers
+from schedspec.scheduler.kube import Client, EventRecorder, Http, connect
 from tests.support.fake_server import SAFETY_NET
 
 SCHEDULER = "by-hand"

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from scheduler.policy.loader import load_policy
-from scheduler.policy.model import Policy
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.policy.model import Policy
 from tests.support.core.notation import NAMESPACE
 from tests.support.core.world import World
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.framework.decisions import Decisions
-from scheduler.model import resources
-from scheduler.model.cluster import Cluster
-from scheduler.model.task import HOLDING, Task, TaskStatus
-from scheduler.policy.model import Policy
-from scheduler.reasons import GangMinimum, NoVictims, QueueExcess
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.model import resources
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.task import HOLDING, Task, TaskStatus
+from schedspec.scheduler.policy.model import Policy
+from schedspec.scheduler.reasons import GangMinimum, NoVictims, QueueExcess
 
 
 def snapshot(cluster: Cluster) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import yaml
 
-from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.policy.loader import load_policy
-from scheduler.recording.events import PolicyLoaded
-from scheduler.simulate.present import ENDLESS, begin
-from scheduler.simulation import Simulation
-from scheduler.simulation.outcomes import Cycle
-from scheduler.state import State
+from schedspec.lab.simulate.present import ENDLESS, begin
+from schedspec.scheduler.model.state_kinds import STATE_KINDS
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.scheduler.recording.events import PolicyLoaded
+from schedspec.virtual import Simulation
+from schedspec.virtual.outcomes import Cycle
+from schedspec.virtual.state import State
 from tests.support.core.notation import EPOCH, Notation
 
 NOW = EPOCH + 1000.0

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from hypothesis import note
 
-from scheduler.decide import decide
-from scheduler.recording.events import Decided, apply_input
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.recording.events import Decided, apply_input
 from tests.support.core.events import happen, policy_of
 from tests.support.core.random_stories import Event, Table
 from tests.support.core.world import World

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from scheduler.model import objects
-from scheduler.policy.loader import load_policy
-from scheduler.simulation import Arrival, Settings, Simulation, Workload, node
-from scheduler.simulation.outcomes import Started
-
-from .queueing import Job
+from schedspec.scheduler.model import objects
+from schedspec.scheduler.policy.loader import load_policy
+from schedspec.virtual import Arrival, Settings, Simulation, Workload, node
+from schedspec.virtual.outcomes import Started
+from tests.support.core.queueing import Job
 
 START = 1_500_000_000.0
 CARDS = "nvidia.com/gpu"

@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from scheduler.backlog.backlog import backlog_of
-from scheduler.backlog.entries import Memory
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.framework.session import Session
-from scheduler.model.cluster import Cluster
-from scheduler.model.state_kinds import STATE_KINDS
-from scheduler.plugins import PLUGINS
-from scheduler.policy.model import Policy
-from scheduler.reasons import Refusal
+from schedspec.scheduler.backlog.backlog import backlog_of
+from schedspec.scheduler.backlog.entries import Memory
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.state_kinds import STATE_KINDS
+from schedspec.scheduler.plugins import PLUGINS
+from schedspec.scheduler.policy.model import Policy
+from schedspec.scheduler.reasons import Refusal
 from tests.support.core.invariants import check_cycle, snapshot
 from tests.support.core.notation import EPOCH, NAMESPACE, Notation, Object, merged
 

@@ -16,7 +16,7 @@ import yaml
 
 from schedspec.clusters import Settings
 from schedspec.clusters.embedded import EmbeddedCluster
-from scheduler.kube import (
+from schedspec.scheduler.kube import (
     HYPER_NODES,
     NODES,
     PODGROUPS,
@@ -29,7 +29,7 @@ from scheduler.kube import (
     Resource,
     connect,
 )
-from scheduler.model.objects import Node, Object, ObjectMeta, Pod
+from schedspec.scheduler.model.objects import Node, Object, ObjectMeta, Pod
 
 ROOT = Path(__file__).resolve().parents[3]
 IN_FLIGHT = 64

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
-from scheduler.model import resources
-from scheduler.model.demand import requests_of
-from scheduler.model.objects import Pod
+from schedspec.scheduler.kube import PODS, Absent, Change, Client, Present, Reflector
+from schedspec.scheduler.model import resources
+from schedspec.scheduler.model.demand import requests_of
+from schedspec.scheduler.model.objects import Pod
 from tests.support.fake_server import SAFETY_NET
 
 

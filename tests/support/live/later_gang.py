@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.kube import PODGROUPS, PODS, Client
+from schedspec.scheduler.kube import PODGROUPS, PODS, Client
 from tests.support.live.api_objects import pod_body
 from tests.support.live.status_queries import conditions, eventually
 

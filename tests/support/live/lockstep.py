@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from scheduler.framework.decisions import Decisions
-from scheduler.kube import PODGROUPS, PODS, Client
-from scheduler.live.loop import CycleLoop
-from scheduler.live.state_feed import StateFeed
-from scheduler.model.task import Task, TaskStatus
-from scheduler.recording.events import Decided, Input, ObjectSeen
-from scheduler.simulation import Arrival, Workload
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.kube import PODGROUPS, PODS, Client
+from schedspec.scheduler.live.loop import CycleLoop
+from schedspec.scheduler.live.state_feed import StateFeed
+from schedspec.scheduler.model.task import Task, TaskStatus
+from schedspec.scheduler.recording.events import Decided, Input, ObjectSeen
+from schedspec.virtual import Arrival, Workload
 from tests.support.fake_server import SAFETY_NET, until
 from tests.support.live.api_objects import Body, each, pod_body
 

@@ -16,7 +16,7 @@ from schedspec.api.kinds import Kind
 from schedspec.monitors import MONITORS, Rules, judge
 from schedspec.observe.history import History
 from schedspec.observe.watcher import HistoryWriter, Watches
-from scheduler.model.objects import Pod
+from schedspec.scheduler.model.objects import Pod
 
 OFF = ("gang",)
 """Monitors that are off.

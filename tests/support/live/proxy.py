@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from scheduler.kube import Connection, connect
+from schedspec.scheduler.kube import Connection, connect
 
 
 @dataclass

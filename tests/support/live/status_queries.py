@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from scheduler.kube import Client, Resource
-from scheduler.model.objects import Condition, Object, ObjectMeta
+from schedspec.scheduler.kube import Client, Resource
+from schedspec.scheduler.model.objects import Condition, Object, ObjectMeta
 from tests.support.fake_server import SAFETY_NET
 
 

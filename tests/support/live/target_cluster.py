@@ -14,11 +14,11 @@ from typing import Any
 
 import yaml
 
-from scheduler.controllers.runtime.objects import JOBS
-from scheduler.kube import EVENTS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, Conflict, NotFound
-from scheduler.kube.resource import Resource
-from scheduler.live.leader import LEASES
-from scheduler.live.leader import NAME as LEASE
+from schedspec.scheduler.controllers.runtime.objects import JOBS
+from schedspec.scheduler.kube import EVENTS, NAMESPACES, NODES, PODGROUPS, PODS, QUEUES, Client, Conflict, NotFound
+from schedspec.scheduler.kube.resource import Resource
+from schedspec.scheduler.live.leader import LEASES
+from schedspec.scheduler.live.leader import NAME as LEASE
 from tests.support.live.api_objects import apply_crds, client_of, each, gangs, queue, settled_node
 from tests.support.live.history import History, watching
 from tests.support.live.later_gang import report_on_a_later_gang

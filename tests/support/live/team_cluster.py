@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from schedspec import distribution
-from scheduler.controllers.runtime.objects import JOBS
-from scheduler.kube import NAMESPACES, QUEUES, Client, Patch
-from scheduler.model.objects import Pod
+from schedspec.scheduler.controllers.runtime.objects import JOBS
+from schedspec.scheduler.kube import NAMESPACES, QUEUES, Client, Patch
+from schedspec.scheduler.model.objects import Pod
 from tests.support.live.api_objects import client_of, each, fresh_cluster, pod_body, prepare, queue
 from tests.support.live.history import History, watching
 from tests.support.live.later_gang import report_on_a_later_gang

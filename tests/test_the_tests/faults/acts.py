@@ -7,22 +7,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from scheduler.actions import ACTIONS, gang_allocation
-from scheduler.actions.enqueue import enqueue
-from scheduler.decide import decide
-from scheduler.framework.decisions import Decisions
-from scheduler.live import loop
-from scheduler.model.cluster import Cluster
-from scheduler.model.task import Task
-from scheduler.plugins import gang, priority
-from scheduler.plugins.queue import admission as queue_admission
-from scheduler.plugins.queue import plugin
-from scheduler.plugins.queue.plugin import QueuePlugin
-from scheduler.policy import tiers
-from scheduler.policy.hooks import Vote
-from scheduler.policy.model import Policy
-from scheduler.preemption.cycle_cache import CycleCache
-from scheduler.preemption.request import PREEMPT, PreemptionRequest
+from schedspec.scheduler.actions import ACTIONS, gang_allocation
+from schedspec.scheduler.actions.enqueue import enqueue
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.live import loop
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.task import Task
+from schedspec.scheduler.plugins import gang, priority
+from schedspec.scheduler.plugins.queue import admission as queue_admission
+from schedspec.scheduler.plugins.queue import plugin
+from schedspec.scheduler.plugins.queue.plugin import QueuePlugin
+from schedspec.scheduler.policy import tiers
+from schedspec.scheduler.policy.hooks import Vote
+from schedspec.scheduler.policy.model import Policy
+from schedspec.scheduler.preemption.cycle_cache import CycleCache
+from schedspec.scheduler.preemption.request import PREEMPT, PreemptionRequest
 from tests.test_the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.model.card_notation import Card
-from scheduler.placement import card_choice
-from scheduler.plugins.deviceshare import DeviceShare
+from schedspec.scheduler.model.card_notation import Card
+from schedspec.scheduler.placement import card_choice
+from schedspec.scheduler.plugins.deviceshare import DeviceShare
 from tests.test_the_tests.faults.fault import Fault, always, instead
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from scheduler.decide import decide
-from scheduler.framework.decisions import Bind, Decisions, Evict
-from scheduler.live import loop, process
-from scheduler.live.writer import Writer
-from scheduler.model.cluster import Cluster
-from scheduler.model.job import Job
-from scheduler.model.task import COMPLETED, Task, TaskStatus
-from scheduler.policy.model import Policy
-from scheduler.reasons import VictimReason
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.framework.decisions import Bind, Decisions, Evict
+from schedspec.scheduler.live import loop, process
+from schedspec.scheduler.live.writer import Writer
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.model.task import COMPLETED, Task, TaskStatus
+from schedspec.scheduler.policy.model import Policy
+from schedspec.scheduler.reasons import VictimReason
 from tests.test_the_tests.faults.fault import CONDITIONS, EVERYWHERE, ORDER, Fault, instead
 from tests.test_the_tests.specimens import Specimen
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from scheduler.controllers.job import reconcile
-from scheduler.controllers.job.state import JobPhase
-from scheduler.framework.decisions import Decisions
-from scheduler.model.cluster import Cluster
-from scheduler.model.job import PodGroupPhase
-from scheduler.model.task import COMPLETED
+from schedspec.scheduler.controllers.job import reconcile
+from schedspec.scheduler.controllers.job.state import JobPhase
+from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.model.cluster import Cluster
+from schedspec.scheduler.model.job import PodGroupPhase
+from schedspec.scheduler.model.task import COMPLETED
 from tests.test_the_tests.faults.acts import admit_everything
 from tests.test_the_tests.faults.decisions import Change, after, eviction, overcommit, running
 from tests.test_the_tests.faults.fault import Fault, instead

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from scheduler.model.objects import NetworkTopology
-from scheduler.placement.domain_choice import DomainChoice
+from schedspec.scheduler.model.objects import NetworkTopology
+from schedspec.scheduler.placement.domain_choice import DomainChoice
 from tests.test_the_tests.faults.fault import Fault, always, instead
 
 _candidates, _inner = DomainChoice.candidates, DomainChoice.inner

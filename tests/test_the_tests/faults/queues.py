@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scheduler.model.queue import Queue
-from scheduler.plugins.queue import capacity_card, hierarchy
-from scheduler.plugins.queue.admission import Admission
-from scheduler.plugins.queue.admission_backlog import WaitingReservations
-from scheduler.plugins.queue.capacity import Capacity
-from scheduler.plugins.queue.capacity_card import CapacityCard
-from scheduler.plugins.queue.guarantees import Guarantees
-from scheduler.plugins.queue.plugin import QueuePlugin
-from scheduler.plugins.queue.proportion import Proportion
-from scheduler.plugins.queue.reclaim_rules import LendingPlugin
-from scheduler.plugins.queue.service_type import OFFLINE, ONLINE
-from scheduler.policy.hooks import Vote
+from schedspec.scheduler.model.queue import Queue
+from schedspec.scheduler.plugins.queue import capacity_card, hierarchy
+from schedspec.scheduler.plugins.queue.admission import Admission
+from schedspec.scheduler.plugins.queue.admission_backlog import WaitingReservations
+from schedspec.scheduler.plugins.queue.capacity import Capacity
+from schedspec.scheduler.plugins.queue.capacity_card import CapacityCard
+from schedspec.scheduler.plugins.queue.guarantees import Guarantees
+from schedspec.scheduler.plugins.queue.plugin import QueuePlugin
+from schedspec.scheduler.plugins.queue.proportion import Proportion
+from schedspec.scheduler.plugins.queue.reclaim_rules import LendingPlugin
+from schedspec.scheduler.plugins.queue.service_type import OFFLINE, ONLINE
+from schedspec.scheduler.policy.hooks import Vote
 from tests.test_the_tests.faults.fault import CONDITIONS, RECLAIM, Fault, always, instead
 
 _CARDS = f"{RECLAIM}online_reclaims_offline"

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.backlog import cycle_end
-from scheduler.backlog.cycle_end import CycleEnd
-from scheduler.backlog.entries import Memory
-from scheduler.backlog.view import BacklogView
-from scheduler.framework.nominations import Nominations
-from scheduler.live.loop import CycleLoop
-from scheduler.model.job import Job
-from scheduler.model.task import HOLDING, Task, TaskStatus
-from scheduler.plugins.queue.capacity import Capacity
-from scheduler.preemption import eligibility, order, preemptor
-from scheduler.preemption.eligibility import VictimFilter
-from scheduler.preemption.quota_bound import QuotaBound
-from scheduler.preemption.reprieve import Reprieve
-from scheduler.preemption.request import PreemptionRequest
-from scheduler.preemption.units import Unit
-from scheduler.reasons import ProtectedBy
+from schedspec.scheduler.backlog import cycle_end
+from schedspec.scheduler.backlog.cycle_end import CycleEnd
+from schedspec.scheduler.backlog.entries import Memory
+from schedspec.scheduler.backlog.view import BacklogView
+from schedspec.scheduler.framework.nominations import Nominations
+from schedspec.scheduler.live.loop import CycleLoop
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.model.task import HOLDING, Task, TaskStatus
+from schedspec.scheduler.plugins.queue.capacity import Capacity
+from schedspec.scheduler.preemption import eligibility, order, preemptor
+from schedspec.scheduler.preemption.eligibility import VictimFilter
+from schedspec.scheduler.preemption.quota_bound import QuotaBound
+from schedspec.scheduler.preemption.reprieve import Reprieve
+from schedspec.scheduler.preemption.request import PreemptionRequest
+from schedspec.scheduler.preemption.units import Unit
+from schedspec.scheduler.reasons import ProtectedBy
 from tests.test_the_tests.faults.fault import CONDITIONS, ORDER, RECLAIM, Fault, always, instead
 
 

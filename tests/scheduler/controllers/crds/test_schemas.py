@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.lint.schemas import definitions
+from schedspec.scheduler.lint.schemas import definitions
 from tests.scheduler.controllers.crds.asking import KINDS, NUMBERS, pod
 from tests.scheduler.controllers.crds.fields import Case, cases
 from tests.scheduler.controllers.crds.test_refusals import CASES

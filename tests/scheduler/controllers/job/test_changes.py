@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS
+from schedspec.scheduler.controllers.runtime.objects import COMMANDS, JOBS
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 

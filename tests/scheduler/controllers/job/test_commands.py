@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.runtime.commands import commands_to, is_forbidden, refusal
-from scheduler.controllers.runtime.objects import JOBS, QUEUES, Command
-from scheduler.controllers.runtime.writes import EmitEvent, Remove
+from schedspec.scheduler.controllers.runtime.commands import commands_to, is_forbidden, refusal
+from schedspec.scheduler.controllers.runtime.objects import JOBS, QUEUES, Command
+from schedspec.scheduler.controllers.runtime.writes import EmitEvent, Remove
 
 NOW = 1_800_000_000.0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.kube.resource import PODS
-from scheduler.model.objects import LabelSelector, NetworkTopology, SubGroupPolicy
+from schedspec.scheduler.kube.resource import PODS
+from schedspec.scheduler.model.objects import LabelSelector, NetworkTopology, SubGroupPolicy
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 

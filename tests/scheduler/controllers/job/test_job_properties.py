@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler.controllers.job.state import FINISHED, JobPhase
-from scheduler.controllers.runtime.objects import JOBS
-from scheduler.kube.resource import PODGROUPS, PODS
+from schedspec.scheduler.controllers.job.state import FINISHED, JobPhase
+from schedspec.scheduler.controllers.runtime.objects import JOBS
+from schedspec.scheduler.kube.resource import PODGROUPS, PODS
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 EVENTS = st.sampled_from(["*", "PodFailed", "PodEvicted", "TaskCompleted", "Unknown"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.runtime.objects import CONFIG_MAPS, JOBS, SERVICES
-from scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES
-from scheduler.model.objects import Namespace, ObjectMeta
+from schedspec.scheduler.controllers.runtime.objects import CONFIG_MAPS, JOBS, SERVICES
+from schedspec.scheduler.kube.resource import PODGROUPS, PODS, PRIORITY_CLASSES
+from schedspec.scheduler.model.objects import Namespace, ObjectMeta
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.runtime.objects import JOBS
+from schedspec.scheduler.controllers.runtime.objects import JOBS
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.controllers.runtime.objects import JOBS
+from schedspec.scheduler.controllers.runtime.objects import JOBS
 from tests.support.controllers.fake_cluster import START, FakeJobCluster, task
 
 Trigger = Callable[[FakeJobCluster], object]

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.job.reconcile import reconcile
-from scheduler.controllers.job.state import ObservedJob
-from scheduler.controllers.runtime.objects import DependsOn, Job
+from schedspec.scheduler.controllers.job.reconcile import reconcile
+from schedspec.scheduler.controllers.job.state import ObservedJob
+from schedspec.scheduler.controllers.runtime.objects import DependsOn, Job
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 Body = dict[str, Any]

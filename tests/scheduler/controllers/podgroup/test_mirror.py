@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.podgroup import reconcile as plain
-from scheduler.controllers.podgroup.mirror import ObservedMirror, gang_of, reconcile
-from scheduler.controllers.runtime.objects import KUBE_PODGROUPS, KubePodGroup
-from scheduler.controllers.runtime.writes import ApplyObject, Create, EmitEvent, Remove, Write
-from scheduler.kube.resource import PODGROUPS
-from scheduler.model.objects import Pod, PodGroup
+from schedspec.scheduler.controllers.podgroup import reconcile as plain
+from schedspec.scheduler.controllers.podgroup.mirror import ObservedMirror, gang_of, reconcile
+from schedspec.scheduler.controllers.runtime.objects import KUBE_PODGROUPS, KubePodGroup
+from schedspec.scheduler.controllers.runtime.writes import ApplyObject, Create, EmitEvent, Remove, Write
+from schedspec.scheduler.kube.resource import PODGROUPS
+from schedspec.scheduler.model.objects import Pod, PodGroup
 
 BETA, ALPHA = KUBE_PODGROUPS
 OWNER = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": "g", "uid": "uid-g", "controller": True}

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.podgroup.reconcile import ObservedGang, group_of, reconcile
-from scheduler.controllers.runtime.objects import REPLICA_SETS, Workload
-from scheduler.controllers.runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, Remove
-from scheduler.kube.resource import PODGROUPS, PODS
-from scheduler.model.objects import OwnerReference, Pod, PodGroup
+from schedspec.scheduler.controllers.podgroup.reconcile import ObservedGang, group_of, reconcile
+from schedspec.scheduler.controllers.runtime.objects import REPLICA_SETS, Workload
+from schedspec.scheduler.controllers.runtime.writes import ApplyObject, CollectOrphans, Create, EmitEvent, Remove
+from schedspec.scheduler.kube.resource import PODGROUPS, PODS
+from schedspec.scheduler.model.objects import OwnerReference, Pod, PodGroup
 
 
 def pod(name: str = "p", owner: str | None = "ReplicaSet", cpu: str = "500m", **given: Any) -> Pod:

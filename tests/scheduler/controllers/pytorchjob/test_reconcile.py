@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.controllers.runtime.objects import PYTORCH_JOBS, SERVICES
-from scheduler.kube.resource import PODGROUPS, PODS
+from schedspec.scheduler.controllers.runtime.objects import PYTORCH_JOBS, SERVICES
+from schedspec.scheduler.kube.resource import PODGROUPS, PODS
 from tests.support.controllers.fake_training import FakeTrainingCluster
 
 ALL = ["t-master-0", "t-worker-0", "t-worker-1"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.controllers.runtime.objects import PYTORCH_JOBS, SERVICES
-from scheduler.kube.resource import PODGROUPS, PRIORITY_CLASSES
-from scheduler.model.objects import Namespace, ObjectMeta
+from schedspec.scheduler.controllers.runtime.objects import PYTORCH_JOBS, SERVICES
+from schedspec.scheduler.kube.resource import PODGROUPS, PRIORITY_CLASSES
+from schedspec.scheduler.model.objects import Namespace, ObjectMeta
 from tests.support.controllers.fake_cluster import template
 from tests.support.controllers.fake_training import FakeTrainingCluster
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers.queue.reconcile import ObservedQueue, reconcile
-from scheduler.controllers.queue.state import usability
-from scheduler.controllers.runtime.objects import COMMANDS, Command, Queue
-from scheduler.controllers.runtime.writes import ApplyObject, Create, EmitEvent, Remove
+from schedspec.scheduler.controllers.queue.reconcile import ObservedQueue, reconcile
+from schedspec.scheduler.controllers.queue.state import usability
+from schedspec.scheduler.controllers.runtime.objects import COMMANDS, Command, Queue
+from schedspec.scheduler.controllers.runtime.writes import ApplyObject, Create, EmitEvent, Remove
 
 
 def queue(name: str, state: str = "Open", parent: str = "root", **given: Any) -> Queue:

@@ -8,9 +8,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from scheduler.controllers.queue.controller import QueueController
-from scheduler.controllers.runtime.objects import Command
-from scheduler.controllers.runtime.writes import EmitEvent, Remove
+from schedspec.scheduler.controllers.queue.controller import QueueController
+from schedspec.scheduler.controllers.runtime.objects import Command
+from schedspec.scheduler.controllers.runtime.writes import EmitEvent, Remove
 
 REFUSED = {
     "metadata": {"name": "c", "namespace": "tenant", "uid": "u"},

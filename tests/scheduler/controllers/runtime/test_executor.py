@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from scheduler.controllers.runtime.executor import WriteExecutor
-from scheduler.controllers.runtime.writes import Remove
-from scheduler.kube import PODS, Conflict, EventRecorder
+from schedspec.scheduler.controllers.runtime.executor import WriteExecutor
+from schedspec.scheduler.controllers.runtime.writes import Remove
+from schedspec.scheduler.kube import PODS, Conflict, EventRecorder
 from tests.support.fake_server import Answer, Handler, Reply, Request, serving, status
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers import Context, build
-from scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS, REPLICA_SETS
-from scheduler.controllers.runtime.writes import ReconcileResult
-from scheduler.kube import PODGROUPS, PODS, Client, Connection, EventRecorder, Http, Present, Resource
+from schedspec.scheduler.controllers import Context, build
+from schedspec.scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS, REPLICA_SETS
+from schedspec.scheduler.controllers.runtime.writes import ReconcileResult
+from schedspec.scheduler.kube import PODGROUPS, PODS, Client, Connection, EventRecorder, Http, Present, Resource
 
 CASES = {
     "job": (JOBS, "ns/o", lambda seen: [*seen.pods, *([seen.group] if seen.group else ())]),
@@ -32,7 +32,7 @@ async def test_an_owner_reference_reaches_no_object_of_another_namespace(
         decided.append(seen)
         return ReconcileResult()
 
-    monkeypatch.setattr(f"scheduler.controllers.{kind}.controller.reconcile", reconcile)
+    monkeypatch.setattr(f"schedspec.scheduler.controllers.{kind}.controller.reconcile", reconcile)
 
     context = Context(
         Client(Http(Connection("127.0.0.1", 9))),

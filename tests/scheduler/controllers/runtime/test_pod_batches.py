@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.controllers.queue.state import limits_above
-from scheduler.controllers.runtime.pod_batches import MAX_WAITING, Capacity, CapacityLimits, creation_order, too_large
-from scheduler.controllers.runtime.writes import Create
-from scheduler.kube.resource import PODS
-from scheduler.model.objects import Node, Queue
+from schedspec.scheduler.controllers.queue.state import limits_above
+from schedspec.scheduler.controllers.runtime.pod_batches import (
+    MAX_WAITING,
+    Capacity,
+    CapacityLimits,
+    creation_order,
+    too_large,
+)
+from schedspec.scheduler.controllers.runtime.writes import Create
+from schedspec.scheduler.kube.resource import PODS
+from schedspec.scheduler.model.objects import Node, Queue
 from tests.support.controllers.fake_cluster import FakeJobCluster, template
 from tests.support.controllers.fake_training import FakeTrainingCluster
 

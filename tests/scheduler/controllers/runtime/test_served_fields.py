@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from scheduler.controllers.runtime.executor import WriteExecutor
-from scheduler.controllers.runtime.objects import JOBS, DelayedAction, JobState, JobStatus, TaskState
-from scheduler.controllers.runtime.writes import ApplyObject
-from scheduler.kube import EventRecorder, Patch, UndeclaredField
+from schedspec.scheduler.controllers.runtime.executor import WriteExecutor
+from schedspec.scheduler.controllers.runtime.objects import JOBS, DelayedAction, JobState, JobStatus, TaskState
+from schedspec.scheduler.controllers.runtime.writes import ApplyObject
+from schedspec.scheduler.kube import EventRecorder, Patch, UndeclaredField
 from tests.support.fake_server import Answer, Handler, Reply, Request, serving, status
 
 STATUS = JobStatus(

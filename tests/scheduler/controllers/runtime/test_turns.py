@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.controllers import Context, build
-from scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
-from scheduler.controllers.runtime.pods import MAX_BYTES
-from scheduler.controllers.runtime.writes import Create, ReconcileResult
-from scheduler.kube import Client, Connection, EventRecorder, Http, Present, Resource
+from schedspec.scheduler.controllers import Context, build
+from schedspec.scheduler.controllers.runtime.objects import JOBS, PYTORCH_JOBS
+from schedspec.scheduler.controllers.runtime.pods import MAX_BYTES
+from schedspec.scheduler.controllers.runtime.writes import Create, ReconcileResult
+from schedspec.scheduler.kube import Client, Connection, EventRecorder, Http, Present, Resource
 from tests.support.controllers.fake_cluster import FakeJobCluster, template
 from tests.support.controllers.fake_training import FakeTrainingCluster
 
@@ -34,7 +34,7 @@ async def test_a_decision_about_thousands_of_pods_runs_in_a_thread(
         threads.append(threading.current_thread())
         return ReconcileResult()
 
-    monkeypatch.setattr(f"scheduler.controllers.{kind}.controller.reconcile", reconcile)
+    monkeypatch.setattr(f"schedspec.scheduler.controllers.{kind}.controller.reconcile", reconcile)
 
     client = Client(Http(Connection("127.0.0.1", 9)))
     context = Context(client, EventRecorder(client, "me"), ["schedspec"])

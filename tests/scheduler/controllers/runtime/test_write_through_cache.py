@@ -10,14 +10,25 @@ from unittest.mock import create_autospec
 import msgspec
 import pytest
 
-from scheduler.controllers.queue.controller import QueueController
-from scheduler.controllers.runtime import write_through_cache as module
-from scheduler.controllers.runtime.controller import Context
-from scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS, QUEUES
-from scheduler.controllers.runtime.ownership import INDEXES
-from scheduler.controllers.runtime.write_through_cache import WriteThroughCache
-from scheduler.kube import NODES, PODGROUPS, PODS, Absent, Client, EventRecorder, Http, Present, Reflector, Resource
-from scheduler.model.objects import Node, Pod, PodGroup
+from schedspec.scheduler.controllers.queue.controller import QueueController
+from schedspec.scheduler.controllers.runtime import write_through_cache as module
+from schedspec.scheduler.controllers.runtime.controller import Context
+from schedspec.scheduler.controllers.runtime.objects import COMMANDS, JOBS, PYTORCH_JOBS, QUEUES
+from schedspec.scheduler.controllers.runtime.ownership import INDEXES
+from schedspec.scheduler.controllers.runtime.write_through_cache import WriteThroughCache
+from schedspec.scheduler.kube import (
+    NODES,
+    PODGROUPS,
+    PODS,
+    Absent,
+    Client,
+    EventRecorder,
+    Http,
+    Present,
+    Reflector,
+    Resource,
+)
+from schedspec.scheduler.model.objects import Node, Pod, PodGroup
 
 
 def pod(version: int, uid: str = "u1", **meta: Any) -> Pod:

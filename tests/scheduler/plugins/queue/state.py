@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scheduler.framework.session import Session
-from scheduler.model.task import Task, TaskStatus
-from scheduler.plugins import PLUGINS
-from scheduler.plugins.queue.plugin import QueuePlugin
-from scheduler.policy.model import PluginOption, Policy
+from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.model.task import Task, TaskStatus
+from schedspec.scheduler.plugins import PLUGINS
+from schedspec.scheduler.plugins.queue.plugin import QueuePlugin
+from schedspec.scheduler.policy.model import PluginOption, Policy
 from tests.support.core.world import World
 
 

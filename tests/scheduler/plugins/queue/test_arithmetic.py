@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scheduler.framework.session import Session
-from scheduler.model import objects, resources
-from scheduler.model.queue import Queue
-from scheduler.model.resources import UNLIMITED, Limit
-from scheduler.model.task import HOLDING, TaskStatus
-from scheduler.plugins import PLUGINS
-from scheduler.plugins.queue.attributes import QueueAttributes, without_pods
-from scheduler.plugins.queue.proportion import fill
-from scheduler.reasons import VictimReason
+from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.model import objects, resources
+from schedspec.scheduler.model.queue import Queue
+from schedspec.scheduler.model.resources import UNLIMITED, Limit
+from schedspec.scheduler.model.task import HOLDING, TaskStatus
+from schedspec.scheduler.plugins import PLUGINS
+from schedspec.scheduler.plugins.queue.attributes import QueueAttributes, without_pods
+from schedspec.scheduler.plugins.queue.proportion import fill
+from schedspec.scheduler.reasons import VictimReason
 from tests.scheduler.plugins.queue.state import queue_rows, queues_of, session_of, tables, task_of, tasks_in
 
 

@@ -9,13 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.model.job import Job
-from scheduler.model.names import CARD_QUOTA
-from scheduler.model.nodes import NodeInfo
-from scheduler.model.objects import Node, NodeStatus, ObjectMeta, OwnerReference, Pod, PodGroup, PodGroupSpec, PodSpec
-from scheduler.model.task import Task
-from scheduler.plugins.queue.cards import CardError, cards_of, counts
-from scheduler.plugins.queue.service_type import ANNOTATION, map_of, rank, service_type
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.model.names import CARD_QUOTA
+from schedspec.scheduler.model.nodes import NodeInfo
+from schedspec.scheduler.model.objects import (
+    Node,
+    NodeStatus,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodGroup,
+    PodGroupSpec,
+    PodSpec,
+)
+from schedspec.scheduler.model.task import Task
+from schedspec.scheduler.plugins.queue.cards import CardError, cards_of, counts
+from schedspec.scheduler.plugins.queue.service_type import ANNOTATION, map_of, rank, service_type
 
 
 def node(allocatable: dict[str, str], **labels: str) -> NodeInfo:

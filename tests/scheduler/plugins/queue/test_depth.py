@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.decide import decide
-from scheduler.plugins.queue.hierarchy import DEEPEST
-from scheduler.reasons import render_refusal
+from schedspec.scheduler.decide import decide
+from schedspec.scheduler.plugins.queue.hierarchy import DEEPEST
+from schedspec.scheduler.reasons import render_refusal
 from tests.support.core.events import policy_of
 from tests.support.core.world import World
 

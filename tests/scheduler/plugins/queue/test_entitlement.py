@@ -8,11 +8,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.framework.session import Session
-from scheduler.model import resources
-from scheduler.model.task import Task, TaskStatus
-from scheduler.plugins import PLUGINS
-from scheduler.reasons import PingPong, Protected, ProtectedBy, QueueGuarantee, QueueWithinDeserved, render_denial
+from schedspec.scheduler.framework.session import Session
+from schedspec.scheduler.model import resources
+from schedspec.scheduler.model.task import Task, TaskStatus
+from schedspec.scheduler.plugins import PLUGINS
+from schedspec.scheduler.reasons import (
+    PingPong,
+    Protected,
+    ProtectedBy,
+    QueueGuarantee,
+    QueueWithinDeserved,
+    render_denial,
+)
 from tests.scheduler.plugins.queue.state import queues_of, rivals, session_of, tables, task_of, tasks_in
 
 PLUGIN = st.sampled_from(

@@ -8,9 +8,9 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.model.job import Job
-from scheduler.plugins.queue.admission_backlog import KeptRanks
-from scheduler.policy.tiers import Hooks
+from schedspec.scheduler.model.job import Job
+from schedspec.scheduler.plugins.queue.admission_backlog import KeptRanks
+from schedspec.scheduler.policy.tiers import Hooks
 from tests.support.core.events import happen, policy_of
 from tests.support.core.world import World
 

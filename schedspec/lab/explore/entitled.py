@@ -1,0 +1,319 @@
+"""Promise `entitled`: no job waits for which the policy may free capacity, as an exact search shows.
+
+1. For a job that waits at the end, `_units` lists what an action may evict: single pods above a gang's minimum, or
+   whole gangs. A case with more than six units is not judged.
+2. Every set of these units is tried: it has to free enough on nodes, and each rule of the policy has to permit it.
+3. A set that all rules permit breaks the promise. The job has to run then, whatever the shapes of its pods.
+
+The rules are those of Volcano's queues with our rulings (docs/policies.md): a queue reclaims what it deserves in every
+resource that it requests, from queues that hold more of one of them than they deserve. Where a rule depends on
+something that the case does not show (a waiting time, the order of several jobs at admission), nothing is judged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from ...scheduler.policy.schema import EVICTING
+from ..reduce.case import Case, Work, ancestors
+from ..reduce.play import Story, policy_of
+from .owed import End, needs_one_place
+from .timeline import Breach, Sums, add, closed_at, slots, sum_of
+
+_OTHER_RULES = ("sla", "resourcequota", "nodegroup", "cdp", "pdb", "network-topology-aware", "capacity-card")
+"""Plugins that may refuse a job, or protect a pod, for reasons that the search does not know."""
+_MOST = 6
+"""The most units of a search."""
+
+
+def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
+    """Yield the jobs that wait although backfill, or evictions that the policy permits, could let them run."""
+    policy = policy_of(case.policies[-1])
+    if any(policy.plugin(name) is not None for name in _OTHER_RULES):
+        return
+    end = End(case, story, policy)
+    closed, failed = closed_at(case, len(case.steps)), case.failed
+    for work in end.waiting:
+        if work.name in failed or work.queue in closed or end.is_parent(work.queue) or needs_one_place(work):
+            continue
+        is_admitted = "enqueue" not in policy.actions or story.end.phases.get(work.name) == "Inqueue"
+        if not any(amount for _, amount in work.requests):
+            if "backfill" in policy.actions and end.idle:
+                yield Breach("backfill", f"{work.name} waits although it requests nothing", work.name)
+        elif is_admitted or (len(end.waiting) == 1 and policy.plugin("overcommit") is None):
+            yield from _Search(case, end, work).breaches()
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Pods that are evicted together, with the node of each."""
+
+    work: Work
+    nodes: tuple[str, ...]
+    is_whole: bool
+
+    @property
+    def frees(self) -> Sums:
+        return {name: amount * len(self.nodes) for name, amount in self.work.requests}
+
+    def __str__(self) -> str:
+        return f"{self.work.name}" if self.is_whole else f"a pod of {self.work.name}"
+
+
+class _Search:
+    """Searches the evictions that would let one job run."""
+
+    def __init__(self, case: Case, end: End, work: Work) -> None:
+        self._case, self._end, self._policy, self._work = case, end, end.policy, work
+        self._ranks = case.priorities
+        self._missing = end.missing(work)
+        self._claim: Sums = {name: amount * self._missing for name, amount in work.requests if amount}
+        self._shares = _Shares(case, end)
+
+    def breaches(self) -> Iterator[Breach]:
+        """Yield a breach for each action that may let the job run."""
+        if self._end.fits(self._work):
+            return  # the promise `owed`
+        for action in EVICTING:
+            if action not in self._policy.actions or not self._is_starving():
+                continue
+            units = list(self._units(action))
+            if 0 < len(units) <= _MOST and (found := self._sufficient(action, units)):
+                names = ", ".join(map(str, found))
+                yield Breach(action, f"{self._work.name} waits although {action} may evict {names}", self._work.name)
+
+    def _sufficient(self, action: str, units: list[_Unit]) -> tuple[_Unit, ...]:
+        """Return the smallest set of units that frees enough and that the policy permits; empty if there is none.
+
+        Victims for the pods of a gang are chosen pod by pod. A gang is judged only if every set that frees enough is
+        permitted, so that no choice for its first pod can keep its last pod from a node.
+        """
+        sets = (chosen for size in range(1, len(units) + 1) for chosen in combinations(units, size))
+        sufficient = [chosen for chosen in sets if self._suffices(chosen)]
+        permitted = [one for one in sufficient if self._is_in_proportion(one) and self._permits(action, one)]
+        is_judged = self._missing == 1 or len(permitted) == len(sufficient)
+        return permitted[0] if permitted and is_judged else ()
+
+    # ---------------------------------------------------------------------------------------------------- candidates
+
+    def _is_starving(self) -> bool:
+        """Whether the first tier with such a rule says that the job may evict pods."""
+        held = self._end.placed(self._work)
+        says = {"gang": held < self._work.minimum, "priority": held < self._work.pods}
+        for tier in self._policy.tiers:
+            if found := [says[one.name] for one in tier if one.name in says and one.enabled("enableJobStarving")]:
+                return all(found)
+        return False
+
+    def _units(self, action: str) -> Iterator[_Unit]:
+        """Yield what an action may evict for the job: what the tiers permit, by the minimum of each gang."""
+        whole, spare = self._tiers(action)
+        for name, nodes in self._end.nodes_of_jobs():
+            work = self._end.job(name)
+            above = len(nodes) - work.minimum
+            if name == self._work.name or not work.preemptable or not self._may_lose(action, work):
+                continue
+            if above >= len(nodes) - 1 and len(nodes) == 1:
+                if whole:
+                    yield _Unit(work, tuple(nodes), is_whole=True)
+            elif above > 0 and spare:
+                yield from (_Unit(work, (node,), is_whole=False) for node in nodes[:above])
+            elif above <= 0 and whole:
+                yield _Unit(work, tuple(nodes), is_whole=True)
+
+    def _may_lose(self, action: str, victim: Work) -> bool:
+        queue = self._end.queues.get(victim.queue)
+        if queue is None:
+            return False
+        if action == "preempt":
+            is_lower = self._ranks.get(victim.priority, 0) < self._ranks.get(self._work.priority, 0)
+            return victim.queue == self._work.queue and is_lower
+        return victim.queue != self._work.queue and queue.reclaimable
+
+    def _tiers(self, action: str) -> tuple[bool, bool]:
+        """Return whether the tiers permit whole gangs, and whether they permit single pods above a minimum.
+
+        The plugin that guards an action (the queue plugin, or priority) has to vote, or nobody is judged; another vote
+        than those below may protect anybody.
+        """
+        switch = EVICTING[action]
+        guard = ("capacity", "proportion") if action == "reclaim" else ("priority",)
+        plugins = [option for tier in self._policy.tiers for option in tier if option.enabled(switch)]
+        if not any(one.name in guard for one in plugins) or (action == "preempt" and self._has_plugin("drf")):
+            return False, False
+        voters = [{one.name for one in tier if one.enabled(switch)} & {*guard, "gang", "conformance"}
+                  for tier in self._policy.tiers]  # fmt: skip
+        deciding = [names for names in voters if names]
+        whole = any("gang" not in names for names in deciding)
+        has_spare_pods = any(self._has_spare(work, nodes) for work, nodes in self._running())
+        if whole and "gang" in deciding[0] and has_spare_pods:
+            whole = False  # the first tier permits pods above a minimum, and decides
+        return whole, True
+
+    def _running(self) -> Iterator[tuple[Work, list[str]]]:
+        yield from ((self._end.job(name), nodes) for name, nodes in self._end.nodes_of_jobs())
+
+    def _has_spare(self, work: Work, nodes: list[str]) -> bool:
+        return len(nodes) > work.minimum
+
+    def _has_plugin(self, name: str) -> bool:
+        return self._policy.plugin(name) is not None
+
+    # --------------------------------------------------------------------------------------------------------- rules
+
+    def _suffices(self, units: tuple[_Unit, ...]) -> bool:
+        """Whether the missing pods fit on what is idle and what the units free. Every unit is needed for that."""
+        return self._fitting(units) >= self._missing and not any(
+            self._fitting(tuple(other for other in units if other is not one)) >= self._missing for one in units
+        )
+
+    def _fitting(self, units: tuple[_Unit, ...]) -> int:
+        idle = {node: dict(amounts) for node, amounts in self._end.idle.items()}
+        for unit in units:
+            for node in unit.nodes:
+                add(idle[node], unit.work.requests)
+        return sum(slots(amounts, self._work.requests) for amounts in idle.values())
+
+    def _is_in_proportion(self, units: tuple[_Unit, ...]) -> bool:
+        """Whether at most the requests of the placed pods are evicted, and for each of them one more unit.
+
+        That has to hold in one of the requested resources, and in each of which a queue above the job holds too much.
+        """
+        kept, exceeded = set(), set[str]()
+        for name, amount in self._claim.items():
+            freed = [unit.frees.get(name, 0) for unit in units]
+            if any(freed) and sum(freed) <= amount + self._missing * max(freed):
+                kept.add(name)
+        for queue in self._shares.above(self._work.queue):
+            held, limit = self._shares.held(queue), self._shares.limit(queue)
+            exceeded |= {name for name in self._claim if held.get(name, 0) > limit.get(name, 0)}
+        return bool(kept) and exceeded <= kept
+
+    def _permits(self, action: str, units: tuple[_Unit, ...]) -> bool:
+        if not self._stays_within_limits(units) or not self._keeps_guarantees(units):
+            return False
+        return action == "preempt" or (self._is_within_share() and self._can_go(units))
+
+    def _stays_within_limits(self, units: tuple[_Unit, ...]) -> bool:
+        """Whether the queue of the job, and each queue above it, may hold the job after the units are gone."""
+        for queue in self._shares.above(self._work.queue):
+            held, limit = self._shares.held(queue), self._shares.limit(queue)
+            freed = sum_of(tuple(unit.frees.items()) for unit in units if queue in self._shares.above(unit.work.queue))
+            for name, amount in self._claim.items():
+                if held.get(name, 0) - freed.get(name, 0) + amount > limit.get(name, 0):
+                    return False
+        return True
+
+    def _keeps_guarantees(self, units: tuple[_Unit, ...]) -> bool:
+        """Whether each queue keeps its guarantee, and what others are guaranteed and do not use stays free."""
+        freed: dict[str, Sums] = {}
+        for unit in units:
+            add(freed.setdefault(unit.work.queue, {}), tuple(unit.frees.items()))
+        total = sum_of(tuple(unit.frees.items()) for unit in units)
+        unused: Sums = {}
+        for queue in self._end.queues.values():
+            held = self._end.held(queue.name, is_tree=False)
+            for name, amount in queue.guarantee:
+                left = held.get(name, 0) - freed.get(queue.name, {}).get(name, 0)
+                if queue.name in freed and left < amount:
+                    return False
+                if queue.name != self._work.queue:
+                    unused[name] = unused.get(name, 0) + max(amount - left, 0)
+        idle = sum_of(tuple(amounts.items()) for amounts in self._end.idle.values())
+        return all(
+            amount <= total.get(name, 0) or idle.get(name, 0) + total.get(name, 0) - amount >= unused.get(name, 0)
+            for name, amount in self._claim.items()
+        )
+
+    def _is_within_share(self) -> bool:
+        """Whether the queue deserves the whole claim in every resource that the job requests."""
+        share, held = self._shares.least_share(self._work.queue), self._shares.held(self._work.queue)
+        return all(held.get(name, 0) + amount <= share.get(name, 0) for name, amount in self._claim.items())
+
+    def _can_go(self, units: tuple[_Unit, ...]) -> bool:
+        """Whether the units can be evicted in some order, each from a queue that is above its share when it goes."""
+        if not units:
+            return True
+        for last in units:
+            others = tuple(other for other in units if other is not last)
+            if self._is_above_share(last, others) and self._can_go(others):
+                return True
+        return False
+
+    def _is_above_share(self, unit: _Unit, gone: tuple[_Unit, ...]) -> bool:
+        """Whether the queue of a unit holds more than it deserves of a resource that the unit frees for the job."""
+        queue = unit.work.queue
+        share, held = self._shares.most_share(queue), self._shares.held(queue)
+        before = sum_of(tuple(other.frees.items()) for other in gone if other.work.queue == queue)
+        return any(
+            share.get(name, 0) < held.get(name, 0) - before.get(name, 0)
+            for name, amount in unit.frees.items()
+            if amount and name in self._claim and (name in share or not share)
+        )
+
+
+class _Shares:
+    """What queues hold, may hold and deserve, by the amounts of the case."""
+
+    def __init__(self, case: Case, end: End) -> None:
+        self._case, self._end = case, end
+        self._capacity = end.policy.plugin("capacity")
+        self._is_tree = self._capacity is not None and self._capacity.enabled("enableHierarchy")
+        self._proportion = end.policy.plugin("proportion")
+        active = {name: queue.weight for name, queue in end.queues.items() if any(end.requested(name).values())}
+        self._parts = {
+            name: {dimension: amount * weight // sum(active.values()) for dimension, amount in end.total.items()}
+            for name, weight in active.items()
+        }
+        """What each queue with work deserves by weight if every one of them requests more."""
+
+    def above(self, queue: str) -> set[str]:
+        """Return the queue, and in a tree the queues above it."""
+        found = ancestors(self._case, queue) if self._is_tree else {queue}
+        return found & self._end.queues.keys()
+
+    def held(self, queue: str) -> Sums:
+        """Return what the pods of a queue hold; in a tree, the pods of its descendants count too."""
+        return self._end.held(queue, is_tree=self._is_tree)
+
+    def limit(self, name: str) -> Sums:
+        """Return what a queue may hold."""
+        queue, total = self._end.queues[name], self._end.total
+        if self._capacity is None and self._proportion is None:
+            return dict(total)
+        if self._proportion is not None:
+            return self.least_share(name)
+        kept = sum_of(other.guarantee for other in self._end.queues.values() if other is not queue)
+        own = dict(queue.guarantee)
+        limit = {what: max(amount - kept.get(what, 0), own.get(what, 0)) for what, amount in total.items()}
+        return limit | {what: min(most, limit.get(what, 0)) for what, most in queue.capability}
+
+    def least_share(self, name: str) -> Sums:
+        """Return the least that a queue may deserve."""
+        queue = self._end.queues[name]
+        if self._proportion is not None:
+            part = self._parts.get(name, {})
+            if any(other.guarantee for other in self._end.queues.values()):
+                return {}
+            return part | {what: min(most, part.get(what, 0)) for what, most in queue.capability}
+        limit = self.limit(name)
+        return {what: min(amount, limit.get(what, 0)) for what, amount in queue.deserved}
+
+    def most_share(self, name: str) -> Sums:
+        """Return the most that a queue may deserve; a dimension that does not count for it is missing."""
+        queue, total = self._end.queues[name], self._end.total
+        if self._proportion is None:
+            most = Counter({what: amount for what, amount in queue.deserved if amount})
+            for what, amount in queue.guarantee:
+                most[what] = max(most[what], amount)
+            return dict(most)
+        left = dict(total)
+        for other in self._end.queues.values():
+            if other.name != name:
+                requested = self._end.requested(other.name)
+                for what in left:
+                    left[what] -= min(requested.get(what, 0), self.least_share(other.name).get(what, 0))
+        return left

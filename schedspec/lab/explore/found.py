@@ -1,0 +1,118 @@
+"""Reduce a finding and write it as a feature, with its seed and the version of schedspec that found it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ...monitors import MONITORS
+from ..reduce import confirm, signature, written
+from ..reduce.case import Case
+from ..reduce.live import Live, thens_of
+from ..reduce.reduce import Known, Reduced, reduce_case
+from .judge import Finding, judge
+from .policies import is_refused
+from .promises import Worlds
+from .rounds import Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A feature that shows a finding."""
+
+    path: Path
+    lines: int
+    objects: int
+    unconfirmed: str
+    """Why the feature does not show the finding in the simulated cluster; empty if it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How findings are reduced and confirmed.
+
+    Attributes:
+        folder: The folder of the features.
+        policies: Texts of the policies that a sentence can name, by name.
+        site: Where features run.
+        options: The options that name scheduler, cluster and profile, each after a space.
+        live: Returns the test of a reduction on a cluster, with a new budget; None in virtual time.
+    """
+
+    folder: Path
+    policies: Mapping[str, str]
+    site: confirm.Site
+    options: str = ""
+    live: Callable[[], Live] | None = None
+
+
+def write_finding(broken: Broken, origin: str, how: How, is_over: Callable[[], bool]) -> Written:
+    """Reduce a finding to the smallest case with the same signature, and write it into the folder.
+
+    Args:
+        broken: The finding.
+        origin: The command that found it.
+        how: How it is reduced.
+        is_over: Whether the budget of candidates in virtual time is used up.
+    """
+    name = broken.finding.name
+    reduced, last, problem = _reduce_live(broken, how) if how.live else _reduce(broken, how, is_over)
+    path = how.folder / f"{_slug(name)}.feature"
+    comments = [
+        f"{origin}, schedspec {written.own_version()}: {name}",
+        f"It breaks{' with ' if last.by else ''}{last.by}: {last.text}",
+    ]
+    scheduler = how.site.scheduler
+    lines = written.write(path, reduced, comments, last.thens, scheduler=scheduler, is_played=how.live is None)
+    return Written(path, lines, reduced.case.size, problem or _unconfirmed(path, last, how.site))
+
+
+def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Reduced, Finding, str]:
+    """Reduce in virtual time; return the reduced case, the finding in it, and no problem."""
+    name = broken.finding.name
+    wanted = signature.Broken(name, partial(broken_by, broken.finding))
+    reduced = reduce_case(broken.finding.drawn, wanted, Known(how.policies, is_over))
+    last = next(finding for finding in judge(reduced.case, _worlds(name)).findings if finding.name == name)
+    reduced.case = last.case
+    return reduced, last, ""
+
+
+def broken_by(finding: Finding, case: Case) -> set[str]:
+    """Return the names of a candidate's findings; none if lint refuses a reduced policy: the cause would differ."""
+    if any(map(is_refused, {*case.policies} - {*finding.drawn.policies})):
+        return set()
+    return {found.name for found in judge(case, _worlds(finding.name)).findings}
+
+
+def _reduce_live(broken: Broken, how: How) -> tuple[Reduced, Finding, str]:
+    """Reduce on the cluster if the finding shows again; return the case, the finding, and why it did not show again."""
+    assert how.live is not None
+    finding, live = broken.finding, how.live()
+    wanted = signature.Broken(finding.name, lambda _: set())
+    if live.shows(finding.drawn, wanted):
+        reduced = reduce_case(finding.drawn, wanted, Known(how.policies, live.is_over, shows=live.shows))
+        problem = ""
+    else:
+        names = {text: name for name, text in how.policies.items()}
+        reduced = Reduced(finding.drawn, wanted, finding.drawn.size, policy_name=names.get(finding.drawn.policy, ""))
+        problem = f"it was seen once, but not in {how.site.needed} of {how.site.runs} further runs"
+    return reduced, replace(finding, case=reduced.case, thens=tuple(thens_of(reduced.case, finding.name))), problem
+
+
+def _worlds(name: str) -> Worlds:
+    """Return only the variants that the promise needs: a reduction tries hundreds of cases."""
+    promise = name.partition(":")[0]
+    needed = (promise in ("error", name) for name in ("less", "node-more", "names"))
+    return Worlds(*needed)
+
+
+def _unconfirmed(path: Path, found: Finding, site: confirm.Site) -> str:
+    name = found.name.partition(":")[0]
+    return confirm.unbroken(path, name if name in MONITORS else "", site)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]

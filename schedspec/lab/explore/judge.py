@@ -1,0 +1,140 @@
+"""Judge one case in virtual time: the monitors of scenarios, and the general promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+
+from ...monitors import Ledger, Rules, Violation, judge_ledger
+from ...monitors.evictions.repeated import NAME as REPEATED
+from ...scheduler.model.errors import BadInputError
+from ..reduce import written
+from ..reduce.case import Case, Use
+from ..reduce.play import NOT_PLAYED, PAUSE, play
+from ..reduce.versions import Recorder
+from .promises import Worlds, broken_promises, error_of
+from .reach import reach_of
+
+_NOT_UNDER_PROPORTION = {"needless-eviction: preempt", "needless-eviction: reclaim"}
+"""Signatures that do not count under the plugin proportion. Its shares follow from requests, and no object shows them:
+a queue deserves less until its evicted pods are created again, and meanwhile preempts although capacity is idle.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A monitor or promise that a case breaks."""
+
+    name: str
+    """The signature: monitor or promise, and the type of the reason."""
+    text: str
+    case: Case
+    """The world that shows the finding: the case itself, or a variant that is played beside it."""
+    drawn: Case
+    """The case that was judged."""
+    thens: tuple[str, ...] = ()
+    """Sentences that would hold if nothing were broken."""
+    by: str = ""
+    """The scheduler and its version, on a cluster."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """A case that was judged."""
+
+    findings: list[Finding] = field(default_factory=list)
+    reached: frozenset[str] = frozenset()
+    unjudged: str = ""
+    """Why the case was not judged; empty if it was."""
+
+
+def judge(case: Case, worlds: Worlds | None = None) -> Judged:
+    """Play a case; return its findings and the situations that it reaches.
+
+    Args:
+        case: The case.
+        worlds: The variants that are played beside the case; by default all.
+    """
+    recorder = Recorder()
+    try:
+        story = play(case, listener=recorder.record)
+        promises = [*broken_promises(case, story, worlds or Worlds())]  # plays variants of the case
+    except BadInputError:  # a reduction cut the policy down too far
+        raise
+    except Exception as problem:  # noqa: BLE001 - whatever it is, the explored scheduler raised it
+        story, promises = NOT_PLAYED, [error_of(case, problem)]
+    findings = [*_monitored(case, recorder, PAUSE)]
+    findings += (Finding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
+    return Judged(_once(findings), reach_of(case, story))
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    return list({finding.name: finding for finding in reversed(findings)}.values())[::-1]
+
+
+def _monitored(case: Case, recorder: Recorder, pause: float) -> Iterator[Finding]:
+    """Judge each span of time by the policy that was in force in it."""
+    ledger = Ledger(recorder.versions)
+    begins = ledger.versions[0].at if ledger.versions else 0.0
+    spans = [(begins, case.policy)]
+    spans += [(begins + pause * at, step.text) for at, step in enumerate(case.steps, 1) if isinstance(step, Use)]
+    placed_before = {work.name for work in case.work if work.nodes}
+    for (since, policy), (until, _) in pairwise([*spans, (float("inf"), "")]):
+        if not any(since <= act.time < until for act in ledger.acts):
+            continue
+        rules = _rules(policy)
+        for violation in judge_ledger(ledger, rules):
+            name = _signature(violation, recorder)
+            if name in _NOT_UNDER_PROPORTION and rules.queue_plugin == "proportion":
+                continue
+            is_bind = name.endswith(": bind")
+            ran_before = violation.time == begins and _job(violation) in placed_before and is_bind
+            if violation.monitor == REPEATED and not _was_evicted_since(ledger, violation, since):
+                continue
+            if since <= violation.time < until and not ran_before:
+                thens = written.thens_of_monitor(name, _job(violation), case)
+                yield Finding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
+
+
+def _was_evicted_since(ledger: Ledger, violation: Violation, since: float) -> bool:
+    """Whether the pod was evicted before, after the policy in force was put into force at `since`.
+
+    A new policy is a new cause: it may let the preemptor claim capacity for more of its pods.
+    """
+    return any(act.name == violation.about and since <= act.time < violation.time for act in ledger.evictions())
+
+
+@lru_cache(4096)
+def _rules(policy: str) -> Rules:
+    return Rules(policy)
+
+
+def _job(found: Violation) -> str:
+    return found.about.rpartition("/")[2].partition("-task-")[0]
+
+
+def monitors(case: Case) -> set[str]:
+    """Return the signatures of the violations that monitors find in a case."""
+    return {finding.name for finding in found_by_monitors(case)}
+
+
+def found_by_monitors(case: Case) -> list[Finding]:
+    """Return the violations that monitors find in a case, as findings."""
+    recorder = Recorder()
+    play(case, listener=recorder.record)
+    return _once([*_monitored(case, recorder, PAUSE)])
+
+
+def _signature(found: Violation, recorder: Recorder) -> str:
+    """Return the monitor with the action of the eviction that violated it, or with `bind`."""
+    if found.is_bind:
+        return f"{found.monitor}: bind"
+    pod = found.about.rpartition("/")[2]
+    actions = {
+        action
+        for at, name, action in recorder.evictions
+        if at == found.time and (name == pod or name.startswith(f"{pod}-task-"))
+    }
+    return f"{found.monitor}: {' + '.join(sorted(actions)) or 'bind'}"

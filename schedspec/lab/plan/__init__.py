@@ -1,0 +1,32 @@
+"""Show what a change does to a cluster before it is made, by comparing two worlds from one state.
+
+1. `changes` finds the differences between the present and the proposed files, and builds the second world.
+2. `at_once` runs both worlds until they settle while nothing ends: which pods are evicted, which jobs start or wait.
+3. `over_load` runs both worlds over a load: waits, evictions, lost work, time below the guarantee.
+4. `text`, `markdown` and `page` render the answer, `verdict` compares it with what a pipeline permits.
+5. `sources` finds the two sets of files in a repository, `rules` runs the team's own scenarios, and `foreign` names the
+   known differences of the scheduler that serves the cluster.
+
+Both worlds run through the same code with the same assumptions, which the answer lists.
+"""
+
+from .answer import Plan
+from .changes import ChangeError, Side
+from .make import Request, make_plan
+from .markdown import render_markdown
+from .text import queue_line, render_text
+from .verdict import Condition, judge, parse_conditions
+
+__all__ = [
+    "ChangeError",
+    "Condition",
+    "Plan",
+    "Request",
+    "Side",
+    "judge",
+    "make_plan",
+    "parse_conditions",
+    "queue_line",
+    "render_markdown",
+    "render_text",
+]

@@ -1,0 +1,166 @@
+"""Compute the immediate effects: run cycles on the state until it settles, while no work ends by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...scheduler.model import resources
+from ...scheduler.model.cluster import Cluster
+from ...scheduler.policy.model import Policy
+from ...scheduler.reasons import Refusal, render_refusal, render_victim
+from ...virtual import Settings, Simulation, SimulationError
+from ...virtual import outcomes as happened
+from ...virtual.state import State
+from ..simulate.present import ENDLESS, Present, begin
+from .answer import AtOnce, Eviction, QueueAtOnce, Refused, Start, World
+from .processes import process_pool
+
+LARGE = 5_000
+"""Number of pods from which the two worlds run in a process each."""
+_ROUNDING = 1e-6
+HORIZON = 600.0
+"""Seconds of virtual time in which a state has to settle; reservations and waits of the policy end within them."""
+
+
+class _Watcher:
+    """Collects the evictions, starts and waits of one world."""
+
+    def __init__(self, state: State, resource: str) -> None:
+        self._resource, self._unit = resource, resources.unit_of(resource)
+        self._each: dict[str, tuple[str, float]] = {}
+        """Job → its queue, and the amount that each of its pods requests."""
+        self._held: dict[str, float] = {}
+        self._deserved: dict[str, float] = {}
+        self._queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
+        self._nodes = {key: pod.spec.node_name for key, pod in state.objects["Pod"].items()}
+        self.has_begun = False
+        self.evicted: dict[str, Eviction] = {}
+        self.placed: dict[str, dict[str, str]] = {}
+        self.waits: dict[str, Refusal] = {}
+        self.cycles = 0
+
+    def on_outcome(self, outcome: Any) -> None:
+        match outcome:
+            case happened.Submitted():
+                amount = resources.parse(dict(outcome.requests)).get(self._resource, 0) / self._unit
+                self._each[outcome.job] = outcome.queue, amount
+            case happened.Placed():
+                self._hold(outcome.job, 1)
+            case happened.Released():
+                self._hold(outcome.job, -1)
+        if self.has_begun:
+            self._on_decision(outcome)
+
+    def _hold(self, job: str, pods: int) -> None:
+        queue, amount = self._each.get(job, ("", 0.0))
+        self._held[queue] = self._held.get(queue, 0.0) + pods * amount
+
+    def _on_decision(self, outcome: Any) -> None:
+        match outcome:
+            case happened.Evicted():
+                self._evict(outcome)
+            case happened.Placed():
+                self._nodes[outcome.pod] = outcome.node
+                if outcome.pod in self.evicted:
+                    self.evicted[outcome.pod].runs_again = True
+                else:
+                    self.placed.setdefault(outcome.job, {})[outcome.pod] = outcome.node
+            case happened.Waits():
+                if outcome.refusal is None:
+                    self.waits.pop(outcome.job, None)
+                else:
+                    self.waits[outcome.job] = outcome.refusal
+            case happened.Cycle():
+                self.cycles = outcome.number
+                self._deserved = {
+                    queue: numbers.deserved[self._resource] / self._unit
+                    for queue, numbers in outcome.decisions.queues.items()
+                    if self._resource in numbers.deserved
+                }
+
+    def _evict(self, outcome: happened.Evicted) -> None:
+        why, node = outcome.reason, self._nodes.get(outcome.pod, "")
+        self.placed.get(outcome.job, {}).pop(outcome.pod, None)
+        if outcome.pod not in self.evicted:
+            self.evicted[outcome.pod] = Eviction(
+                outcome.pod, outcome.job, self._queues.get(outcome.job, ""), node, why.preemptor,
+                why.preemptor_queue, why.action, render_victim(why),
+            )  # fmt: skip
+        self.evicted[outcome.pod].runs_again = False
+
+    def result(self, problem: str) -> World:
+        starts = [
+            Start(job, self._queues.get(job, ""), len(pods), [node for _, node in sorted(pods.items())])
+            for job, pods in sorted(self.placed.items())
+            if pods
+        ]
+        waiting = {job: render_refusal(refusal) for job, refusal in sorted(self.waits.items())}
+        held = {queue: amount for queue, amount in sorted(self._held.items()) if amount}
+        return World(list(self.evicted.values()), starts, waiting, held, self._deserved, self.cycles, problem)
+
+
+def settle(state: State, policy: Policy, resource: str, settings: Settings | None = None) -> tuple[World, Present]:
+    """Run one world until it settles; amounts are of `resource`."""
+    watcher = _Watcher(state, resource)
+    simulation = Simulation(
+        policy,
+        emit=watcher.on_outcome,
+        settings=settings,
+        start=state.taken,
+        cluster=Cluster(state.scheduler_names, state.node_selector),
+    )
+    present = begin(simulation, state, ENDLESS)
+    watcher.has_begun = True
+    problem = ""
+    try:
+        simulation.run(until=state.taken + HORIZON)
+    except SimulationError as error:
+        problem = str(error)
+    return watcher.result(problem), present
+
+
+def settle_both(
+    now: tuple[State, Policy], proposed: tuple[State, Policy], resource: str, settings: Settings
+) -> tuple[tuple[World, Present], tuple[World, Present]]:
+    """Run both worlds, each in a process of its own if the state is large."""
+    if len(now[0].objects["Pod"]) < LARGE:
+        return settle(*now, resource, settings), settle(*proposed, resource, settings)
+    with process_pool(1) as pool:
+        other = pool.submit(settle, *proposed, resource, settings)
+        return settle(*now, resource, settings), other.result()
+
+
+def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
+    """Compare the two worlds: the effects of the change."""
+    before, after = ({eviction.pod: eviction for eviction in world.evictions} for world in (now, proposed))
+    victims = {eviction.job for eviction in proposed.evictions}
+    started = {start.job: start.pods for start in now.starts}
+    waits = {job: why for job, why in proposed.waiting.items() if job not in now.waiting and job not in victims}
+    for job in started.keys() - {start.job for start in proposed.starts} - waits.keys() - victims:
+        waits[job] = proposed.waiting.get(job) or f"no cycle considers it; is there a queue {queues.get(job, '')}?"
+    refused = [
+        Refused(job, queues.get(job, ""), why, "starts" if job in started else "runs")
+        for job, why in sorted(waits.items())
+    ]
+    evictions = [eviction for pod, eviction in after.items() if pod not in before]
+    starts = [start for start in proposed.starts if start.pods > started.get(start.job, 0)]
+    spared = [eviction for pod, eviction in before.items() if pod not in after]
+    return AtOnce(now, proposed, evictions, spared, starts, refused, _of_queues(now, proposed, evictions, starts))
+
+
+def _of_queues(now: World, proposed: World, evictions: list[Eviction], starts: list[Start]) -> list[QueueAtOnce]:
+    """Return the queues that hold another amount because of the change, those that lose most first."""
+    found = [
+        QueueAtOnce(
+            queue,
+            now.held.get(queue, 0.0),
+            proposed.held.get(queue, 0.0),
+            proposed.deserved.get(queue),
+            len({eviction.job for eviction in evictions if eviction.queue == queue}),
+            len({start.job for start in starts if start.queue == queue}),
+        )
+        for queue in sorted(now.held.keys() | proposed.held.keys())
+    ]
+    changed = [row for row in found if abs(row.proposed - row.now) > _ROUNDING]
+    return sorted(changed, key=lambda row: (row.proposed - row.now, row.queue))

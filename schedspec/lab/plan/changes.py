@@ -1,0 +1,365 @@
+"""Compare two sets of files: the changes of the policy, Queues, PriorityClasses and Nodes.
+
+The cluster's own objects define the present. In the proposed world, an object is replaced if it differs between the two
+sets or, without a first set, differs from the cluster's object. An object that only the first set has is removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from ...scheduler.lint.objects import Document, Manifest, ManifestError, documents, refusals
+from ...scheduler.lint.queue_rules import queue_findings
+from ...scheduler.model import objects, resources
+from ...scheduler.model.errors import PlacedError
+from ...scheduler.model.names import GROUP_NAME
+from ...scheduler.model.queue import Queue
+from ...scheduler.model.state_kinds import STATE_KINDS
+from ...scheduler.policy.file import read_policy
+from ...scheduler.policy.loader import load_policy
+from ...scheduler.policy.model import Policy
+from ...scheduler.reasons.text import count
+from ...scheduler.recording.events import PolicyLoaded
+from ...virtual.state import State
+from ..simulate.present import opened
+
+KINDS = {
+    "HyperNode": "topology.volcano.sh",
+    "Node": "",
+    "PriorityClass": "scheduling.k8s.io",
+    "Queue": "scheduling.volcano.sh",
+}
+"""Kinds of objects that a plan compares, with their API groups."""
+_POLICY = re.compile(r"^\s*(actions|tiers|default_scheduler_conf)\s*:", re.MULTILINE)
+_OURS = re.compile(rf"[\"']?\bkind[\"']?\s*:\s*[\"']?({'|'.join(KINDS)}|List)\b")
+_MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
+
+
+class ChangeError(PlacedError):
+    """Files that cannot be planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One set of files: a folder or a revision, by name. Files that are neither policies nor manifests are ignored."""
+
+    name: str
+    files: Mapping[str, str]
+    """Path → text."""
+
+    def policies(self) -> dict[str, str]:
+        """Return the policy files."""
+        return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _only_quotes(path)}
+
+    def declared(self, other: Side | None) -> Declared:
+        """Return the objects in files that differ from the other side. Raises ChangeError."""
+        found = Declared()
+        for path, text in sorted(self.files.items()):
+            if other is not None and other.files.get(path) == text:
+                continue
+            if not _only_quotes(path) and _MANIFEST.search(text):
+                found.read(f"{self.name}:{path}", text)
+        return found
+
+
+@dataclass(slots=True)
+class Declared:
+    """The objects of one side that a plan reads, by kind and name, and what it does not read."""
+
+    objects: dict[tuple[str, str], Any] = field(default_factory=dict)
+    places: dict[tuple[str, str], tuple[str, Document]] = field(default_factory=dict)
+    """The file of each object, and its place there."""
+    ignored: Counter[str] = field(default_factory=Counter)
+    """Kind → number of objects that a plan does not read."""
+
+    def read(self, place: str, text: str) -> None:
+        """Add the objects of a file. Raises ChangeError."""
+        line = 1
+        try:
+            for document in documents(text):
+                line, kind = document.line, document.item.get("kind", "")
+                group = str(document.item.get("apiVersion", "")).rpartition("/")[0]
+                if kind not in KINDS or group != KINDS[kind]:
+                    self.ignored[kind or "object without a kind"] += 1
+                else:
+                    self._add(place, document)
+        except ChangeError:
+            raise
+        except ManifestError as error:
+            if _OURS.search(text):
+                raise ChangeError(f"{place}:{error.line}", error.problem, error.remedy) from error
+            self.ignored["file that is not YAML"] += 1  # a chart's template
+        except (msgspec.ValidationError, ValueError) as error:
+            raise ChangeError(f"{place}:{line}", str(error), "correct this object") from error
+
+    def _add(self, place: str, document: Document) -> None:
+        for refusal in refusals(document, place):
+            if refusal.is_error:
+                raise ChangeError(f"{place}:{refusal.line}", f"{refusal.field}: {refusal.text}", refusal.remedy)
+        kind = document.item["kind"]
+        struct: Any = msgspec.convert(document.item, STATE_KINDS[kind].struct)
+        _check(struct)
+        struct.metadata.annotations = objects.read_annotations(struct.metadata.annotations)
+        self.objects[kind, struct.metadata.name] = struct
+        self.places[kind, struct.metadata.name] = place, document
+
+
+def _only_quotes(path: str) -> bool:
+    return path.endswith((".feature", ".py", ".md"))
+
+
+def _check(item: Any) -> None:
+    """Raise ValueError for an object that the scheduler could not read."""
+    if isinstance(item, objects.Queue):
+        Queue(item)
+    elif isinstance(item, objects.Node):
+        resources.parse(item.status.allocatable or item.status.capacity)
+
+
+@dataclass(slots=True)
+class Worlds:
+    """The two worlds that a plan compares."""
+
+    state: State
+    now: Policy
+    proposed: Policy
+    proposed_state: State
+    texts: tuple[str, str] = ("", "")
+    """The policy files of now and proposed."""
+    changes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str = "") -> Worlds:
+    """Find the changes.
+
+    Args:
+        state: The cluster.
+        now: The files as they are; None: the cluster itself.
+        proposed: The files as proposed.
+        policy_path: The policy file on both sides, if several could be meant.
+
+    Raises:
+        ChangeError: a file cannot be read, or several policies could be meant.
+        PolicyError: a policy is refused.
+    """
+    worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
+    _find_policies(worlds, now, proposed, policy_path)
+    before = {} if now is None else now.declared(proposed).objects
+    declared = proposed.declared(now)
+    after = declared.objects
+    replaced: dict[tuple[str, str], Any] = {}
+    for key, item in after.items():
+        known = state.objects[key[0]].get(key[1])
+        if (key in before and before[key] == item) or (known is not None and _same(known, item)):
+            continue
+        replaced[key] = item
+        worlds.changes.append(_describe(key, known, item))
+        has_drifted = key in before and known is not None and not _same(known, before[key])
+        if has_drifted:
+            worlds.notes.append(
+                f"{key[0]} {key[1]}: the cluster's object differs from that of {now.name if now else ''}"
+            )
+    removed = [key for key in before if key not in after and key[1] in state.objects[key[0]]]
+    worlds.changes += [f"{kind} {name} is removed{_left_behind(state, kind, name)}" for kind, name in removed]
+    worlds.proposed_state = _changed(state, replaced, removed)
+    worlds.notes += _remarks(worlds, declared, replaced)
+    return worlds
+
+
+def _remarks(worlds: Worlds, declared: Declared, replaced: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield what lint says of changed queues under the proposed policy, and what the plan did not read."""
+    queues = [name for kind, name in replaced if kind == "Queue"]
+    manifest = Manifest()
+    for name, item in worlds.proposed_state.objects["Queue"].items():
+        manifest.queues[name] = Queue(item)
+        manifest.places[name] = declared.places.get(("Queue", name), _UNPLACED)
+    for finding in queue_findings(manifest, worlds.proposed) if queues else ():
+        if any(finding.field.startswith(f"Queue {name}.") for name in queues):
+            yield f"lint: {finding.render()}"
+    if declared.ignored:
+        kinds = ", ".join(_plural(number, kind) for kind, number in sorted(declared.ignored.items()))
+        yield f"ignored, because a plan does not read them: {kinds}"
+
+
+_CORDON = "node.kubernetes.io/unschedulable"
+_UNPLACED = ("the cluster", Document(0, {}, yaml.MappingNode("", [])))
+
+
+def _plural(number: int, kind: str) -> str:
+    return count(number, f"{kind}e" if kind.endswith("s") and number > 1 else kind)
+
+
+def _left_behind(state: State, kind: str, name: str) -> str:
+    """Return what a removed object leaves behind: work in a queue, pods that name a class, pods on a node."""
+    if kind == "Queue":
+        groups = {key for key, group in state.objects["PodGroup"].items() if (group.spec.queue or "default") == name}
+        pods = [pod for pod in state.objects["Pod"].values() if pod.spec.node_name and _group_of(pod) in groups]
+        return (
+            f": {count(len(groups), 'job')} and {count(len(pods), 'running pod')} in it have no queue" if groups else ""
+        )
+    if kind == "PriorityClass":
+        named = sum(pod.spec.priority_class_name == name for pod in state.objects["Pod"].values())
+        named += sum(group.spec.priority_class_name == name for group in state.objects["PodGroup"].values())
+        return f": {count(named, 'object')} that name it cannot be created again" if named else ""
+    pods = [pod for pod in state.objects["Pod"].values() if pod.spec.node_name == name] if kind == "Node" else []
+    return f" with {count(len(pods), 'pod')} on it" if pods else ""
+
+
+def _group_of(pod: objects.Pod) -> str:
+    return f"{pod.metadata.namespace}/{(pod.metadata.annotations or {}).get(GROUP_NAME, '')}"
+
+
+def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) -> None:
+    own = worlds.state.policy
+    before = {} if now is None else now.policies()
+    after = proposed.policies()
+    if path and path not in after:
+        if not Path(path).is_file():
+            remedy = f"it has {_listed(after)}; or name the file with the policy that the cluster runs"
+            raise ChangeError("--policy", f"{proposed.name} has no policy {path}", remedy)
+        if own is not None:
+            worlds.notes.append(f"the state's own policy ({own.source}) is not used: --policy names {path}")
+        own, path = PolicyLoaded(path, read_policy(Path(path))), ""
+    changed = [path] if path else sorted(name for name, text in after.items() if before.get(name) != text)
+    if now is None and own is not None and len(changed) > 1:
+        known = load_policy(own.text, own.source)
+        changed = [name for name in changed if load_policy(after[name], f"{proposed.name}:{name}") != known]
+    if len(changed) > 1:
+        raise ChangeError(proposed.name, f"changes several policies: {', '.join(changed)}", "name one with --policy")
+    if not changed and own is None and len(after) == 1:
+        changed = [*after]
+    if not changed and own is None:
+        remedy = "add --policy FILE, the policy that the cluster runs (or propose one)"
+        raise ChangeError(worlds.state.source, "has no policy, and no policy changes", remedy)
+    text = after[changed[0]] if changed else ""
+    new = load_policy(text, f"{proposed.name}:{changed[0]}") if changed else None
+    old_text = before.get(changed[0], "") if changed else ""
+    if old_text:
+        worlds.now = load_policy(old_text, f"{now.name if now else ''}:{changed[0]}")
+        if own is not None and load_policy(own.text, own.source) != worlds.now:
+            worlds.notes.append(f"the state's own policy ({own.source}) is not that of {now.name if now else ''}")
+    elif own is not None:
+        worlds.now = load_policy(own.text, own.source)
+    else:
+        assert new is not None
+        worlds.now = new
+        worlds.notes.append("the state has no policy: the proposed policy is used for now as well")
+    worlds.proposed = worlds.now if new is None else new
+    old_text = old_text or (own.text if own is not None else text)
+    worlds.texts = old_text, text or old_text
+    if worlds.proposed != worlds.now:
+        worlds.changes.append(f"the policy {changed[0]}: {_difference(worlds.now, worlds.proposed)}")
+
+
+def _listed(names: Mapping[str, str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _difference(old: Policy, new: Policy) -> str:
+    """Describe the difference of two policies in a few words."""
+    parts = []
+    if old.actions != new.actions:
+        parts.append(f"actions {', '.join(old.actions)} → {', '.join(new.actions)}")
+    before, after = _plugins(old), _plugins(new)
+    if before != after:
+        parts.append(f"tiers {before} → {after}")
+    return "; ".join(parts) or "switches or arguments"
+
+
+def _plugins(policy: Policy) -> str:
+    return " | ".join(" ".join(option.name for option in tier) for tier in policy.tiers)
+
+
+def _same(known: Any, item: Any) -> bool:
+    """Whether a manifest describes the object that the cluster has."""
+    if isinstance(item, objects.PriorityClass):
+        return bool(known.value == item.value and known.preemption_policy == item.preemption_policy)
+    if not isinstance(item, objects.Queue):
+        return bool(_with_status(known, item) == known)
+    is_same = _comparable(known.spec) == _comparable(item.spec)
+    return is_same and bool(known.metadata.annotations == item.metadata.annotations)
+
+
+def _comparable(spec: objects.QueueSpec) -> dict[str, Any]:
+    """Return a queue's spec with the defaults of the API server, and with its amounts as numbers."""
+    found = {**_fields(spec), "reclaimable": spec.reclaimable is not False}
+    guarantee = spec.guarantee.resource if spec.guarantee else None
+    for name, amounts in (("deserved", spec.deserved), ("capability", spec.capability), ("guarantee", guarantee)):
+        found[name] = resources.parse(amounts or {})
+    return found
+
+
+def _fields(spec: objects.QueueSpec) -> dict[str, Any]:
+    return {name: msgspec.to_builtins(getattr(spec, name)) for name in spec.__struct_fields__}
+
+
+def _with_status(known: Any, item: Any) -> Any:
+    """Return a manifest's object as the cluster would show it."""
+    if isinstance(item, objects.PriorityClass) or known is None:
+        return opened(item) if isinstance(item, objects.Queue) else item
+    meta = msgspec.structs.replace(
+        item.metadata, uid=known.metadata.uid, creation_timestamp=known.metadata.creation_timestamp
+    )
+    if isinstance(item, objects.HyperNode):
+        return msgspec.structs.replace(item, metadata=meta)
+    status = item.status if isinstance(item, objects.Node) and item.status.allocatable else known.status
+    return msgspec.structs.replace(item, metadata=meta, status=status)
+
+
+def _changed(state: State, replaced: Mapping[tuple[str, str], Any], removed: list[tuple[str, str]]) -> State:
+    """Return a copy of the state with these changes."""
+    kinds = {kind: {**found} for kind, found in state.objects.items()}
+    for (kind, name), item in replaced.items():
+        kinds[kind][name] = _with_status(kinds[kind].get(name), item)
+    for kind, name in removed:
+        kinds[kind].pop(name, None)
+    return State(
+        state.source, state.taken, state.is_exact, kinds, state.policy, state.scheduler_names, state.node_selector
+    )
+
+
+def _describe(key: tuple[str, str], known: Any, item: Any) -> str:
+    kind, name = key
+    if known is None:
+        return f"{kind} {name} is new"
+    if kind == "PriorityClass":
+        return f"PriorityClass {name}: value {known.value} → {item.value}"
+    if kind == "Node":
+        return f"Node {name} {_describe_node(known, item)}"
+    if kind == "HyperNode":
+        return f"{kind} {name} changes"
+    old, new = _comparable(known.spec), _comparable(item.spec)
+    before, after = _fields(known.spec), _fields(item.spec)
+    fields = [
+        f"{field} {_amounts(before[field])} → {_amounts(after[field])}" for field in new if old[field] != new[field]
+    ]
+    return f"Queue {name}: {', '.join(fields) or 'annotations'}"
+
+
+def _describe_node(known: objects.Node, item: objects.Node) -> str:
+    cordoned = item.spec.unschedulable
+    words = [] if known.spec.unschedulable == cordoned else ["is cordoned" if cordoned else "is no longer cordoned"]
+    if not words or not _same(_without_cordon(known), _without_cordon(item)):
+        words.append("changes")
+    return " and ".join(words)
+
+
+def _without_cordon(node: objects.Node) -> objects.Node:
+    """Return a node without what `kubectl cordon` sets: the field, and the taint that the controller manager adds."""
+    taints = [taint for taint in node.spec.taints or () if taint.key != _CORDON] or None
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=False, taints=taints))
+
+
+def _amounts(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_amounts(amount)}" for name, amount in value.items()) or "none"
+    return "none" if value in (None, "") else str(value)

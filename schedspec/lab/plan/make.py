@@ -1,0 +1,274 @@
+"""Make a plan: read the state, find the two worlds, and compare their immediate effects and those over the load."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ...scheduler.model import times
+from ...scheduler.reasons.text import count
+from ...scheduler.recording.segments import segments
+from ...virtual import Arrival, Settings
+from ...virtual.state import At, State, read_state
+from ..simulate.columns import PRESETS, changed, parse_mapping
+from ..simulate.errors import InputError
+from ..simulate.present import ANNOTATION, Present, RunTimes
+from ..simulate.recorded import Recorded
+from ..simulate.trace import Trace, arrivals, read_trace
+from . import at_once, over_load
+from .answer import OverLoad, Plan, Subject
+from .changes import Side, Worlds, find_worlds
+
+DAY = 86400.0
+RULES = {"best": 1 / 3, "expected": 1.0, "worst": 3.0}
+"""Remaining time of a running job ÷ its age: quartiles of the estimate from its age alone (`RunTimes`)."""
+AGE, RANGE = "age", "range"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The input of a plan."""
+
+    state: Path
+    now: Side | None
+    proposed: Side
+    policy_path: str = ""
+    load: str = "none"
+    """`none`: only the immediate effects; `drain`: nothing arrives; otherwise the path of a trace or a recording."""
+    preset: str = ""
+    mapping: str = ""
+    run_times: str = AGE
+    """`age`, `range`, or seconds that each running job still runs."""
+    resource: str = ""
+    """The resource in which amounts are counted; empty: the extended resource that most nodes have, or cpu."""
+    start_delay: float = 1.0
+    """Seconds from a pod's bind to its start."""
+    grace: float = 30.0
+    """Seconds from a pod's eviction to its end: the default of Kubernetes. The live scheduler decides while victims
+    terminate; with 0 seconds no cycle here would, and other jobs would get surplus capacity.
+    """
+    until: float = math.inf
+    """Seconds of virtual time after which the load is cut."""
+    max_age: float = 30 * DAY
+    out: Path = Path("plan")
+    clock: float = 0.0
+    """The time now, in seconds since 1970."""
+
+
+def make_plan(request: Request) -> Plan:
+    """Compute the effects of a change at once and over the load.
+
+    Raises:
+        StateError, ChangeError, InputError, PolicyError: an input cannot be used; the text says what to do next.
+    """
+    follows = request.load not in ("none", "drain") and Path(request.load).resolve() == request.state.resolve()
+    state = read_state(request.state, At.CHECKPOINT if follows else At.END)
+    state.check_age(request.clock, request.max_age)
+    _check(request, state)
+    worlds = find_worlds(state, request.now, request.proposed, request.policy_path)
+    settings = Settings(start_delay=request.start_delay, grace=request.grace)
+    queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
+    (now, present), (proposed, _) = at_once.settle_both(
+        (state, worlds.now), (worlds.proposed_state, worlds.proposed), request.resource or resource_of(state), settings
+    )
+    plan = Plan(
+        _subject(request, state),
+        worlds.changes,
+        worlds.texts,
+        at_once.compare(now, proposed, queues),
+        notes=[*state.notes, *worlds.notes],
+        assumptions=_assumptions(request, state, present),
+        names=_names(state),
+    )
+    if request.load == "none":
+        return plan
+    load = _read_load(request, state)
+    rules = _run_times(request, load.known)
+    plan.assumptions.insert(2, _rule(rules))
+    plan.over_load = _over_load(request, worlds, settings, load, rules)
+    return plan
+
+
+def _check(request: Request, state: State) -> None:
+    """Raise InputError, before anything is simulated, for options that do not fit the state."""
+    _run_times(request, {})
+    if request.preset and request.preset not in PRESETS:
+        raise InputError("--preset", f"{request.preset!r} is not a preset", f"name one of {', '.join(sorted(PRESETS))}")
+    known = _resources(state)
+    if request.resource and request.resource not in known:
+        raise InputError("--resource", f"no node has {request.resource}", f"name one of {', '.join(sorted(known))}")
+
+
+def _subject(request: Request, state: State) -> Subject:
+    pods = {pod.spec.scheduler_name for pods in state.of_job().values() for pod in pods} - {""}
+    return Subject(
+        state.source,
+        times.timestamp(state.taken),
+        max(request.clock - state.taken, 0.0),
+        state.digest,
+        state.redacted,
+        len(state.objects["Node"]),
+        len(state.objects["Queue"]),
+        len(state.objects["Pod"]),
+        request.resource or resource_of(state),
+        request.now.name if request.now else "the cluster",
+        request.proposed.name,
+        sorted(pods),
+    )
+
+
+def _names(state: State) -> dict[str, str]:
+    """Return the names of jobs whose PodGroups a controller named: `team/train` for `team/train-UID`."""
+    found = {}
+    for key, group in state.objects["PodGroup"].items():
+        owner = next(iter(group.metadata.owner_references or ()), None)
+        if owner is not None and owner.name and owner.name != group.metadata.name:
+            found[key] = f"{group.metadata.namespace}/{owner.name}"
+    return found
+
+
+def resource_of(state: State) -> str:
+    """Return the extended resource that most nodes have; cpu without one."""
+    found = {name: nodes for name, nodes in _resources(state).items() if "/" in name}
+    return min(found, key=lambda name: (-found[name], name), default="cpu")
+
+
+def _resources(state: State) -> Counter[str]:
+    """Return how many nodes have each resource."""
+    found: Counter[str] = Counter()
+    for node in state.objects["Node"].values():
+        found.update((node.status.allocatable or node.status.capacity or {}).keys())
+    return found
+
+
+def _assumptions(request: Request, state: State, present: Present) -> list[str]:
+    found = [
+        "at once: nothing ends by itself, and a scheduler that has just started decides",
+        f"a victim ends {request.grace:g} s later; its owner creates it again, and the rest of its gang keeps running",
+    ]
+    if present.without_owner:
+        found.append(f"{present.without_owner} jobs have pods without an owner: no controller creates these again")
+    if present.foreign_pods:
+        found.append(f"{present.foreign_pods} pods that are not scheduled here keep their nodes")
+    found.append("no autoscaler: nodes are added and removed only as recorded")
+    if not state.is_exact:
+        found.append("the state was taken at the time of its newest object")
+    if state.cut:
+        found.append("the recording ends in the middle: its last whole line is used")
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ the load
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """A load and its description (`name`)."""
+
+    name: str
+    arrivals: over_load.Load
+    known: dict[str, float]
+    """Job of the state → its run time."""
+    jobs: int | None
+    until: float
+
+
+def _over_load(
+    request: Request, worlds: Worlds, settings: Settings, load: _Load, rules: dict[str, RunTimes]
+) -> list[OverLoad]:
+    resource = request.resource or resource_of(worlds.state)
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("--out", f"{request.out}: {error.strerror}", "name another folder") from error
+    until = min(load.until, worlds.state.taken + request.until)
+    courses = [
+        over_load.Course(
+            state, policy, load.arrivals, run_times, settings, resource,
+            request.out / f"{side}{f'-{name}' if len(rules) > 1 else ''}.jsonl", side, until, load.jobs,
+        )
+        for name, run_times in rules.items()
+        for side, state, policy in (
+            ("now", worlds.state, worlds.now), ("proposed", worlds.proposed_state, worlds.proposed),
+        )
+    ]  # fmt: skip
+    problems = over_load.run_courses(courses)
+    ran = frozenset(
+        key for key, pods in worlds.state.of_job().items() if any(pod.status.phase == "Running" for pod in pods)
+    )
+    found = []
+    for number, name in enumerate(rules):
+        first, second = courses[2 * number : 2 * number + 2]
+        found.append(
+            over_load.compare(
+                over_load.Result(first.out, ran),
+                over_load.Result(second.out, ran),
+                load.name,
+                name,
+                next(filter(None, problems[2 * number : 2 * number + 2]), ""),
+            )
+        )
+    return found
+
+
+def _rule(rules: dict[str, RunTimes]) -> str:
+    """Describe the rule of the run times."""
+    first = f"run times: from the load or the annotation {ANNOTATION}; otherwise "
+    fixed = next(iter(rules.values())).fixed
+    if fixed is not None:
+        return f"{first}{fixed:g} s from now"
+    parts = [f"{name} {rule.factor:.2g} × its age" for name, rule in rules.items()]
+    return f"{first}a running job still runs for {', '.join(parts)}, and a waiting one for the median of these"
+
+
+def _run_times(request: Request, known: dict[str, float]) -> dict[str, RunTimes]:
+    if request.run_times == RANGE:
+        return {name: RunTimes(known, factor=factor) for name, factor in RULES.items()}
+    if request.run_times == AGE:
+        return {"expected": RunTimes(known)}
+    try:
+        fixed = float(request.run_times)
+    except ValueError:
+        fixed = times.duration(request.run_times) or -1.0
+    if not 0 < fixed < math.inf:
+        raise InputError("--run-times", f"{request.run_times!r} is not a rule", "write age, range or a time such as 2h")
+    return {"expected": RunTimes(known, fixed)}
+
+
+def nothing(run_times: RunTimes) -> Iterable[Arrival]:
+    """Return no arrivals."""
+    del run_times
+    return ()
+
+
+def of_trace(run_times: RunTimes, trace: Trace, shift: float) -> Iterator[Arrival]:
+    """Yield the arrivals of a trace, later by `shift` seconds."""
+    del run_times
+    for arrival in arrivals(trace):
+        yield Arrival(arrival.at + shift, arrival.item)
+
+
+def _read_load(request: Request, state: State) -> _Load:
+    if request.load == "drain":
+        return _Load("nothing arrives, and what the cluster has runs to its end", nothing, {}, None, math.inf)
+    path = Path(request.load)
+    if path.is_dir() or path.name.endswith(".jsonl.gz"):
+        if not segments(path):
+            remedy = "name a trace, the folder of `run --record`, drain or none"
+            raise InputError("--load", f"{path} holds no recording", remedy)
+        recorded = Recorded(path, state)
+        if not len(recorded) and recorded.until <= state.taken:
+            problem = f"{path} has no cycle after the state"
+            raise InputError("--load", problem, "name a recording of later inputs, or drain")
+        name = f"{path}: {count(len(recorded), 'job')} that arrived until {times.timestamp(recorded.until)}"
+        return _Load(name, recorded.arrivals, recorded.run_times, len(recorded), recorded.until)
+    mapping = changed(request.preset, parse_mapping(request.mapping))
+    resource = request.resource or resource_of(state)
+    trace = read_trace(path, mapping, resource, queues=sorted(state.objects["Queue"]))
+    shift = state.taken - trace.jobs[0].submitted
+    name = f"{path}: {count(len(trace.jobs), 'job')}, the first at the time of the state"
+    return _Load(name, partial(of_trace, trace=trace, shift=shift), {}, len(trace.jobs), math.inf)

@@ -1,0 +1,162 @@
+"""Simulate both worlds from the state to the end of a load, each in a process of its own, and compare them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...scheduler.model import resources, times
+from ...scheduler.model.cluster import Cluster
+from ...scheduler.policy.model import Policy
+from ...virtual import Arrival, Settings
+from ...virtual.state import State
+from ..simulate.metrics import spread
+from ..simulate.present import RunTimes, begin
+from ..simulate.records import FORMAT, End, JobRecord, Run, read_result
+from ..simulate.runner import run
+from ..simulate.scene import Scene
+from . import findings
+from .answer import JobChange, OverLoad, QueueChange
+from .processes import process_pool
+
+MAX_CHANGED = 20
+_SAMPLES = 1000
+Load = Callable[[RunTimes], Iterable[Arrival]]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One simulation: a world, a load and an assumption."""
+
+    state: State
+    policy: Policy
+    load: Load
+    run_times: RunTimes
+    settings: Settings
+    resource: str
+    out: Path
+    name: str
+    until: float
+    jobs: int | None
+
+
+def run_courses(courses: list[Course]) -> list[str]:
+    """Run simulations on all cores. Return for each why it could not continue; empty if it completed."""
+    workers = min(len(courses), os.cpu_count() or 1)
+    if workers == 1:
+        return [_run(course) for course in courses]
+    with process_pool(workers) as pool:
+        return list(pool.map(_run, courses))
+
+
+def _run(course: Course) -> str:
+    state, total = course.state, _total(course.state, course.resource)
+    jobs = len(state.objects["PodGroup"]) + (course.jobs or 0)
+    span = course.until - state.taken if course.until < math.inf else 86400.0
+    header = Run(
+        FORMAT, course.name, str(course.out), course.resource, total, len(state.objects["Node"]), jobs,
+        sorted(state.objects["Queue"]), max(span / _SAMPLES, 1.0),
+    )  # fmt: skip
+    outcome = run(
+        course.policy,
+        Scene(),
+        course.load(course.run_times),
+        header,
+        settings=course.settings,
+        out=course.out,
+        start=state.taken,
+        until=course.until,
+        begin=partial(begin, state=state, run_times=course.run_times),
+        cluster=Cluster(state.scheduler_names, state.node_selector),
+    )
+    return outcome.problem
+
+
+def _total(state: State, resource: str) -> float:
+    nodes = (node.status.allocatable or node.status.capacity for node in state.objects["Node"].values())
+    total = resources.total_of(resources.parse(amounts) for amounts in nodes)
+    return total.get(resource, 0) / resources.unit_of(resource)
+
+
+class Result:
+    """The part of one simulation's result file that a plan reports."""
+
+    def __init__(self, path: Path, ran: frozenset[str]) -> None:
+        self.jobs: dict[str, JobRecord] = {}
+        self.metrics: dict[str, Any] = {}
+        self.at = 0.0
+        self._ran = ran
+        """Jobs that ran when the simulation began: they have no wait."""
+        for record in read_result(path):
+            if isinstance(record, JobRecord):
+                self.jobs[record.job] = record
+            elif isinstance(record, End):
+                self.metrics, self.at = record.metrics, record.at
+        self.findings = [*findings.of_queues(self.metrics), *findings.of_jobs(self.jobs)]
+
+    def wait(self, job: JobRecord) -> float | None:
+        """Return how long a job waited, in seconds; None for a job that already ran or never starts."""
+        return None if job.job in self._ran else job.wait
+
+    def numbers(self, queue: str | None = None) -> dict[str, float | None]:
+        """Return the metrics of a queue, or of all queues."""
+        jobs = [job for job in self.jobs.values() if queue in (None, job.queue)]
+        waits = spread([wait for job in jobs if (wait := self.wait(job)) is not None])
+        of_queues = [figures for name, figures in self.metrics.get("queues", {}).items() if queue in (None, name)]
+        found: dict[str, float | None] = {
+            "jobs": len(jobs),
+            "completed": sum(job.outcome == "completed" for job in jobs),
+            "never_started": sum(job.started is None for job in jobs),
+            "wait_p50": waits.get("p50"),
+            "wait_p95": waits.get("p95"),
+            "wait_max": waits.get("max"),
+            "evicted_pods": sum(eviction.pods for job in jobs for eviction in job.evictions if eviction.preemptor),
+            "lost_card_hours": math.fsum(job.card_seconds_lost for job in jobs) / 3600,
+        }
+        for name in ("below_deserved_seconds", "below_guarantee_seconds"):
+            found[name] = math.fsum(figures[name] for figures in of_queues)
+        return found
+
+
+def compare(now: Result, proposed: Result, load: str, run_times: str, problem: str) -> OverLoad:
+    """Compare the two worlds over the load."""
+    names = sorted({job.queue for run in (now, proposed) for job in run.jobs.values()})
+    changed = []
+    for name, job in proposed.jobs.items():
+        if (known := now.jobs.get(name)) is None:
+            continue
+        before, after = now.wait(known), proposed.wait(job)
+        gap = (proposed.at - job.submitted if after is None else after) - (
+            now.at - known.submitted if before is None else before
+        )
+        if before != after and not (job.started is not None and known.started is not None and abs(gap) < 1):
+            changed.append((abs(gap), name, JobChange(name, job.queue, before, after, _why(job))))
+    starved = sorted(
+        name
+        for name, job in proposed.jobs.items()
+        if job.started is None and name in now.jobs and now.jobs[name].started is not None
+    )
+    changed.sort(key=lambda ranked: (-ranked[0], ranked[1]))
+    return OverLoad(
+        load,
+        run_times,
+        times.timestamp(max(now.at, proposed.at)),
+        len(proposed.jobs),
+        now.numbers(),
+        proposed.numbers(),
+        [QueueChange(name, now.numbers(name), proposed.numbers(name)) for name in names],
+        [job for _, _, job in changed[:MAX_CHANGED]],
+        starved,
+        findings.caused(now.findings, proposed.findings),
+        problem,
+    )
+
+
+def _why(job: JobRecord) -> str:
+    """Return the reason why a job waited longest."""
+    return max(job.waits, key=lambda wait: wait.seconds).text if job.waits else ""

@@ -1,0 +1,200 @@
+"""The plan on a terminal: at most forty lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...scheduler.reasons.text import count
+from ...virtual.state.state import render_age
+from .answer import AtOnce, OverLoad, Plan, QueueAtOnce, Subject
+
+MAX_LINES = 40
+_WIDTH, _LONGEST = 118, 400
+_AT_ONCE, _QUEUES, _WAITS, _FLIPS, _NOTES, _CHANGES = 10, 4, 5, 4, 3, 4
+
+
+def render_text(plan: Plan) -> str:
+    """Format a plan: `+` starts, `-` is evicted, `=` is spared, `!` refused or a finding, `~` changes over the load."""
+    lines = [_head(plan.subject), *_first(plan.notes, _NOTES, "notes")]
+    lines += ["changes:", *_indented(_first(plan.changes or ["no change that affects decisions"], _CHANGES, "changes"))]
+    lines += at_once_lines(plan.at_once, plan.subject.resource)
+    lines += load_lines(plan.over_load)
+    if plan.rules is not None:
+        title = (
+            plan.rules.problem or f"{count(plan.rules.scenarios, 'scenario')}, {count(len(plan.rules.flips), 'flip')}"
+        )
+        lines += [f"the rules: {title}", *_indented(_first(plan.rules.flips, _FLIPS, "flips"))]
+    available = max(MAX_LINES - len(lines) - 1 - len(plan.failed or [""]), 1)
+    lines += ["assumptions:", *_indented(_first(plan.assumptions, available, "assumptions"))]
+    lines += [f"worse than permitted: {condition}" for condition in plan.failed]
+    return "\n".join(_short(plan.named(line)) for line in lines[:MAX_LINES]) + "\n"
+
+
+def _short(line: str) -> str:
+    """Cut the protections of other candidates from a long line; the terminal wraps what remains."""
+    short = line if len(line) <= _WIDTH else line.partition("; others: ")[0]
+    return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
+
+
+def _head(subject: Subject) -> str:
+    """Return the subject of the plan and its state; a long path is cut to its file name, so that the numbers fit."""
+    before = f"plan of {subject.proposed} against {subject.now}, on "
+    after = (
+        f" taken {render_age(subject.age_seconds)} ago "
+        f"(sha256 {subject.sha256[:12]}{', redacted' if subject.redacted else ''}): "
+        f"{count(subject.nodes, 'node')}, {count(subject.queues, 'queue')}, {count(subject.pods, 'pod')}"
+    )
+    fits = len(before + subject.state + after) <= _WIDTH
+    return before + (subject.state if fits else subject.state.rstrip("/").rpartition("/")[2]) + after
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _first(lines: list[str], limit: int, what: str) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    hidden = len(lines) - limit + 1
+    return lines if hidden < 2 else [*lines[: limit - 1], f"and {hidden} more {what} (-o json)"]
+
+
+def headline(decisions: AtOnce) -> str:
+    """Return the immediate effects in one line."""
+    pods = count(len(decisions.evictions), "pod") + (" is" if len(decisions.evictions) == 1 else " are")
+    parts = [
+        f"{pods} evicted",
+        f"{count(len(decisions.starts), 'job')} more start",
+        f"{len(decisions.refused)} refused",
+    ]
+    if decisions.spared:
+        parts.append(f"{count(len(decisions.spared), 'pod')} spared")
+    unchanged = (
+        len(decisions.proposed.evictions) - len(decisions.evictions),
+        len(decisions.proposed.starts) - len(decisions.starts),
+    )
+    if any(unchanged):
+        parts.append(f"(without the change too: {unchanged[0]} evicted, {unchanged[1]} start)")
+    return ", ".join(parts)
+
+
+def queue_line(row: QueueAtOnce, resource: str) -> str:
+    """Return what the change does to a queue: `ads 74 → 47 gpus of 80 deserved; 8 jobs lose pods`."""
+    unit = f"{resource.rpartition('/')[2]}s"
+    share = "" if row.deserved is None else f" of {row.deserved:g} deserved"
+    jobs = [f"{count(row.lose, 'job')} lose{'s' if row.lose == 1 else ''} pods"] if row.lose else []
+    jobs += [f"{count(row.start, 'job')} start{'s' if row.start == 1 else ''}"] if row.start else []
+    return "; ".join((f"{row.queue} {row.now:g} → {row.proposed:g} {unit}{share}", *jobs))
+
+
+def grouped(rows: Iterable[tuple[str, str]], what: str) -> list[tuple[str, str, int]]:
+    """Join rows of equal sentences: the first subject and how many more, the sentence, and the number of rows."""
+    found: dict[str, list[str]] = {}
+    for subject, sentence in rows:
+        found.setdefault(sentence, []).append(subject)
+    return [
+        (names[0] + (f" and {count(len(names) - 1, f'more {what}')}" if len(names) > 1 else ""), sentence, len(names))
+        for sentence, names in found.items()
+    ]
+
+
+def _sentences(sign: str, rows: Iterable[tuple[str, str]], what: str) -> list[str]:
+    return [f"{sign} {subject} {sentence}" for subject, sentence, _ in grouped(rows, what)]
+
+
+def at_once_lines(decisions: AtOnce, resource: str) -> list[str]:
+    """Return the lines of the immediate effects."""
+    evicted = _sentences("-", (
+        (one.pod, f"({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}")
+        for one in decisions.evictions
+    ), "pod")  # fmt: skip
+    started = _sentences(
+        "+", ((one.job, f"({one.queue}): {count(one.pods, 'pod')}") for one in decisions.starts), "job"
+    )
+    refused = _sentences("!", (
+        (one.job, f"({one.queue}) {one.was} without the change, now waits: {one.why}") for one in decisions.refused
+    ), "job")  # fmt: skip
+    spared = _sentences("=", (
+        (one.pod, f"({one.queue}) keeps running: without the change it is evicted") for one in decisions.spared
+    ), "pod")  # fmt: skip
+    limit = max(_AT_ONCE // max(sum(bool(part) for part in (evicted, started, refused, spared)), 1), 3)
+    lines = [f"at once: {headline(decisions)}"]
+    lines += _indented(_first([queue_line(row, resource) for row in decisions.queues], _QUEUES, "queues"))
+    for part, what in ((evicted, "evictions"), (refused, "refusals"), (started, "starts"), (spared, "spared pods")):
+        lines += _indented(_first(part, limit, what))
+    for side, world in (("now", decisions.now), ("proposed", decisions.proposed)):
+        if world.problem:
+            lines.append(f"  {side} does not settle: {world.problem}")
+    return lines
+
+
+def load_lines(loads: list[OverLoad]) -> list[str]:
+    """Return the lines of the effects over the load; with several assumptions about run times, numbers are ranges."""
+    if not loads:
+        return []
+    lines = [f"over the load ({loads[0].load}), run times {' … '.join(load.run_times for load in loads)}:"]
+    lines += [f"  {load.problem}" for load in loads if load.problem]
+    lines.append(
+        "  "
+        + ", ".join(
+            f"{label} {spans([load.now.get(key) for load in loads], [load.proposed.get(key) for load in loads], unit)}"
+            for label, key, unit in (
+                ("wait p95", "wait_p95", "s"),
+                ("evicted pods", "evicted_pods", ""),
+                ("lost card-hours", "lost_card_hours", ""),
+                ("never start", "never_started", ""),
+            )
+        )
+    )
+    rows = []
+    for number, queue in enumerate(loads[-1].queues):
+        sides = [load.queues[number] for load in loads if len(load.queues) > number]
+        for label, key in (("wait p95", "wait_p95"), ("time below its guarantee", "below_guarantee_seconds")):
+            now, new = [side.now.get(key) for side in sides], [side.proposed.get(key) for side in sides]
+            if now != new:
+                gap = max(abs((b or 0.0) - (a or 0.0)) for a, b in zip(now, new, strict=True))
+                rows.append((gap, f"~ {queue.queue}: {label} {spans(now, new, 's')}"))
+    rows.sort(key=lambda row: -row[0])
+    lines += _indented(_first([text for _, text in rows], _WAITS, "queues"))
+    worst = loads[-1]
+    lines += _indented(
+        _first(
+            [f"! {finding.rule}: {finding.subject} ({finding.queue}): {finding.text}" for finding in worst.findings],
+            3,
+            "findings",
+        )
+    )
+    if worst.starved:
+        lines.append(f"  ! {count(len(worst.starved), 'job')} never start with the change, such as {worst.starved[0]}")
+    elif worst.changed:
+        one = worst.changed[0]
+        lines.append(f"  most changed: {one.job} waits {shown(one.now, 's')} → {shown(one.proposed, 's')}. {one.why}")
+    return lines
+
+
+def spans(now: list[float | None], proposed: list[float | None], unit: str) -> str:
+    """Format a metric of both worlds: `12 min → 53 min (+41 min)`, or ranges of them."""
+    before, after = _range(now, unit), _range(proposed, unit)
+    if before == after:
+        return before
+    gaps = [b - a for a, b in zip(now, proposed, strict=True) if a is not None and b is not None]
+    return f"{before} → {after}" + (f" ({_range(gaps, unit, sign='+')})" if gaps else "")
+
+
+def _range(values: Iterable[float | None], unit: str, sign: str = "") -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return "-"
+    low, high = shown(min(known), unit, sign), shown(max(known), unit, sign)
+    return low if low == high else f"{low} … {high}"
+
+
+def shown(value: float | None, unit: str, sign: str = "") -> str:
+    """Format a value; times with the unit that suits them."""
+    if value is None:
+        return "for ever"
+    if unit == "s":
+        for name, length in (("d", 86400), ("h", 3600), ("min", 60)):
+            if abs(value) >= 2 * length:
+                return f"{value / length:{sign}.1f} {name}"
+        return f"{value:{sign}.0f} s"
+    return f"{value:{sign}g}" if value == int(value) else f"{value:{sign}.1f}"

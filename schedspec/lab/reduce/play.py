@@ -1,0 +1,310 @@
+"""Play a case in virtual time, and record its events as data.
+
+The one rule: nothing ends by itself. The cluster settles for `PAUSE` virtual seconds after each step.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from ...scheduler.model import objects, resources
+from ...scheduler.model.cluster import Cluster
+from ...scheduler.model.queue import DEFAULT_QUEUES
+from ...scheduler.model.times import timestamp
+from ...scheduler.policy.loader import load_policy
+from ...scheduler.policy.model import Policy
+from ...scheduler.reasons import Refusal, VictimReason
+from ...scheduler.recording.events import Input, ObjectSeen
+from ...virtual import (
+    Adopted,
+    Arrival,
+    EndWork,
+    FailPod,
+    OnEviction,
+    RemoveNode,
+    Settings,
+    Simulation,
+    SimulationError,
+    UsePolicy,
+)
+from ...virtual import outcomes as happened
+from .as_objects import hyper_nodes, node_object, pod_meta, quantities, queue_object, topology_of
+from .case import NAMESPACE, Case, Change, Close, Complete, Fail, Join, Leave, Queue, Step, Submit, Use, Work
+
+START = 1_790_000_000.0
+PAUSE = 30.0
+MAX_CYCLES = 400
+"""Maximum cycles of a step, plus one for each job; a case with more counts as never settling. Small cases need few."""
+_DEFAULT_QUEUES = tuple(Queue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
+START_DELAY = 0.02
+"""Seconds from the bind of a pod until it runs."""
+_SETTINGS = Settings(start_delay=START_DELAY, grace=0.02)
+
+
+@dataclass(slots=True)
+class Eviction:
+    """A pod that the scheduler evicted."""
+
+    job: str
+    pod: str
+    reason: VictimReason
+    step: int
+    at: float
+
+
+class Happened(enum.Enum):
+    """The kinds of acts."""
+
+    ADMITTED = enum.auto()
+    PLACED = enum.auto()
+    EVICTED = enum.auto()
+    RELEASED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An event of a job or of one of its pods."""
+
+    what: Happened
+    at: float
+    step: int
+    job: str
+    pod: str = ""
+    node: str = ""
+    reason: VictimReason | None = None
+    """Why the pod was evicted."""
+
+
+@dataclass(slots=True)
+class SettledState:
+    """The settled cluster after a step."""
+
+    placed: dict[str, dict[str, str]]
+    """Job → pod → node."""
+    waits: dict[str, Refusal]
+    phases: dict[str, str] = field(default_factory=dict)
+    """The phase of each job's PodGroup."""
+
+
+@dataclass(slots=True)
+class Story:
+    """The events of a play. Jobs and pods are named without namespace."""
+
+    evictions: list[Eviction] = field(default_factory=list)
+    settled: list[SettledState] = field(default_factory=list)
+    """The settled cluster before any step, and after each step."""
+    problem: str = ""
+    """Why the cluster never settled; empty if it did."""
+    starts: list[tuple[float, str]] = field(default_factory=list)
+    """The time at which each job first had its minimum of running pods."""
+    acts: list[Act] = field(default_factory=list)
+    """Every admission, and every pod that was placed, evicted and released, in order."""
+
+    @property
+    def end(self) -> SettledState:
+        """The settled cluster after the last step."""
+        return self.settled[-1] if self.settled else SettledState({}, {})
+
+
+NOT_PLAYED = Story()
+"""The story of a case that has not been played in virtual time."""
+Listener = Callable[[float, Any], None]
+"""Called with the time, and with an input of the core or an outcome."""
+
+
+def play(
+    case: Case,
+    *,
+    stop: Callable[[Eviction], bool] = lambda _: False,
+    listener: Listener | None = None,
+    gap: float = 0.0,
+) -> Story:
+    """Play a case.
+
+    Args:
+        case: The case.
+        stop: Whether the play ends at this eviction.
+        listener: Receives every input of the core and every outcome, in order.
+        gap: Seconds between the jobs of one step: writes take time in a live cluster.
+
+    Raises:
+        PolicyError: the policy cannot be read.
+    """
+    return _Play(case, stop, listener, gap).run()
+
+
+class _Play:
+    def __init__(self, case: Case, stop: Callable[[Eviction], bool], listener: Listener | None, gap: float) -> None:
+        self._case, self._stop, self._listener, self._gap = case, stop, listener, gap
+        self._story = Story()
+        self._placed: dict[str, dict[str, str]] = {}
+        self._waits: dict[str, Refusal] = {}
+        self._phases: dict[str, str] = {}
+        self._queues = {queue.name: queue for queue in (*_DEFAULT_QUEUES, *case.queues)}
+        self._closed: set[str] = set()
+        self._nodes = case.nodes
+        """All nodes so far; a rack may name a node that was removed."""
+        self._cycles = 0
+        self._stopped = False
+        self._values = case.priorities
+        self._simulation = Simulation(
+            policy_of(case.policy),
+            emit=self._on_outcome,
+            settings=_SETTINGS,
+            start=START,
+            cluster=Cluster(),
+            on_input=self._on_input,
+        )
+
+    def run(self) -> Story:
+        case, simulation = self._case, self._simulation
+        for priority_class in case.classes:
+            simulation.put(
+                "PriorityClass",
+                objects.PriorityClass(objects.ObjectMeta(name=priority_class.name), priority_class.value),
+            )
+        for queue in self._queues.values():
+            simulation.put("Queue", queue_object(queue))
+        for given in case.nodes:
+            simulation.put("Node", node_object(given))
+        for rack in hyper_nodes(case.nodes):
+            simulation.put("HyperNode", rack)
+        for work in sorted(case.work, key=lambda job: (job.created, job.name)):
+            simulation.carry_out(self._adopted(work, START - 1e6 + work.created))
+        for number in range(len(case.steps) + 1):
+            self._settle(number)
+            if self._stopped or self._story.problem:
+                break
+        return self._story
+
+    def _settle(self, number: int) -> None:
+        """Carry out a step (0: none), and run until the next one is due."""
+        begins = START + PAUSE * number
+        items = [] if not number else self._inputs(self._case.steps[number - 1], begins)
+        load = [Arrival(begins + self._gap * index, item) for index, item in enumerate(items)]
+        self._cycles = 0
+        try:
+            for _ in self._simulation.instants(load, begins + PAUSE - 1):
+                if self._stopped:
+                    return
+                if self._cycles > MAX_CYCLES + len(self._case.jobs):
+                    self._story.problem = f"{self._cycles} cycles after step {number}, and each causes another"
+                    break
+        except SimulationError as error:
+            self._story.problem = str(error)
+        placed = {job: dict(pods) for job, pods in self._placed.items() if pods}
+        self._story.settled.append(SettledState(placed, dict(self._waits), dict(self._phases)))
+
+    def _inputs(self, step: Step, now: float) -> list[Any]:  # noqa: PLR0911 - one return a kind of step
+        match step:
+            case Submit():
+                return [self._adopted(job, now) for job in step.work]
+            case Join():
+                self._nodes += step.nodes
+                joined = [ObjectSeen("Node", node_object(joining)) for joining in step.nodes]
+                return [*joined, *(ObjectSeen("HyperNode", rack) for rack in hyper_nodes(self._nodes))]
+            case Leave():
+                return [RemoveNode(step.node)]
+            case Change():
+                self._queues[step.queue.name] = step.queue
+                return [self._queue_seen(step.queue.name)]
+            case Close():
+                self._closed.add(step.queue)
+                return [self._queue_seen(step.queue)]
+            case Complete():
+                return [EndWork(f"{NAMESPACE}/{step.job}")]
+            case Fail():
+                return [FailPod(f"{NAMESPACE}/{step.job}", f"{NAMESPACE}/{step.pod}")]
+            case Use():
+                return [UsePolicy(policy_of(step.text))]
+
+    def _adopted(self, work: Work, created: float) -> Adopted:
+        moment, requests = timestamp(created), quantities(work.requests)
+        meta = objects.ObjectMeta(name=work.name, namespace=NAMESPACE, uid=work.name, creation_timestamp=moment)
+        least = {name: amount * work.minimum for name, amount in work.requests}
+        spec = objects.PodGroupSpec(
+            min_member=work.minimum,
+            queue=work.queue,
+            priority_class_name=work.priority,
+            min_resources={**resources.quantities(least)},
+            network_topology=topology_of(work),
+        )
+        phase = "Running" if len(work.nodes) >= work.minimum else "Pending"
+        group = objects.PodGroup(meta, spec, objects.PodGroupStatus(phase))
+        pods = []
+        for index in range(work.pods):
+            on = work.nodes[index] if index < len(work.nodes) else ""
+            container = objects.Container(name="w", resources=objects.pods.Resources(requests={**requests}))
+            pods.append(
+                objects.Pod(
+                    pod_meta(work, index, NAMESPACE, moment),
+                    objects.PodSpec(
+                        containers=[container],
+                        priority=self._values.get(work.priority, 0),
+                        priority_class_name=work.priority,
+                        node_name=on,
+                    ),
+                    objects.PodStatus("Running", start_time=moment) if on else objects.PodStatus(),
+                )
+            )
+        return Adopted(group, tuple(pods), math.inf, requests=requests, on_eviction=OnEviction.REPLACE)
+
+    def _queue_seen(self, name: str) -> ObjectSeen:
+        """Return the input that shows a queue as it is now."""
+        given = self._queues.get(name, Queue(name))
+        return ObjectSeen("Queue", queue_object(given, is_open=name not in self._closed))
+
+    def _on_input(self, given: Input) -> None:
+        if isinstance(given, ObjectSeen) and isinstance(given.object, objects.PodGroup):
+            self._phases[given.object.metadata.name] = given.object.status.phase
+        if self._listener is not None:
+            self._listener(self._simulation.now, given)
+
+    def _on_outcome(self, outcome: Any) -> None:
+        if self._listener is not None:
+            self._listener(outcome.at, outcome)
+        match outcome:
+            case happened.Placed():
+                self._placed.setdefault(_name(outcome.job), {})[_name(outcome.pod)] = outcome.node
+                self._note(Happened.PLACED, outcome, outcome.pod, outcome.node)
+            case happened.Released():
+                self._placed.get(_name(outcome.job), {}).pop(_name(outcome.pod), None)
+                self._note(Happened.RELEASED, outcome, outcome.pod, outcome.node)
+            case happened.Admitted():
+                self._note(Happened.ADMITTED, outcome)
+            case happened.Started():
+                self._story.starts.append((outcome.at, _name(outcome.job)))
+            case happened.Waits():
+                self._waits.pop(_name(outcome.job), None)
+                if outcome.refusal is not None:
+                    self._waits[_name(outcome.job)] = outcome.refusal
+            case happened.Evicted():
+                found = Eviction(
+                    _name(outcome.job), _name(outcome.pod), outcome.reason, len(self._story.settled), outcome.at
+                )
+                self._story.evictions.append(found)
+                self._note(Happened.EVICTED, outcome, outcome.pod, reason=outcome.reason)
+                self._stopped = self._stopped or self._stop(found)
+            case happened.Cycle():
+                self._cycles += 1
+
+    def _note(
+        self, what: Happened, outcome: Any, pod: str = "", node: str = "", reason: VictimReason | None = None
+    ) -> None:
+        step = len(self._story.settled)
+        self._story.acts.append(Act(what, outcome.at, step, _name(outcome.job), _name(pod), node, reason))
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2]
+
+
+@lru_cache(4096)
+def policy_of(text: str) -> Policy:
+    """Return the policy of a text. Cases of one run share their policies. Raises PolicyError."""
+    return load_policy(text, "policy")

@@ -1,0 +1,84 @@
+"""Describe the outcome of a reduced case in sentences of features."""
+
+from __future__ import annotations
+
+from ...scheduler.reasons import render_why
+from .case import NAMESPACE, Case
+from .play import Story
+from .signature import Differs, Evicted, Fate, Runs, Signature, Waits
+
+_LONGEST = 100
+_WAITS = {
+    "gang-short": "too few of its pods find room",
+    "namespace-quota": "the quota of its namespace is used up",
+    "no-domain": "no topology domain has room for it",
+    "no-node": "no node has room for it",
+    "no-victims": "no pod may be evicted for it",
+    "not-entitled": "its queue may not reclaim",
+    "pods-missing": "some of its pods are missing",
+    "queue-closed": "its queue is closed",
+    "queue-limit": "its queue is at its limit",
+}
+"""Why a job waits, by the type of the reason."""
+
+
+def title_of(signature: Signature | Runs) -> str:
+    """Return a title for a feature."""
+    match signature:
+        case Evicted():
+            whose = "its own queue" if signature.within_queue else "another queue"
+            whole = "A gang" if signature.whole_gang else "A pod"
+            why = f" by {signature.action} for a job of {whose}" if signature.action else ""
+            return f"{whole} is evicted{why}"
+        case Waits():
+            types = sorted({reason.split()[0] for reason in signature.reasons})
+            why = "; ".join(_WAITS.get(name, name) for name in types)
+            return f"A job waits{': ' if why else ''}{why}"
+        case Runs():
+            return "A job runs"
+        case Differs():
+            return f"{title_of(signature.fate)}, but not under another policy"
+        case _:
+            return f"A promise does not hold: {signature.name}"
+
+
+def thens_of(case: Case, signature: Signature | Runs, story: Story) -> list[str]:
+    """Return the sentences that hold at the end of a case."""
+    name = case.subject
+    match signature:
+        case Evicted():
+            found = [f'"{name}" is evicted']
+            preemptors = dict.fromkeys(
+                eviction.reason.preemptor.rpartition("/")[2] for eviction in story.evictions if eviction.job == name
+            )
+            whole = {job.name: job.pods for job in case.jobs}
+            placed = story.end.placed
+            return found + [f'"{job}" runs' for job in preemptors if len(placed.get(job, ())) == whole.get(job)]
+        case Waits(reasons) if not reasons:
+            return [f'"{name}" stays pending']
+        case Waits():
+            texts = [render_why(reason) for reason in story.end.waits[name].items]
+            fit = [
+                text
+                for text in texts
+                if len(text) <= _LONGEST and not any(bad in text for bad in ('"', NAMESPACE + "/"))
+            ]
+            found = [] if story.end.placed.get(name) else [f'"{name}" stays pending']
+            return [*found, f'"{name}" waits because of "{fit[0]}"'] if fit else found
+        case Runs():
+            return [f'"{name}" runs']
+        case Differs():
+            return thens_of(case, signature.fate, story)
+        case _:
+            return []
+
+
+def describe(fate: Fate) -> str:
+    """Describe the fate of a job in a few words."""
+    match fate:
+        case Evicted():
+            return f"evicted by {fate.action}"
+        case Waits():
+            return f"waits: {'; '.join(sorted(reason.split()[0] for reason in fate.reasons))}"
+        case Runs():
+            return "runs"

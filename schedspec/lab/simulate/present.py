@@ -1,0 +1,132 @@
+"""Begin a simulation from a state: show the state to the core, and continue its work.
+
+Running work needs a remaining run time, and waiting work a run time. A cluster knows neither, so `RunTimes` defines
+a rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...scheduler.model import objects, resources, times
+from ...scheduler.model.demand import requests_of
+from ...scheduler.model.task import COMPLETED, status_of
+from ...virtual import Adopted, OnEviction, Simulation
+from ...virtual.state import State
+
+ANNOTATION = "schedspec.dev/run-time"
+"""Annotation of a PodGroup: the total run time of the job, such as `90m`."""
+SHORTEST = 60.0
+"""Minimum run time in seconds where the rule derives it from an age: a job may have just begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """The rule for run times: the first source that applies to a job decides.
+
+    1. `known`: the total run time, by the key of the job.
+    2. The annotation `schedspec.dev/run-time`: the total run time.
+    3. `fixed`: the seconds that the job still runs.
+    4. The age: a job that has run for `a` seconds still runs for `factor × a`. If only the age is known and every time
+       scale is equally likely, the quartiles of the remaining time are a/3, a and 3a. A job that has not begun runs as
+       long as the median of all running jobs.
+    """
+
+    known: Mapping[str, float] = field(default_factory=dict)
+    fixed: float | None = None
+    factor: float = 1.0
+
+    def of(self, group: objects.PodGroup, age: float | None, usual: float) -> tuple[float, float]:
+        """Return total run time and elapsed part in seconds. A waiting job has no `age` and runs for `usual`."""
+        done = age or 0.0
+        total = self.known.get(group.metadata.key)
+        if total is None:
+            total = times.duration((group.metadata.annotations or {}).get(ANNOTATION, ""))
+        if total is None and self.fixed is not None:
+            return done + self.fixed, done
+        if total is not None:
+            return max(total, done + 1.0), done
+        return (done + max(done * self.factor, SHORTEST), done) if age is not None else (max(usual, SHORTEST), 0.0)
+
+
+ENDLESS = RunTimes(fixed=math.inf)
+"""Run times with which no work ends, for the immediate effects of a change."""
+
+
+@dataclass(slots=True)
+class Present:
+    """The contents of a state, as a plan reports them."""
+
+    running: int = 0
+    waiting: int = 0
+    foreign_pods: int = 0
+    """Pods that occupy capacity and are not scheduled here."""
+    without_owner: int = 0
+    """Jobs whose pods no controller creates again."""
+
+
+def begin(
+    simulation: Simulation, state: State, run_times: RunTimes, on_eviction: OnEviction = OnEviction.REPLACE
+) -> Present:
+    """Show a state to a simulation that has not run, at the time of the state."""
+    found, pods_of = Present(), state.of_job()
+    members = {pod.metadata.key for pods in pods_of.values() for pod in pods}
+    for given in state.inputs():
+        if given.kind == "Pod" and given.object.metadata.key not in members:
+            found.foreign_pods += 1
+            simulation.put("Pod", given.object)
+        elif given.kind == "Queue":
+            simulation.put("Queue", opened(given.object))
+        elif given.kind not in ("Pod", "PodGroup"):
+            simulation.put(given.kind, given.object)
+    ages = {key: _age(pods, state.taken) for key, pods in pods_of.items()}
+    usual = _usual([age for age in ages.values() if age is not None], run_times)
+    for key, pods in pods_of.items():
+        group = state.objects["PodGroup"][key]
+        age = ages[key]
+        total, done = run_times.of(group, age, usual)
+        has_owner = any(pod.metadata.owner_references for pod in pods)
+        found.without_owner += not has_owner
+        found.running += age is not None
+        found.waiting += age is None
+        owner = on_eviction if has_owner else OnEviction.VANISH
+        simulation.carry_out(Adopted(group, tuple(pods), total, done, _mean(pods), owner))
+    return found
+
+
+def opened(queue: objects.Queue) -> objects.Queue:
+    """Return the queue as its controller shows it: open, unless its status names another state."""
+    if queue.status.state:
+        return queue
+    return objects.Queue(queue.metadata, queue.spec, objects.QueueStatus("Open"))
+
+
+def _age(pods: list[objects.Pod], now: float) -> float | None:
+    """Return how long the youngest running pod has run, in seconds; None if no pod runs."""
+    begun = [
+        times.seconds(pod.status.start_time or pod.metadata.creation_timestamp)
+        for pod in pods
+        if pod.status.phase == "Running" and pod.spec.node_name
+    ]
+    return max(now - max(begun), 0.0) if begun else None
+
+
+def _usual(ages: list[float], run_times: RunTimes) -> float:
+    """Return the median run time of the running jobs, by the rule of their age; an hour if no job runs."""
+    totals = sorted(age + max(age * run_times.factor, SHORTEST) for age in ages)
+    return totals[len(totals) // 2] if totals else 3600.0
+
+
+def _mean(pods: list[objects.Pod]) -> dict[str, str]:
+    """Return the mean requests of the pods that have not ended."""
+    live = [pod for pod in pods if not status_of(pod)[0] & COMPLETED]
+    total = resources.total_of(requests_of(pod)[0] for pod in live)
+    return {
+        name: str(amount)
+        for name, amount in resources.quantities(
+            {name: -(-amount // len(live)) for name, amount in total.items()}
+        ).items()
+        if name != resources.PODS
+    }

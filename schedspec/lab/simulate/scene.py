@@ -1,0 +1,116 @@
+"""Read the cluster and the queues of a simulation from `--nodes` and from manifests."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...scheduler.lint.objects import ManifestError, documents, refusals
+from ...scheduler.model import objects, resources
+from ...virtual import node
+from .errors import InputError
+from .node_list import read_nodes
+from .present import opened
+
+_NODES = re.compile(r"(?P<count>[1-9]\d{0,5})x(?P<cards>\d{1,6})(?P<more>(,[^,=]+=[^,=]+)*)", re.ASCII)
+
+
+@dataclass(slots=True)
+class Scene:
+    """The objects that exist when a simulation begins."""
+
+    nodes: list[objects.Node] = field(default_factory=list)
+    queues: list[objects.Queue] = field(default_factory=list)
+    priority_classes: list[objects.PriorityClass] = field(default_factory=list)
+
+    @property
+    def total(self) -> dict[str, int]:
+        """The capacity of all nodes, in the units of `model.resources`."""
+        return resources.total_of(
+            resources.parse(node.status.allocatable or node.status.capacity) for node in self.nodes
+        )
+
+
+def read_scene(nodes: Sequence[str], manifests: Sequence[Path], resource: str) -> Scene:
+    """Read the options `--nodes` and `--queues`. Raises InputError."""
+    scene = Scene()
+    for path in manifests:
+        _read_manifest(path, scene)
+    for text in nodes:
+        is_file = text.endswith((".csv", ".csv.gz"))
+        scene.nodes += read_nodes(Path(text), resource) if is_file else _parse_nodes(text, resource, len(scene.nodes))
+    if not scene.nodes:
+        remedy = "write --nodes 125x8, or name a CSV file, or manifests of Nodes with --queues"
+        raise InputError("--nodes", "the cluster has no node", remedy)
+    return scene
+
+
+def add_queues(scene: Scene, names: Iterable[str]) -> list[str]:
+    """Add a queue of weight 1 for each name without a queue. Return the names of the added queues."""
+    known = {queue.metadata.name for queue in scene.queues}
+    added = [name for name in names if name not in known]
+    scene.queues += [opened(objects.Queue(objects.ObjectMeta(name=name))) for name in added]
+    return added
+
+
+def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
+    match = _NODES.fullmatch(text)
+    if match is None:
+        remedy = "write 125x8, or 125x8,cpu=96,memory=768Gi, or the name of a CSV file"
+        raise InputError("--nodes", f"{text!r} is not COUNTxCARDS", remedy)
+    more: dict[str, str | int | float] = {}
+    for part in filter(None, match["more"].split(",")):
+        name, _, amount = part.partition("=")
+        more[name] = amount
+    try:
+        resources.parse(more)
+    except resources.QuantityError as error:
+        raise InputError("--nodes", str(error), "write 125x8,cpu=96,memory=768Gi") from None
+    allocatable = {resource: match["cards"], **{name: str(amount) for name, amount in more.items()}}
+    return [node(f"node-{before + index:05}", allocatable) for index in range(int(match["count"]))]
+
+
+def _read_manifest(path: Path, scene: Scene) -> None:
+    place, ignored, used = str(path), Counter[str](), False
+    try:
+        for document in documents(path.read_text("utf-8")):
+            place = f"{path}:{document.line}"
+            for refusal in refusals(document, str(path)):
+                if refusal.is_error:
+                    problem = f"{refusal.field}: {refusal.text}"
+                    raise InputError(f"{path}:{refusal.line}", problem, refusal.remedy)
+            is_read = _add(document.item, scene)
+            used |= is_read
+            ignored[str(document.item.get("kind"))] += not is_read
+    except ManifestError as error:
+        raise InputError(f"{path}:{error.line}", error.problem, error.remedy) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(path), f"cannot be read: {error}", "name a file with manifests in UTF-8") from error
+    except (msgspec.ValidationError, resources.QuantityError) as error:
+        raise InputError(place, str(error), "correct this field") from error
+    if not used:
+        kinds = ", ".join(sorted(ignored)) or "no object"
+        remedy = "name a file with Queues of scheduling.volcano.sh, Nodes or PriorityClasses"
+        raise InputError(str(path), f"has nothing that a simulation reads: {kinds}", remedy)
+
+
+def _add(item: dict[str, Any], scene: Scene) -> bool:
+    """Add a queue, a node or a priority class to the scene; return False for any other object."""
+    match item.get("kind"), str(item.get("apiVersion", "")).partition("/")[0]:
+        case "Queue", "scheduling.volcano.sh":
+            scene.queues.append(opened(msgspec.convert(item, objects.Queue)))
+        case "Node", _:
+            found = msgspec.convert(item, objects.Node)
+            resources.parse(found.status.allocatable or found.status.capacity)
+            scene.nodes.append(found)
+        case "PriorityClass", _:
+            scene.priority_classes.append(msgspec.convert(item, objects.PriorityClass))
+        case _:
+            return False
+    return True

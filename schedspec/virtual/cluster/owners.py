@@ -1,0 +1,154 @@
+"""Simulate the controllers of Deployments, ReplicaSets and Kubernetes Jobs in a virtual cluster.
+
+They keep as many pods alive as the spec names. No other part of kube-controller-manager matters to a scheduler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable
+
+import msgspec
+
+from ...scheduler.model.times import timestamp
+from . import kinds
+from .server import ApiServer, suffix
+from .store import Key, Kind, Object, RefusedError
+
+_DELAY = 0.02
+"""Seconds until a controller notices a change."""
+_OWNERS = (kinds.DEPLOYMENTS, kinds.REPLICA_SETS, kinds.BATCH_JOBS)
+
+
+class Owners:
+    """The three controllers. `later` runs a function after some virtual seconds."""
+
+    def __init__(self, server: ApiServer, later: Callable[[float, Callable[[], None]], object]) -> None:
+        self._server, self._store, self._later = server, server.store, later
+        self._names = itertools.count(1)
+        self._due: set[tuple[Kind, Key]] = set()
+        self._store.add_listener(self._changed)
+
+    def _changed(self, kind: Kind, change: str, item: Object) -> None:
+        meta = item["metadata"]
+        if kind in _OWNERS and change != "DELETED":
+            self._enqueue(kind, Key(meta["namespace"], meta["name"]))
+        for owner in meta.get("ownerReferences") or ():
+            for owner_kind in _OWNERS:
+                if (owner["apiVersion"], owner["kind"]) == owner_kind[:2]:
+                    self._enqueue(owner_kind, Key(meta["namespace"], owner["name"]))
+
+    def _enqueue(self, kind: Kind, key: Key) -> None:
+        if (kind, key) not in self._due:
+            self._due.add((kind, key))
+            self._later(_DELAY, lambda: self._reconcile(kind, key))
+
+    def _reconcile(self, kind: Kind, key: Key) -> None:
+        self._due.discard((kind, key))
+        item = self._store.get(kind, key)
+        if item is None or item["metadata"].get("deletionTimestamp"):
+            return
+        work = {
+            kinds.DEPLOYMENTS: self._deployment,
+            kinds.REPLICA_SETS: self._replica_set,
+            kinds.BATCH_JOBS: self._job,
+        }
+        try:
+            work[kind](key, item)
+        except RefusedError:  # the namespace is being deleted, or the priority class does not exist (yet)
+            self._later(1.0, lambda: self._enqueue(kind, key))
+
+    def _owned(self, owner: Object, kind: Kind) -> list[Object]:
+        found = (self._store.get(*key) for key in self._store.owned_by(owner["metadata"]["uid"]) if key[0] == kind)
+        return [item for item in found if item is not None]
+
+    def _deployment(self, key: Key, item: Object) -> None:
+        spec = item["spec"]
+        wanted = spec.get("replicas", 1)
+        code = hashlib.blake2b(msgspec.json.encode(spec["template"]), digest_size=5).hexdigest()
+        name, sets = f"{key.name}-{code}", self._owned(item, kinds.REPLICA_SETS)
+        current = next((item for item in sets if item["metadata"]["name"] == name), None)
+        if current is None:
+            template = _labelled(spec["template"], {"pod-template-hash": code})
+            body = {"replicas": wanted, "selector": spec.get("selector"), "template": template}
+            self._create(kinds.REPLICA_SETS, item, name, {"spec": body}, {"labels": template["metadata"]["labels"]})
+        for owned in sets:
+            replicas = wanted if owned is current else 0
+            if owned["spec"].get("replicas") != replicas:
+                set_key = Key(key.namespace, owned["metadata"]["name"])
+                spec = {**owned["spec"], "replicas": replicas}
+                self._store.change(kinds.REPLICA_SETS, set_key, {**owned, "spec": spec})
+        ready = sum((item.get("status") or {}).get("readyReplicas", 0) for item in sets)
+        available = "True" if ready >= wanted else "False"
+        status = {"replicas": wanted, "readyReplicas": ready, "availableReplicas": ready}
+        conditions = [{"type": "Available", "status": available}]
+        self._write_status(kinds.DEPLOYMENTS, key, item, {**status, "conditions": conditions})
+
+    def _replica_set(self, key: Key, item: Object) -> None:
+        pods = self._owned(item, kinds.PODS)
+        live = [pod for pod in pods if _is_live(pod)]
+        wanted = item["spec"].get("replicas", 1)
+        self._make(item, item["spec"]["template"], wanted - len(live))
+        spare = sorted(live, key=lambda pod: (bool(pod["spec"].get("nodeName")), _is_ready(pod)))
+        for pod in spare[: max(0, len(live) - wanted)]:
+            self._server.delete(kinds.PODS, Key(key.namespace, pod["metadata"]["name"]))
+        ready = sum(map(_is_ready, live))
+        self._write_status(kinds.REPLICA_SETS, key, item, {"replicas": len(live), "readyReplicas": ready})
+
+    def _job(self, key: Key, item: Object) -> None:
+        spec, pods, status = item["spec"], self._owned(item, kinds.PODS), item.get("status") or {}
+        if any(condition["type"] in ("Complete", "Failed") for condition in status.get("conditions") or ()):
+            return
+        succeeded = sum(pod["status"].get("phase") == "Succeeded" for pod in pods)
+        failed = sum(pod["status"].get("phase") == "Failed" for pod in pods)
+        live = [pod for pod in pods if _is_live(pod)]
+        completions = spec.get("completions") or spec.get("parallelism", 1)
+        ready = sum(map(_is_ready, live))
+        batch: Object = {"active": len(live), "succeeded": succeeded, "failed": failed, "ready": ready}
+        if succeeded >= completions:
+            batch["conditions"] = [{"type": "Complete", "status": "True"}]
+            batch["completionTime"] = timestamp(self._store.clock())
+        else:
+            wanted = min(spec.get("parallelism", 1), completions - succeeded)
+            names = {"batch.kubernetes.io/job-name": key.name, "job-name": key.name}
+            self._make(item, _labelled(spec["template"], names), wanted - len(live))
+        self._write_status(kinds.BATCH_JOBS, key, item, batch)
+
+    def _make(self, owner: Object, template: Object, number: int) -> None:
+        for _ in range(number):
+            name = f"{owner['metadata']['name']}-{suffix(next(self._names))}"
+            self._create(kinds.PODS, owner, name, {"spec": template["spec"]}, template.get("metadata") or {})
+
+    def _create(self, kind: Kind, owner: Object, name: str, body: Object, marks: Object) -> None:
+        """Create an object that an owner controls; `marks` holds its labels and annotations."""
+        meta = owner["metadata"]
+        reference = {
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        made: Object = {"name": name, "ownerReferences": [reference]}
+        made |= {field: dict(marks[field]) for field in ("labels", "annotations") if marks.get(field)}
+        self._server.create(kind, meta["namespace"], {**body, "metadata": made})
+
+    def _write_status(self, kind: Kind, key: Key, item: Object, status: Object) -> None:
+        now = self._store.get(kind, key) or item
+        self._store.change(kind, key, {**now, "status": {**(now.get("status") or {}), **status}})
+
+
+def _is_live(pod: Object) -> bool:
+    return not pod["metadata"].get("deletionTimestamp") and pod["status"].get("phase") not in ("Succeeded", "Failed")
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+def _labelled(template: Object, labels: dict[str, str]) -> Object:
+    meta = template.get("metadata") or {}
+    return {**template, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **labels}}}

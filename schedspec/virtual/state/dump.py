@@ -1,0 +1,202 @@
+"""`scheduler dump`: read a cluster's state and write it to a file.
+
+1. List every kind that the scheduler watches, and read the scheduler's policy if a ConfigMap contains it.
+2. Reduce each object to the fields that the scheduler reads: no environments and images of pods, for example.
+3. Write a recording of one checkpoint (`scheduler.recording`), which all readers of recordings can read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ...scheduler.kube import (
+    NODES,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    WATCHED,
+    Client,
+    Forbidden,
+    Http,
+    KubeError,
+    NotFound,
+    Resource,
+    connect_as_kubectl,
+)
+from ...scheduler.model.footprint import kept_of_pod
+from ...scheduler.model.names import GROUP_NAME, VOLCANO_GROUP_NAME
+from ...scheduler.model.objects import Object, ObjectMeta, read_annotations
+from ...scheduler.model.times import timestamp
+from ...scheduler.policy.file import read_policy
+from ...scheduler.policy.loader import PolicyError, load_policy
+from ...scheduler.recording.events import Input, PolicyLoaded, Started, Taken, write_line
+from ...scheduler.recording.segments import VERSION
+from .errors import StateError
+from .redaction import redact
+from .state import State
+
+_NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, QUEUES, PODGROUPS)
+
+
+class _ConfigMap(Object):
+    metadata: ObjectMeta
+    data: dict[str, str] | None = None
+
+
+_CONFIGS = Resource("", "v1", "configmaps", "ConfigMap", _ConfigMap)
+_POLICIES = (("schedspec", "schedspec-policy"), ("volcano-system", "volcano-scheduler-configmap"))
+"""Namespace and name of the ConfigMaps with a policy: ours as `deploy/` installs it, and Volcano's."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line."""
+    add = parser.add_argument
+    add("--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, else ~/.kube/config, else of the pod")
+    add("--context", metavar="NAME", help="a context of the kubeconfig (default: its current one)")
+    add("--out", type=Path, metavar="FILE", default=Path("state.jsonl.gz"), help="the file (%(default)s)")
+    add("--redact", action="store_true", help="replace names, in the same order; keep only what influences decisions")
+    add("--policy", type=Path, metavar="FILE", help="the scheduler's policy, if no ConfigMap of the cluster has it")
+    names = "schedulerName of the pods to schedule; repeat for several (default: that of pods of PodGroups)"
+    add("--scheduler-name", action="append", dest="scheduler_names", metavar="NAME", default=[],
+        help=names)  # fmt: skip
+
+
+def main(given: argparse.Namespace) -> int:
+    """Run the command.
+
+    Returns:
+        0 if the file was written, 1 if the cluster cannot be read, 2 on bad input.
+    """
+    try:
+        policy = None if given.policy is None else _policy_of(given.policy)
+        state = asyncio.run(_take(given.kubeconfig, given.context, given.scheduler_names, policy))
+        state = redact(state) if given.redact else state
+        write_state(state, given.out)
+    except (StateError, PolicyError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except KubeError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(summary(state, given.out))
+    return 0
+
+
+def _policy_of(path: Path) -> PolicyLoaded:
+    text = read_policy(path)
+    load_policy(text, str(path))
+    return PolicyLoaded(str(path), text)
+
+
+def summary(state: State, out: Path) -> str:
+    """Describe a state in a few lines."""
+    counts = [f"{len(found)} {kind}" for kind, found in state.objects.items() if found]
+    lines = [
+        f"{out}: taken at {timestamp(state.taken)}, sha256 {state.digest[:16]}{', redacted' if state.redacted else ''}",
+        f"  {', '.join(counts) or 'no objects'}",
+        f"  scheduler {', '.join(state.scheduler_names) or 'of any name'}; "
+        + (f"policy from {state.policy.source}" if state.policy else "no policy found: name one with --policy"),
+    ]
+    return "\n".join([*lines, *(f"  {note}" for note in state.notes)]) + "\n"
+
+
+# ---------------------------------------------------------------------------------------------------------- the cluster
+
+
+async def _take(
+    kubeconfig: Path | None, context: str | None, scheduler_names: list[str], policy: PolicyLoaded | None
+) -> State:
+    connection = connect_as_kubectl(kubeconfig, context)
+    http = Http(connection, agent="schedspec-dump", may_write=lambda: False)
+    try:
+        return await take_state(Client(http), connection.netloc, scheduler_names, policy)
+    finally:
+        await http.close()
+
+
+async def take_state(
+    client: Client, source: str, scheduler_names: Iterable[str] = (), policy: PolicyLoaded | None = None
+) -> State:
+    """Read the state of a cluster; `source` is its name in errors.
+
+    Raises:
+        KubeError: the cluster does not answer, or reading it is forbidden.
+        StateError: the cluster serves no Queues or no PodGroups.
+    """
+    state = State(source, time.time())
+    for resource in (*_NEEDED, *(other for other in WATCHED if other not in _NEEDED)):
+        await _list(client, resource, state)
+    pods = state.objects["Pod"].values()
+    state.scheduler_names = sorted(
+        {*scheduler_names} or {pod.spec.scheduler_name for pod in pods if _is_of_a_group(pod)}
+    )
+    for key, pod in state.objects["Pod"].items():
+        state.objects["Pod"][key] = kept_of_pod(pod, 0, state.scheduler_names)
+    state.policy = policy or await _policy_in(client)
+    return state
+
+
+def _is_of_a_group(pod: Any) -> bool:
+    annotations = pod.metadata.annotations or {}
+    return bool(annotations.get(GROUP_NAME) or annotations.get(VOLCANO_GROUP_NAME))
+
+
+async def _list(client: Client, resource: Resource[Any], state: State) -> None:
+    try:
+        listing = await client.list(resource)
+    except NotFound as error:
+        if resource in _NEEDED:
+            problem = f"serves no {resource.id}: neither schedspec nor Volcano schedules this cluster"
+            raise StateError(state.source, problem, "name another cluster with --context") from error
+        return
+    except Forbidden:
+        if resource in _NEEDED:
+            raise
+        state.notes.append(f"{resource.id} are missing: listing them is forbidden")
+        return
+    for item in listing.items:
+        item.metadata.annotations = read_annotations(item.metadata.annotations)
+        state.put(resource.kind, item)
+    state.notes += [f"{resource.id} {item.metadata.key} is left out: {item.error}" for item in listing.malformed]
+
+
+async def _policy_in(client: Client) -> PolicyLoaded | None:
+    for namespace, name in _POLICIES:
+        try:
+            found = await client.get(_CONFIGS, name, namespace)
+        except (NotFound, Forbidden):
+            continue
+        for file, text in sorted((found.data or {}).items()):
+            if file.endswith((".conf", ".yaml")):
+                return PolicyLoaded(f"configmap {namespace}/{name}", text)
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------------- the file
+
+
+def write_state(state: State, out: Path) -> None:
+    """Write a state to a file that only its owner can read. Raises StateError."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.unlink(missing_ok=True)
+        out.touch(mode=0o600)
+        with out.open("wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
+            for given in _lines(state):
+                file.write(write_line(given) + b"\n")
+    except OSError as error:
+        raise StateError(str(out), f"cannot be written: {error.strerror}", "name another file with --out") from error
+
+
+def _lines(state: State) -> Iterator[Input]:
+    yield Started(VERSION, state.scheduler_names, state.node_selector)
+    yield state.policy or PolicyLoaded("", "")
+    yield from state.inputs()
+    yield Taken(state.taken, state.redacted, state.notes)

@@ -1,0 +1,100 @@
+"""Replace names so that every comparison of two names has the same result.
+
+Of two names, the smaller one has the smaller replacement; equal names have equal replacements. The core breaks ties by
+name, so that any other renaming would change decisions. Names with a meaning in the code are unchanged.
+
+1. A first pass over the state with `Names` collects all names.
+2. `Replaced` sorts and numbers them. A number at the end of a pod's name is kept: it orders a gang's pods.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+
+from ...scheduler.model.task import index_of
+
+KNOWN = ("default", "root", "system-cluster-critical", "system-node-critical")
+KNOWN_NAMESPACES = ("default", "kube-system")
+_DOMAINS = ("kubernetes.io", "k8s.io", "volcano.sh", "kubeflow.org", "schedspec.dev", "nvidia.com")
+_HOSTNAME = "kubernetes.io/hostname"
+_PLAIN = frozenset({"kubernetes.io/os", "kubernetes.io/arch", "volcano.sh/preemptable"})
+"""Labels whose values are constants of an API."""
+_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
+_BOOLEANS = frozenset({"", "true", "false"})
+Scope = str
+"""A scope in which names are compared: `/` for cluster-scoped objects, `ns/` for those of a namespace, `keys`, …."""
+
+
+class Names:
+    """The replacements of names. This class only collects the names and returns them unchanged."""
+
+    def __init__(self, domains: Collection[str] = ()) -> None:
+        self.found: dict[Scope, set[str]] = defaultdict(set)
+        self.domains = domains
+        """The domains of the cluster's own resources."""
+
+    def of(self, scope: Scope, name: str) -> str:
+        """Return the replacement of a name; empty for an empty name."""
+        if name:
+            self.found[scope].add(name)
+        return name
+
+    def cluster(self, name: str) -> str:
+        """Return the replacement of a node, queue, priority class or volume."""
+        return self.of("/", name)
+
+    def namespace(self, name: str) -> str:
+        """Return the replacement of a namespace."""
+        return self.of("namespaces", name)
+
+    def within(self, namespace: str, name: str) -> str:
+        """Return the replacement of an object of a namespace."""
+        return self.of(f"{namespace}/", name)
+
+    def key(self, key: str) -> str:
+        """Return the replacement of a label's key."""
+        domain = key.rpartition("/")[0]
+        if not key or domain.endswith(_DOMAINS) or self.is_of_card(key):
+            return key
+        return self.of("keys", key)
+
+    def is_of_card(self, key: str) -> bool:
+        """Whether a label describes cards: its domain is that of a resource (`nvidia.com/gpu.product`)."""
+        return key.rpartition("/")[0] in self.domains
+
+    def value(self, key: str, value: str) -> str:
+        """Return the replacement of a label's value. Numbers and booleans are unchanged: selectors compare them."""
+        if key == _HOSTNAME:
+            return self.cluster(value)
+        if key in _PLAIN or value in _BOOLEANS or _NUMBER.fullmatch(value) or self.is_of_card(key):
+            return value
+        return "__".join(self.of("values", part) for part in value.split("__"))
+
+
+class Replaced(Names):
+    """The replacements of the names that were collected."""
+
+    def __init__(self, collected: Names) -> None:
+        super().__init__(collected.domains)
+        self._new = {scope: dict(_replacements(scope, names)) for scope, names in collected.found.items()}
+
+    def of(self, scope: Scope, name: str) -> str:
+        """Return the replacement of a name."""
+        return self._new[scope][name] if name else ""
+
+
+def _replacements(scope: Scope, names: set[str]) -> Iterable[tuple[str, str]]:
+    known: tuple[str, ...] = {"/": KNOWN, "namespaces": KNOWN_NAMESPACES}.get(scope, ())
+    end = "/" if scope == "namespaces" else ""  # keys are compared as `namespace/name`
+    for number, name in enumerate(sorted(names, key=lambda text: text + end)):
+        if name in known:
+            yield name, name
+            continue
+        before = bisect.bisect([name + end for name in known], name + end)
+        index = index_of(name)
+        tail = f"-{index}" if index >= 0 and scope.endswith("/") and scope != "/" else ""
+        tag = ":r" if scope == "images" else ""
+        yield name, f"{known[before - 1] if before else 'a'}{number:07}{tail}{tag}"

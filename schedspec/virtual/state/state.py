@@ -1,0 +1,124 @@
+"""The objects of a cluster at one moment."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ...scheduler.model.objects import Pod
+from ...scheduler.model.state_kinds import STATE_KINDS
+from ...scheduler.model.task import job_key_of
+from ...scheduler.model.times import timestamp
+from ...scheduler.recording.events import Assumed, ObjectGone, ObjectSeen, PolicyLoaded
+from .errors import TooOldError
+
+DAY = 86400.0
+
+
+@dataclass(slots=True)
+class State:
+    """The state of a cluster: the objects of each kind of `model.state_kinds`, by key."""
+
+    source: str
+    taken: float = 0.0
+    """Time at which the state was taken, in seconds since 1970."""
+    is_exact: bool = True
+    """Whether the file contains that time; otherwise `taken` is the newest time in an object."""
+    objects: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in STATE_KINDS})
+    policy: PolicyLoaded | None = None
+    scheduler_names: list[str] = field(default_factory=list)
+    """Schedulers whose pods are placed; empty: every pod of a PodGroup."""
+    node_selector: dict[str, str] = field(default_factory=dict)
+    redacted: bool = False
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Kinds of objects in the file that influence no decision, with the number of objects."""
+    notes: list[str] = field(default_factory=list)
+    """Facts about the file that matter to readers of a result."""
+    cut: bool = False
+    """Whether the file is an incomplete recording: its scheduler still writes it, or was killed."""
+    _in_flight: dict[str, Assumed] = field(default_factory=dict)
+
+    def put(self, kind: str, item: Any) -> None:
+        """Add an object, or a later version of it."""
+        self.objects[kind][item.metadata.key] = item
+        if kind == "Pod":
+            self._in_flight.pop(item.metadata.key, None)
+
+    def forget(self, gone: ObjectGone) -> None:
+        """Remove an object, unless its UID differs."""
+        item = self.objects[gone.kind].get(gone.key)
+        if item is not None and (not gone.uid or item.metadata.uid == gone.uid):
+            del self.objects[gone.kind][gone.key]
+            self._in_flight.pop(gone.key, None)
+
+    def assume(self, write: Assumed) -> None:
+        """Note a bind or an eviction that the API has not shown yet."""
+        self._in_flight[write.key] = write
+
+    def revert(self, key: str) -> None:
+        """Note that the API refused the write in flight."""
+        self._in_flight.pop(key, None)
+
+    def settle(self) -> None:
+        """Apply the writes in flight to the objects, as if all of them had succeeded."""
+        pods = self.objects["Pod"]
+        for key, write in self._in_flight.items():
+            pod = pods.get(key)
+            if pod is None or pod.metadata.uid != write.uid:
+                continue
+            if write.node:
+                spec = msgspec.structs.replace(pod.spec, node_name=write.node)
+                annotations = {**(pod.metadata.annotations or {}), **write.annotations} or None
+                meta = msgspec.structs.replace(pod.metadata, annotations=annotations)
+                pods[key] = Pod(meta, spec, pod.status)
+            else:
+                meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=timestamp(self.taken))
+                pods[key] = Pod(meta, pod.spec, pod.status)
+        self._in_flight.clear()
+
+    def inputs(self) -> Iterator[ObjectSeen]:
+        """Yield all objects, in an order that depends on their names only."""
+        for kind in STATE_KINDS:
+            for _, item in sorted(self.objects[kind].items()):
+                yield ObjectSeen(kind, item)
+
+    @property
+    def digest(self) -> str:
+        """Return the sha256 of everything that influences decisions."""
+        encode, total = msgspec.json.Encoder(order="deterministic").encode, hashlib.sha256()
+        text = "" if self.policy is None else self.policy.text
+        total.update(encode([self.scheduler_names, self.node_selector, text]))
+        for given in self.inputs():
+            total.update(encode(given))
+        return total.hexdigest()
+
+    def of_job(self) -> dict[str, list[Pod]]:
+        """Return a map from the key of each PodGroup to its pods that this scheduler places, in the order of keys."""
+        found: dict[str, list[Pod]] = {key: [] for key in sorted(self.objects["PodGroup"])}
+        for _, pod in sorted(self.objects["Pod"].items()):
+            if not self.scheduler_names or pod.spec.scheduler_name in self.scheduler_names:
+                found.get(job_key_of(pod), []).append(pod)
+        return found
+
+    def check_age(self, now: float, most: float) -> None:
+        """Raise TooOldError if the state was taken more than `most` seconds before `now`."""
+        if now - self.taken > most:
+            days = int((now - self.taken) // DAY) + 1
+            raise TooOldError(
+                self.source,
+                f"was taken {render_age(now - self.taken)} ago, at {timestamp(self.taken)}",
+                f"take a new one with `schedspec dump`, or permit it with --max-age {days}d",
+            )
+
+
+def render_age(seconds: float) -> str:
+    """Format an age in the largest unit of which it has at least two."""
+    for unit, length in (("d", DAY), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"

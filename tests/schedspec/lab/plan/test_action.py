@@ -1,0 +1,54 @@
+"""The step of `action.yml` that plans a pull request, run as a runner does; the workflow of `init` uses its inputs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from schedspec import distribution
+from schedspec.cli import init
+from tests.schedspec.lab.plan.test_plan import team
+
+ROOT = Path(__file__).parents[4]
+__all__ = ["team"]
+
+
+@pytest.fixture(scope="module")
+def action() -> Any:
+    return yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+
+
+def test_the_step_finds_the_change_of_a_pull_request(action: Any, team: Path) -> None:
+    (step,) = (step for step in action["runs"]["steps"] if '/schedspec" plan' in step.get("run", ""))
+    command = team / "temp" / "schedspec" / "bin" / "schedspec"
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m schedspec "$@"\n')
+    command.chmod(0o755)
+    given = {
+        "SCHEDSPEC_PLAN_STATE": "state.json",
+        "SCHEDSPEC_PLAN_ARGUMENTS": "--max-age 100000d --fail-on evictions>0",
+        "SCHEDSPEC_PLAN_BASE": "main~1",
+    }
+    assert given.keys() == step["env"].keys()
+    summary = {"RUNNER_TEMP": str(team / "temp"), "GITHUB_STEP_SUMMARY": str(team / "summary.md")}
+    environment = {**distribution.environment(), **given, **summary}
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]],
+        cwd=team, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "* Queue a: deserved nvidia.com/gpu 1 → nvidia.com/gpu 2" in (team / "summary.md").read_text("utf-8")
+    assert (team / "out" / "schedspec" / "plan" / "plan.html").is_file()
+
+
+def test_the_workflow_of_init_names_inputs_of_the_action(action: Any) -> None:
+    text = (Path(init.__file__).parent / "beginning" / "workflow-action.yml").read_text("utf-8")
+    shown = re.findall(r"^ +# ((?:plan|state)[a-z-]*): ", text, re.MULTILINE)
+    assert {"plan", "state", "plan-arguments"} <= {*shown}
+    assert {*shown} <= action["inputs"].keys()
