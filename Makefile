@@ -25,7 +25,7 @@ IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.fea
 ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
 PROPERTIES := tests/scheduler/backlog/test_lines.py tests/scheduler/backlog/test_quotas.py \
         tests/scheduler/preemption/test_across_cycles.py tests/scheduler/preemption/test_changing_clusters.py \
-        tests/scheduler/simulation/test_rest.py
+        tests/schedspec/virtual/test_rest.py
 # Options with which .ci/run repeats only failed tests.
 ONLY ?=
 # Results of `make features` and of `make features-simulated`.

@@ -10,7 +10,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from schedspec import options
+from schedspec import options, steps
 from schedspec.gherkin import catalogue
 
 
@@ -23,7 +23,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def _sentences() -> str:
     head = "# Sentences\n\nWhat `schedspec steps` lists. A column that a table does not have is an error.\n\n"
-    return head + catalogue.markdown(catalogue.sentences())
+    return head + catalogue.markdown(catalogue.sentences(steps.MODULES))
 
 
 def _options() -> str:

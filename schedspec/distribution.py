@@ -1,20 +1,19 @@
-"""Find the parts of this distribution: beside this package in a checkout, inside of it in an installed wheel.
+"""Find the folders of this distribution: beside this package in a checkout, inside of it in an installed wheel.
 
-Only this module knows where the scheduler and the steps are. It finds them by name and never imports them statically,
-because the harness and the scheduler under test meet through Kubernetes only. A wheel installs no top-level package
-called `steps` or `scheduler`, so that a user's own packages of these names keep working.
+`scheduler` and `steps` stand at the top of a checkout. There, links in this package give their modules the names that
+they have in a wheel (`schedspec.scheduler.lint`), so that every import is one statement. A wheel installs no top-level
+package called `steps` or `scheduler`, so that a user's own packages of these names keep working.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 
 _PACKAGE = Path(__file__).resolve().parent
-INSTALLED = (_PACKAGE / "scheduler").is_dir()
+INSTALLED = not (_PACKAGE / "scheduler").is_symlink()
 """True in an installed wheel, False in a checkout."""
 _ROOT = _PACKAGE if INSTALLED else _PACKAGE.parent
 
@@ -24,21 +23,9 @@ def folder(name: str) -> Path:
     return _ROOT / name
 
 
-def module(name: str) -> str:
-    """Return the import name of a module of `scheduler` or `steps`: `schedspec.scheduler.lint` in a wheel."""
-    return f"{__package__}.{name}" if INSTALLED else name
-
-
-def load(name: str) -> ModuleType:
-    """Import a module of our `scheduler` or `steps`, in a checkout and in a wheel. Raises ImportError."""
-    if not INSTALLED and str(_ROOT) not in sys.path:
-        sys.path.insert(0, str(_ROOT))
-    return import_module(module(name))
-
-
 def scheduler_command() -> tuple[str, ...]:
     """Return our scheduler's command, without its arguments; with `environment` it works in any folder."""
-    return (sys.executable, "-P", "-m", module("scheduler"))
+    return (sys.executable, "-P", "-m", f"{__package__}.scheduler")
 
 
 def environment() -> dict[str, str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from schedspec import steps
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -46,3 +48,20 @@ def test_names_of_tests_have_at_most_80_characters() -> None:
         if isinstance(node, FUNCTIONS)
     }
     assert sorted(name for name in found if name.startswith("test_") and len(name) > 80) == []
+
+
+def test_no_module_of_ours_is_imported_by_a_computed_name() -> None:
+    """Contracts, types and pictures see no other import than a statement. Modules of users are the exception."""
+    calls = {
+        f"{file.relative_to(ROOT)}: {ast.unparse(node.func)}"
+        for top in ("schedspec", "scheduler", "steps")
+        for file in sorted((ROOT / top).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__")
+    }
+    assert calls == {"schedspec/schedulers/__init__.py: importlib.import_module"}
+
+
+def test_every_module_of_sentences_is_registered() -> None:
+    files = {file.stem for file in (ROOT / "steps").glob("*.py")} - {"__init__"}
+    assert {module.__name__ for module in steps.MODULES} == {f"schedspec.steps.{name}" for name in files}

@@ -6,7 +6,6 @@ A command's module is imported when the command is used, so that `schedspec sche
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
 
 import click
@@ -15,30 +14,30 @@ from click.shell_completion import get_completion_class
 from .. import distribution
 from .answers import NearestCommand
 
-_COMMANDS = {
-    "init": ("init", "write a first feature, a policy and a workflow"),
-    "test": ("testing", "run features with pytest"),
-    "check": ("check", "check features, policies and queues without a cluster"),
-    "steps": ("project", "list the sentences that scenarios can use"),
-    "features": ("project", "print the folder of the features that come with schedspec"),
-    "up": ("clusters", "boot a cluster that runs until `down`"),
-    "down": ("clusters", "remove clusters"),
-    "list": ("clusters", "list the clusters of this machine"),
-    "doctor": ("clusters", "list what this machine lacks for each kind of cluster, and what to do"),
-    "binary": ("clusters", "download or build programs (etcd, kwok, kind …) and print their paths"),
-    "ci": ("ci", "run features as a job of GitHub Actions does"),
-    "matrix": ("matrix", "compare runs of several schedulers"),
-    "conformance": ("conformance", "run a profile of scenarios with a scheduler, and write its report and badge"),
-    "report": ("report", "join the records of runs into one page"),
-    "scheduler": ("scheduling", "run the scheduler or its controllers, lint policies, explain or replay a recording"),
-    "simulate": ("simulate", "run a load in virtual time and measure what each queue received"),
-    "plan": ("plan", "show what a change of policies, queues or nodes does, before it is merged"),
-    "reduce": ("reduce", "reduce a dump and an incident to the smallest feature that shows the incident"),
-    "explore": ("explore", "play random scenarios, and write each violation of a rule as a feature"),
-    "dump": ("scheduling", "read a cluster's state and write it to a file"),
-    "completion": ("", "print the completion script of a shell"),
+_PURPOSES = {
+    "init": "write a first feature, a policy and a workflow",
+    "test": "run features with pytest",
+    "check": "check features, policies and queues without a cluster",
+    "steps": "list the sentences that scenarios can use",
+    "features": "print the folder of the features that come with schedspec",
+    "up": "boot a cluster that runs until `down`",
+    "down": "remove clusters",
+    "list": "list the clusters of this machine",
+    "doctor": "list what this machine lacks for each kind of cluster, and what to do",
+    "binary": "download or build programs (etcd, kwok, kind …) and print their paths",
+    "ci": "run features as a job of GitHub Actions does",
+    "matrix": "compare runs of several schedulers",
+    "conformance": "run a profile of scenarios with a scheduler, and write its report and badge",
+    "report": "join the records of runs into one page",
+    "scheduler": "run the scheduler or its controllers, lint policies, explain or replay a recording",
+    "simulate": "run a load in virtual time and measure what each queue received",
+    "plan": "show what a change of policies, queues or nodes does, before it is merged",
+    "reduce": "reduce a dump and an incident to the smallest feature that shows the incident",
+    "explore": "play random scenarios, and write each violation of a rule as a feature",
+    "dump": "read a cluster's state and write it to a file",
+    "completion": "print the completion script of a shell",
 }
-"""Module and purpose of each command, by name; `schedspec --help` prints the purposes."""
+"""Purpose of each command, by name, in the order of their use; `schedspec --help` prints them."""
 
 _HELP = """Executable specifications for queue scheduling on Kubernetes.
 
@@ -53,6 +52,95 @@ Examples:
 """
 
 
+def _imported(name: str) -> click.Command | None:  # noqa: PLR0911, PLR0912 - a table whose cells are imports
+    """Return a command. Only its module is imported."""
+    match name:
+        case "init":
+            from .init import init_command
+
+            return init_command
+        case "test":
+            from .testing import test_command
+
+            return test_command
+        case "check":
+            from .check import check_command
+
+            return check_command
+        case "steps":
+            from .project import steps_command
+
+            return steps_command
+        case "features":
+            from .project import features_command
+
+            return features_command
+        case "up":
+            from .clusters import up_command
+
+            return up_command
+        case "down":
+            from .clusters import down_command
+
+            return down_command
+        case "list":
+            from .clusters import list_command
+
+            return list_command
+        case "doctor":
+            from .clusters import doctor_command
+
+            return doctor_command
+        case "binary":
+            from .clusters import binary_command
+
+            return binary_command
+        case "ci":
+            from .ci import ci_command
+
+            return ci_command
+        case "matrix":
+            from .matrix import matrix_command
+
+            return matrix_command
+        case "conformance":
+            from .conformance import conformance_command
+
+            return conformance_command
+        case "report":
+            from .report import report_command
+
+            return report_command
+        case "scheduler":
+            from .scheduling import scheduler_command
+
+            return scheduler_command
+        case "simulate":
+            from .simulate import simulate_command
+
+            return simulate_command
+        case "plan":
+            from .plan import plan_command
+
+            return plan_command
+        case "reduce":
+            from .reduce import reduce_command
+
+            return reduce_command
+        case "explore":
+            from .explore import explore_command
+
+            return explore_command
+        case "dump":
+            from .dump import dump_command
+
+            return dump_command
+        case "completion":
+            return completion
+        case _:
+            return None
+
+
 class Commands(NearestCommand):
     """Group whose commands are imported when they are needed; help lists them in the order of their use."""
 
@@ -61,22 +149,19 @@ class Commands(NearestCommand):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names of all commands."""
-        return list(_COMMANDS)
+        return [*_PURPOSES]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name, or None."""
-        if cmd_name not in _COMMANDS and cmd_name not in self.aliases:
-            return None
-        module = _COMMANDS[cmd_name][0] if cmd_name in _COMMANDS else "scheduling"
-        if not module:
-            return completion
-        found: click.Command = getattr(import_module(f"{__name__}.{module}"), f"{cmd_name}_command")
-        return found
+        if cmd_name in self.aliases:
+            group = _imported("scheduler")
+            return group.get_command(ctx, cmd_name) if isinstance(group, click.Group) else None
+        return _imported(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the names and purposes of the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, purpose) for name, (_, purpose) in _COMMANDS.items()])
+            formatter.write_dl([*_PURPOSES.items()])
 
 
 @click.command(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,7 +170,7 @@ def schedspec() -> None:
     """Do nothing: the commands do the work."""
 
 
-@click.command(short_help=_COMMANDS["completion"][1])
+@click.command(short_help=_PURPOSES["completion"])
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script of a shell.

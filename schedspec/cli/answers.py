@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from .. import distribution
 from ..api.errors import HarnessError
 from ..clusters.protocol import ClusterError
+from ..scheduler.model.errors import BadInputError
+from ..scheduler.model.printable import PrintableStream
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -80,14 +81,12 @@ def refuses_bad_input(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> int:
-        printed = distribution.load("schedspec.scheduler.model.printable").PrintableStream(sys.stdout)
+        printed = PrintableStream(sys.stdout)
         try:
             with redirect_stdout(printed):
                 return function(*arguments, **options)
         except (HarnessError, ValueError) as problem:
-            if not isinstance(
-                problem, HarnessError | distribution.load("schedspec.scheduler.model.errors").BadInputError
-            ):
+            if not isinstance(problem, HarnessError | BadInputError):
                 raise
             click.echo(str(problem), err=True)
             return 2

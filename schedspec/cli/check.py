@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from .. import distribution
+from ..scheduler.lint import lint
 from ..schedulers import Adapter, Own, find
 from . import collected, repository, testing
 from .answers import count, explains_errors, output_option, print_json
@@ -180,7 +181,7 @@ def _queues(definitions: Mapping[Path, Path | None], policies: Sequence[Path]) -
 def _linted(
     text: str, source: str, manifests: Sequence[tuple[str, str]] = (), definitions: Path | None = None
 ) -> Iterator[dict[str, object]]:
-    for flaw in distribution.load("schedspec.scheduler.lint").lint(text, source, manifests, definitions):
+    for flaw in lint(text, source, manifests, definitions):
         kind = "error" if flaw.is_error else "warning"
         what = f"{flaw.field}: {flaw.text}; {flaw.remedy}"
         yield {"kind": kind, "file": flaw.source, "line": flaw.line, "text": what}

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import click
 
-from .. import distribution
 from ..api.errors import HarnessError
 from ..conformance.levels import Level
 from ..lab.explore import found as findings
 from ..lab.explore import profiles, rounds
 from ..lab.explore.on_cluster import OnCluster, names_in
+from ..lab.explore.promises import PROMISES
 from ..lab.reduce import written
 from ..lab.reduce.confirm import OWN, Site
 from ..lab.reduce.live import Live
@@ -39,7 +39,7 @@ class _ListsNames(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        for title, names in (("Monitors", tuple(MONITORS)), ("Promises", _promises())):
+        for title, names in (("Monitors", tuple(MONITORS)), ("Promises", PROMISES)):
             with formatter.section(title):
                 formatter.write_text(", ".join(names))
 
@@ -178,16 +178,10 @@ class _Progress:
         sys.stderr.write(f"{so_far.seeds} scenarios, {found}, {speed:.1f} scenarios a second\n")
 
 
-def _promises() -> tuple[str, ...]:
-    """Return the names of the general promises."""
-    names: tuple[str, ...] = distribution.load("schedspec.lab.explore").PROMISES
-    return names
-
-
 def _check(seeds: int | None, minutes: float | None, without: tuple[str, ...]) -> None:
     if seeds is not None and minutes is not None:
         raise HarnessError("--seeds and --minutes contradict each other\n  do next: leave out one of the two")
-    known = {*MONITORS, *_promises()}
+    known = {*MONITORS, *PROMISES}
     for name in without:
         if name.partition(":")[0] not in known:
             names = ", ".join(sorted(known))

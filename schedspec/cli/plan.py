@@ -9,9 +9,22 @@ from typing import Any
 
 import click
 
-from .. import distribution
-from ..lab.plan import foreign, rules, sources
-from ..lab.plan import page as page
+from ..lab.plan import (
+    Plan,
+    Request,
+    Side,
+    foreign,
+    judge,
+    make_plan,
+    page,
+    parse_conditions,
+    queue_line,
+    render_markdown,
+    render_text,
+    rules,
+    sources,
+)
+from ..scheduler.inputs import write_line
 from .answers import explains_errors, print_json, refuses_bad_input
 
 _UNITS = {"d": 86400.0, "h": 3600.0}
@@ -116,32 +129,29 @@ def plan_command(**given: Any) -> int:
       schedspec plan --state state.jsonl.gz --now old/ --proposed new/ --load recording --run-times range
       schedspec plan --state list.json --proposed policies/team.yaml -o markdown >> "$GITHUB_STEP_SUMMARY"
     """
-    planning = distribution.load("schedspec.lab.plan")
-    plan = _planned(planning, given)
-    _write(planning, plan, given["out"])
+    plan = _planned(given)
+    _write(plan, given["out"])
     if given["output"] == "json":
         print_json(plan)
     else:
-        click.echo(
-            (planning.render_markdown if given["output"] == "markdown" else planning.render_text)(plan), nl=False
-        )
+        click.echo((render_markdown if given["output"] == "markdown" else render_text)(plan), nl=False)
     return 1 if plan.failed else 0
 
 
-def _planned(planning: Any, given: dict[str, Any]) -> Any:
+def _planned(given: dict[str, Any]) -> Plan:
     """Make the plan, run the features and judge the plan by the conditions of --fail-on."""
     features = [*given["features"]]
-    conditions = planning.parse_conditions([*given["fail_on"]], load=given["load"] != "none", features=bool(features))
-    plan = planning.make_plan(_request(planning, given))
+    conditions = parse_conditions([*given["fail_on"]], load=given["load"] != "none", features=bool(features))
+    plan = make_plan(_request(given))
     plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
     if features:
-        plan.rules = distribution.load("schedspec.lab.plan.answer").Rules(**rules.run_rules(features, plan.policies))
+        plan.rules = rules.run_rules(features, plan.policies)
     plan.conditions = [condition.text for condition in conditions]
-    plan.failed = planning.judge(plan, conditions)
+    plan.failed = judge(plan, conditions)
     return plan
 
 
-def _request(planning: Any, given: dict[str, Any]) -> Any:
+def _request(given: dict[str, Any]) -> Request:
     now, proposed = given["now"], given["proposed"]
     if sources.is_range(proposed):
         if now is not None:
@@ -151,13 +161,13 @@ def _request(planning: Any, given: dict[str, Any]) -> Any:
         base, _, proposed = proposed.partition("..")
         proposed = proposed.lstrip(".") or "HEAD"
         now = sources.merge_base(base, proposed)
-    before, after = (None if name is None else sources.files_of(name) for name in (now, proposed))
+    before, after = None if now is None else sources.files_of(now), sources.files_of(proposed)
     if now is not None and Path(now).is_file() and Path(proposed).is_file():  # two versions of one file
         before = {Path(proposed).name: next(iter((before or {}).values()))}
-    return planning.Request(
+    return Request(
         given["state"],
-        None if before is None else planning.Side(sources.short(now), before),
-        planning.Side(sources.short(proposed), after),
+        None if before is None else Side(sources.short(now), before),
+        Side(sources.short(proposed), after),
         given["policy_path"],
         given["load"],
         given["preset"],
@@ -184,15 +194,15 @@ def _days(text: str) -> float:
     return days
 
 
-def _write(planning: Any, plan: Any, out: Path) -> None:
+def _write(plan: Plan, out: Path) -> None:
     """Write the plan and its page beside the results. Raises SourceError."""
     suffix = "-expected" if len(plan.over_load) > 1 else ""
     results = {side: out / f"{side}{suffix}.jsonl" for side in ("now", "proposed") if plan.over_load}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "plan.md").write_text(planning.render_markdown(plan), "utf-8")
-        (out / "plan.json").write_bytes(distribution.load("schedspec.scheduler.inputs").write_line(plan))
-        queues = [planning.queue_line(row, plan.subject.resource) for row in plan.at_once.queues]
+        (out / "plan.md").write_text(render_markdown(plan), "utf-8")
+        (out / "plan.json").write_bytes(write_line(plan))
+        queues = [queue_line(row, plan.subject.resource) for row in plan.at_once.queues]
         page.write(plan, results, queues, out / "plan.html")
     except OSError as error:
         raise sources.SourceError(

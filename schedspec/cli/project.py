@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .. import distribution
+from .. import distribution, steps
 from ..clusters.protocol import ClusterError
 from ..gherkin import catalogue
 from . import collected, testing
@@ -33,7 +33,7 @@ def steps_command(markdown: bool, language: str, words: tuple[str, ...], output:
     wanted = [word.lower() for word in words]
     found = [
         entry
-        for entry in [*_own(), *catalogue.sentences()]
+        for entry in [*_own(), *catalogue.sentences(steps.MODULES)]
         if (not language or entry.language == language)
         and all(word in f"{entry.sentence} {entry.meaning}".lower() for word in wanted)
     ]

@@ -14,10 +14,13 @@ import click
 from .. import distribution
 from ..api.errors import HarnessError
 from ..lab.explore.judge import found_by_monitors, monitors
-from ..lab.reduce import confirm, feature, of_record, written
-from ..lab.reduce import moments as of_recording
+from ..lab.reduce import confirm, feature, moments, of_record, written
 from ..lab.reduce.confirm import Site
 from ..lab.reduce.live import Live
+from ..lab.reduce.of_recording import is_recording
+from ..lab.reduce.reduce import Known, Reduced, reduce_incident
+from ..lab.reduce.signature import rule_of
+from ..scheduler.policy.file import read_policy
 from .answers import count, explains_errors, refuses_bad_input
 from .sites import site_options
 
@@ -79,7 +82,7 @@ def reduce_command(
     comments += [f"Run it: schedspec test {out.name} {site.shown}", *written.names_of_the_state(found)]
     thens: tuple[str, ...] = ()
     if monitor and live is None:
-        last = next(finding for finding in found_by_monitors(found.case) if finding.name == found.signature.name)
+        last = next(finding for finding in found_by_monitors(found.case) if finding.name == rule_of(found.signature))
         comments, thens = [*comments, f"It fails because of this finding: {last.text}"], last.thens
     elif monitor:
         comments.append(written.why_it_fails(monitor, site.scheduler))
@@ -106,14 +109,13 @@ def _budget(minutes: float, cases: int | None, live: Live | None) -> Callable[[]
 
 def _reduce(
     state: Path, because: str, policy: str, live: Live | None, *, is_over: Callable[[], bool], folder: Path
-) -> Any:
+) -> Reduced:
     """Return the smallest case, played in virtual time or, with another scheduler, on a cluster."""
-    incident = distribution.load("schedspec.lab.reduce")
-    how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": of_recording.moments}
-    known = incident.Known(written.known_policies(), is_over, monitors, **how)
-    if of_record.has_history(state) and (live or not incident.is_recording(state)):
+    how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": moments.moments}
+    known = Known(written.known_policies(), is_over, monitors, **how)
+    if of_record.has_history(state) and (live or not is_recording(state)):
         state = of_record.list_before(state, because, folder)
-    return incident.reduce_incident(state, because, policy, known)
+    return reduce_incident(state, because, policy, known)
 
 
 def _text_of(state: Path, policy: Path | None) -> str:
@@ -121,8 +123,7 @@ def _text_of(state: Path, policy: Path | None) -> str:
     beside = state / "policy.yaml"
     if policy is None and not (of_record.has_history(state) and beside.exists()):
         return ""
-    text: str = distribution.load("schedspec.scheduler.policy.file").read_policy(policy or beside)
-    return text
+    return read_policy(policy or beside)
 
 
 def _confirm(out: Path, monitor: str, site: Site) -> int:

@@ -1,7 +1,7 @@
-"""`schedspec scheduler run|controllers|lint|explain|replay|simulate|dump`: the scheduler's own commands.
+"""`schedspec scheduler run|controllers|lint|explain|replay`: the scheduler's own commands.
 
-The scheduler is a separate program that does not depend on this package, and parses its arguments with argparse. This
-module formats its help and its errors like those of all other commands, and passes the arguments on unchanged.
+The scheduler is also a program of its own that does not depend on this package, and parses its arguments with
+argparse. This module formats its help and its errors like those of all other commands.
 """
 
 from __future__ import annotations
@@ -13,18 +13,9 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from .. import distribution
+from ..scheduler import __main__ as program
 from .answers import NearestCommand
 
-PURPOSES = {
-    "run": "schedule a cluster",
-    "controllers": "run the controllers in a separate process, beside run --controllers none",
-    "lint": "find errors and probable errors in policy files",
-    "explain": "explain the decisions on a pod or job of a recording",
-    "replay": "repeat the decisions of recorded cycles, with the same or another policy",
-    "simulate": "run a load in virtual time and measure what each queue received",
-    "dump": "read a cluster's state and write it to a file",
-}
 _EXAMPLES = {
     "run": """\
   schedspec scheduler run --kubeconfig ~/.kube/config --context staging --policy policies/team.yaml
@@ -41,37 +32,40 @@ _EXAMPLES = {
     "replay": """\
   schedspec scheduler replay recording                            # the same decisions, bit for bit
   schedspec scheduler replay recording --policy policies/new.yaml # what would have been decided""",
-    "simulate": """\
-  schedspec simulate --trace jobs.csv --map submitted=start,duration=seconds,job_cards=gpus,queue=team --nodes 125x8
-  schedspec simulate --trace philly.csv.gz --preset philly --nodes 70x8 --policy policies/team.yaml""",
-    "dump": """\
-  schedspec dump --context staging --out state.jsonl.gz          # of the kubeconfig that kubectl uses
-  schedspec dump --redact                                         # only what influences decisions""",
 }
 
 
-class SchedulerCommand(click.Command):
-    """Command of the scheduler. Its own parser defines the arguments; help and errors have the format of click."""
+class ParsedCommand(click.Command):
+    """Command whose arguments argparse parses; its help and its errors have the format of click."""
 
-    def __init__(self, name: str) -> None:
+    examples = ""
+    """Lines of the help, each with a command."""
+
+    def __init__(self, name: str, purpose: str) -> None:
         super().__init__(name, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-        self.short_help = PURPOSES[name]
+        self.short_help = purpose
         self.params = [click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)]
         self.callback = self._run
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        raise NotImplementedError
+
+    def execute(self, given: argparse.Namespace) -> int:
+        """Run the command; return its exit status."""
+        raise NotImplementedError
 
     def _run(self, arguments: tuple[str, ...]) -> int:
         context = click.get_current_context()
         if {"-h", "--help"} & {*arguments}:
             click.echo(context.get_help())
             return 0
-        self._parser(context).parse_args(arguments)
-        main = distribution.load("schedspec.scheduler.__main__").main
-        ran: int = main([str(self.name), *arguments], program=f"{distribution.prompt()} scheduler")
-        return ran
+        return self.execute(self._parser(context).parse_args(arguments))
 
     def _parser(self, context: click.Context | None = None) -> argparse.ArgumentParser:
-        """Return the scheduler's own parser; it reports errors as click does."""
-        found: argparse.ArgumentParser = distribution.load("schedspec.scheduler.__main__").parser_of(str(self.name))
+        """Return the parser of the arguments; it reports errors as click does."""
+        found = argparse.ArgumentParser(prog=str(self.name))
+        self.add_arguments(found)
 
         def error(message: str) -> NoReturn:
             raise click.UsageError(message, context)
@@ -88,9 +82,9 @@ class SchedulerCommand(click.Command):
         """Write the purpose and examples."""
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(f"{PURPOSES[str(self.name)].capitalize()}.")
+            formatter.write_text(f"{str(self.short_help).capitalize()}.")
             formatter.write("\n  Examples:\n")
-            for line in _EXAMPLES[str(self.name)].splitlines():
+            for line in self.examples.splitlines():
                 formatter.write(f"  {line}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -127,9 +121,25 @@ def _help(action: argparse.Action) -> str:
     return (action.help or "") % values if action.help else ""
 
 
+class SchedulerCommand(ParsedCommand):
+    """Command of the scheduler."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, program.PURPOSES[name])
+        self.examples = _EXAMPLES[name]
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options of the scheduler's command."""
+        program.add_arguments(str(self.name), parser)
+
+    def execute(self, given: argparse.Namespace) -> int:
+        """Run the scheduler's command."""
+        return program.run(str(self.name), given)
+
+
 @click.group("scheduler", cls=NearestCommand)
 def scheduler_command() -> None:
-    """Run the scheduler or its controllers, lint policies, explain, replay, simulate, dump a state.
+    """Run the scheduler or its controllers, lint policies, explain or replay a recording.
 
     \b
     Examples:
@@ -138,20 +148,5 @@ def scheduler_command() -> None:
     """
 
 
-run_command = SchedulerCommand("run")
-controllers_command = SchedulerCommand("controllers")
-lint_command = SchedulerCommand("lint")
-explain_command = SchedulerCommand("explain")
-replay_command = SchedulerCommand("replay")
-simulate_command = SchedulerCommand("simulate")
-dump_command = SchedulerCommand("dump")
-for _command in (
-    run_command,
-    controllers_command,
-    lint_command,
-    explain_command,
-    replay_command,
-    simulate_command,
-    dump_command,
-):
-    scheduler_command.add_command(_command)
+for _name in program.PURPOSES:
+    scheduler_command.add_command(SchedulerCommand(_name))

@@ -1,39 +1,35 @@
-"""`schedspec simulate`: the scheduler's simulation, a page of its result, and many runs at once."""
+"""`schedspec simulate`: a load in virtual time, a page of its result, and many runs at once."""
 
 from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
-from .. import distribution
+from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
-from ..lab.simulate import sweep
 from ..lab.simulate.monitored import Monitors
+from ..scheduler.model import objects
 from .answers import explains_errors, refuses_bad_input
-from .scheduling import SchedulerCommand
+from .scheduling import ParsedCommand
 
 _BAD_INPUT = 2
 _SHOWN = 20
 """Maximum number of findings that are printed."""
 
 
-class SimulateCommand(SchedulerCommand):
-    """`scheduler simulate` with monitors, a page of the result, and many runs at once."""
+class SimulateCommand(ParsedCommand):
+    """Command of a simulation, with monitors, a page of the result, and many runs at once."""
 
-    def _run(self, arguments: tuple[str, ...]) -> int:
-        context = click.get_current_context()
-        if {"-h", "--help"} & {*arguments}:
-            click.echo(context.get_help())
-            return 0
-        status: int = _simulate(self._parser(context).parse_args(arguments))
-        return status
+    examples = """\
+  schedspec simulate --trace jobs.csv --map submitted=start,duration=seconds,job_cards=gpus,queue=team --nodes 125x8
+  schedspec simulate --trace philly.csv.gz --preset philly --nodes 70x8 --policy policies/team.yaml"""
 
-    def _parser(self, context: click.Context | None = None) -> argparse.ArgumentParser:
-        parser = super()._parser(context)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        command.add_arguments(parser)
         add = parser.add_argument
         add("--page", metavar="FILE", type=Path, help="the page of the result (default: beside --out, as .html)")
         add("--seeds", metavar="N", type=int, help="run a synthetic load with N seeds, on all cores")
@@ -47,7 +43,10 @@ class SimulateCommand(SchedulerCommand):
             type=Path,
             help="only compare the results below this folder, with those of --policy",
         )
-        return parser
+
+    def execute(self, given: argparse.Namespace) -> int:
+        """Run the command."""
+        return _simulate(given)
 
 
 @explains_errors
@@ -59,21 +58,21 @@ def _simulate(given: argparse.Namespace) -> int:
         return sweep.run_all(given)
     monitors: list[Monitors] = []
 
-    def make(policy: str, nodes: list[Any], queues: list[Any]) -> Monitors:
+    def make(policy: str, nodes: list[objects.Node], queues: list[objects.Queue]) -> Monitors:
         monitors.append(Monitors(policy, nodes, queues))
         return monitors[0]
 
-    status: int = distribution.load("schedspec.lab.simulate").main(given, None if given.no_monitors else make)
+    status = command.main(given, None if given.no_monitors else make)
     if status != _BAD_INPUT:
         page = given.page or given.out.with_suffix(".html")
         write_page(given.out, page, given.against)
         click.echo(f"page: {page}")
     found = [finding for judge in monitors for finding in judge.found]
     for finding in found[:_SHOWN]:
-        when = datetime.fromtimestamp(finding["at"], UTC).isoformat()
-        why = f" ({finding['reason']})" if finding["reason"] else ""
+        when = datetime.fromtimestamp(finding.at, UTC).isoformat()
+        why = f" ({finding.reason})" if finding.reason else ""
         click.echo(
-            f"{finding['monitor']}: {when}, cycle {finding['cycle']}, {finding['about']}: {finding['text']}{why}",
+            f"{finding.monitor}: {when}, cycle {finding.cycle}, {finding.about}: {finding.text}{why}",
             err=True,
         )
     if found:
@@ -90,4 +89,4 @@ def write_page(result: Path, page: Path, before: Path | None) -> None:
     load.write(load.make(worlds), page)
 
 
-simulate_command = SimulateCommand("simulate")
+simulate_command = SimulateCommand("simulate", "run a load in virtual time and measure what each queue received")

@@ -1,50 +1,26 @@
 """A cluster in virtual time: no process, no port, no waiting. Our own scheduler and its controllers are part of it.
 
-Only this module uses `scheduler.simulation`, through the protocol below.
+Only this module of the harness uses `schedspec.virtual`.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
-from .. import distribution
 from .protocol import ClusterFacts, ClusterKind, Progress, Served, Settings, SettingsError, nobody_waits
+
+if TYPE_CHECKING:  # imported when it is made: other kinds of cluster need no scheduler
+    from ..virtual.cluster import VirtualCluster as VirtualCluster  # noqa: PLC0414 - for those that use this cluster
 
 Object = dict[str, Any]
 WORLD = "schedspec.dev/world"
 
 
-class VirtualCluster(Protocol):
-    """A cluster of `scheduler.simulation.cluster`: an API server, and time that passes only when advanced."""
-
-    def request(self, method: str, target: str, body: bytes = b"", content_type: str = "") -> tuple[int, bytes]:
-        """Send a request to the API server; return status and body of its answer."""
-
-    def watch(self, watcher: Callable[[str, str, Object], None]) -> None:
-        """Call `watcher` with each object and each change: `v1/pods`; ADDED, MODIFIED or DELETED; the object."""
-
-    def now(self) -> float:
-        """Return the virtual seconds since the cluster was made."""
-
-    def wall(self) -> float:
-        """Return the virtual time, in seconds since 1970."""
-
-    def advance(self, seconds: float, *, until_change: bool = False) -> None:
-        """Let virtual time pass, at most until an object changes if `until_change`."""
-
-    def use_policy(self, text: str) -> str:
-        """Apply a policy and return its sha256. Raises ValueError if the scheduler rejects it."""
-
-    def close(self) -> None:
-        """Stop the cluster."""
-
-
 class SimulatedCluster:
-    """A cluster of `scheduler.simulation` behind the interface of all clusters."""
+    """A cluster of `schedspec.virtual` behind the interface of all clusters."""
 
     kind: ClusterKind = "simulated"
     simulated = True
@@ -75,10 +51,10 @@ class SimulatedCluster:
         """Create the virtual cluster."""
         if self._virtual is None:
             progress("simulated: in virtual time, without a process")
-            simulation = distribution.load("schedspec.virtual.cluster")
+            from ..virtual.cluster import VirtualCluster  # noqa: PLC0415
+
             self._recording = Path(tempfile.mkdtemp(prefix="schedspec-simulated-"))
-            virtual = simulation.VirtualCluster(node_selector={WORLD: "true"}, record=self._recording)
-            self._virtual = cast("VirtualCluster", virtual)
+            self._virtual = VirtualCluster(node_selector={WORLD: "true"}, record=self._recording)
             served()
 
     def down(self) -> None:

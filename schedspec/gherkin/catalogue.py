@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from types import ModuleType
 
 import msgspec
 
-from . import bdd, own_steps, step_decorators
+from . import bdd, short_names, step_decorators
 
 
 class CatalogueEntry(msgspec.Struct, frozen=True):
@@ -28,20 +29,16 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
     language: str
 
 
-def sentences() -> list[CatalogueEntry]:
-    """Return every sentence of ours, ordered by module and place; those of other languages come last."""
-    modules = {module.__name__ for module in own_steps.ours()}
-    found = [
-        _entry(step)
-        for step in bdd.all_definitions()
-        if own_steps.is_ours(step) and step.function.__module__ in modules
-    ]
+def sentences(modules: Iterable[ModuleType]) -> list[CatalogueEntry]:
+    """Return the sentences of our modules, ordered by module and place; those of other languages come last."""
+    names = {module.__name__ for module in modules}
+    found = [_entry(step) for step in bdd.all_definitions() if step.function.__module__ in names]
     return sorted(found, key=lambda entry: entry.language != "en")
 
 
 def own_sentences() -> list[CatalogueEntry]:
     """Return every imported sentence of the project under test, ordered by file and line."""
-    own = (step for step in bdd.all_definitions() if not own_steps.is_ours(step))
+    own = (step for step in bdd.all_definitions() if not short_names.is_ours(step.function))
     return [_entry(step) for step in own if step.function.__module__.partition(".")[0] != "pytest_bdd"]
 
 

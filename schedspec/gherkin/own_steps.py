@@ -1,4 +1,4 @@
-"""Register the sentences of a run: ours, and those of the project under test.
+"""Register the sentences of the project under test.
 
 A project adds sentences in pytest-bdd's usual ways, in a conftest or in a plugin, or in files and folders that the
 setting `schedspec_steps` names: each module of them is a plugin. Nothing of a project is imported unless a setting
@@ -7,30 +7,14 @@ names it. The project's modules are registered after ours: if two sentences matc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from pkgutil import iter_modules
 from types import ModuleType
 
 import pytest
 
 from .. import distribution
 from . import bdd
-
-FOLDER = "steps"
-
-
-def ours() -> Iterator[ModuleType]:
-    """Import and return the modules of our steps. They may import each other."""
-    for module in iter_modules([str(distribution.folder(FOLDER))]):
-        yield distribution.load(f"{FOLDER}.{module.name}")
-
-
-def register_ours(manager: pytest.PytestPluginManager) -> None:
-    """Register our steps before any conftest, so that those of a conftest replace ours."""
-    for module in ours():
-        if not manager.is_registered(module):
-            manager.register(module, f"schedspec.{FOLDER}.{module.__name__.rpartition('.')[2]}")
 
 
 def register_own(config: pytest.Config, named: Sequence[Path]) -> None:
@@ -41,8 +25,8 @@ def register_own(config: pytest.Config, named: Sequence[Path]) -> None:
     """
     for path in named:
         for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
-            if file.stem != "__init__" and not file.is_relative_to(distribution.folder(FOLDER)):
-                config.pluginmanager.register(_imported(file, config), f"{FOLDER}.{file.stem}")
+            if file.stem != "__init__" and not file.resolve().is_relative_to(distribution.folder("steps")):
+                config.pluginmanager.register(_imported(file, config), f"steps.{file.stem}")
 
 
 def _imported(file: Path, config: pytest.Config) -> ModuleType:
@@ -53,8 +37,3 @@ def _imported(file: Path, config: pytest.Config) -> ModuleType:
             f"{file}: {problem}\n  where: schedspec_steps in the ini file\n"
             "  do next: install the module that is missing, or remove the file from schedspec_steps"
         ) from None
-
-
-def is_ours(definition: bdd.StepDefinition) -> bool:
-    """Whether a step belongs to this distribution."""
-    return Path(definition.path).is_relative_to(distribution.folder(FOLDER))

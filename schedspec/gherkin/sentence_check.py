@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from . import own_steps, step_decorators, tables
+from . import short_names, step_decorators, tables
 from .bdd import StepDefinition
 from .documents import Sentence
 from .things import RESOURCE, Known
@@ -39,7 +39,7 @@ def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> It
         known.add_anything()
     elif made is not None:
         known.add(made)
-    elif step.type != "then" and not own_steps.is_ours(step):
+    elif step.type != "then" and not short_names.is_ours(step.function):
         known.add_anything()
 
 

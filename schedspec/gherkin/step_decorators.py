@@ -24,10 +24,9 @@ from typing import Any, TypeVar, cast
 import pytest_bdd
 from pytest_bdd import parsers
 
-from .. import distribution
 from ..api.capabilities import Capability
 from .documents import Sentence
-from .short_names import NAMES, OF_OUR_STEPS, PREFIX
+from .short_names import NAMES, OF_OUR_STEPS, PREFIX, is_ours
 from .tables import Row, Shape
 
 Step = TypeVar("Step", bound=Callable[..., Any])
@@ -263,8 +262,7 @@ def _step(
 def _with_full_names(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function with the full names of our fixtures instead of the short ones."""
     signature = inspect.signature(function)
-    ours = function.__module__.startswith(f"{distribution.module('steps')}.")
-    names = (*NAMES, *(OF_OUR_STEPS if ours else ()))
+    names = (*NAMES, *(OF_OUR_STEPS if is_ours(function) else ()))
     short = {PREFIX + name: name for name in names if name in signature.parameters}
     if not short:
         return function

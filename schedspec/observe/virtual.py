@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -17,8 +17,11 @@ from ..api.client import Api
 from ..api.kinds import SERVED
 from ..api.kinds import Resource as Served
 from ..api.names import Names
-from ..clusters.simulated import Object, VirtualCluster
+from ..clusters.simulated import Object
 from .watcher import HistoryWriter
+
+if TYPE_CHECKING:
+    from ..clusters.simulated import VirtualCluster
 
 _KINDS = {f"{served.api_version}/{served.plural}": kind for kind, served in SERVED.items()}
 

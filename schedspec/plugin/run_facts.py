@@ -8,9 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from .. import distribution
 from ..api.capabilities import Capability
 from ..api.errors import TemplateError
 from ..gherkin.tables import nearest
@@ -19,6 +17,7 @@ from ..options import Options
 from ..scenario import manifests
 from ..scenario.session import template_folders
 from ..scenario.templates import Templates
+from ..scheduler import lint
 from ..schedulers import Adapter, Own
 from . import reason_words
 
@@ -41,7 +40,7 @@ def of_run(options: Options, root: Path) -> RunFacts:
         except TemplateError:
             known = sorted({path.stem for folder in templates.policies for path in folder.glob("*.yaml")})
             return f"there is no policy {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-        errors = _errors(_lint().lint(text, f"{name}.yaml")) if lints and files.judged else ""
+        errors = _errors(lint.lint(text, f"{name}.yaml")) if lints and files.judged else ""
         return f"the scheduler rejects the policy {name!r}:{errors}" if errors else ""
 
     def unread(policies: Sequence[tuple[str, str]], folder: Path) -> Mapping[str, str]:
@@ -94,29 +93,24 @@ class Files:
             elif kind == QUEUES_OF:
                 manifests.queues(path)
                 definitions = self._adapter.judging_definitions(self._programs)
-                errors = _errors(_lint().lint_manifests([(str(path), text)], definitions))
+                errors = _errors(lint.lint_manifests([(str(path), text)], definitions))
                 judges = self._adapter.judges(self._programs)
                 return f"the queues of {name!r} are refused by {judges}:{errors}" if errors else ""
             elif kind == POLICY_OF:
                 manifests.policy(path)
         except manifests.ManifestError as problem:
             return str(problem)
-        errors = _errors(_lint().lint(text, str(path))) if kind == POLICY_OF and self.judged else ""
+        errors = _errors(lint.lint(text, str(path))) if kind == POLICY_OF and self.judged else ""
         return f"the scheduler rejects the policy of {name!r}:{errors}" if errors else ""
 
 
 @functools.cache
 def _unread(text: str) -> Mapping[str, str]:
     """Return the settings of queues that nothing in a policy reads, each with what to do."""
-    found: Mapping[str, str] = _lint().unread_settings(text)
-    return found
+    return lint.unread_settings(text)
 
 
-def _lint() -> Any:
-    return distribution.load("schedspec.scheduler.lint")
-
-
-def _errors(findings: Iterable[Any]) -> str:
+def _errors(findings: Iterable[lint.Finding]) -> str:
     return "".join(
         f"\n    {found.source}:{found.line}: {found.field}: {found.text}; {found.remedy}"
         for found in findings

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from .. import options
+from .. import options, steps
 from ..api import clock
 from ..api.errors import HarnessError
 from ..ci.plugin import Sharding
@@ -50,7 +50,9 @@ pytest_plugins = ["schedspec.plugin.monitor_plugin"]
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options of a run, and register our steps before any conftest is loaded."""
     options.declare(parser)
-    own_steps.register_ours(pluginmanager)
+    for module in steps.MODULES:
+        if not pluginmanager.is_registered(module):
+            pluginmanager.register(module, module.__name__)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

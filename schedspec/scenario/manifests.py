@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
-from .. import distribution
 from ..api.errors import HarnessError
 from ..gherkin.tables import nearest
+from ..scheduler.model import documents
+from ..scheduler.policy.loader import texts_in
 from ..terminal import top_of
 from .nodes import SIMULATED, WORLD
 from .templates import Object, Rendered
+
+Part = TypeVar("Part")
+Found = TypeVar("Found")
 
 OVERRIDE = "scheduler_config_override"
 """The key of Volcano's chart whose value is the text of a policy."""
@@ -79,13 +83,12 @@ def policy(path: Path) -> str:
         ManifestError: The file cannot be read, or has no policy, or several.
     """
     text = read(path)
-    nodes = _composed(path, text)
+    nodes = _bounded(path, documents.compose, text)
     if any(_has(node, ("actions", "tiers", "default_scheduler_conf")) for node in nodes):
         return text
-    texts_in = distribution.load("schedspec.scheduler.policy.loader").texts_in
-    found: list[yaml.nodes.ScalarNode] = [value for node in nodes for _, value in texts_in(node)]
+    found = [value for node in nodes for _, value in texts_in(node)]
     if len(found) == 1:
-        above: int = found[0].start_mark.line + (found[0].style in ("|", ">"))
+        above = found[0].start_mark.line + (found[0].style in ("|", ">"))
         return "\n" * above + str(found[0].value)
     if found or any(_has(node, ("kind",)) for node in nodes):
         raise ManifestError(f"{path}: {len(found) or 'no'} text of a key *.conf or *{OVERRIDE}; exactly one is needed")
@@ -106,26 +109,19 @@ def _objects(path: Path, kind: str, keep: Callable[[Object], Object]) -> list[Re
 
 def _documents(path: Path, text: str) -> Iterator[tuple[Object, yaml.nodes.Node]]:
     """Yield the objects of a file, also those in a List, with their YAML nodes."""
-    for node in _composed(path, text):
-        obj = _by_reader(path, "construct", node)
+    for node in _bounded(path, documents.compose, text):
+        obj = _bounded(path, documents.construct, node)
         items = obj.get("items") if isinstance(obj, dict) and str(obj.get("kind", "")).endswith("List") else None
         for item in [obj] if items is None else items:
             if isinstance(item, dict):
                 yield item, node
 
 
-def _composed(path: Path, text: str) -> list[yaml.nodes.Node]:
-    """Return the documents of a file, within the bounds of the scheduler's reader."""
-    nodes: list[yaml.nodes.Node] = _by_reader(path, "compose", text)
-    return nodes
-
-
-def _by_reader(path: Path, function: str, part: object) -> Any:
-    """Return what a function of the scheduler's bounded reader makes of a part of the file. Raises ManifestError."""
-    reader = distribution.load("schedspec.scheduler.model.documents")
+def _bounded(path: Path, read_part: Callable[[Part], Found], part: Part) -> Found:
+    """Return what the bounded reader makes of a part of the file. Raises ManifestError."""
     try:
-        return getattr(reader, function)(part)
-    except reader.DocumentError as problem:
+        return read_part(part)
+    except documents.DocumentError as problem:
         raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
 
 

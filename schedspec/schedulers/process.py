@@ -17,6 +17,7 @@ from tenacity import Retrying
 from .. import distribution
 from ..api import timeouts
 from ..clusters.protocol import SCENARIO
+from ..scheduler.recording import segments
 from .daemon import Daemon
 from .readiness import NotReadyError, require_in_force, retrying
 
@@ -26,7 +27,6 @@ _SEGMENT_BYTES = 8 << 20
 
 def cut_recording(recording: Path, since: float, to: Path) -> bool:
     """Copy the cycles since `since` (wall time) from a recording to the folder `to`; return whether there are any."""
-    segments = distribution.load("schedspec.scheduler.recording.segments")
     try:
         return bool(segments.cut(recording, since, to))
     except (segments.RecordError, OSError):  # a recording of another program with our command line, or a full disk

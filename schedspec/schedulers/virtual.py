@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api.errors import PolicyRefusedError
-from ..clusters.simulated import VirtualCluster
 from .process import cut_recording
+
+if TYPE_CHECKING:
+    from ..clusters.simulated import VirtualCluster
 
 
 class VirtualScheduler:

@@ -105,7 +105,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """Work that existed before the simulation began, as the cluster showed it (`scheduler.simulation.adopted`)."""
+    """Work that existed before the simulation began, as the cluster showed it (`schedspec.virtual.adopted`)."""
 
     group: objects.PodGroup
     pods: tuple[objects.Pod, ...]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import scheduler.simulation.cluster  # noqa: F401 - for the same reason
 
-import schedspec.plugin.run_plugin  # noqa: F401 - preloaded: forks of this process then start at once
+import schedspec.plugin.run_plugin
+import schedspec.virtual.cluster  # noqa: F401 - for the same reason
 from tests.test_the_tests.faults import FAULTS
 
 _FAST = ("--assert=plain", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:playwright")

@@ -4,6 +4,9 @@
    `vocabulary` leaves out what a scheduler does not support.
 2. `promises` lists the promises that a case breaks; the caller adds the monitors of scenarios.
 3. `reach` lists the actions, plugins, switches and reasons that a case reached.
+4. `judge` judges a simulated case by promises and monitors, `rounds` runs many seeds, and `found` reduces and writes
+   findings. With other schedulers, cases run on a cluster (`on_cluster`), limited to what the adapter and a profile
+   support (`profiles`).
 """
 
 from .generate import Draw, generate

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from ... import distribution
 from ...monitors import MONITORS
-from ..reduce import confirm, written
+from ..reduce import confirm, signature, written
+from ..reduce.case import Case
 from ..reduce.live import Live, thens_of
+from ..reduce.reduce import Known, Reduced, reduce_case
 from .judge import Finding, judge
+from .policies import is_refused
+from .promises import Worlds
 from .rounds import Broken
 
 
@@ -68,49 +70,43 @@ def write_finding(broken: Broken, origin: str, how: How, is_over: Callable[[], b
     return Written(path, lines, reduced.case.size, problem or _unconfirmed(path, last, how.site))
 
 
-def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Any, Finding, str]:
+def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Reduced, Finding, str]:
     """Reduce in virtual time; return the reduced case, the finding in it, and no problem."""
-    incident, signature = distribution.load("schedspec.lab.reduce"), distribution.load("schedspec.lab.reduce.signature")
     name = broken.finding.name
     wanted = signature.Broken(name, partial(broken_by, broken.finding))
-    reduced = incident.reduce_case(broken.finding.drawn, wanted, incident.Known(how.policies, is_over))
+    reduced = reduce_case(broken.finding.drawn, wanted, Known(how.policies, is_over))
     last = next(finding for finding in judge(reduced.case, _worlds(name)).findings if finding.name == name)
     reduced.case = last.case
     return reduced, last, ""
 
 
-def broken_by(finding: Finding, case: Any) -> set[str]:
+def broken_by(finding: Finding, case: Case) -> set[str]:
     """Return the names of a candidate's findings; none if lint refuses a reduced policy: the cause would differ."""
-    if any(map(distribution.load("schedspec.lab.explore").is_refused, {*case.policies} - {*finding.drawn.policies})):
+    if any(map(is_refused, {*case.policies} - {*finding.drawn.policies})):
         return set()
     return {found.name for found in judge(case, _worlds(finding.name)).findings}
 
 
-def _reduce_live(broken: Broken, how: How) -> tuple[Any, Finding, str]:
+def _reduce_live(broken: Broken, how: How) -> tuple[Reduced, Finding, str]:
     """Reduce on the cluster if the finding shows again; return the case, the finding, and why it did not show again."""
     assert how.live is not None
-    incident, signature = distribution.load("schedspec.lab.reduce"), distribution.load("schedspec.lab.reduce.signature")
     finding, live = broken.finding, how.live()
     wanted = signature.Broken(finding.name, lambda _: set())
     if live.shows(finding.drawn, wanted):
-        reduced = incident.reduce_case(
-            finding.drawn, wanted, incident.Known(how.policies, live.is_over, shows=live.shows)
-        )
+        reduced = reduce_case(finding.drawn, wanted, Known(how.policies, live.is_over, shows=live.shows))
         problem = ""
     else:
         names = {text: name for name, text in how.policies.items()}
-        reduced = incident.Reduced(
-            finding.drawn, wanted, finding.drawn.size, policy_name=names.get(finding.drawn.policy, "")
-        )
+        reduced = Reduced(finding.drawn, wanted, finding.drawn.size, policy_name=names.get(finding.drawn.policy, ""))
         problem = f"it was seen once, but not in {how.site.needed} of {how.site.runs} further runs"
     return reduced, replace(finding, case=reduced.case, thens=tuple(thens_of(reduced.case, finding.name))), problem
 
 
-def _worlds(name: str) -> Any:
+def _worlds(name: str) -> Worlds:
     """Return only the variants that the promise needs: a reduction tries hundreds of cases."""
     promise = name.partition(":")[0]
     needed = (promise in ("error", name) for name in ("less", "node-more", "names"))
-    return distribution.load("schedspec.lab.explore").Worlds(*needed)
+    return Worlds(*needed)
 
 
 def _unconfirmed(path: Path, found: Finding, site: confirm.Site) -> str:

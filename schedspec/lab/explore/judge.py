@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
-from ... import distribution
 from ...monitors import Ledger, Rules, Violation, judge_ledger
 from ...monitors.evictions.repeated import NAME as REPEATED
+from ...scheduler.model.errors import BadInputError
 from ..reduce import written
+from ..reduce.case import Case, Use
+from ..reduce.play import NOT_PLAYED, PAUSE, play
 from ..reduce.versions import Recorder
+from .promises import Worlds, broken_promises, error_of
+from .reach import reach_of
 
 _NOT_UNDER_PROPORTION = {"needless-eviction: preempt", "needless-eviction: reclaim"}
 """Signatures that do not count under the plugin proportion. Its shares follow from requests, and no object shows them:
@@ -27,9 +30,9 @@ class Finding:
     name: str
     """The signature: monitor or promise, and the type of the reason."""
     text: str
-    case: Any
+    case: Case
     """The world that shows the finding: the case itself, or a variant that is played beside it."""
-    drawn: Any = None
+    drawn: Case
     """The case that was judged."""
     thens: tuple[str, ...] = ()
     """Sentences that would hold if nothing were broken."""
@@ -47,39 +50,36 @@ class Judged:
     """Why the case was not judged; empty if it was."""
 
 
-def judge(case: Any, worlds: Any = None) -> Judged:
+def judge(case: Case, worlds: Worlds | None = None) -> Judged:
     """Play a case; return its findings and the situations that it reaches.
 
     Args:
-        case: A case of `scheduler.incident`.
+        case: The case.
         worlds: The variants that are played beside the case; by default all.
     """
-    explore, incident = distribution.load("schedspec.lab.explore"), distribution.load("schedspec.lab.reduce")
     recorder = Recorder()
     try:
-        story = incident.play(case, listener=recorder.record)
-        promises = [*explore.broken_promises(case, story, worlds or explore.Worlds())]  # plays variants of the case
-    except distribution.load(
-        "schedspec.scheduler.model.errors"
-    ).BadInputError:  # a reduction cut the policy down too far
+        story = play(case, listener=recorder.record)
+        promises = [*broken_promises(case, story, worlds or Worlds())]  # plays variants of the case
+    except BadInputError:  # a reduction cut the policy down too far
         raise
     except Exception as problem:  # noqa: BLE001 - whatever it is, the explored scheduler raised it
-        story, promises = incident.NOT_PLAYED, [explore.error_of(case, problem)]
-    findings = [*_monitored(case, recorder, incident.PAUSE)]
+        story, promises = NOT_PLAYED, [error_of(case, problem)]
+    findings = [*_monitored(case, recorder, PAUSE)]
     findings += (Finding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
-    return Judged(_once(findings), explore.reach_of(case, story))
+    return Judged(_once(findings), reach_of(case, story))
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
     return list({finding.name: finding for finding in reversed(findings)}.values())[::-1]
 
 
-def _monitored(case: Any, recorder: Recorder, pause: float) -> Iterator[Finding]:
+def _monitored(case: Case, recorder: Recorder, pause: float) -> Iterator[Finding]:
     """Judge each span of time by the policy that was in force in it."""
     ledger = Ledger(recorder.versions)
     begins = ledger.versions[0].at if ledger.versions else 0.0
     spans = [(begins, case.policy)]
-    spans += [(begins + pause * at, step.text) for at, step in enumerate(case.steps, 1) if type(step).__name__ == "Use"]
+    spans += [(begins + pause * at, step.text) for at, step in enumerate(case.steps, 1) if isinstance(step, Use)]
     placed_before = {work.name for work in case.work if work.nodes}
     for (since, policy), (until, _) in pairwise([*spans, (float("inf"), "")]):
         if not any(since <= act.time < until for act in ledger.acts):
@@ -115,17 +115,16 @@ def _job(found: Violation) -> str:
     return found.about.rpartition("/")[2].partition("-task-")[0]
 
 
-def monitors(case: Any) -> set[str]:
+def monitors(case: Case) -> set[str]:
     """Return the signatures of the violations that monitors find in a case."""
     return {finding.name for finding in found_by_monitors(case)}
 
 
-def found_by_monitors(case: Any) -> list[Finding]:
+def found_by_monitors(case: Case) -> list[Finding]:
     """Return the violations that monitors find in a case, as findings."""
-    incident = distribution.load("schedspec.lab.reduce")
     recorder = Recorder()
-    incident.play(case, listener=recorder.record)
-    return _once([*_monitored(case, recorder, incident.PAUSE)])
+    play(case, listener=recorder.record)
+    return _once([*_monitored(case, recorder, PAUSE)])
 
 
 def _signature(found: Violation, recorder: Recorder) -> str:

@@ -12,15 +12,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from ... import distribution
 from ...api.kinds import Kind
-from ...report.record import UID, Judgement, ScenarioRecord
+from ...report.record import UID, Judgement, Moment, ScenarioRecord
+from ...report.record import Story as ObjectStory
+from ..reduce.case import Case
 from ..reduce.confirm import Ran, Site, run
 from ..reduce.live import OWED, TOLD, Live, thens_of
+from ..reduce.play import NOT_PLAYED, SettledState, Story
 from .judge import Finding, Judged
+from .owed import owed_jobs
+from .promises import alive_jobs
+from .reach import reach_of
 from .rounds import Seed, case_of
+from .vocabulary import Vocabulary
 
 ROUND = 10
 """Number of scenarios in one run of pytest."""
@@ -34,12 +39,11 @@ class OnCluster:
 
     size = ROUND
 
-    def __init__(self, site: Site, policies: Mapping[str, str], vocabulary: Any, folder: Path) -> None:
+    def __init__(self, site: Site, policies: Mapping[str, str], vocabulary: Vocabulary, folder: Path) -> None:
         self._site, self._policies, self._vocabulary = site, policies, vocabulary
         self._live = Live(site, folder, 0)
 
-    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
-        explore = distribution.load("schedspec.lab.explore")
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, Judged]]:
         cases = {f"seed-{seed[0]}": case_of(seed, self._policies, self._vocabulary) for seed in seeds}
         ran = run([self._live.write(case, name, _thens(case)) for name, case in cases.items()], self._site)
         for name, case in cases.items():
@@ -52,12 +56,10 @@ class OnCluster:
             once = {finding.name: finding for finding in reversed(findings)}
             yield (
                 case,
-                Judged(
-                    [*once.values()][::-1], explore.reach_of(case, distribution.load("schedspec.lab.reduce").NOT_PLAYED)
-                ),
+                Judged([*once.values()][::-1], reach_of(case, NOT_PLAYED)),
             )
 
-    def _owed(self, case: Any, record: ScenarioRecord, name: str) -> Iterator[Finding]:
+    def _owed(self, case: Case, record: ScenarioRecord, name: str) -> Iterator[Finding]:
         """Play the case again with a sentence that waits for the owed job; yield the findings."""
         for job in _owed_jobs(case, record):
             waiting_case = replace(case, subject=job)
@@ -68,12 +70,12 @@ class OnCluster:
         """Leave the cluster for the next run."""
 
 
-def names_in(case: Any, ran: Ran) -> set[str]:
+def names_in(case: Case, ran: Ran) -> set[str]:
     """Return the signatures of the findings in a run of a case."""
     return {finding.name for record in ran.records for finding in judge_record(case, record)}
 
 
-def judge_record(case: Any, record: ScenarioRecord) -> Iterator[Finding]:
+def judge_record(case: Case, record: ScenarioRecord) -> Iterator[Finding]:
     """Yield the findings of monitors in a scenario, and the promise that its failed sentence shows to be broken."""
     by = f"{record.scheduler.name} {record.scheduler.version}".rstrip()
     for found in record.findings:
@@ -88,7 +90,7 @@ def judge_record(case: Any, record: ScenarioRecord) -> Iterator[Finding]:
         yield _finding(OWED, text, case, match[1], by)
 
 
-def _finding(name: str, text: str, case: Any, job: str, by: str) -> Finding:
+def _finding(name: str, text: str, case: Case, job: str, by: str) -> Finding:
     about = replace(case, subject=job if any(work.name == job for work in case.jobs) else "")
     return Finding(name, text, about, about, tuple(thens_of(about, name)), by)
 
@@ -114,9 +116,8 @@ def _failed_sentence(record: ScenarioRecord | None) -> str:
     return failed.text if failed is not None else ""
 
 
-def _thens(case: Any) -> list[str]:
-    alive = distribution.load("schedspec.lab.explore").alive_jobs(case)
-    return [f'"{work.name}" runs or is refused' for work in alive]
+def _thens(case: Case) -> list[str]:
+    return [f'"{work.name}" runs or is refused' for work in alive_jobs(case)]
 
 
 def _act_of(found: Judgement, record: ScenarioRecord) -> str:
@@ -133,7 +134,7 @@ def _job_of(found: Judgement, record: ScenarioRecord) -> str:
     return next((_workload(story.moments[-1]) for story in _pods(record) if about in (story.name, _group(story))), "")
 
 
-def _owed_jobs(case: Any, record: ScenarioRecord) -> list[str]:
+def _owed_jobs(case: Case, record: ScenarioRecord) -> list[str]:
     """Return the job that waits at the end although its queue deserves idle capacity; none if another job waits too."""
     placed: dict[str, dict[str, str]] = {}
     for story in _pods(record):
@@ -141,19 +142,18 @@ def _owed_jobs(case: Any, record: ScenarioRecord) -> list[str]:
         for moment in last:
             if moment.change != "gone" and moment.state.get("node") and moment.state.get("phase") != "Succeeded":
                 placed.setdefault(_workload(moment), {})[story.name] = str(moment.state["node"])
-    explore, play = distribution.load("schedspec.lab.explore"), distribution.load("schedspec.lab.reduce.play")
-    waiting = [work for work in explore.alive_jobs(case) if len(placed.get(work.name, ())) < work.pods]
-    owed = [work.name for work in explore.owed_jobs(case, play.Story(settled=[play.SettledState(placed, {})]))]
+    waiting = [work for work in alive_jobs(case) if len(placed.get(work.name, ())) < work.pods]
+    owed = [work.name for work in owed_jobs(case, Story(settled=[SettledState(placed, {})]))]
     return owed if len(waiting) == 1 else []
 
 
-def _pods(record: ScenarioRecord) -> list[Any]:
+def _pods(record: ScenarioRecord) -> list[ObjectStory]:
     return [story for story in record.objects if story.kind == Kind.POD]
 
 
-def _workload(moment: Any) -> str:
+def _workload(moment: Moment) -> str:
     return str(moment.state.get("workload", ""))
 
 
-def _group(story: Any) -> str:
+def _group(story: ObjectStory) -> str:
     return str(story.moments[-1].state.get("group", ""))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import distribution
 from ...api.capabilities import Capability
 from ...conformance.levels import Level
@@ -11,6 +9,7 @@ from ...conformance.policy_needs import needs_of_policy
 from ...monitors import Rules
 from ...schedulers import Adapter
 from ..reduce.written import known_policies
+from .vocabulary import Vocabulary
 
 _NEEDS = {
     "capability": Capability.AMOUNTS,
@@ -28,11 +27,11 @@ _COLUMNS = {
 """The fields of queues that a level requires."""
 
 
-def vocabulary(adapter: Adapter, level: Level | None) -> Any:
+def vocabulary(adapter: Adapter, level: Level | None) -> Vocabulary:
     """Return what a case may use on a cluster. Pods must not fail: on a cluster, waiting ones would, too."""
     supported = {capability for capability in Capability if adapter.missing(capability) is None}
     level = level or Level.DIALECT
-    return distribution.load("schedspec.lab.explore").Vocabulary(
+    return Vocabulary(
         columns=frozenset(column for column in _COLUMNS[level] if _NEEDS[column] in supported),
         has_queues=Capability.QUEUES in supported,
         has_spare_pods=Capability.SPARE_PODS in supported and level is not Level.CORE,

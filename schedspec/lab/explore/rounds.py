@@ -14,11 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
-from ... import distribution
 from ...schedulers.pdeathsig import end_with_parent
+from ..reduce.case import Case
+from .generate import Draw, generate
 from .judge import Finding, Judged, judge
+from .reach import SPACE
+from .vocabulary import EVERYTHING, Vocabulary
 
 ROUND = 200
 """Number of seeds in a round in virtual time."""
@@ -26,7 +29,7 @@ _CHUNK = 10
 """Number of seeds that a process gets at a time."""
 _MAX_PARENTS = 400
 
-Seed = tuple[int, Any]
+Seed = tuple[int, Case | None]
 """A seed, and the case that it may mutate, or None."""
 
 
@@ -36,7 +39,7 @@ class Player(Protocol):
     size: int
     """Number of seeds in a round."""
 
-    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, Judged]]:
         """Return the case of each seed, and the findings in it."""
 
     def close(self) -> None:
@@ -48,12 +51,12 @@ class Processes:
 
     size = ROUND
 
-    def __init__(self, policies: Mapping[str, str], jobs: int, vocabulary: Any = None) -> None:
+    def __init__(self, policies: Mapping[str, str], jobs: int, vocabulary: Vocabulary | None = None) -> None:
         self._one = partial(_one, policies=policies, vocabulary=vocabulary)
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPoolExecutor(jobs, context, initializer=_begin) if jobs > 1 else None
 
-    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Any, Judged]]:
+    def play(self, seeds: Sequence[Seed]) -> Iterable[tuple[Case, Judged]]:
         if self._pool is None:
             return map(self._one, seeds)
         return self._pool.map(self._one, seeds, chunksize=_CHUNK)
@@ -86,8 +89,7 @@ class Explored:
 
     def coverage(self, kinds: Collection[str] = ()) -> Iterator[str]:
         """Yield how much of each kind of situation was reached, and what was not; by default for all kinds."""
-        space: Mapping[str, frozenset[str]] = distribution.load("schedspec.lab.explore").SPACE
-        for kind, names in space.items():
+        for kind, names in SPACE.items():
             if kinds and kind not in kinds:
                 continue
             missing = sorted(name for name in names if f"{kind} {name}" not in self.reached)
@@ -105,7 +107,7 @@ def explore(first: int, player: Player, budget: Callable[[Explored], int], witho
         without: Monitors, promises and signatures that do not count.
     """
     found = Explored()
-    parents: list[Any] = []
+    parents: list[Case] = []
     try:
         while number := min(budget(found), player.size):
             begins = first + found.seeds
@@ -139,12 +141,12 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _one(seed: Seed, policies: Mapping[str, str], vocabulary: Any) -> tuple[Any, Judged]:
+def _one(seed: Seed, policies: Mapping[str, str], vocabulary: Vocabulary | None) -> tuple[Case, Judged]:
     case = case_of(seed, policies, vocabulary)
     return case, judge(case)
 
 
-def case_of(seed: Seed, policies: Mapping[str, str], vocabulary: Any = None) -> Any:
+def case_of(seed: Seed, policies: Mapping[str, str], vocabulary: Vocabulary | None = None) -> Case:
     """Return the case of a seed; `vocabulary` limits what the case may use."""
-    generator, (number, parent) = distribution.load("schedspec.lab.explore"), seed
-    return generator.generate(generator.Draw(number, policies, parent, vocabulary or generator.EVERYTHING))
+    number, parent = seed
+    return generate(Draw(number, policies, parent, vocabulary or EVERYTHING))

@@ -3,7 +3,9 @@
 1. `changes` finds the differences between the present and the proposed files, and builds the second world.
 2. `at_once` runs both worlds until they settle while nothing ends: which pods are evicted, which jobs start or wait.
 3. `over_load` runs both worlds over a load: waits, evictions, lost work, time below the guarantee.
-4. `text` and `markdown` render the answer, `verdict` compares it with what a pipeline permits.
+4. `text`, `markdown` and `page` render the answer, `verdict` compares it with what a pipeline permits.
+5. `sources` finds the two sets of files in a repository, `rules` runs the team's own scenarios, and `foreign` names the
+   known differences of the scheduler that serves the cluster.
 
 Both worlds run through the same code with the same assumptions, which the answer lists.
 """

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from ...report import files, html
 from ..simulate import pages as load
+from .answer import Plan
 
 _MAX_ROWS = 200
 """Maximum number of rows of a table; plan.json has all rows."""
 
 
-def write(plan: Any, results: Mapping[str, Path], queues: Sequence[str], path: Path) -> Path:
+def write(plan: Plan, results: Mapping[str, Path], queues: Sequence[str], path: Path) -> Path:
     """Write the page.
 
     Args:
-        plan: The plan (`scheduler.plan.Plan`).
+        plan: The plan (`answer.Plan`).
         results: The result file of each world, `now` and `proposed`; empty without a load.
         queues: A sentence for each queue that holds another amount.
         path: The file to write.

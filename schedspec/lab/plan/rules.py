@@ -7,16 +7,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from ... import distribution, results
 from ...api.errors import HarnessError
+from .answer import Rules
 
 _JUDGED = ("passed", "failed", "known")
 
 
-def run_rules(features: list[Path], policies: tuple[str, str]) -> dict[str, Any]:
-    """Run features with each policy; returns the fields of `scheduler.plan.answer.Rules`.
+def run_rules(features: list[Path], policies: tuple[str, str]) -> Rules:
+    """Run features with each policy.
 
     A policy that scenarios name counts as changed if its file in `policies/` beside the features has the text of one of
     the two policies. A scenario that names any other policy has the same verdict under both.
@@ -29,7 +29,7 @@ def run_rules(features: list[Path], policies: tuple[str, str]) -> dict[str, Any]
         for name, verdict in sorted(after.items())
         if name in before and before[name] != verdict
     ]
-    return {"scenarios": len(after), "flips": flips, "problem": problem or worse}
+    return Rules(len(after), flips, problem or worse)
 
 
 def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, copy: Path) -> Path | None:

@@ -5,12 +5,14 @@ The one rule: no name or text of the state reaches a sentence. Names come from t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ... import distribution
 from ...api.kinds import GPU, GPU_MEMORY, GPU_NUMBER
+from ...scheduler.lint import unread_settings
+from .as_objects import quantities
+from .case import Amounts, Case, Change, Close, Complete, Fail, Join, Leave, Node, Queue, Submit, Use, Work
+from .play import SettledState, Story
 
 _WORDS = {GPU: "gpus"}
 _NODE = {"cpu": "64", "memory": "256Gi"}
@@ -32,14 +34,14 @@ class Text:
     """The kind of work: `jobs`, or `gangs` for a scheduler without jobs."""
 
 
-def write_feature(case: Any, story: Any, text: Text) -> str:
+def write_feature(case: Case, story: Story, text: Text) -> str:
     """Return the feature of a case whose play is `story`. Without `story.settled`, no state of the work is known."""
     lines = [" ".join(f"@{tag}" for tag in text.tags)] if text.tags else []
     lines += [f"Feature: {text.title}"]
     lines += [f"  # {clean(comment)}" for comment in text.comments]
     lines += ["", f"  Scenario: {text.title}", f"    Given {text.policy}"]
     lines += _table("And these nodes:", [_node(node) for node in case.nodes])
-    unread = _unread(case.policy)
+    unread = unread_settings(case.policy)
     lines += _table("And these queues:", [_queue(queue, unread) for queue in case.queues if not _is_plain(queue)])
     lines += _table(
         "And these priority classes:",
@@ -56,25 +58,22 @@ def clean(text: str) -> str:
     return plain if len(plain) <= _MAX_TEXT else f"{plain[: _MAX_TEXT - 1]}…"
 
 
-def _is_plain(queue: Any) -> bool:
+def _is_plain(queue: Queue) -> bool:
     """Whether every cluster has exactly this queue."""
     return bool(queue.name == "root" or queue == type(queue)("default") or queue == type(queue)("default", "root"))
 
 
-def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
+def _steps(case: Case, story: Story, work: str) -> Iterator[str]:
     """Yield the sentences of the steps: as many Givens as possible, and the last step as the When."""
     when_begun = False
     services = {job.name for job in case.jobs if job.is_service}
     for number, step in enumerate(case.steps):
         last = number == len(case.steps) - 1
-        kind = type(step).__name__
-        when_begun = (
-            when_begun or last or not story.settled or kind in ("Leave", "Change", "Close", "Complete", "Fail", "Use")
-        )
-        lead = "When" if last or (when_begun and kind != "Submit") else "And"
-        match kind:
-            case "Submit":
-                if number and type(case.steps[number - 1]).__name__ == "Submit" and not when_begun | last:
+        when_begun = when_begun or last or not story.settled or not isinstance(step, Submit | Join)
+        lead = "When" if last or (when_begun and not isinstance(step, Submit)) else "And"
+        match step:
+            case Submit():
+                if number and isinstance(case.steps[number - 1], Submit) and not when_begun | last:
                     yield "    And a second has passed"
                 settled = story.settled[number + 1] if number + 1 < len(story.settled) else None
                 lead = "When" if when_begun else "And"
@@ -84,62 +83,56 @@ def _steps(case: Any, story: Any, work: str) -> Iterator[str]:
                     lead = "And"
                 if when_begun and not last:
                     yield from (f'    Then "{job.name}" runs or is refused' for job in step.work)
-            case "Join":
+            case Join():
                 word = "join:" if when_begun else ""
                 yield from _table(f"{lead} these nodes {word}".rstrip() + ("" if word else ":"), map(_node, step.nodes))
-            case "Leave":
+            case Leave():
                 yield f'    When node "{step.node}" leaves with its pods'
-            case "Change":
-                yield from _table("When these queues change:", [_queue(step.queue, _unread(case.policy))])
-            case "Close":
+            case Change():
+                yield from _table("When these queues change:", [_queue(step.queue, unread_settings(case.policy))])
+            case Close():
                 yield f'    When queue "{step.queue}" is closed'
-            case "Complete":
+            case Complete():
                 yield f"    When {_end_of(step.job, services, story)}"
-            case "Fail":
+            case Fail():
                 yield f'    When pod "{step.pod}" fails with exit code 1'
-            case "Use":
+            case Use():
                 yield f'    When the policy "{step.name}" is given'
 
 
-def _end_of(job: str, services: set[str], story: Any) -> str:
+def _end_of(job: str, services: set[str], story: Story) -> str:
     if job in services:
         return f'"{job}" is deleted'
     return f'"{job}" completes' if story.settled else f'whichever of "{job}" runs completes'
 
 
-def _by_kind(work: Sequence[Any], jobs: str) -> Iterator[tuple[str, list[Any]]]:
+def _by_kind(work: Sequence[Work], jobs: str) -> Iterator[tuple[str, list[Work]]]:
     """Yield the jobs and the services of a step, each list with its kind of work."""
     for word, is_service in ((jobs, False), ("services", True)):
         if part := [job for job in work if job.is_service == is_service]:
             yield word, part
 
 
-def _outcome(work: Sequence[Any], settled: Any) -> str:
+def _outcome(work: Sequence[Work], settled: SettledState | None) -> str:
     placed = [len((settled.placed if settled else {}).get(job.name, ())) for job in work]
     if all(number == job.pods for number, job in zip(placed, work, strict=True)):
         return "run"
     return "wait" if not any(placed) else "are submitted"
 
 
-def _node(node: Any) -> dict[str, str]:
+def _node(node: Node) -> dict[str, str]:
     has = _columns(node.has)
     if number := int(has.pop(GPU_NUMBER, "0")):
         has |= {"shared gpus": str(number), "card memory": f"{int(has.pop(GPU_MEMORY, '0')) // number}Mi"}
     return {"node": node.name, **_NODE, **_with_model(has, node.card), **({"rack": node.rack} if node.rack else {})}
 
 
-def _unread(policy: str) -> Collection[str]:
-    """Return the columns of queues that the policy does not read: in a feature they are errors."""
-    found: Collection[str] = distribution.load("schedspec.scheduler.lint").unread_settings(policy)
-    return found
-
-
-def _queue(queue: Any, unread: Collection[str]) -> dict[str, str]:
+def _queue(queue: Queue, unread: Collection[str]) -> dict[str, str]:
     """Return the row of a queue, without columns that the policy does not read."""
     return {column: cell for column, cell in _whole_queue(queue).items() if column not in unread}
 
 
-def _whole_queue(queue: Any) -> dict[str, str]:
+def _whole_queue(queue: Queue) -> dict[str, str]:
     row = {"queue": queue.name}
     for name, usual in (("parent", ""), ("weight", 1), ("priority", 0)):
         if (value := getattr(queue, name)) != usual and not (name == "parent" and value == "root"):
@@ -152,7 +145,7 @@ def _whole_queue(queue: Any) -> dict[str, str]:
     return row if queue.reclaimable else {**row, "reclaimable": "no"}
 
 
-def _job(work: Any) -> dict[str, str]:
+def _job(work: Work) -> dict[str, str]:
     row = {"service" if work.is_service else "job": work.name}
     row |= {"queue": work.queue} if work.queue != "default" else {}
     row |= {"priority": work.priority} if work.priority else {}
@@ -176,12 +169,11 @@ def _with_model(amounts: dict[str, str], card: str) -> dict[str, str]:
     }
 
 
-def _columns(amounts: Any) -> dict[str, str]:
-    parsed = distribution.load("schedspec.lab.reduce.as_objects").quantities(amounts)
-    return {_WORDS.get(name, name): amount for name, amount in parsed.items()}
+def _columns(amounts: Amounts) -> dict[str, str]:
+    return {_WORDS.get(name, name): amount for name, amount in quantities(amounts).items()}
 
 
-def _table(sentence: str, rows: Any) -> list[str]:
+def _table(sentence: str, rows: Iterable[Mapping[str, str]]) -> list[str]:
     found = list(rows)
     if not found:
         return []

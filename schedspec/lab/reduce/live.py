@@ -10,17 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from ... import distribution
 from ...observe.view import count
-from . import written
+from . import thens, written
+from .case import Case
 from .confirm import Ran, Site, run, shows
 from .feature import Text, write_feature
+from .play import NOT_PLAYED
+from .signature import Signature, rule_of
 
 OWED, TOLD = "owed", "told"
 """The general promises that are checked on a cluster."""
-Finds = Callable[[Any, Ran], set[str]]
+Finds = Callable[[Case, Ran], set[str]]
 """Returns the signatures that a case and a run of it show."""
 
 
@@ -36,17 +37,16 @@ class Live:
         """Whether the budget is used up."""
         return time.monotonic() - self._begun > self._minutes * 60
 
-    def shows(self, case: Any, wanted: Any) -> bool:
+    def shows(self, case: Case, wanted: Signature) -> bool:
         """Whether enough runs of a case show the incident."""
-        incident = distribution.load("schedspec.lab.reduce")
-        thens = incident.thens_of(case, wanted, incident.NOT_PLAYED) or thens_of(case, wanted.name)
-        feature = self.write(case, "candidate", thens)
-        monitor = wanted.name.partition(":")[0] if type(wanted).__name__ == "Broken" else ""
+        sentences = thens.thens_of(case, wanted, NOT_PLAYED) or thens_of(case, rule_of(wanted))
+        feature = self.write(case, "candidate", sentences)
+        monitor = rule_of(wanted).partition(":")[0]
 
         def once() -> bool:
             ran = run([feature], self._site)
             if self._finds is not None:
-                return wanted.name in self._finds(case, ran)
+                return rule_of(wanted) in self._finds(case, ran)
             return ran.finds(monitor) if monitor else not ran.problem
 
         is_shown = shows(self._site, once)
@@ -57,17 +57,16 @@ class Live:
         sys.stderr.write(f"{tried}, {minutes:.1f} of {self._minutes:g} min: {size}, {word}\n")
         return is_shown
 
-    def write(self, case: Any, name: str, thens: Sequence[str]) -> Path:
+    def write(self, case: Case, name: str, thens: Sequence[str]) -> Path:
         """Write a case as a feature of this name in the folder."""
         scheduler, feature = self._site.scheduler, self._folder / f"{name}.feature"
         policy = written.given_policy(feature, case.policy, self._names, scheduler)
         text = Text("A candidate", policy, thens, work=written.kind_of_work(scheduler))
-        not_played = distribution.load("schedspec.lab.reduce").NOT_PLAYED
-        feature.write_text(write_feature(case, not_played, text), "utf-8")
+        feature.write_text(write_feature(case, NOT_PLAYED, text), "utf-8")
         return feature
 
 
-def thens_of(case: Any, name: str) -> list[str]:
+def thens_of(case: Case, name: str) -> list[str]:
     """Return sentences about the subject of the case that would hold if the monitor or promise were not broken."""
     promise = name.partition(":")[0]
     if case.subject and promise == OWED:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ... import distribution
 from ...monitors import MONITORS, Ledger, Rules
+from ...scheduler.inputs import Decided, PolicyLoaded
+from .of_recording import inputs_of
 from .versions import Recorder
 
 
@@ -23,14 +24,16 @@ def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
         return
     recorder, now, policy = Recorder(), 0.0, ""
     acts: list[tuple[str, tuple[float, int]]] = []
-    for recorded in distribution.load("schedspec.lab.reduce.of_recording").inputs_of(path):
-        match type(recorded).__name__:
-            case "PolicyLoaded":
+    for recorded in inputs_of(path):
+        match recorded:
+            case PolicyLoaded():
                 policy = recorded.text
-            case "Decided":
+            case Decided():
                 now = recorded.now
-                done = (*recorded.decisions.binds, *recorded.decisions.evictions)
-                acts += [(_short(act.task), (now, recorded.cycle)) for act in done]
+                done = [act.task for act in recorded.decisions.binds] + [
+                    act.task for act in recorded.decisions.evictions
+                ]
+                acts += [(_short(task), (now, recorded.cycle)) for task in done]
                 for eviction in recorded.decisions.evictions:
                     recorder.evict(now, eviction.task, eviction.reason)
             case _:

@@ -60,6 +60,11 @@ Fate = Evicted | Waits | Runs
 Signature = Evicted | Waits | Broken | Differs
 
 
+def rule_of(signature: Signature) -> str:
+    """Return the name of the promise or monitor that is broken; empty for other incidents."""
+    return signature.name if isinstance(signature, Broken) else ""
+
+
 def of_eviction(found: Eviction) -> Evicted:
     """Return the signature of an eviction."""
     why = found.reason

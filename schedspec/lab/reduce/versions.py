@@ -6,17 +6,19 @@ from typing import Any
 
 import msgspec
 
-from ... import distribution
 from ...api.kinds import Kind, Ref
 from ...api.marks import Marks
 from ...observe.history import Change, Object, Version
+from ...scheduler.inputs import ObjectGone, ObjectSeen
+from ...scheduler.reasons import VictimReason, render_victim
+from ...virtual.outcomes import Evicted
 
 _KINDS = {"Pod": Kind.POD, "Node": Kind.NODE, "Queue": Kind.QUEUE, "PodGroup": Kind.PODGROUP}
 (_EVICTED,) = Marks().evicted
 
 
 class Recorder:
-    """Listens to a play (`scheduler.incident.play`) and keeps versions."""
+    """Listens to a play (`play.play`) and keeps versions."""
 
     def __init__(self) -> None:
         self.versions: list[Version] = []
@@ -26,18 +28,17 @@ class Recorder:
         self._generations: dict[tuple[Kind, str], int] = {}
         self._marks: dict[str, list[dict[str, str]]] = {}
         """Conditions of victims, by uid."""
-        self._render = distribution.load("schedspec.scheduler.reasons").render_victim
 
-    def record(self, at: float, given: Any) -> None:
+    def record(self, at: float, given: object) -> None:
         """Record an input of the core, or an outcome of the simulation."""
-        match type(given).__name__:
-            case "ObjectSeen" if given.kind in _KINDS:
+        match given:
+            case ObjectSeen() if given.kind in _KINDS:
                 self._record_object(at, _KINDS[given.kind], given.object)
-            case "ObjectGone" if given.kind in _KINDS:
+            case ObjectGone() if given.kind in _KINDS:
                 key = _KINDS[given.kind], given.key
                 if (last := self._last.pop(key, None)) is not None:
                     self._record(at, key, "gone", last)
-            case "Evicted":
+            case Evicted():
                 self.evict(at, given.pod, given.reason)
 
     def _record_object(self, at: float, kind: Kind, found: Any) -> None:
@@ -48,11 +49,11 @@ class Recorder:
         change: Change = "changed" if key in self._last else "added"
         self._record(at, key, change, shown)
 
-    def evict(self, at: float, pod: str, reason: Any) -> None:
+    def evict(self, at: float, pod: str, reason: VictimReason) -> None:
         """Record the eviction of a pod."""
         key = Kind.POD, pod
         last = self._last[key]
-        mark = {**_EVICTED._asdict(), "message": self._render(reason)}
+        mark = {**_EVICTED._asdict(), "message": render_victim(reason)}
         self._marks[str(last["metadata"]["uid"])] = [mark]
         self.evictions.append((at, pod.rpartition("/")[2], reason.action))
         status = {**last.get("status", {}), "conditions": [mark]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ... import distribution
 from ...api.capabilities import Capability
@@ -13,8 +12,13 @@ from ...monitors import MONITORS, protection
 from ...monitors.evictions import needless, needless_workload, repeated
 from ...report.record import UID
 from ...schedulers import find
+from .case import Case
 from .confirm import OWN
 from .feature import Text, write_feature
+from .play import NOT_PLAYED, play
+from .reduce import Reduced
+from .signature import rule_of
+from .thens import thens_of
 
 _NAME = re.compile(r"([a-z0-9.-]+/)?[a-z0-9.-]+")
 MAX_LINES = 30
@@ -33,7 +37,7 @@ def known_policies() -> dict[str, str]:
 
 def write(
     out: Path,
-    found: Any,
+    found: Reduced,
     comments: Sequence[str],
     thens: Sequence[str] = (),
     *,
@@ -44,18 +48,17 @@ def write(
 
     Args:
         out: The file.
-        found: What `scheduler.incident` reduced.
+        found: The reduced case.
         comments: Comments on the origin of the case.
         thens: The expected outcome; by default the sentences of the incident.
         scheduler: The scheduler that the feature is for.
         is_played: Whether a simulation with our scheduler shows which work runs or waits.
     """
-    incident = distribution.load("schedspec.lab.reduce")
     out.parent.mkdir(parents=True, exist_ok=True)
     policy = given_policy(out, found.case.policy, {found.case.policy: found.policy_name}, scheduler)
-    story = incident.play(found.case) if is_played else incident.NOT_PLAYED
-    rule = getattr(found.signature, "name", "")
-    sentences = [*thens] or incident.thens_of(found.case, found.signature, story)
+    story = play(found.case) if is_played else NOT_PLAYED
+    rule = rule_of(found.signature)
+    sentences = [*thens] or thens_of(found.case, found.signature, story)
     sentences = sentences or thens_of_monitor(rule, "", found.case)
     title = title_of_monitor(rule) or found.title
     text = write_feature(found.case, story, Text(title, policy, sentences, comments, work=kind_of_work(scheduler)))
@@ -95,7 +98,7 @@ def title_of_monitor(rule: str) -> str:
     return demand[:1].upper() + demand[1:]
 
 
-def thens_of_monitor(rule: str, job: str, case: Any) -> list[str]:
+def thens_of_monitor(rule: str, job: str, case: Case) -> list[str]:
     """Return a sentence that holds unless the rule is broken; if no sentence fits, one that waits for a decision.
 
     Args:
@@ -121,7 +124,7 @@ def why_it_fails(monitor: str, scheduler: str) -> str:
     return f"It fails with {scheduler}: the monitor {monitor} finds that the title does not hold"
 
 
-def names_of_the_state(found: Any) -> list[str]:
+def names_of_the_state(found: Reduced) -> list[str]:
     """Return comments on what jobs and queues stand for, without names that no object of a cluster can have.
 
     A namespace that all jobs share is written once, and the UID that Volcano appends to the name of a PodGroup is left

@@ -12,7 +12,6 @@ Monitors of topology, of shared cards and of Kueue's Workloads are missing here,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ...monitors import amounts, nodes, protection
 from ...monitors.amounts import NONE, Amounts
@@ -22,6 +21,9 @@ from ...monitors.gangs import SWITCHES
 from ...monitors.queues import capability, guarantee, usage
 from ...monitors.queues.unused import largest
 from ...monitors.rules import Rules
+from ...scheduler.model import objects
+from ...virtual import outcomes
+from . import records
 from .books import Books, Job, Loss
 from .victims import Victims, cause_of
 
@@ -29,7 +31,7 @@ from .victims import Victims, cause_of
 class Monitors:
     """Judges one run."""
 
-    def __init__(self, policy: str, nodes: Iterable[Any], queues: Iterable[Any]) -> None:
+    def __init__(self, policy: str, nodes: Iterable[objects.Node], queues: Iterable[objects.Queue]) -> None:
         self._rules = Rules(policy)
         self._books = Books(nodes, queues, self._rules)
         self._victims = Victims(self._books, self._rules, self._find)
@@ -40,16 +42,30 @@ class Monitors:
         self._cycle, self._at = 0, 0.0
         self._changes = 0
         """Number of jobs submitted, jobs ended and pods that lost their nodes, so far."""
-        self.found: list[dict[str, Any]] = []
-        """Fields of `scheduler.simulate.records.Finding`, in order."""
+        self.found: list[records.Finding] = []
+        """In order."""
 
-    def observe(self, outcome: Any) -> None:
+    def observe(self, outcome: object) -> None:
         """Process the next outcome of the simulation."""
-        handler = getattr(self, f"_on_{type(outcome).__name__.lower()}", None)
-        if handler is not None:
-            handler(outcome)
+        match outcome:
+            case outcomes.Submitted():
+                self._on_submitted(outcome)
+            case outcomes.Cycle():
+                self._on_cycle(outcome)
+            case outcomes.Stopped():
+                self._on_stopped(outcome)
+            case outcomes.Placed():
+                self._on_placed(outcome)
+            case outcomes.Evicted():
+                self._on_evicted(outcome)
+            case outcomes.Released():
+                self._on_released(outcome)
+            case outcomes.Disrupted():
+                self._on_disrupted(outcome)
+            case outcomes.Ended():
+                self._on_ended(outcome)
 
-    def close(self) -> list[dict[str, Any]]:
+    def close(self) -> list[records.Finding]:
         """Judge the gangs of the last cycle; return all findings."""
         self._judge_gangs()
         self._victims.close()
@@ -59,27 +75,25 @@ class Monitors:
         self, monitor: str, about: str, text: str, reason: str = "", moment: tuple[float, int] | None = None
     ) -> None:
         at, cycle = moment or (self._at, self._cycle)
-        self.found.append(
-            {"monitor": monitor, "at": at, "cycle": cycle, "about": about, "text": text, "reason": reason}
-        )
+        self.found.append(records.Finding(monitor, at, cycle, about, text, reason))
 
     # ---------------------------------------------------------------------------------------------------- outcomes
 
-    def _on_submitted(self, outcome: Any) -> None:
+    def _on_submitted(self, outcome: outcomes.Submitted) -> None:
         requests = {name: amount for name, amount in amounts.parse(outcome.requests).items() if amount > 0}
         self._changes += 1
         self._books.jobs[outcome.job] = Job(
             outcome.job, outcome.queue, outcome.pods, outcome.min_member, requests, outcome.preemptable
         )
 
-    def _on_cycle(self, outcome: Any) -> None:
+    def _on_cycle(self, outcome: outcomes.Cycle) -> None:
         self._judge_gangs()
         self._cycle, self._at = outcome.number, outcome.at
 
-    def _on_stopped(self, outcome: Any) -> None:
+    def _on_stopped(self, outcome: outcomes.Stopped) -> None:
         self._victims.job_over(outcome.job)
 
-    def _on_placed(self, outcome: Any) -> None:
+    def _on_placed(self, outcome: outcomes.Placed) -> None:
         job = self._books.jobs[outcome.job]
         was_freed = any(job.freed.values())
         self._books.place(job, outcome.pod, outcome.node)
@@ -94,7 +108,7 @@ class Monitors:
         self._victims.placed(job, outcome.node)
         self._changed[outcome.job] = ("bound in part", "")
 
-    def _on_evicted(self, outcome: Any) -> None:
+    def _on_evicted(self, outcome: outcomes.Evicted) -> None:
         job, why = self._books.jobs[outcome.job], outcome.reason
         if outcome.pod in job.victims or outcome.pod not in job.placed:
             return
@@ -106,7 +120,7 @@ class Monitors:
         self._judge_repeated(job, outcome.pod, why.preemptor, reason)
         self._judge_protection(job, why.action, why.preemptor_queue, reason)
 
-    def _on_released(self, outcome: Any) -> None:
+    def _on_released(self, outcome: outcomes.Released) -> None:
         job = self._books.jobs[outcome.job]
         node = job.placed.get(outcome.pod)
         if node is None:
@@ -116,12 +130,12 @@ class Monitors:
         if not job.placed:
             self._changed.pop(outcome.job, None)
 
-    def _on_disrupted(self, outcome: Any) -> None:
+    def _on_disrupted(self, outcome: outcomes.Disrupted) -> None:
         self._changes += 1
         self._pass_on(self._books.jobs[outcome.job], "")
         self._changed.pop(outcome.job, None)  # not an act of the scheduler
 
-    def _on_ended(self, outcome: Any) -> None:
+    def _on_ended(self, outcome: outcomes.Ended) -> None:
         self._changes += 1
         self._victims.job_over(outcome.job)
         self._books.jobs.pop(outcome.job, None)

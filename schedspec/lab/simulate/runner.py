@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -48,11 +48,11 @@ class Outcome:
 class Monitor(Protocol):
     """A judge of a run that is independent of the scheduler."""
 
-    def observe(self, outcome: Any) -> None:
+    def observe(self, outcome: object) -> None:
         """Judge the next outcome."""
 
-    def close(self) -> Sequence[Mapping[str, Any]]:
-        """Finish, and return the fields of each `records.Finding`."""
+    def close(self) -> Sequence[Finding]:
+        """Finish, and return all findings."""
 
 
 def run(
@@ -138,7 +138,7 @@ def _run(
     end = max(until, simulation.now) if is_cut else simulation.now
     books.close(end)
     for finding in monitor.close() if monitor is not None else ():
-        write(Finding(**finding))
+        write(finding)
     last = End(end, interrupted or bool(problem), books.cycles, metrics.result(end))
     write(last)
     return Outcome(last, problem, books.stuck, tuple(books.examples))

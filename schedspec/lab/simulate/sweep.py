@@ -13,10 +13,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
-from ... import distribution
 from ...api.errors import HarnessError
 from ...observe.view import count
 from ...schedulers.pdeathsig import end_with_parent
+from .command import main
 from .pages import metrics
 from .pages.sweep import Sweep, read, write
 
@@ -96,7 +96,7 @@ def _one(given: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     end_with_parent(signal.SIGINT)  # the run writes its results so far
     with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
-        status: int = distribution.load("schedspec.lab.simulate").main(given)
+        status: int = main(given)
     return status
 
 

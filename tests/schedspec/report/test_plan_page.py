@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedspec.lab.plan import Plan, Request, Side, make_plan
-from schedspec.lab.plan import page as page
+from schedspec.lab.plan import Plan, Request, Side, make_plan, page
 from schedspec.virtual.state.dump import write_state
 from tests.schedspec.report.browser import Browser, chromium
 from tests.support.core.states import NOW, state_of

@@ -9,7 +9,7 @@ from schedspec.scheduler.live.memory import heap_in_use
 
 _PROGRAM = """
 import asyncio, psutil
-from scheduler.live.memory import keep_trimmed
+from schedspec.scheduler.live.memory import keep_trimmed
 
 async def main():
     held = [bytes(2_000) for _ in range(50_000)]
@@ -29,7 +29,7 @@ asyncio.run(main())
 _TLS = """
 import asyncio, ssl
 from asyncio import sslproto
-from scheduler.live.memory import keep_tls_buffers_small
+from schedspec.scheduler.live.memory import keep_tls_buffers_small
 
 async def main():
     keep_tls_buffers_small()
@@ -43,7 +43,7 @@ asyncio.run(main())
 
 _GARBAGE = """
 import asyncio, gc, weakref
-from scheduler.live import memory
+from schedspec.scheduler.live import memory
 
 class Cycle:
     def __init__(self):

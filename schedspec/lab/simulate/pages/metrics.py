@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .... import distribution
+from ..against import judged
 
 Path = tuple[str, ...]
 """The keys that lead to a metric in the last line of a result."""
@@ -44,17 +44,7 @@ def value(metrics: Mapping[str, Any], path: Path) -> float | None:
 
 def mark(path: Path, before: float | None, after: float | None) -> str:
     """Return `better` or `worse`; empty if nothing changed, or if neither is better."""
-    return str(_simulate().judged(".".join(path), before, after))
-
-
-def verdict(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, list[str]]:
-    """Return the metrics of the whole cluster by which `after` is `better` and `worse`, each with both values."""
-    found: Mapping[str, list[str]] = _simulate().verdict(before, after)
-    return found
-
-
-def _simulate() -> Any:
-    return distribution.load("schedspec.lab.simulate")
+    return judged(".".join(path), before, after)
 
 
 def time(seconds: float | None) -> str:

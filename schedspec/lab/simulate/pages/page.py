@@ -15,6 +15,7 @@ import msgspec
 from markupsafe import Markup
 
 from ....report import files, html
+from ..against import verdict
 from . import metrics
 from .charts import FIRST_DATE, Area, Chart, Distribution, Drawn, Line, distribution, moment
 from .steps import Steps
@@ -144,7 +145,7 @@ def make(worlds: Sequence[World], title: str = "", named: Callable[[str], str] =
         distribution(worlds, colours, longest),
         max(len(names) - _QUEUES, 0),
         max((amounts.rounded for amounts in steps.values()), default=0.0),
-        metrics.verdict(*(world.metrics for world in both)) if both else {},
+        verdict(*(world.metrics for world in both)) if both else {},
         list(_differences(*both)) if both else [],
         _changed(*both) if both else [],
         _parting(steps),

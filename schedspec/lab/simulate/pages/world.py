@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .... import distribution
+from .. import records
+from ..errors import InputError
 from .steps import Changes, Steps
 
 WORST = 20
@@ -63,12 +64,12 @@ class World:
     end: Any = None
     queues: dict[str, Queue] = field(default_factory=dict)
     losses: dict[tuple[str, str], QueueLoss] = field(default_factory=dict)
-    worst: list[Any] = field(default_factory=list)
+    worst: list[records.JobRecord] = field(default_factory=list)
     """The jobs that waited longest, as their records, longest first."""
     waited: dict[str, float] = field(default_factory=dict)
     """Job → seconds until its first start, for the comparison of two worlds; empty unless `read` keeps waits."""
     start: float = 0.0
-    findings: list[Any] = field(default_factory=list)
+    findings: list[records.Finding] = field(default_factory=list)
     """The first findings of monitors; `found` is the number of all findings."""
     found: int = 0
 
@@ -110,10 +111,8 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
         keeps_waits: Whether to keep how long each job waited, for a comparison.
 
     Raises:
-        ValueError: The file is not a result, or was cut off (scheduler.simulate.InputError).
+        ValueError: The file is not a result, or was cut off (InputError).
     """
-    simulate = distribution.load("schedspec.lab.simulate")
-    records = simulate.records
     reader = _Reader(World(title), keeps_waits=keeps_waits)
     handlers: Mapping[type, Callable[[Any], None]] = {
         records.Run: reader.add_run,
@@ -126,13 +125,12 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
         if type(record) in handlers:
             handlers[type(record)](record)
     if reader.world.end is None or reader.world.run is None:
-        raise simulate.InputError(str(path), "has no last line with metrics: the run was cut off", "run it again")
+        raise InputError(str(path), "has no last line with metrics: the run was cut off", "run it again")
     return reader.close()
 
 
 def ends(path: Path) -> tuple[Any, Any]:
     """Return the first and the last record of a result file; None for the last one of a run that was cut off."""
-    records = distribution.load("schedspec.lab.simulate").records
     run = end = None
     for record in records.read_result(path):
         run = record if isinstance(record, records.Run) else run
@@ -145,15 +143,15 @@ class _Reader:
 
     def __init__(self, world: World, *, keeps_waits: bool) -> None:
         self.world, self._keeps_waits = world, keeps_waits
-        self._longest: list[tuple[float, str, Any]] = []
-        self._stuck: list[tuple[float, str, Any]] = []
+        self._longest: list[tuple[float, str, records.JobRecord]] = []
+        self._stuck: list[tuple[float, str, records.JobRecord]] = []
         """The jobs that never started: those that were submitted first."""
         self._first = math.inf
 
-    def add_run(self, run: Any) -> None:
+    def add_run(self, run: records.Run) -> None:
         self.world.run = run
 
-    def add_sample(self, sample: Any) -> None:
+    def add_sample(self, sample: records.Sample) -> None:
         for name, amounts in sample.queues.items():
             samples = self._queue(name).samples
             for kind in SAMPLED:
@@ -163,7 +161,7 @@ class _Reader:
                     times.append(sample.at)
                     values.append(amount)
 
-    def add_job(self, job: Any) -> None:
+    def add_job(self, job: records.JobRecord) -> None:
         self._first = min(self._first, job.submitted)
         queue = self._queue(job.queue)
         queue.jobs += 1
@@ -181,12 +179,12 @@ class _Reader:
         if self._keeps_waits:
             self.world.waited[job.job] = job.wait
 
-    def add_finding(self, finding: Any) -> None:
+    def add_finding(self, finding: records.Finding) -> None:
         self.world.found += 1
         if len(self.world.findings) < FINDINGS:
             self.world.findings.append(finding)
 
-    def add_end(self, end: Any) -> None:
+    def add_end(self, end: records.End) -> None:
         self.world.end = end
 
     def close(self) -> World:
@@ -201,7 +199,7 @@ class _Reader:
     def _queue(self, name: str) -> Queue:
         return self.world.queues.setdefault(name, Queue(name))
 
-    def _add_eviction(self, job: Any, eviction: Any) -> None:
+    def _add_eviction(self, job: records.JobRecord, eviction: records.Eviction) -> None:
         preemptor = eviction.preemptor_queue or (job.queue if eviction.preemptor else NODES)
         loss = self.world.losses.setdefault((job.queue, preemptor), QueueLoss(job.queue, preemptor))
         loss.times += 1
@@ -209,12 +207,12 @@ class _Reader:
         loss.card_hours += eviction.lost / 3600
 
 
-def _keep(heap: list[tuple[float, str, Any]], item: tuple[float, str, Any]) -> None:
+def _keep(heap: list[tuple[float, str, records.JobRecord]], item: tuple[float, str, records.JobRecord]) -> None:
     """Add an item to a heap of the `WORST` largest items."""
     (heapq.heappush if len(heap) < WORST else heapq.heappushpop)(heap, item)
 
 
-def _record_waiting(waiting: Changes, job: Any) -> None:
+def _record_waiting(waiting: Changes, job: records.JobRecord) -> None:
     """Count a job as waiting from its submission to its end, except while it holds cards (or runs, if it has none)."""
     waiting.add(job.submitted, 1)
     runs = [(began, until) for began, until, _ in job.held]

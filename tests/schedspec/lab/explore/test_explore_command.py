@@ -97,7 +97,7 @@ def test_wrong_options_are_one_clear_error(words: tuple[object, ...], message: s
 
 
 def test_the_docs_have_a_row_for_each_promise() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "explore.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "explore.md").read_text("utf-8")
     page = page.partition("## What judges")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(PROMISES)
 

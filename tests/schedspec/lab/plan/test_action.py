@@ -15,7 +15,7 @@ from schedspec import distribution
 from schedspec.cli import init
 from tests.schedspec.lab.plan.test_plan import team
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 __all__ = ["team"]
 
 

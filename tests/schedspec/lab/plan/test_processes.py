@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psutil
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PARENT = """
 import signal
-from scheduler.plan.processes import process_pool
+from schedspec.lab.plan.processes import process_pool
 
 with process_pool(2) as pool:
     pool.map(signal.sigwait, [[signal.SIGUSR1]] * 2)

@@ -29,7 +29,7 @@ from schedspec.lab.reduce.signature import Evicted, Waits, of_eviction, of_wait,
 
 POLICIES = {
     it.stem: it.read_text("utf-8")
-    for it in sorted((Path(__file__).parents[3] / "templates" / "policies").glob("*.yaml"))
+    for it in sorted((Path(__file__).parents[4] / "templates" / "policies").glob("*.yaml"))
     if it.stem in ("capacity", "gangs", "preempt", "default")
 }
 KNOWN = Known(POLICIES, lambda: False)

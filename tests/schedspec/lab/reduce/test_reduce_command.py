@@ -16,7 +16,6 @@ from schedspec import distribution
 from schedspec.cli.reduce import reduce_command
 from schedspec.lab.reduce.feature import clean
 from schedspec.lab.reduce.moments import moments
-from schedspec.scheduler.__main__ import main
 from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.inputs import Decided, PolicyLoaded, Started, apply_input, write_line
@@ -26,6 +25,7 @@ from schedspec.scheduler.recording import segments as recorded_segments
 from schedspec.scheduler.recording.segments import VERSION, SegmentWriter
 from schedspec.virtual.state import listed, read_state
 from tests.schedspec.lab.reduce import large_state, unprotected
+from tests.support.simulating import simulate
 
 CAPACITY = distribution.folder("templates") / "policies" / "capacity.yaml"
 BORN = "2026-11-01T00:00:00Z"
@@ -169,7 +169,7 @@ def test_a_monitors_finding_in_a_recording_is_reduced_from_its_cycle(
     load = ["--trace", "jobs.csv", "--map", "submitted=submitted,duration=duration,cards=cards,queue=queue"]
     cluster = ["--nodes", "1x4", "--queues", "queues.json", "--policy", CAPACITY, "--record", "recording"]
     monkeypatch.chdir(tmp_path)
-    assert main(["simulate", *load, *map(str, cluster)]) == 0
+    assert simulate([*load, *map(str, cluster)]) == 0
     out = tmp_path / "broken.feature"
     ran = run("recording", "--because", "monitor protection", "-o", out)
     assert ran.return_value == 0, ran.output
@@ -187,7 +187,7 @@ def test_a_monitor_that_finds_nothing_in_a_recording_is_one_clear_error(
     (tmp_path / "jobs.csv").write_text("at,seconds,cards\n0,10,1\n")
     monkeypatch.chdir(tmp_path)
     load = ["--trace", "jobs.csv", "--map", "submitted=at,duration=seconds,cards=cards"]
-    assert main(["simulate", *load, "--nodes", "1x4", "--record", "recording"]) == 0
+    assert simulate([*load, "--nodes", "1x4", "--record", "recording"]) == 0
     ran = run("recording", "--because", "monitor gang", "-o", tmp_path / "f.feature")
     assert ran.return_value == 2
     assert "monitor gang: the monitor finds nothing in recording" in ran.output

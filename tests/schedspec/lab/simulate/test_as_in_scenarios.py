@@ -33,7 +33,7 @@ def found_by(case: Case) -> tuple[set[str], set[str]]:
 
     play(case, listener=listen)
     history = judge_ledger(Ledger(recorder.versions), Rules(case.policy))
-    return {finding["monitor"] for finding in stream.close()}, {finding.monitor for finding in history}
+    return {finding.monitor for finding in stream.close()}, {finding.monitor for finding in history}
 
 
 @pytest.mark.parametrize("first", range(1, 6 * SEEDS, SEEDS))

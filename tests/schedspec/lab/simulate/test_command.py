@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from schedspec.lab.simulate.against import judged
-from schedspec.scheduler.__main__ import main
 from schedspec.virtual import Simulation
+from tests.support import simulating
 
 HEADER = "when,secs,gpus,team"
 COLUMNS = "submitted=when,duration=secs,job_cards=gpus,queue=team"
@@ -30,11 +30,11 @@ def simulate(
     (folder / "trace.csv").write_text(f"{header}\n{rows}" if header else rows)
     (folder / "policy.yaml").write_text(policy)
     given = [
-        "simulate", "--trace", str(folder / "trace.csv"), "--nodes", nodes, "--policy", str(folder / "policy.yaml"),
+        "--trace", str(folder / "trace.csv"), "--nodes", nodes, "--policy", str(folder / "policy.yaml"),
         "--out", str(folder / "result.jsonl"),
     ]  # fmt: skip
     columns = () if "--map" in more or "--preset" in more else ("--map", COLUMNS)
-    return main([*given, *columns, *more])
+    return simulating.simulate([*given, *columns, *more])
 
 
 def lines(folder: Path, kind: str) -> list[dict[str, Any]]:

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from schedspec.lab.simulate.present import opened
-from schedspec.scheduler.__main__ import main
 from schedspec.scheduler.inputs import Input, PolicyLoaded
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.scheduler.recording.segments import SegmentWriter
 from schedspec.virtual import Arrival, Simulation, Workload, node
 from schedspec.virtual.state.dump import write_state
+from tests.support import simulating
 from tests.support.core.states import NOW, state_of
 
 POLICY = """
@@ -39,7 +39,7 @@ CARDS = {"nvidia.com/gpu": "8"}
 def simulate(folder: Path, state: Path, *more: str) -> dict[str, dict[str, Any]]:
     """Run the command and return the jobs by name."""
     out = folder / "result.jsonl"
-    assert main(["simulate", "--state", str(state), "--out", str(out), *more]) == 0
+    assert simulating.simulate(["--state", str(state), "--out", str(out), *more]) == 0
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     return {it["job"].rpartition("/")[2]: it for it in lines if it["kind"] == "job"}
 
@@ -99,15 +99,15 @@ def test_contradicting_options_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], problem: str
 ) -> None:
     write_state(state_of(TABLE), tmp_path / "state.jsonl.gz")
-    assert main(["simulate", "--state", str(tmp_path / "state.jsonl.gz"), *more]) == 2
+    assert simulating.simulate(["--state", str(tmp_path / "state.jsonl.gz"), *more]) == 2
     assert problem in capsys.readouterr().err
 
 
 def test_the_error_names_a_missing_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "--state", str(tmp_path / "none.json")]) == 2
+    assert simulating.simulate(["--state", str(tmp_path / "none.json")]) == 2
     assert "none.json" in capsys.readouterr().err
 
 
 def test_the_error_of_a_run_without_a_load_names_the_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "--nodes", "1x8"]) == 2
+    assert simulating.simulate(["--nodes", "1x8"]) == 2
     assert "the run has no load; name a --trace, a --synthetic load or a --state" in capsys.readouterr().err

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.lab.simulate import InputError
 from schedspec.lab.simulate.columns import Job
 from schedspec.lab.simulate.distributions import parse
+from schedspec.lab.simulate.errors import InputError
 from schedspec.lab.simulate.synthetic import read_synthetic
 
 LOAD = """

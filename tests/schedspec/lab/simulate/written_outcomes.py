@@ -70,4 +70,4 @@ class Story:
         self._monitors.observe(outcomes.Ended(self._cycle, job, "completed", 1))
 
     def found(self) -> list[str]:
-        return [f"{it['monitor']}: {it['about']} {it['text']}" for it in self._monitors.close()]
+        return [f"{it.monitor}: {it.about} {it.text}" for it in self._monitors.close()]

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedspec.lab.simulate import InputError
 from schedspec.lab.simulate import pages as load
+from schedspec.lab.simulate.errors import InputError
 from schedspec.lab.simulate.pages.charts import Chart, rounded_up
 from schedspec.lab.simulate.pages.steps import Changes
-from schedspec.scheduler.__main__ import main as scheduler
 from tests.schedspec.report.browser import Browser, chromium
+from tests.support import simulating
 
 POLICY = """
 actions: "allocate, reclaim"
@@ -37,7 +37,7 @@ def simulate(folder: Path, name: str, nodes: str = "2x8") -> Path:
     out = folder / f"{name}.jsonl"
     given = ("--trace", str(folder / "trace.csv"), "--policy", str(folder / "policy.yaml"), "--out", str(out))
     columns = ("--map", "submitted=when,duration=secs,job_cards=gpus,queue=team", "--sample", "10")
-    assert scheduler(["simulate", *given, *columns, "--nodes", nodes]) == 0
+    assert simulating.simulate([*given, *columns, "--nodes", nodes]) == 0
     return out
 
 

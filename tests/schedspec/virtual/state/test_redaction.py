@@ -101,7 +101,7 @@ def test_hyper_nodes_lose_their_names_and_patterns_and_keep_their_nodes() -> Non
     assert group.spec.network_topology.highest_tier_name == found.spec.tier_name != ""
 
 
-TABLES = Path(__file__).parents[1] / "decide" / "tables"
+TABLES = Path(__file__).parents[3] / "scheduler" / "decide" / "tables"
 
 
 def cases() -> Iterator[Any]:

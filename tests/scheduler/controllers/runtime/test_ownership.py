@@ -32,7 +32,7 @@ async def test_an_owner_reference_reaches_no_object_of_another_namespace(
         decided.append(seen)
         return ReconcileResult()
 
-    monkeypatch.setattr(f"scheduler.controllers.{kind}.controller.reconcile", reconcile)
+    monkeypatch.setattr(f"schedspec.scheduler.controllers.{kind}.controller.reconcile", reconcile)
 
     context = Context(
         Client(Http(Connection("127.0.0.1", 9))),

@@ -34,7 +34,7 @@ async def test_a_decision_about_thousands_of_pods_runs_in_a_thread(
         threads.append(threading.current_thread())
         return ReconcileResult()
 
-    monkeypatch.setattr(f"scheduler.controllers.{kind}.controller.reconcile", reconcile)
+    monkeypatch.setattr(f"schedspec.scheduler.controllers.{kind}.controller.reconcile", reconcile)
 
     client = Client(Http(Connection("127.0.0.1", 9)))
     context = Context(client, EventRecorder(client, "me"), ["schedspec"])
