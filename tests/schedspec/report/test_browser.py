@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from schedspec.report import html, matrix
 from schedspec.results import Result, RunResults
-from tests.schedspec.report.browser import Browser, chromium
+from tests.support.browser import Browser, chromium
 from tests.support.scene import blocked, large, reclaim
 
 ANCHOR = "area-some-7"

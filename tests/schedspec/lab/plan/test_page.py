@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from schedspec.lab.plan import Plan, Request, Side, make_plan, page
 from schedspec.virtual.state.dump import write_state
-from tests.schedspec.report.browser import Browser, chromium
+from tests.support.browser import Browser, chromium
 from tests.support.core.states import NOW, state_of
 
 TABLE: dict[str, Any] = {

@@ -17,8 +17,8 @@ from schedspec.lab.simulate import pages as load
 from schedspec.lab.simulate.errors import InputError
 from schedspec.lab.simulate.pages.charts import Chart, rounded_up
 from schedspec.lab.simulate.pages.steps import Changes
-from tests.schedspec.report.browser import Browser, chromium
 from tests.support import simulating
+from tests.support.browser import Browser, chromium
 
 POLICY = """
 actions: "allocate, reclaim"

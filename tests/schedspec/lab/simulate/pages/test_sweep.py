@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedspec.lab.simulate.pages import sweep
-from tests.schedspec.report.browser import Browser, chromium
+from tests.support.browser import Browser, chromium
 
 POLICIES = ("old.yaml", "some/folder/new.yaml", "third.yaml")
 

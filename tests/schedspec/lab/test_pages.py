@@ -17,9 +17,9 @@ from schedspec.lab.simulate import pages as load
 from schedspec.lab.simulate.pages import sweep
 from schedspec.report import comparison, html, matrix
 from schedspec.results import Numbers, Result, RunResults
-from schedspec.scheduler.__main__ import main as scheduler
 from schedspec.virtual.state.dump import write_state
-from tests.schedspec.report.browser import Browser, chromium
+from tests.support import simulating
+from tests.support.browser import Browser, chromium
 from tests.support.core.states import NOW, state_of
 from tests.support.scene import blocked, reclaim
 
@@ -64,7 +64,7 @@ def simulate(folder: Path, name: str, seed: int = 1, deserved: int = 4, nodes: s
     out = folder / f"{name}-{seed}.jsonl"
     given = ("--trace", str(folder / "trace.csv"), "--policy", str(folder / f"{name}.yaml"), "--out", str(out))
     columns = ("--map", "submitted=when,duration=secs,job_cards=gpus,queue=team", "--sample", "10")
-    assert scheduler(["simulate", *given, *columns, "--nodes", nodes, "--queues", str(folder / "queues.yaml")]) == 0
+    assert simulating.simulate([*given, *columns, "--nodes", nodes, "--queues", str(folder / "queues.yaml")]) == 0
     return out
 
 
