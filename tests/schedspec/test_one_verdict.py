@@ -44,6 +44,11 @@ QUEUES = {
         f"{QUEUE}spec: {{deserved: {{cpu: 4}}, capability: {{cpu: 2}}}}\n",
         "spec.deserved",
     ),
+    "a field that is written twice": (f"{QUEUE}spec: {{weight: 2, weight: 3}}\n", "'weight' is written twice"),
+    "a queue that is written twice": (
+        f"{QUEUE}spec: {{weight: 2}}\n---\n{QUEUE}spec: {{weight: 3}}\n",
+        "Queue a is in this file twice, first in line 1",
+    ),
     "a weight of nothing": (f"{QUEUE}spec: {{weight: 0}}\n", "weight"),
     "a queue that is its own parent": (f"{QUEUE}spec: {{parent: a}}\n", "parent"),
     "a version that the API has not": (f"{QUEUE.replace('v1beta1', 'v1')}spec: {{}}\n", "v1"),
@@ -99,6 +104,8 @@ def _by_simulate(path: Path) -> str:
 
 
 def _by_simulated_cluster(path: Path) -> str:
+    if "twice" in (refused := _by_lint(path)):
+        return refused  # a client reads the file
     item = yaml.safe_load(path.read_text())
     server = ApiServer(Store(lambda: 0.0), lambda _delay, _function: None)
     status, answer = server.request("POST", "/apis/scheduling.volcano.sh/v1beta1/queues", json.dumps(item).encode())

@@ -220,6 +220,12 @@ def test_a_budget_that_the_api_server_would_refuse_is_refused(tmp_path: Path, sp
         plan(tmp_path, {"b.yaml": budget(**spec)}, table={**LABELLED, "policy": BY_BUDGETS})
 
 
+def test_a_note_names_an_object_that_two_files_have(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"base.yaml": queue("a", deserved=gpus(2)), "over.yaml": queue("a", deserved=gpus(4))})
+    assert "Queue a is in new:base.yaml and in new:over.yaml: the latter is used" in found.notes
+    assert found.changes == ["Queue a: deserved nvidia.com/gpu 2 → nvidia.com/gpu 4"]
+
+
 def test_a_note_names_objects_that_differ_from_the_first_set(tmp_path: Path) -> None:
     found = plan(tmp_path, {"a.yaml": queue("a", deserved=gpus(4))}, {"a.yaml": queue("a", deserved=gpus(3))})
     assert any("differs from" in note for note in found.notes)
