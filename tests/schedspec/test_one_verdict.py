@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from schedspec.cli.check import check_command
-from schedspec.gherkin.things import POLICY_OF, QUEUES_OF
+from schedspec.gherkin.things import NODES_OF, POLICY_OF, QUEUES_OF
 from schedspec.plugin.run_facts import Files
 from schedspec.schedulers import Adapter, Own
 from schedspec.schedulers.volcano import Volcano
@@ -198,6 +198,39 @@ def test_the_answer_names_the_judge_where_the_definitions_are_missing(
     (tmp_path / "queues.yaml").write_text(f"{QUEUE}spec: {{weight: 2}}\n")
     done = CliRunner().invoke(check_command, [f"{tmp_path}/queues.yaml", "--scheduler=volcano"])
     assert "by our definitions: those of volcano are not on this machine\n" in done.output
+
+
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 4}}\n"
+NODES = {
+    "a node": (NODE, ""),
+    "a misspelt field": (f"{NODE}spec: {{taint: []}}\n", "spec.taint: unknown field; did you mean taints?"),
+    "a number for a label": (NODE.replace("name: n1", "name: n1, labels: {a: 1}"), "metadata.labels.a"),
+    "a node that is written twice": (f"{NODE}---\n{NODE}", "Node n1 is in this file twice"),
+    "an unknown field that a cluster served": (f"{NODE.replace('n1', 'n1, uid: u')}spec: {{newer: 1}}\n", ""),
+}
+
+
+def _nodes_by_sentence(path: Path) -> str:
+    return Files(path.parent, Own()).problem(NODES_OF, path.name, path.parent)
+
+
+NODE_READERS = {
+    "check": _by_check,
+    "lint": _by_lint,
+    "the nodes of": _nodes_by_sentence,
+    "plan": _by_plan,
+    "simulate": _by_simulate,
+}
+
+
+@pytest.mark.parametrize("reader", NODE_READERS)
+@pytest.mark.parametrize("name", NODES)
+def test_every_reader_of_nodes_says_the_same(tmp_path: Path, name: str, reader: str) -> None:
+    text, refused = NODES[name]
+    path = tmp_path / "nodes.yaml"
+    path.write_text(text)
+    found = NODE_READERS[reader](path)
+    assert (refused.partition(";")[0] in found) if refused else not found
 
 
 def _policy_by_lint(path: Path) -> str:
