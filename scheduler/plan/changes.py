@@ -24,7 +24,7 @@ from ..model.errors import PlacedError
 from ..model.queue import Queue
 from ..model.state_kinds import STATE_KINDS
 from ..policy.file import read_policy
-from ..policy.loader import load_policy
+from ..policy.loader import load_policy, texts_in
 from ..policy.model import Policy
 from ..reasons.text import count
 from ..recording.events import PolicyLoaded
@@ -90,6 +90,8 @@ class Declared:
             for document in documents(text):
                 line, kind = document.line, document.item.get("kind", "")
                 group = str(document.item.get("apiVersion", "")).rpartition("/")[0]
+                if any(texts_in(document.node)):
+                    continue  # an object that holds a policy
                 if kind not in KINDS or group != KINDS[kind]:
                     self.ignored[kind or "object without a kind"] += 1
                 else:
