@@ -205,6 +205,14 @@ def segments(path: Path) -> list[Path]:
     return _segments_in(path) or _segments_in(path / "recording")
 
 
+def required_segments(path: Path) -> list[Path]:
+    """Return the segments of a recording. Raises RecordError if there is none."""
+    found = segments(path)
+    if not found:
+        raise RecordError(f"{path} contains no recording; create one with `run --record {path}`")
+    return found
+
+
 def _segments_in(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"cycles-*{SUFFIX}"))
 
