@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from .. import distribution
 from ..api import clock
 from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
 from ..terminal import Lines
@@ -148,8 +149,9 @@ def _step(sentence: SentenceRun) -> str:
 
 def waits_for(running: ScenarioRun) -> str:
     """Return the condition for which the current sentence waits, as a failure shows it; empty if it does not wait."""
+    printable = distribution.load("schedspec.scheduler.model.printable").printable
     unmet = running.world.expect.waiting if running.world is not None else None
-    return str(unmet or "")
+    return printable(str(unmet or ""))
 
 
 def pause(running: ScenarioRun, config: pytest.Config, read: Callable[[], str] = input) -> None:
