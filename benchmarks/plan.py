@@ -2,9 +2,9 @@
 
 `python -m benchmarks.plan` prints a table and writes `benchmarks/out/plan.json`.
 
-The state has nodes of 8 cards, eight queues, and gangs of 1 to 16 pods of one card each; 40,000 pods run and 10,000
-wait. The state is stable: each queue with running pods holds its deserved share, q0 a quarter of the cluster; q7 runs
-nothing and deserves 2 %.
+The state has nodes of 8 cards, eight queues, and gangs of 1 to 16 pods of one card each, with requests, names and
+priorities of their own; 40,000 pods run and 10,000 wait, half of them in gangs without pods. The state is stable: each
+queue with running pods holds its deserved share, q0 a quarter of the cluster; q7 runs nothing and deserves 2 %.
 
 Each plan is a command of its own, from the state's file to the page. Its time is wall-clock time, because each world is
 a process.
@@ -43,6 +43,9 @@ tiers:
 GANG_FIRST = POLICY.replace("{name: capacity}, {name: gang}", "{name: capacity}").replace(
     "{name: conformance}", "{name: gang}, {name: conformance}"
 )
+PRIORITIES, PODLESS = 1_000, 0.5
+"""The number of priority classes, and the part of the waiting gangs that have no pods yet."""
+WORDS = ("train", "eval", "sweep", "bert", "resnet", "llama", "ablation", "nightly", "alice", "bob", "vision", "nlp")
 RUNNING = ("q0", "q0", "q1", "q2", "q3", "q4", "q5", "q6")
 OWNER = objects.OwnerReference("batch.volcano.sh/v1alpha1", "Job", "job", controller=True)
 
@@ -61,34 +64,45 @@ CHANGES = {
 
 
 def gangs(state: State, rng: random.Random, name: str, pods: int, nodes: Iterator[str], deserved: Counter[str]) -> None:
-    """Add gangs with `pods` pods in all, which run on `nodes`, or wait. Add what runs to `deserved`, by queue."""
+    """Add gangs with `pods` pods in all, which run on `nodes`, or wait. Add what runs to `deserved`, by queue.
+
+    Each gang has its own requests, name and priority, as in a cluster whose users write their own manifests. Half of
+    the gangs that wait have no pods yet: they wait for admission.
+    """
     made = 0
     while made < pods:
         size = min(rng.choice((1, 1, 2, 4, 8, 16)), pods - made)
-        key = f"{name}-{made:05}"
+        key = f"{rng.choice(WORDS)}-{rng.choice(WORDS)}-{name}-{made:05}"
         at = rng.choice(RUNNING) if name == "run" else "q7" if made < pods // 12 else rng.choice(RUNNING)
         if name == "run":
             deserved[at] += size
+        priority = f"priority-{rng.randrange(PRIORITIES)}"
+        requests = {"cpu": f"{rng.randint(500, 7_500)}m", "memory": f"{rng.randint(1_000, 60_000)}Mi", CARDS: "1"}
+        is_podless = name == "wait" and rng.random() < PODLESS
+        least = rng.randint(1, size)
+        minimum: objects.meta.Quantities = {CARDS: str(least), "cpu": f"{least * 500}m"}
         meta = objects.ObjectMeta(name=key, namespace="team", uid=key, creation_timestamp=CREATED)
-        spec = objects.PodGroupSpec(min_member=rng.randint(1, size), queue=at)
+        spec = objects.PodGroupSpec(
+            min_member=least, queue=at, priority_class_name=priority, min_resources=minimum if is_podless else None
+        )
         phase = "Running" if name == "run" else "Pending"
         state.put("PodGroup", objects.PodGroup(meta, spec, objects.PodGroupStatus(phase)))
-        for number in range(size):
-            state.put("Pod", pod(key, number, next(nodes, "")))
+        for number in range(0 if is_podless else size):
+            state.put("Pod", pod(key, number, next(nodes, ""), requests, priority))
         made += size
 
 
-def pod(group: str, number: int, node: str) -> objects.Pod:
+def pod(group: str, number: int, node: str, requests: objects.meta.Quantities, priority: str) -> objects.Pod:
     """Return a pod of one card."""
     name = f"{group}-{number}"
     meta = objects.ObjectMeta(
         name=name, namespace="team", uid=name, creation_timestamp=CREATED, owner_references=[OWNER],
         annotations={"scheduling.k8s.io/group-name": group},
     )  # fmt: skip
-    resources = objects.Resources(requests={"cpu": "2", "memory": "8Gi", CARDS: "1"})
     spec = objects.PodSpec(
-        [objects.Container(name="c", resources=resources)], node_name=node, scheduler_name="schedspec"
-    )
+        [objects.Container(name="c", resources=objects.Resources(requests=requests))],
+        node_name=node, scheduler_name="schedspec", priority_class_name=priority,
+    )  # fmt: skip
     return objects.Pod(meta, spec, objects.PodStatus("Running" if node else "Pending"))
 
 
@@ -97,6 +111,8 @@ def write(path: Path) -> None:
     state, rng = State("benchmark", time.time(), scheduler_names=["schedspec"]), random.Random(1)
     state.policy = PolicyLoaded("benchmark", POLICY)
     has: objects.meta.Quantities = {"cpu": "64", "memory": "512Gi", "pods": "110", CARDS: str(PER_NODE)}
+    for at in range(PRIORITIES):
+        state.put("PriorityClass", objects.PriorityClass(objects.ObjectMeta(name=f"priority-{at}"), at))
     names = [f"node-{at:05}" for at in range(NODES)]
     for name in names:
         status = objects.NodeStatus(allocatable=has, conditions=[objects.Condition("Ready", "True")])

@@ -10,6 +10,10 @@ import unicodedata
 from pathlib import Path
 from typing import TextIO
 
+from .scheduler.model.printable import one_line, printable
+
+__all__ = ["Lines", "cut", "on_stderr", "one_line", "printable", "short_path", "top_of"]
+
 _PASSING = re.compile(r",? \d+ s\b.*|; \d+ more after it.*")
 """The part of a progress line that changes with time alone."""
 _CLEAR = "\r\x1b[K"

@@ -179,9 +179,12 @@ def read_line(line: bytes) -> Input:
     """Decode one line of a record.
 
     Raises:
-        msgspec.DecodeError: the line is invalid; msgspec.ValidationError names the field.
+        ValueError: the line is invalid; msgspec.ValidationError names the field.
+        RecursionError: the line is nested too deep.
     """
     given: Input = _decoder.decode(line)
+    if isinstance(given, ObjectSeen | ObjectGone) and given.kind not in STATE_KINDS:
+        raise msgspec.ValidationError(f"{given.kind!r} is no kind of object that a recording has")
     if isinstance(given, ObjectSeen):
         given.object = msgspec.convert(given.object, STATE_KINDS[given.kind].struct)
     return given

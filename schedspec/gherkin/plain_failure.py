@@ -8,14 +8,17 @@ from typing import Any
 from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
 from _pytest._io import TerminalWriter
 
+from ..terminal import one_line
+
 
 def failure_of(text: Sequence[str], headline: str, path: str, line: int) -> Any:
     """Return a report's `longrepr` that prints only `text`, without a traceback, and survives xdist and JUnit.
 
-    The short summary shows the headline.
+    The short summary shows the headline. Rows contain messages of other schedulers and of tenants: their control
+    characters are shown, and no message begins a line of its own.
     """
-    body = ReprTraceback([ReprEntryNative([row + "\n" for row in text])], None, style="native")
-    return ExceptionChainRepr([(body, ReprFileLocation(path, line, headline), None)])
+    body = ReprTraceback([ReprEntryNative([one_line(row) + "\n" for row in text])], None, style="native")
+    return ExceptionChainRepr([(body, ReprFileLocation(path, line, one_line(headline)), None)])
 
 
 def paint(longrepr: Any, markup: Callable[[str, int], dict[str, bool]]) -> None:

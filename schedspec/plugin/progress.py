@@ -18,7 +18,7 @@ import pytest
 
 from ..api import clock
 from ..scenario.run import SCENARIO_RUN, ScenarioRun, SentenceRun
-from ..terminal import Lines
+from ..terminal import Lines, printable
 
 NAME = "schedspec-progress"
 _SUBJECT = "step"
@@ -149,7 +149,7 @@ def _step(sentence: SentenceRun) -> str:
 def waits_for(running: ScenarioRun) -> str:
     """Return the condition for which the current sentence waits, as a failure shows it; empty if it does not wait."""
     unmet = running.world.expect.waiting if running.world is not None else None
-    return str(unmet or "")
+    return printable(str(unmet or ""))
 
 
 def pause(running: ScenarioRun, config: pytest.Config, read: Callable[[], str] = input) -> None:

@@ -88,15 +88,13 @@ class Files:
         try:
             path = self.find(name, folder)
             text = manifests.read(path)
-            if kind == NODES_OF:
-                manifests.nodes(path)
-            elif kind == QUEUES_OF:
-                manifests.queues(path)
+            if kind in (NODES_OF, QUEUES_OF):
+                (manifests.nodes if kind == NODES_OF else manifests.queues)(path)
                 definitions = self._adapter.judging_definitions(self._programs)
                 errors = _errors(lint.lint_manifests([(str(path), text)], definitions))
                 judges = self._adapter.judges(self._programs)
-                return f"the queues of {name!r} are refused by {judges}:{errors}" if errors else ""
-            elif kind == POLICY_OF:
+                return f"the {kind.split(maxsplit=1)[0]} of {name!r} are refused by {judges}:{errors}" if errors else ""
+            if kind == POLICY_OF:
                 manifests.policy(path)
         except manifests.ManifestError as problem:
             return str(problem)

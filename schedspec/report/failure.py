@@ -147,7 +147,9 @@ def _head(running: ScenarioRun, problem: BaseException) -> Iterator[str]:
     last = running.sentences[-1] if running.sentences else None
     failed = last is not None and last.verdict == "failed"
     yield f"{running.where}: {last}" if failed else f"{running.where}: after the last sentence"
-    yield from (f"  {row}" for row in str(problem).splitlines())
+    # a condition's message in what was seen may have line breaks: they begin no rows
+    rows = str(problem).split("\n", 1) if isinstance(problem, Unmet) else str(problem).splitlines()
+    yield from (f"  {row}" for row in rows)
     first = (running.policy.splitlines() or [""])[0]
     title = first.removeprefix("#").strip() if first.startswith("#") else ""
     yield f"  scenario: {running.name} (namespace {running.history.namespace if running.history else '-'})"

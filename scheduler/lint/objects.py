@@ -44,6 +44,14 @@ class Document(NamedTuple):
         return f"{self.item.get('kind') or 'object'} {name or 'without a name'}"
 
     @property
+    def name(self) -> tuple[str, ...]:
+        """What no other object of a cluster has: API version, kind, namespace and name; empty without a name."""
+        metadata = self.item.get("metadata")
+        given = metadata if isinstance(metadata, dict) else {}
+        parts = (self.item.get("apiVersion"), self.item.get("kind"), given.get("namespace"), given.get("name"))
+        return tuple(map(str, parts)) if given.get("name") else ()
+
+    @property
     def is_served(self) -> bool:
         """Whether an API server wrote the object; a user's file has no uid and no version."""
         metadata = self.item.get("metadata")
@@ -138,13 +146,18 @@ def documents(text: str) -> Iterator[Document]:
     """Yield all objects of a manifest, including the items of Lists.
 
     Raises:
-        ManifestError: the text is not YAML, or exceeds a bound.
+        ManifestError: the text is not YAML, exceeds a bound, or has an object twice.
     """
+    lines: dict[tuple[str, ...], int] = {}
     waiting = [node for node in reversed(compose(text)) if isinstance(node, yaml.MappingNode)]
     while waiting:
         node = waiting.pop()
         items = next((value for key, value in node.value if key.value == "items"), None)
         if isinstance(items, yaml.SequenceNode):
             waiting += [item for item in reversed(items.value) if isinstance(item, yaml.MappingNode)]
-        else:
-            yield Document(node.start_mark.line + 1, construct(node), node)
+            continue
+        document = Document(node.start_mark.line + 1, construct(node), node)
+        if document.name and (line := lines.setdefault(document.name, document.line)) != document.line:
+            text = f"{document.title} is in this file twice, first in line {line}"
+            raise ManifestError(document.line, text, "keep one")
+        yield document

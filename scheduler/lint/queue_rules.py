@@ -23,6 +23,7 @@ from ..policy.model import Policy
 from ..policy.schema import PLUGINS
 from .findings import Finding
 from .objects import Manifest
+from .resource_rules import unknown_amounts
 
 _DOMAINS = ("volcano.sh", "scheduling.volcano.sh", "schedspec.dev")
 _READ_ANNOTATIONS = (CARD_QUOTA, NODE_GROUP_LIMITS, NAMESPACES, CLOSED_BY_PARENT)
@@ -114,7 +115,7 @@ def unread(policy: Policy) -> Mapping[str, Setting]:
 
 def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
     """Return the findings on queues. Without a readable policy, rules about plugins are skipped."""
-    rules: list[Callable[[Manifest], Found]] = [_order_of_amounts, _circles, _annotations]
+    rules: list[Callable[[Manifest], Found]] = [_order_of_amounts, unknown_amounts, _circles, _annotations]
     if policy is not None:
         plugin = next((name for name, rule in PLUGINS.items() if rule.decides_queues and policy.plugin(name)), "")
         option = policy.plugin(plugin)

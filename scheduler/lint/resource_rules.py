@@ -1,4 +1,4 @@
-"""Report names of resources that have no effect in a policy: misspelt names, or names that no node has.
+"""Report names of resources without effect, in a policy and in queues: misspelt names, or names that no node has.
 
 If the manifest has nodes, they decide which names exist. Otherwise only near misses of common names are reported.
 """
@@ -13,7 +13,7 @@ from ..policy.loader import Document
 from .findings import Finding
 from .objects import Manifest
 
-COMMON = ("nvidia.com/gpu", "amd.com/gpu", "huawei.com/Ascend910", "ephemeral-storage")
+COMMON = (CPU, MEMORY, "pods", "nvidia.com/gpu", "amd.com/gpu", "huawei.com/Ascend910", "ephemeral-storage")
 """Resources for which a similar name is reported as a misspelling."""
 ALIKE = 0.85
 """Minimum similarity of two names, from 0 to 1, that counts as a misspelling."""
@@ -34,6 +34,20 @@ def resource_findings(document: Document, source: str, manifest: Manifest) -> li
         *((_WEIGHT + name, *_not_listed(name, listed)) for name in weighted if name not in listed),
     ]
     return [Finding(source, document.line(place + field), place + field, text, remedy) for field, text, remedy in found]
+
+
+def unknown_amounts(manifest: Manifest) -> Iterator[tuple[str, str, str, str]]:
+    """Yield queue, field, text and remedy for each amount of a resource that no pod can hold."""
+    for name, queue in manifest.queues.items():
+        amounts = (
+            ("guarantee.resource", queue.guarantee),
+            ("deserved", queue.deserved),
+            ("capability", queue.capability),
+        )
+        for field, given in amounts:
+            for resource in given:
+                for text, remedy in _unknown(resource, manifest):
+                    yield name, f"spec.{field}.{resource}", text, remedy
 
 
 def _unknown(name: str, manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -61,7 +61,8 @@ def _composed_slowly(text: str) -> list[yaml.Node]:
 
 
 def construct(node: yaml.Node) -> Any:
-    """Return the value of a document. Raises DocumentError for a tag or a value that is not plain."""
+    """Return the value of a document. Raises DocumentError for a tag, a value that is not plain, or a key twice."""
+    _require_unique_keys(node)
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_document(node)
@@ -72,6 +73,25 @@ def construct(node: yaml.Node) -> Any:
         raise DocumentError(node.start_mark.line + 1, text, "write plain YAML without tags") from error
     finally:
         loader.dispose()
+
+
+def _require_unique_keys(node: yaml.Node) -> None:
+    """Raise DocumentError for a mapping with two equal keys: PyYAML would drop the first one, kubectl refuses both."""
+    waiting, seen = [node], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:  # by aliases
+            continue
+        seen.add(id(part))
+        if isinstance(part, yaml.SequenceNode):
+            waiting += part.value
+        elif isinstance(part, yaml.MappingNode):
+            keys = set[object]()
+            for key, value in part.value:
+                waiting.append(value)
+                if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                    raise DocumentError(key.start_mark.line + 1, f"{key.value!r} is written twice", "keep one")
+                keys.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
 
 
 def _require_bounded(text: str) -> None:

@@ -142,9 +142,10 @@ class Task:
         self.cards = None if CARD_RESOURCES.isdisjoint(init_request) else demand_of(self.pod)
         """The pod's request for shared cards; None without one."""
         # A zero amount requests nothing. If it were kept, the shape would depend on the order of events: a zero amount
-        # of an unknown resource is removed, and no later node or queue brings it back.
+        # of an unknown resource is removed, and no later node or queue brings it back. Tasks of one shape share results
+        # and reasons, so that the order in which a pod names resources must not count.
         request, init_request = (
-            {name: amount for name, amount in amounts.items() if amount} for amounts in (request, init_request)
+            {name: amount for name, amount in sorted(amounts.items()) if amount} for amounts in (request, init_request)
         )
         self.missing = ""
         """The first requested resource that no node or queue names: no node can run the task."""

@@ -61,7 +61,6 @@ class EmptyNodes:
     def __init__(self, session: Cycle) -> None:
         self._placement, self._nodes, self._hooks = session.placement, session.nodes, session.hooks
         self._work, self._left = session.work, MOST_KINDS
-        self._has_scopes = bool(session.hooks.node_scope.functions)
         self._kept = self._nodes.kept.once(("empty", session.backlog.policy), dict[Hashable, int])
         """Shape → slots on all nodes, as long as no node's object changes."""
         self._slots: dict[Hashable, int] = {}
@@ -77,7 +76,7 @@ class EmptyNodes:
             return None
         if len(shapes) == 1 and not job.gated and not job.undemanding:  # nearly all jobs
             waiting, firsts = len(pending), [*shapes.values()]
-            room = min(waiting, self._slots_of(firsts[0]))
+            room = self._slots_of(firsts[0])
         else:
             numbers = Counter(task.shape for task in pending.values() if not task.best_effort)
             rooms = {shape: self._slots_of(task) for shape, task in shapes.items() if shape in numbers}
@@ -102,8 +101,11 @@ class EmptyNodes:
 
     def _slots_of(self, task: Task) -> int:
         """Return how many tasks equal to `task` fit onto all nodes that could ever get one."""
-        kind = self._placement.kind(task) if self._has_scopes else task.shape
-        slots = self._slots if self._has_scopes or task.pod.spec.volumes else self._kept
+        known = self._kept.get(task.shape)
+        if known is not None:
+            return known
+        kind = self._placement.kind(task)
+        slots = self._slots if self._hooks.node_scope.functions or task.pod.spec.volumes else self._kept
         if kind not in slots:
             if not self._left:
                 return MANY

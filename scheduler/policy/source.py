@@ -24,6 +24,8 @@ _EXAMPLES = {
     INT: "2", FLOAT: "1.5", BOOL: "true", TEXT: "nvidia.com/gpu", DURATION: "1h30m", MAPPING: "{key: value}",
     RULES: "[{app: training}]",
 }  # fmt: skip
+_TEXTS = {"actions": '"enqueue, allocate, backfill"', "name": "gang"}
+"""Fields with a text that is no name of a resource → an example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ class PolicySource:
         if not _fits(read, rule):
             shown = str(node.value) if isinstance(node, yaml.ScalarNode) else _kind_of(node)
             quoted = " without quotes" if isinstance(read, str) and rule.kind in (INT, FLOAT, BOOL) else ""
-            example = f"{{Job: {rule.values[-1]}}}" if rule.values else (*rule.choices, _EXAMPLES[rule.kind])[0]
+            usual = _TEXTS.get(field.rpartition(".")[2], _EXAMPLES[rule.kind])
+            example = f"{{Job: {rule.values[-1]}}}" if rule.values else (*rule.choices, usual)[0]
             self.refuse(node, field, shown, f"must be {rule.wording}", f"write for example {example}{quoted}")
             return None
         if rule.kind in (INT, FLOAT) and not abs(read) <= LARGEST:

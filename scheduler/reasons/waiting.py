@@ -373,6 +373,8 @@ class Refusal(msgspec.Struct, frozen=True):
 
     def also(self, *more: UnschedulableReason) -> Refusal:
         """Return this refusal with further rules, without duplicates."""
+        if not self.items and len(more) == 1:
+            return Refusal(more)
         items = list(self.items)
         for why in more:
             if why not in items:  # a few reasons of different types: comparing costs less than hashing

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..inputs import ObjectSeen
-from .segments import RecordError, read_segment, segments
+from .segments import RecordError, read_segment, required_segments
 
 _UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _SHOWN = 8
@@ -68,10 +68,10 @@ def read_names(path: Path) -> Names:
     """Return the names in a recording, without deciding its cycles again.
 
     Raises:
-        RecordError: The recording cannot be read.
+        RecordError: There is no recording, or it cannot be read.
     """
     names = Names()
-    for segment in segments(path):
+    for segment in required_segments(path):
         for given in read_segment(segment):
             if isinstance(given, ObjectSeen) and given.kind in ("Pod", "PodGroup"):
                 meta = given.object.metadata

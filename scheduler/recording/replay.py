@@ -19,13 +19,14 @@ import msgspec
 from ..core import Core
 from ..framework.decisions import Bind, Decisions
 from ..framework.work import UNLIMITED
-from ..inputs import Decided, Input, PolicyLoaded, Started, apply_input
+from ..inputs import Decided, Input, PolicyLoaded, Remembered, Started, apply_input
 from ..model.cluster import Cluster
+from ..model.printable import one_line
 from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
-from .segments import RecordError, read_segment, segments
+from .segments import RecordError, read_segment, required_segments
 
 _encode = msgspec.json.Encoder(order="deterministic").encode  # the order of keys is not a decision
 
@@ -63,10 +64,7 @@ def cycles(path: Path) -> Iterator[Cycle]:
     Raises:
         RecordError: There is no recording, or it cannot be read.
     """
-    found = segments(path)
-    if not found:
-        raise RecordError(f"{path} contains no recording; create one with `run --record {path}`")
-    for segment in found:
+    for segment in required_segments(path):
         yield from cycles_of(read_segment(segment))
 
 
@@ -81,12 +79,23 @@ def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
                 policy = load_policy(given.text, given.source)
             case Decided():
                 yield Cycle(given, core, policy)
+                _check_jobs(core.cluster, given.decisions.memory.waiting)
+                apply_input(core, given)
+            case Remembered():
+                _check_jobs(core.cluster, given.waiting)
                 apply_input(core, given)
             case _:
                 try:
                     apply_input(core, given)
                 except ValueError:  # an object that the live scheduler could not read either
                     continue
+
+
+def _check_jobs(cluster: Cluster, waiting: Iterable[str]) -> None:
+    """Raise RecordError if a job waits that the state does not have: every later cycle would look it up in vain."""
+    missing = next((key for key in waiting if key not in cluster.jobs), None)
+    if missing is not None:
+        raise RecordError(f"job {one_line(missing)} waits, but was not recorded; lines are missing or in another order")
 
 
 def is_equal(a: Decisions, b: Decisions) -> bool:

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ..backlog.backlog import Backlog
 from ..core import Core
 from ..inputs import (
@@ -33,6 +31,7 @@ from ..inputs import (
     write_line,
 )
 from ..model.cluster import Cluster
+from ..model.printable import one_line
 from ..model.state_kinds import STATE_KINDS
 from ..model.task import TaskStatus
 
@@ -41,8 +40,12 @@ SEGMENT_BYTES = 256 << 20
 KEPT = 8
 """Default number of segments to keep."""
 SUFFIX = ".jsonl.gz"
-MAX_LINE = 256 << 20
+MAX_LINE = 64 << 20
 """Maximum bytes of a line. The longest lines are the decisions of a cycle, with some hundred bytes for each job."""
+MAX_LINES, MAX_BYTES = 4_000_000, 1 << 30
+"""Maximum lines and unpacked bytes of a segment: several times what `SegmentWriter` writes. A file of 1 MB that repeats
+one line could otherwise take hours.
+"""
 _CHUNK = 1 << 20
 
 
@@ -202,6 +205,14 @@ def segments(path: Path) -> list[Path]:
     return _segments_in(path) or _segments_in(path / "recording")
 
 
+def required_segments(path: Path) -> list[Path]:
+    """Return the segments of a recording. Raises RecordError if there is none."""
+    found = segments(path)
+    if not found:
+        raise RecordError(f"{path} contains no recording; create one with `run --record {path}`")
+    return found
+
+
 def _segments_in(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"cycles-*{SUFFIX}"))
 
@@ -215,8 +226,8 @@ def read_segment(path: Path) -> Iterator[Input]:
     for number, line in _lines(path):
         try:
             given = read_line(line)
-        except msgspec.DecodeError as error:
-            raise RecordError(f"{path}, line {number}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise RecordError(f"{path}, line {number}: {one_line(str(error))}") from None
         if number == 1 and not isinstance(given, Started):
             raise RecordError(f"{path} does not begin with a checkpoint; is it a recording of `run --record`?")
         if isinstance(given, Started) and given.version != VERSION:
@@ -227,14 +238,20 @@ def read_segment(path: Path) -> Iterator[Input]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    number, remainder = 0, b""
+    number, begun, size, total = 0, list[bytes](), 0, 0
     try:
         for piece in unpacked(path, zlib.decompressobj(wbits=31)):
-            *lines, remainder = (remainder + piece).split(b"\n")
-            for line in lines:
+            total += len(piece)
+            if total > MAX_BYTES or number > MAX_LINES:
+                raise RecordError(f"{path}: has more than {MAX_BYTES} bytes or {MAX_LINES} lines; no segment has")
+            *ends, rest = piece.split(b"\n")
+            for end in ends:
                 number += 1
-                yield number, line
-            if len(remainder) > MAX_LINE:
+                yield number, b"".join((*begun, end))
+                begun, size = [], 0
+            begun.append(rest)  # joined once, at the end of the line: it may have many pieces
+            size += len(rest)
+            if size > MAX_LINE:
                 raise RecordError(
                     f"{path}, line {number + 1}: has more than {MAX_LINE} bytes, and no recording has such a line"
                 )

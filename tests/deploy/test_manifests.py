@@ -205,6 +205,7 @@ def test_the_example_of_a_quota_counts_kinds_that_exist() -> None:
     assert counted <= defined
 
 
-def test_lint_finds_nothing_in_the_deployed_policy() -> None:
+def test_lint_finds_nothing_in_the_deployed_policy_but_what_volcano_would_do() -> None:
     policy = DEPLOY / "policy.yaml"
-    assert [finding.render() for finding in lint(policy.read_text("utf-8"), policy.name, [])] == []
+    found = lint(policy.read_text("utf-8"), policy.name, [])
+    assert [finding.render() for finding in found if not finding.text.startswith("portability: ")] == []

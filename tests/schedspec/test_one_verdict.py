@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from schedspec.cli.check import check_command
-from schedspec.gherkin.things import POLICY_OF, QUEUES_OF
+from schedspec.gherkin.things import NODES_OF, POLICY_OF, QUEUES_OF
 from schedspec.lab.plan.changes import ChangeError, Side
 from schedspec.lab.simulate.errors import InputError
 from schedspec.lab.simulate.scene import read_scene
@@ -43,6 +43,11 @@ QUEUES = {
     "amounts that contradict each other": (
         f"{QUEUE}spec: {{deserved: {{cpu: 4}}, capability: {{cpu: 2}}}}\n",
         "spec.deserved",
+    ),
+    "a field that is written twice": (f"{QUEUE}spec: {{weight: 2, weight: 3}}\n", "'weight' is written twice"),
+    "a queue that is written twice": (
+        f"{QUEUE}spec: {{weight: 2}}\n---\n{QUEUE}spec: {{weight: 3}}\n",
+        "Queue a is in this file twice, first in line 1",
     ),
     "a weight of nothing": (f"{QUEUE}spec: {{weight: 0}}\n", "weight"),
     "a queue that is its own parent": (f"{QUEUE}spec: {{parent: a}}\n", "parent"),
@@ -99,6 +104,8 @@ def _by_simulate(path: Path) -> str:
 
 
 def _by_simulated_cluster(path: Path) -> str:
+    if "twice" in (refused := _by_lint(path)):
+        return refused  # a client reads the file
     item = yaml.safe_load(path.read_text())
     server = ApiServer(Store(lambda: 0.0), lambda _delay, _function: None)
     status, answer = server.request("POST", "/apis/scheduling.volcano.sh/v1beta1/queues", json.dumps(item).encode())
@@ -191,6 +198,39 @@ def test_the_answer_names_the_judge_where_the_definitions_are_missing(
     (tmp_path / "queues.yaml").write_text(f"{QUEUE}spec: {{weight: 2}}\n")
     done = CliRunner().invoke(check_command, [f"{tmp_path}/queues.yaml", "--scheduler=volcano"])
     assert "by our definitions: those of volcano are not on this machine\n" in done.output
+
+
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 4}}\n"
+NODES = {
+    "a node": (NODE, ""),
+    "a misspelt field": (f"{NODE}spec: {{taint: []}}\n", "spec.taint: unknown field; did you mean taints?"),
+    "a number for a label": (NODE.replace("name: n1", "name: n1, labels: {a: 1}"), "metadata.labels.a"),
+    "a node that is written twice": (f"{NODE}---\n{NODE}", "Node n1 is in this file twice"),
+    "an unknown field that a cluster served": (f"{NODE.replace('n1', 'n1, uid: u')}spec: {{newer: 1}}\n", ""),
+}
+
+
+def _nodes_by_sentence(path: Path) -> str:
+    return Files(path.parent, Own()).problem(NODES_OF, path.name, path.parent)
+
+
+NODE_READERS = {
+    "check": _by_check,
+    "lint": _by_lint,
+    "the nodes of": _nodes_by_sentence,
+    "plan": _by_plan,
+    "simulate": _by_simulate,
+}
+
+
+@pytest.mark.parametrize("reader", NODE_READERS)
+@pytest.mark.parametrize("name", NODES)
+def test_every_reader_of_nodes_says_the_same(tmp_path: Path, name: str, reader: str) -> None:
+    text, refused = NODES[name]
+    path = tmp_path / "nodes.yaml"
+    path.write_text(text)
+    found = NODE_READERS[reader](path)
+    assert (refused.partition(";")[0] in found) if refused else not found
 
 
 def _policy_by_lint(path: Path) -> str:

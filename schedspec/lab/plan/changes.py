@@ -25,7 +25,7 @@ from ...scheduler.model.errors import PlacedError
 from ...scheduler.model.queue import Queue
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.policy.file import read_policy
-from ...scheduler.policy.loader import load_policy
+from ...scheduler.policy.loader import load_policy, texts_in
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons.text import count
 from ...virtual.state import State
@@ -78,6 +78,8 @@ class Declared:
     objects: dict[tuple[str, str], Any] = field(default_factory=dict)
     places: dict[tuple[str, str], tuple[str, Document]] = field(default_factory=dict)
     """The file of each object, and its place there."""
+    repeated: list[str] = field(default_factory=list)
+    """Objects that two files have, in words."""
     ignored: Counter[str] = field(default_factory=Counter)
     """Kind → number of objects that a plan does not read."""
 
@@ -88,6 +90,8 @@ class Declared:
             for document in documents(text):
                 line, kind = document.line, document.item.get("kind", "")
                 group = str(document.item.get("apiVersion", "")).rpartition("/")[0]
+                if any(texts_in(document.node)):
+                    continue  # an object that holds a policy
                 if kind not in KINDS or group != KINDS[kind]:
                     self.ignored[kind or "object without a kind"] += 1
                 else:
@@ -111,6 +115,9 @@ class Declared:
         struct.metadata.annotations = objects.read_annotations(struct.metadata.annotations)
         if isinstance(struct, objects.PodDisruptionBudget):
             struct.metadata.namespace = struct.metadata.namespace or "default"
+        if (kind, struct.metadata.key) in self.places:
+            earlier = self.places[kind, struct.metadata.key][0]
+            self.repeated.append(f"{kind} {struct.metadata.key} is in {earlier} and in {place}: the latter is used")
         self.objects[kind, struct.metadata.key] = struct
         self.places[kind, struct.metadata.key] = place, document
 
@@ -197,6 +204,7 @@ def _remarks(worlds: Worlds, declared: Declared, replaced: Iterable[tuple[str, s
     for finding in queue_findings(manifest, worlds.proposed) if queues else ():
         if any(finding.field.startswith(f"Queue {name}.") for name in queues):
             yield f"lint: {finding.render()}"
+    yield from declared.repeated
     if declared.ignored:
         kinds = ", ".join(_plural(number, kind) for kind, number in sorted(declared.ignored.items()))
         needs = "; budgets need a policy that evicts and has the plugin pdb" if declared.ignored[BUDGET] else ""

@@ -13,11 +13,13 @@ import msgspec
 
 from ...scheduler.lint.objects import ManifestError, documents, refusals
 from ...scheduler.model import objects, resources
+from ...scheduler.policy.source import suggest
 from ...virtual import node
 from .errors import InputError
 from .node_list import read_nodes
 from .present import opened
 
+_NATIVE = ("cpu", "memory", "pods", "ephemeral-storage")
 _NODES = re.compile(r"(?P<count>[1-9]\d{0,5})x(?P<cards>\d{1,6})(?P<more>(,[^,=]+=[^,=]+)*)", re.ASCII)
 
 
@@ -67,6 +69,11 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
     more: dict[str, str | int | float] = {}
     for part in filter(None, match["more"].split(",")):
         name, _, amount = part.partition("=")
+        if name in more or name == resource:
+            raise InputError("--nodes", f"{text!r} has {name} twice", "write each resource once")
+        if "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
+            remedy = suggest(name, (*_NATIVE, "example.com/resource"))
+            raise InputError("--nodes", f"{name!r} is no resource of a node", remedy)
         more[name] = amount
     try:
         resources.parse(more)

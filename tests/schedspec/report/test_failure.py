@@ -13,6 +13,7 @@ import pytest
 
 from schedspec.api.errors import Unmet
 from schedspec.api.kinds import Kind, Ref
+from schedspec.gherkin import plain_failure
 from schedspec.observe.history import History
 from schedspec.report import failure
 from schedspec.scenario.run import ScenarioRun, SentenceRun
@@ -103,6 +104,30 @@ def test_the_story_of_a_failure() -> None:
         "    pod train-task-0: queue research is full",
         "everything that was seen: out/run/x",
     ]
+
+
+HOSTILE = "full\x1b]0;title\x07\x1b[2J\n::error file=a::b\r\u202edne\u2028::warning::c"
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_messages_of_others_control_no_terminal_and_begin_no_line(cut: bool) -> None:
+    history = a_history()
+    waits = [{"type": "PodScheduled", "status": "False", "message": HOSTILE}]
+    pod = {"metadata": meta("train-task-0", labels={"volcano.sh/job-name": "train"}), "spec": {}}
+    history.record(
+        Ref(Kind.POD, "train-task-0", "ns"), "changed", {**pod, "status": {"phase": "Pending", "conditions": waits}}
+    )
+    about = {"kind": "Pod", "name": "train-task-0"}
+    event = {"metadata": meta("e2"), "reason": "FailedScheduling", "message": HOSTILE, "involvedObject": about}
+    history.record(Ref(Kind.EVENT, "e2", "ns"), "added", event)
+    run = a_run(history)
+    run.findings = [f"evicted again: {HOSTILE}"]
+    problem = Unmet("the pod of train runs", f"waits: {HOSTILE}")
+    report = plain_failure.failure_of(failure.render(run, problem, cut=cut), failure.headline(run, problem), "a", 1)
+    for text in (str(report), report.reprcrash.message):
+        assert "::error" in text, "the message is shown"
+        assert not re.search(r"[^\n -~·…✓✗>]", text), "without characters that control a terminal"
+        assert not re.search(r"^\s*::", text, re.MULTILINE), "and not as the beginning of a line"
 
 
 def test_a_story_has_at_most_sixty_lines() -> None:

@@ -34,6 +34,22 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
+@pytest.mark.parametrize("key", ["a", "'a'", '"a"'])
+@pytest.mark.parametrize(
+    "text", ["a: 1\n{}: 2\n", "x:\n- {{a: 1, b: 2,\n   {}: 3}}\n", "x: {{y: {{a: [],\n {}: 1}}}}\n"]
+)
+def test_a_key_that_is_written_twice_is_refused_at_its_second_line(text: str, key: str) -> None:
+    (node,) = compose(text.format(key))
+    with pytest.raises(DocumentError, match="'a' is written twice") as refused:
+        construct(node)
+    assert refused.value.line == text.format(key).count("\n")
+
+
+def test_a_merged_mapping_may_overrule_its_keys() -> None:
+    (node,) = compose("x: &x {a: 1, b: 2}\ny: {<<: *x, a: 3}\nz: [*x, *x]\n")
+    assert construct(node)["y"] == {"a": 3, "b": 2}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

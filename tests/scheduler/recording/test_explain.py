@@ -82,6 +82,15 @@ def test_a_jobs_explanation_states_its_phase_and_why_it_waits(
     assert "  waits: 3 nodes: 3 lack cpu" in out
 
 
+@pytest.mark.parametrize("name", ["", "nowhere"])
+def test_explain_refuses_a_folder_without_a_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", name, "job", "t/new"]) == 2
+    assert "contains no recording; create one with" in capsys.readouterr().err
+
+
 def test_explain_refuses_a_file_that_is_not_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = tmp_path / "plain"
     plain.write_text("no recording\n")

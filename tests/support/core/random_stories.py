@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.support.core.random_tables import Draw, random_table
+from tests.support.core.random_tables import Draw, beside, random_shape, random_table, text
 
 Table = dict[str, Any]
 Event = dict[str, Any]
@@ -60,14 +60,14 @@ def changing_table(rng: random.Random) -> Table:
 
 
 def random_events(rng: random.Random, table: Table) -> list[Event]:
-    """Return up to two events before a cycle, in the format of `events`."""
+    """Return up to two events before a cycle, in the format of `events`. Jobs that are added join those of `table`."""
     draw = Draw(rng)
     return [_event(draw, rng, table) for _ in range(draw.number(0, 2))]
 
 
 def _event(draw: Draw, rng: random.Random, table: Table) -> Event:
     node, job = draw.one_of(table["nodes"]), draw.one_of(table["jobs"])["name"]
-    kind = draw.number(1, 9)
+    kind = draw.number(1, 11)
     if kind == 1:
         return {"delete": {"node": node["name"]}}
     if kind == 2:
@@ -84,7 +84,29 @@ def _event(draw: Draw, rng: random.Random, table: Table) -> Event:
         return draw.one_of(({"finish": job}, {"recreate": job}, {"delete": {"job": job}}))
     if kind == 8:
         return {"leave": f"{job}-{draw.number(0, 2)}"}
+    if kind > 9:
+        table["jobs"].append(_late_job(draw, table))
+        return {"add": {"jobs": table["jobs"][-1:]}}
     return {"delete": {"pod": f"{job}-{draw.number(0, 2)}"}}
+
+
+def _late_job(draw: Draw, table: Table) -> Table:
+    """Draw a job like one of the table. Half have no pods yet, and some request more than any node has."""
+    shape, count = random_shape(draw, cards="capacity-card" in table["policy"]), draw.number(1, 3)
+    if draw.often(35):
+        shape[draw.one_of(sorted(shape))] = 12
+    row = {**draw.one_of(table["jobs"]), "name": f"late{len(table['jobs'])}", "min": draw.number(1, count)}
+    row |= {"tasks": [f"{count} x {text(shape)}"], "phase": draw.one_of(("Inqueue", "Pending", "Pending"))}
+    row.pop("roles", None)
+    if draw.often(50):
+        row |= {"tasks": [], "requests": text({name: amount * row["min"] for name, amount in shape.items()})}
+    elif draw.often(50):
+        kind, key = draw.one_of(("podAffinity", "podAntiAffinity")), draw.one_of(("zone", "kubernetes.io/hostname"))
+        row["pod"] = {
+            **row.get("pod", {}),
+            "spec": {"affinity": {kind: beside(key, draw.one_of(table["jobs"])["name"])}},
+        }
+    return row
 
 
 def large_table(rng: random.Random) -> Table:

@@ -212,12 +212,12 @@ def _constraints(nodes: list[str]) -> tuple[dict[str, Any], ...]:
         {"nodeSelector": {"kubernetes.io/hostname": nodes[0] if nodes else "n0"}},
         {"nodeSelector": {"zone": "a"}},
         {"tolerations": [{"key": "kept", "operator": "Exists"}]},
-        {"affinity": {"podAntiAffinity": _beside("kubernetes.io/hostname", "old0")}},
-        {"affinity": {"podAffinity": _beside("zone", "old1")}},
+        {"affinity": {"podAntiAffinity": beside("kubernetes.io/hostname", "old0")}},
+        {"affinity": {"podAffinity": beside("zone", "old1")}},
     )
 
 
-def _beside(key: str, job: str) -> dict[str, Any]:
+def beside(key: str, job: str) -> dict[str, Any]:
     term = {"topologyKey": key, "labelSelector": {"matchLabels": {"job": job}}}
     return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 

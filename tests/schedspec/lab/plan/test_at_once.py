@@ -220,6 +220,44 @@ def test_a_budget_that_the_api_server_would_refuse_is_refused(tmp_path: Path, sp
         plan(tmp_path, {"b.yaml": budget(**spec)}, table={**LABELLED, "policy": BY_BUDGETS})
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("p.conf", RECLAIM.replace("backfill, ", "")),
+        ("custom_scheduler_config_override", RECLAIM.replace("backfill, ", "")),
+    ],
+)
+def test_the_object_that_holds_the_policy_is_not_named_as_ignored(tmp_path: Path, key: str, text: str) -> None:
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}, "data": {"a": "b"}}
+    held = yaml.safe_dump({**other, "metadata": {"name": "policy"}, "data": {key: text}})
+    found = plan(tmp_path, {"p.yaml": held, "o.yaml": yaml.safe_dump(other)})
+    assert "ignored, because a plan does not read them: 1 ConfigMap" in found.notes
+    assert found.changes == ["the policy p.yaml: actions allocate, backfill, reclaim → allocate, reclaim"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"status": {"allocatable": {"cpu": "16", "nvidia.com/gpu": "2", "pods": "110"}}}, "nvidia.com/gpu 4 → 2"),
+        ({"status": {"allocatable": {"cpu": "16", "pods": "110"}}}, "nvidia.com/gpu 4 → none"),
+        ({"spec": {"taints": [{"key": "spot", "effect": "NoSchedule"}]}}, "changes its taints"),
+        ({"metadata": {"name": "n1", "labels": {"zone": "a"}}}, "changes its labels"),
+        ({"spec": {"unschedulable": True}}, "is cordoned"),
+    ],
+)
+def test_a_changed_node_says_what_changes(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    known = state_of(TABLE).objects["Node"]["n1"]
+    item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels": known.metadata.labels}, **change}
+    (found,) = plan(tmp_path, {"n.yaml": yaml.safe_dump(item)}).changes
+    assert words in found
+
+
+def test_a_note_names_an_object_that_two_files_have(tmp_path: Path) -> None:
+    found = plan(tmp_path, {"base.yaml": queue("a", deserved=gpus(2)), "over.yaml": queue("a", deserved=gpus(4))})
+    assert "Queue a is in new:base.yaml and in new:over.yaml: the latter is used" in found.notes
+    assert found.changes == ["Queue a: deserved nvidia.com/gpu 2 → nvidia.com/gpu 4"]
+
+
 def test_a_note_names_objects_that_differ_from_the_first_set(tmp_path: Path) -> None:
     found = plan(tmp_path, {"a.yaml": queue("a", deserved=gpus(4))}, {"a.yaml": queue("a", deserved=gpus(3))})
     assert any("differs from" in note for note in found.notes)
@@ -448,8 +486,8 @@ def test_jobs_have_the_names_that_their_users_gave_them(tmp_path: Path) -> None:
          "Node n1 is cordoned"),
         ({"unschedulable": True}, {}, "Node n1 is no longer cordoned"),
         ({}, {"unschedulable": True, "taints": [{"key": "x", "effect": "NoSchedule"}]},
-         "Node n1 is cordoned and changes"),
-        ({}, {"taints": [{"key": "x", "effect": "NoSchedule"}]}, "Node n1 changes"),
+         "Node n1 is cordoned, changes its taints"),
+        ({}, {"taints": [{"key": "x", "effect": "NoSchedule"}]}, "Node n1 changes its taints"),
     ],
 )  # fmt: skip
 def test_a_cordon_is_called_a_cordon(tmp_path: Path, was: dict[str, Any], now: dict[str, Any], text: str) -> None:
