@@ -23,6 +23,7 @@ from pytest_bdd.scenario import scenario as bind_scenario
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 from pytest_bdd.steps import step_function_context_registry
 
+from .. import distribution
 from ..terminal import short_path
 from .documents import Sentence
 
@@ -33,12 +34,19 @@ __all__ = [
     "definitions_for",
     "fixture_of",
     "import_beside",
+    "is_ours",
     "items_of",
     "nodes_of",
     "scenario_of",
 ]
 
 _EXAMPLE = "_pytest_bdd_example"
+_OUR_STEPS = f"{__name__.partition('.')[0]}.steps."
+
+
+def is_ours(function: Callable[..., object]) -> bool:
+    """Whether a step belongs to this distribution."""
+    return function.__module__.startswith(_OUR_STEPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +65,9 @@ class StepDefinition:
 
     @property
     def path(self) -> str:
-        """The full path of the function's file."""
-        return str(inspect.unwrap(self.function).__code__.co_filename)
+        """The full path of the function's file. Ours stands in `steps/`, also where a link led to it."""
+        path = str(inspect.unwrap(self.function).__code__.co_filename)
+        return str(distribution.folder("steps") / Path(path).name) if is_ours(self.function) else path
 
     @property
     def file(self) -> str:

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import msgspec
 
-from . import bdd, short_names, step_decorators
+from . import bdd, step_decorators
 
 
 class CatalogueEntry(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ def sentences(modules: Iterable[ModuleType]) -> list[CatalogueEntry]:
 
 def own_sentences() -> list[CatalogueEntry]:
     """Return every imported sentence of the project under test, ordered by file and line."""
-    own = (step for step in bdd.all_definitions() if not short_names.is_ours(step.function))
+    own = (step for step in bdd.all_definitions() if not bdd.is_ours(step.function))
     return [_entry(step) for step in own if step.function.__module__.partition(".")[0] != "pytest_bdd"]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from . import short_names, step_decorators, tables
-from .bdd import StepDefinition
+from . import bdd, step_decorators, tables
 from .documents import Sentence
 from .things import RESOURCE, Known
 
@@ -13,7 +12,7 @@ Found = tuple[int, str]
 """A line and its problem."""
 
 
-def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> Iterator[Found]:
+def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: Known) -> Iterator[Found]:
     """Yield every problem of the sentence.
 
     Args:
@@ -39,7 +38,7 @@ def check_sentence(sentence: Sentence, step: StepDefinition, known: Known) -> It
         known.add_anything()
     elif made is not None:
         known.add(made)
-    elif step.type != "then" and not short_names.is_ours(step.function):
+    elif step.type != "then" and not bdd.is_ours(step.function):
         known.add_anything()
 
 
@@ -50,7 +49,7 @@ def _names_in(value: str, placeholder: str, kinds: str) -> list[str]:
     return tables.names(value) if placeholder.endswith("s") else [value]
 
 
-def _arguments(sentence: Sentence, step: StepDefinition, shape: tables.Shape | None) -> Iterator[Found]:
+def _arguments(sentence: Sentence, step: bdd.StepDefinition, shape: tables.Shape | None) -> Iterator[Found]:
     columns = f"; its columns: {', '.join(shape.columns)}" if shape is not None else ""
     for argument, what, line in (
         ("datatable", "table", sentence.table_lines[0] if sentence.table_lines else 0),

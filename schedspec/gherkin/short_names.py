@@ -20,7 +20,6 @@ PREFIX = "schedspec_"
 NAMES = ("world", "history", "expect", "live")
 OF_OUR_STEPS = ("cards", "submit", "refusals", "beside")
 """Fixtures of our own steps. Other steps cannot use their short names."""
-_OUR_STEPS = f"{__name__.partition('.')[0]}.steps."
 SHADOWED: pytest.StashKey[set[str]] = pytest.StashKey()
 """One line for each fixture of the project that has the short name of one of our fixtures."""
 
@@ -51,8 +50,3 @@ def _line(name: str, function: Callable[..., Any], root: Path) -> str:
     shown = path.relative_to(root) if path.is_relative_to(root) else path
     place = f"{shown}:{code.co_firstlineno}"
     return f"schedspec: {place} defines its own fixture {name!r}; schedspec's is {PREFIX}{name}"
-
-
-def is_ours(function: Callable[..., object]) -> bool:
-    """Whether a step belongs to this distribution."""
-    return function.__module__.startswith(_OUR_STEPS)

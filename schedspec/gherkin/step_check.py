@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from . import bdd, documents, lost_lines, short_names, step_decorators
+from . import bdd, documents, lost_lines, step_decorators
 from .sentence_check import check_sentence
 from .things import Known, RunFacts
 
@@ -41,8 +41,8 @@ class StepIndex:
             found = [
                 step for step in self.definitions if step.type in (None, sentence.type) and step.matches(sentence.text)
             ]
-            own = _innermost([step for step in found if not short_names.is_ours(step.function)])
-            self.hidden.update(step.pattern for step in found if own and short_names.is_ours(step.function))
+            own = _innermost([step for step in found if not bdd.is_ours(step.function)])
+            self.hidden.update(step.pattern for step in found if own and bdd.is_ours(step.function))
             self._found[key] = own or found
         return self._found[key]
 

@@ -25,8 +25,9 @@ import pytest_bdd
 from pytest_bdd import parsers
 
 from ..api.capabilities import Capability
+from . import bdd
 from .documents import Sentence
-from .short_names import NAMES, OF_OUR_STEPS, PREFIX, is_ours
+from .short_names import NAMES, OF_OUR_STEPS, PREFIX
 from .tables import Row, Shape
 
 Step = TypeVar("Step", bound=Callable[..., Any])
@@ -262,7 +263,7 @@ def _step(
 def _with_full_names(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function with the full names of our fixtures instead of the short ones."""
     signature = inspect.signature(function)
-    names = (*NAMES, *(OF_OUR_STEPS if is_ours(function) else ()))
+    names = (*NAMES, *(OF_OUR_STEPS if bdd.is_ours(function) else ()))
     short = {PREFIX + name: name for name in names if name in signature.parameters}
     if not short:
         return function

@@ -280,7 +280,7 @@ def test_which_jobs_share_a_line_follows_from_the_plugins_and_the_actions(plugin
     assert opened.lines is rule
 
 
-def test_a_plugin_that_can_refuse_jobs_makes_each_wait_alone_unless_it_says_otherwise(
+def test_a_plugin_that_can_refuse_jobs_makes_each_wait_alone_without_a_promise(
     registrable: Registrable,
 ) -> None:
     registrable("ranks")
