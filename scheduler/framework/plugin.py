@@ -60,6 +60,10 @@ class Plugin:
     """
     reclaims_by_priority: ClassVar[bool] = False
     """Whether the plugin compares the priorities of a reclaiming job and of its victims, as preempt always does."""
+    lasting: tuple[type, ...] = ()
+    """Types of the plugin's protections that hold, while nothing changes, against all preemptors of a queue that
+    request resources of the same names, whatever the amounts and priorities are.
+    """
     queue_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of queues that the plugin reads under any option."""
     serves_by_priority: ClassVar[bool] = False

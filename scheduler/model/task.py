@@ -244,7 +244,11 @@ def job_key_of(pod: Pod) -> str:
     For a scheduling group, this is the PodGroup of the same name that mirrors it (controllers/podgroup).
     """
     annotations, own = pod.metadata.annotations or {}, pod.spec.scheduling_group
-    named = (own and own.pod_group_name, annotations.get(names.GROUP_NAME), annotations.get(names.VOLCANO_GROUP_NAME))
+    named = (
+        own.pod_group_name if own else "",
+        annotations.get(names.GROUP_NAME),
+        annotations.get(names.VOLCANO_GROUP_NAME),
+    )
     group = next(filter(None, named), "")
     return f"{pod.metadata.namespace}/{names.reference(group)}" if group else ""
 

@@ -19,6 +19,7 @@ class Conformance(Plugin, ReclaimableByUnit, PreemptableByUnit, ReclaimUnit, Pre
     name = "conformance"
     judges_equals_alike = True
     judges_priorities_alike = True
+    lasting = (Protected,)
 
     def reclaim_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
         return Protected(ProtectedBy.SYSTEM) if any(map(_is_critical, unit)) else None
