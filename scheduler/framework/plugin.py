@@ -77,6 +77,10 @@ class Plugin:
     """Which waiting jobs the plugin refuses, too, whenever it refuses a job. A plugin that refuses none covers all."""
     reclaims_by_priority: ClassVar[bool] = False
     """Whether the plugin compares the priorities of a reclaiming job and of its victims, as preempt always does."""
+    lasting: tuple[type, ...] = ()
+    """Types of the plugin's protections that hold, while nothing changes, against all preemptors of a queue that
+    request resources of the same names, whatever the amounts and priorities are.
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
