@@ -130,7 +130,7 @@ class VictimFilter:
         """Whether every denial also holds for other preemptors of the queue that request the same resources."""
         plugins = self._session.plugins
         return all(
-            isinstance(denial.why, plugins[denial.plugin].lasting)
+            isinstance(denial.why, plugins.by_name[denial.plugin].lasting)
             if isinstance(denial, Vetoed)
             else isinstance(denial, Protected | PartOfProtectedGang)
             for denial in self.denials.values()
