@@ -149,9 +149,8 @@ def _step(sentence: SentenceRun) -> str:
 
 def waits_for(running: ScenarioRun) -> str:
     """Return the condition for which the current sentence waits, as a failure shows it; empty if it does not wait."""
-    printable = distribution.load("schedspec.scheduler.model.printable").printable
     unmet = running.world.expect.waiting if running.world is not None else None
-    return printable(str(unmet or ""))
+    return str(distribution.load("schedspec.scheduler.model.printable").printable(str(unmet or "")))
 
 
 def pause(running: ScenarioRun, config: pytest.Config, read: Callable[[], str] = input) -> None:
