@@ -36,6 +36,8 @@ def _gang(
     *,
     node: str = "",
     phase: str = "Pending",
+    labels: dict[str, str] | None = None,
+    affinity: dict[str, Any] | None = None,
 ) -> None:
     """Add a PodGroup and its pods: running on `node` if it is given, else pending, with the PodGroup in `phase`."""
     cluster.set_podgroup(
@@ -56,8 +58,10 @@ def _gang(
                 "uid": f"{name}-{index}",
                 "creationTimestamp": CREATED,
                 "annotations": {GROUP: name},
+                "labels": labels,
             },
             "spec": {
+                "affinity": affinity,
                 "containers": [{"name": "c", "image": "worker:1", "resources": {"requests": requests}}],
                 "nodeName": node,
             },
@@ -100,6 +104,25 @@ def busy(waiting: int, shapes: int, *, small: bool = True) -> Cluster:
     if small:
         add_small(cluster)
     return cluster
+
+
+def apart(pods: int) -> Cluster:
+    """Return 1,000 nodes and running pods that each keep another application off their node; one new pod fits."""
+    cluster = backlog(0, 1_000)
+    for number in range(pods):
+        selector = {"matchLabels": {"application": f"{number + 1}"}}
+        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+        affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        node = f"node-{number % 1_000:05}"
+        relabel(cluster, number, str(number), node=node, affinity=affinity)
+    add_small(cluster)
+    return cluster
+
+
+def relabel(cluster: Cluster, number: int, application: str, **more: Any) -> None:
+    """Add a running pod of an application, or change its label."""
+    labels = {"application": application}
+    _gang(cluster, f"run-{number:05}", "queue-0", 1, {"cpu": "1m"}, labels=labels, **more)
 
 
 def add_small(cluster: Cluster) -> None:

@@ -15,7 +15,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,35 @@ def measure(setting: Setting) -> list[Figure]:
     ]
 
 
+DEEP = Setting("a deep backlog", "enqueue, allocate, backfill, reclaim", 1_000, nodes=20)
+
+
+def beside_equal_priorities() -> list[Figure]:
+    """Run a backlog of three times the cluster with a priority for each job, and with one priority for all."""
+    took = {}
+    for is_distinct in (False, True):
+        rng = random.Random(2)
+        policy = load_policy(TEXT.format(actions=DEEP.actions), "benchmark")
+        simulation = Simulation(policy, start=START)
+        for number in range(DEEP.nodes):
+            simulation.put("Node", node(f"n{number:04}", {CARDS: "8", "pods": "110"}))
+        for number in range(5):
+            spec = objects.QueueSpec(deserved={CARDS: str(DEEP.nodes * 8 // 5)})
+            head = objects.ObjectMeta(name=f"q{number}")
+            simulation.put("Queue", objects.Queue(head, spec, objects.QueueStatus("Open")))
+        began = time.process_time()
+        simulation.run(
+            Arrival(
+                START + (arrival.at - START) / 3, replace(arrival.item, priority=rng.randrange(10**6) * is_distinct)
+            )
+            for arrival in load(DEEP)
+            if isinstance(arrival.item, Workload)
+        )
+        took[is_distinct] = time.process_time() - began
+    name = f"{DEEP.name} with distinct priorities, times equal ones"
+    return [Figure(name, round(took[True] / took[False], 2), "x", 2.0)]
+
+
 def main() -> int:
     """Measure, print and write the figures; return 1 if a goal is missed."""
     figures: list[Figure] = []
@@ -107,6 +136,9 @@ def main() -> int:
                 sys.stdout.write(f"{figure.line}\n")
                 sys.stdout.flush()
             figures += found
+    if not sys.argv[1:] or "priorities" in sys.argv[1:]:
+        figures += (ratios := beside_equal_priorities())
+        sys.stdout.write("".join(f"{figure.line}\n" for figure in ratios))
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(json.dumps([figure.plain for figure in figures], indent=1))
     return 0 if all(figure.ok for figure in figures) else 1

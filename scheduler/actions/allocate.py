@@ -26,8 +26,6 @@ def allocate(session: Session) -> None:
     left: dict[str, list[TaskBatch]] = {}
     order = ServingOrder(session, _candidates(session))
     for queue, job in order:
-        if job.key not in left and session.is_still_short(job):
-            continue
         if hooks.overused(queue):
             for other in chain((job,), order.rest_of(queue)):
                 with session.attempt(other):

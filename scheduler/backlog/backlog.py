@@ -197,7 +197,7 @@ class Backlog(ChangeListener):
         firsts.update([self._put(key, entry) for key, entry in memory.waiting.items()])
         self.lapses = dict(memory.lapses)
         self.due = {key for key in memory.due if key in self.entries}
-        for key in firsts.difference(memory.waiting, memory.kept):
+        for key in firsts.difference(memory.waiting):
             if key in self.entries and self.is_first(key):
                 self.due.add(key)  # it was not tried since it became the first
         self.freed.clear()

@@ -153,12 +153,6 @@ class CycleEnd:
         tried_now = {action for action, jobs in self._view.tried.items() if key in jobs} if outcome.cut else self._done
         tried = self._done | tried_now
         has_moved = key in outcome.moved or outcome.evicted_for(key)
-        if entry is not None and key in self._view.kept and not has_moved:
-            refusals[key] = entry.refusal
-            self._due.discard(key)
-            if self._view.is_follower(key):
-                memory.kept.append(key)
-            return
         is_skipped = entry is not None and self._view.is_skipped(key, entry)
         only_waits = _holds_capacity(job)
         if has_moved or (not outcome.cut and (only_waits or (refusal is None and not is_skipped))):
@@ -269,15 +263,12 @@ class CycleEnd:
 
     def _hints(self, job: Job, refusal: Refusal) -> tuple[set[str], set[HoldingsBound]]:
         """Return the topics whose changes could help a job, and the bounds of quotas that the job waits for."""
-        others, quotas, is_full = [], set[HoldingsBound](), False
+        others, quotas = [], set[HoldingsBound]()
         for why in refusal.items:
             bounds = self._outcome.quota_bounds(job, why)
             quotas.update(bounds)
-            is_full = is_full or (bool(bounds) and isinstance(why, QueueLimit))
             if not bounds:
                 others.append(why)
-        if is_full and all(isinstance(why, GangShort) for why in others):
-            others.clear()  # the gang is short because of the quota: without room in it, room on nodes does not help
         topics = hints_of(job, others)
         if job.is_pending and "preempt" in self._view.actions:
             topics.add(f"{PLACED}:{job.queue}")  # preempt may evict a pod of lower priority for the job's admission

@@ -77,8 +77,6 @@ class Memory(msgspec.Struct):
     policy: str = ""
     waiting: dict[str, Waiting] = {}
     forgotten: list[str] = []
-    kept: list[str] = []
-    """Jobs that came next in their lines when the quota had no room left: each keeps its entry, also as the first."""
     due: list[str] = []
     turns: dict[str, dict[str, int]] = {}
     held: dict[str, str] = {}

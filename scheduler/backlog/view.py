@@ -35,8 +35,6 @@ class BacklogView:
         too_costly: Jobs that exceeded the maximum steps of one job in this cycle.
         action: The action that runs.
         known: The backlog, or an empty one if it was written under another policy.
-        by_quota_alone: The due jobs that wait for nothing but room in a quota, or that nothing else may have helped.
-        kept: The jobs of `by_quota_alone` for which jobs before them left no room: their entries stay as they are.
 
     Args:
         backlog: The waiting jobs.
@@ -65,11 +63,10 @@ class BacklogView:
         self.entries: Mapping[str, Waiting] = known.entries
         by_room = helped_by_room(cluster.nodes, known, dict.fromkeys(known.freed, Resource()))
         by_quota = helped_by_quota(cluster, known, known.moved)
-        others = known.due | by_room | woken | helped_by_lapse(cluster, known, now)
+        self.due = known.due | by_room | by_quota | woken | helped_by_lapse(cluster, known, now)
         if known.moved and any(task not in cluster.nominated for task in known.claims):
-            others |= known.waiting_for(CLAIMS)  # in a new order of service, other jobs may get the kept capacity first
-        self.due = others | by_quota
-        self.by_quota_alone = {key for key in by_quota - others if now < known.entries[key].retry_at}
+            # in a new order of service, other jobs may get the kept capacity first
+            self.due |= known.waiting_for(CLAIMS)
         self.lines = lines
         if known.turns or cluster.nodes.with_pod_terms:
             self.due.update(known.followers(self.entries))  # outcomes of equal jobs may differ, so all are tried
@@ -84,7 +81,6 @@ class BacklogView:
         self.action = ""
         self.tried: dict[str, set[str]] = {name: set() for name in ("", *policy.actions)}
         """Action → jobs that it has tried."""
-        self.kept: set[str] = set()
         self.reachable: set[str] = set()
         """Jobs that an evicting action did not refuse, because they could start without evictions."""
         self.cost: dict[str, int] = {}
@@ -94,8 +90,6 @@ class BacklogView:
         self.spent: dict[str, dict[str, int]] = {}
         self._looked_behind: set[str] = set()
         """Jobs for which `next_in_line` has looked for the next job."""
-        self._followers: set[str] = set()
-        """Jobs that are tried in this cycle because the job before them in their line was tried."""
         self._skipped_too_early: set[str] = set()
         """Jobs that an earlier action of this cycle should have tried too, as a later action found."""
 
@@ -146,7 +140,6 @@ class BacklogView:
         helped = self.known.by_quota.within_deserved(excess) - self.due
         self.due |= helped
         woken = {key for key in helped - self.awake if not self.is_skipped(key, self.entries[key])}
-        self.by_quota_alone |= {key for key in woken if self.now < self.entries[key].retry_at}
         self.awake |= woken
         return woken
 
@@ -155,7 +148,6 @@ class BacklogView:
         helped = helped_by_quota(self._cluster, self.known, set(queues)) | self.known.waiting_for(GROUPS)
         self.due |= helped
         woken = {key for key in helped - self.awake if not self.is_skipped(key, self.entries[key])}
-        self.by_quota_alone -= woken
         self.awake |= woken
         return woken
 
@@ -232,17 +224,7 @@ class BacklogView:
             self._skipped_too_early.add(follower)  # an earlier action should have tried it too
             return ""
         self.due.add(follower)
-        self._followers.add(follower)
-        if self._waits_for_quota_alone(self.entries[follower]):
-            self.by_quota_alone.add(follower)
         return follower
-
-    def _waits_for_quota_alone(self, entry: Waiting) -> bool:
-        return bool(entry.quotas) and not entry.topics and entry.least is None and self.now < entry.retry_at
-
-    def is_follower(self, key: str) -> bool:
-        """Whether a job is tried in this cycle because the job before it in its line was tried."""
-        return key in self._followers
 
     def wake(self, key: str) -> None:
         """Mark a job as due because it cannot keep the capacity for which it waits."""
@@ -252,11 +234,6 @@ class BacklogView:
         """Record that the running action tries a job."""
         self._trying = job.key
         self.tried[self.action].add(job.key)
-
-    def keep(self, job: Job) -> Refusal:
-        """Keep the entry of a job of `by_quota_alone` as it is; return why the job waits."""
-        self.kept.add(job.key)
-        return self.entries[job.key].refusal
 
     def left_to_allocate(self, job: Job) -> None:
         """Record that the current action did not refuse the job: the job could start without evictions.

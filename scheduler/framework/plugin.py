@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -77,6 +77,10 @@ class Plugin:
     """Which waiting jobs the plugin refuses, too, whenever it refuses a job. A plugin that refuses none covers all."""
     reclaims_by_priority: ClassVar[bool] = False
     """Whether the plugin compares the priorities of a reclaiming job and of its victims, as preempt always does."""
+    lasting: tuple[type, ...] = ()
+    """Types of the plugin's protections that hold, while nothing changes, against all preemptors of a queue that
+    request resources of the same names, whatever the amounts and priorities are.
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -132,10 +136,6 @@ class QuotaPlugin(Plugin):
         """Return what a queue held beyond its deserved amount when the cycle began, for bounds `of_deserved`."""
         return math.inf
 
-    def may_hold(self, bound: HoldingsBound) -> bool:  # noqa: ARG002
-        """Whether a bound that the plugin returned may hold at this point of the cycle."""
-        return False
-
 
 class OpenedPlugins:
     """The plugins of a policy, by name, and their hooks: created once, and kept for later cycles."""
@@ -177,10 +177,6 @@ class OpenedPlugins:
     def quota_bounds(self, job: Job, why: UnschedulableReason) -> tuple[HoldingsBound, ...]:
         """See `Plugin.quota_bounds`."""
         return () if self.queue_plugin is None else self.queue_plugin.quota_bounds(job, why)
-
-    def may_hold_any(self, bounds: Iterable[HoldingsBound]) -> bool:
-        """Whether one of the bounds may hold at this point of the cycle; True if no plugin knows."""
-        return self.queue_plugin is None or any(map(self.queue_plugin.may_hold, bounds))
 
     def are_of(self, policy: Policy, classes: Mapping[str, type[Plugin]]) -> bool:
         """Whether these are the plugins of a policy, made of these classes."""

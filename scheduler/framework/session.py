@@ -20,7 +20,6 @@ from ..model.resources import Resource
 from ..model.task import Task
 from ..placement import Placement
 from ..placement.empty_nodes import EmptyNodes
-from ..policy.schema import EVICTING
 from ..reasons import UnschedulableReason
 from .attempts import Attempt, Attempts
 from .change_log import ChangeLog
@@ -164,18 +163,6 @@ class Session:
         if objection is not None and is_new:
             self.refuse(job, [objection])
         return objection is None
-
-    def is_still_short(self, job: Job) -> bool:
-        """Whether only room in a quota woke the job, and other jobs have used it up. The job then keeps its refusal.
-
-        Always False under a policy that evicts, because several actions contribute to the refusal.
-        """
-        if job.key not in self.backlog.by_quota_alone or not EVICTING.keys().isdisjoint(self.policy.actions):
-            return False
-        if self.plugins.may_hold_any(self.backlog.entries[job.key].quotas):
-            return False
-        self.decisions.refusals[job.key] = self.backlog.keep(job)
-        return True
 
     @property
     def is_order_of_state(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..model.times import duration
 from ..policy.loader import Document
 from ..policy.model import Policy
 from ..policy.schema import ACTIONS, PLUGINS
@@ -229,6 +230,9 @@ def _sla(document: Document) -> Found:
     policy = document.policy
     tier_of = {option.name: number for number, tier in enumerate(policy.tiers) for option in tier}
     sla, gang = policy.plugin("sla"), policy.plugin("gang")
+    if sla is not None and duration(sla.arguments.get("sla-waiting-time", "1s")) == 0:
+        field = f"{document.places['sla']}.arguments.sla-waiting-time"
+        yield field, "has no effect: a waiting time is above 0", "remove it, or write 30m, for instance"
     if sla is not None and not sla.enabled("enableJobPipelined"):
         text = "without this hook of sla, no capacity is kept for a job that waited its time"
         yield f"{document.places['sla']}.enableJobPipelined", text, "leave it on"

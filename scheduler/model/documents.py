@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -45,7 +46,10 @@ def compose(text: str) -> list[yaml.Node]:
 
 def _composed(text: str, loader: Any) -> list[yaml.Node]:
     nodes = yaml.compose_all(text, loader)
-    return [node for node in nodes if node is not None and node.tag != "tag:yaml.org,2002:null"]
+    found = [node for node in nodes if node is not None and node.tag != "tag:yaml.org,2002:null"]
+    for node in found:
+        _read_as_kubectl(node)
+    return found
 
 
 def _composed_slowly(text: str) -> list[yaml.Node]:
@@ -67,7 +71,7 @@ def construct(node: yaml.Node) -> Any:
     try:
         return loader.construct_document(node)
     except (yaml.constructor.ConstructorError, ValueError, AttributeError) as error:
-        # an unknown tag, an impossible date, `!!timestamp soon`
+        # an unknown tag, `!!timestamp soon`
         problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error)
         text = f"not an object: {problem}"
         raise DocumentError(node.start_mark.line + 1, text, "write plain YAML without tags") from error
@@ -75,23 +79,41 @@ def construct(node: yaml.Node) -> Any:
         loader.dispose()
 
 
-def _require_unique_keys(node: yaml.Node) -> None:
-    """Raise DocumentError for a mapping with two equal keys: PyYAML would drop the first one, kubectl refuses both."""
+_NUMBERS, _DATE = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"), "tag:yaml.org,2002:timestamp"
+_TEXT = "tag:yaml.org,2002:str"
+
+
+def _parts(node: yaml.Node) -> Iterator[yaml.Node]:
+    """Yield a node and all nodes within it, each once, without recursion."""
     waiting, seen = [node], set[int]()
     while waiting:
         part = waiting.pop()
-        if id(part) in seen:  # by aliases
-            continue
-        seen.add(id(part))
-        if isinstance(part, yaml.SequenceNode):
-            waiting += part.value
-        elif isinstance(part, yaml.MappingNode):
-            keys = set[object]()
-            for key, value in part.value:
-                waiting.append(value)
-                if isinstance(key, yaml.ScalarNode) and key.value in keys:
-                    raise DocumentError(key.start_mark.line + 1, f"{key.value!r} is written twice", "keep one")
-                keys.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+        if id(part) not in seen:  # by aliases
+            seen.add(id(part))
+            yield part
+            if isinstance(part, yaml.SequenceNode):
+                waiting += part.value
+            elif isinstance(part, yaml.MappingNode):
+                waiting += [value for _, value in part.value]
+
+
+def _read_as_kubectl(node: yaml.Node) -> None:
+    """Let dates and numbers with colons be texts; PyYAML reads `1:30` as 90."""
+    for part in _parts(node):
+        if isinstance(part, yaml.ScalarNode) and not part.style:
+            is_date = part.tag == _DATE and part.value[:1].isdigit()
+            if is_date or (part.tag in _NUMBERS and ":" in part.value):
+                part.tag = _TEXT
+
+
+def _require_unique_keys(node: yaml.Node) -> None:
+    """Raise DocumentError for a mapping with two equal keys: PyYAML would drop the first one, kubectl refuses both."""
+    for part in _parts(node):
+        keys = set[str]()
+        for key, _ in part.value if isinstance(part, yaml.MappingNode) else ():
+            if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                raise DocumentError(key.start_mark.line + 1, f"{key.value!r} is written twice", "keep one")
+            keys |= {key.value} if isinstance(key, yaml.ScalarNode) else set()
 
 
 def _require_bounded(text: str) -> None:

@@ -18,6 +18,7 @@ class Conformance(Plugin, EvictableByUnit, EvictUnit):
 
     name = "conformance"
     refusal_covers = Covers.LOWER_PRIORITIES
+    lasting = (Protected,)
 
     def evict_unit(self, preemptor: Task, unit: Sequence[Task]) -> Protection | None:  # noqa: ARG002
         return Protected(ProtectedBy.SYSTEM) if any(map(_is_critical, unit)) else None

@@ -18,7 +18,7 @@ from ..model import names, resources
 from ..model.job import Job
 from ..model.resources import PODS, Resource
 from ..model.task import Task, TaskStatus
-from ..reasons import UnschedulableReason
+from ..reasons import NoVictims, UnschedulableReason
 from ..topology.domains import Domain
 from .domain_costs import DomainCosts
 from .eligibility import VictimFilter
@@ -205,6 +205,37 @@ class CycleCache:
             return eviction
         reason = msgspec.structs.replace(eviction.reason, members_that_stay=remaining)
         return msgspec.structs.replace(eviction, reason=reason)
+
+
+class Hopeless:
+    """A search for victims that is in vain for all jobs of a queue that request the same resources, in any amounts.
+
+    Jobs of thousands of sizes may wait while all other queues hold only what they deserve: the first search examines
+    each candidate, and the others end with its result.
+
+    Attributes:
+        refusal: The result, if an equal search was in vain in the present state.
+    """
+
+    def __init__(self, cache: CycleCache, kind: Kind) -> None:
+        self._cache, self._kind = cache, kind
+        known = cache.known(kind)
+        self.refusal = known[0] if known is not None and isinstance(known[0], NoVictims) else None
+
+    @classmethod
+    def of(cls, request: PreemptionRequest, task: Task, nodes: bytes) -> Hopeless | None:
+        """Return the search on these nodes; None if it may depend on more than names. Only reclaim compares queues."""
+        kind = request_kind(request, task) if request.action == RECLAIM else None
+        if kind is None:
+            return None
+        action, queue, _, *rest = kind
+        names_ = tuple(sorted(name for name, amount in task.init_request.items() if amount > 0))
+        return cls(
+            CycleCache.of(request.session), (cls, action, queue, *rest, names_, tuple(sorted(task.request)), nodes)
+        )
+
+    def remember(self, refusal: NoVictims) -> None:
+        self._cache.remember(self._kind, (refusal,))
 
 
 def evicted_to_requested(evicted: Iterable[Task], placed: Iterable[Task]) -> float:

@@ -126,6 +126,16 @@ class VictimFilter:
         self._gang_verdicts.clear()
         return True
 
+    def protects_lastingly(self) -> bool:
+        """Whether every denial also holds for other preemptors of the queue that request the same resources."""
+        plugins = self._session.plugins
+        return all(
+            isinstance(denial.why, plugins.by_name[denial.plugin].lasting)
+            if isinstance(denial, Vetoed)
+            else isinstance(denial, Protected | PartOfProtectedGang)
+            for denial in self.denials.values()
+        )
+
     def protections(self, keys: Iterable[str], otherwise: Protection) -> tuple[ProtectedCount, ...]:
         """Count what protects the given candidates, the most frequent first; `otherwise`: what stands for no denial.
 

@@ -329,9 +329,15 @@ def _why_gang_not_entitled(request: PreemptionRequest, tasks: Sequence[Task]) ->
 
 def no_victims(request: PreemptionRequest, task: Task, solver: Solver) -> NoVictims:
     """Return how many candidates there were for a task, and what protects them."""
+    hopeless = solver.hopeless
+    if hopeless is not None and hopeless.refusal is not None:
+        return msgspec.structs.replace(hopeless.refusal, task=task.key)
     seen = solver.victim_filter.seen
     spared = solver.victim_filter.protections(seen, OfNoUse())
-    return NoVictims(request.action, task.key, len(seen), spared, tuple(_surpluses(request, task, seen)))
+    found = NoVictims(request.action, task.key, len(seen), spared, tuple(_surpluses(request, task, seen)))
+    if hopeless is not None:
+        hopeless.remember(found)
+    return found
 
 
 def _surpluses(request: PreemptionRequest, task: Task, seen: Iterable[str]) -> Iterator[QueueSurplus]:

@@ -18,7 +18,7 @@ from ..model.task import Task
 from ..reasons import OutOfProportion, Protected, ProtectedBy, Protection, QueueExcess, VictimReason
 from .affinity_guard import AffinityGuard
 from .cost import Pricing
-from .cycle_cache import Place, Shared, evicted_to_requested
+from .cycle_cache import Hopeless, Place, Shared, evicted_to_requested
 from .eligibility import EligibleUnit
 from .node_queue import Cost, NodeCostQueue
 from .quota_bound import QuotaBound
@@ -58,6 +58,8 @@ class Solver:
         self.reprieve = Reprieve(request.session)
         self._affinity_guard = AffinityGuard(request.session.placement, self.reprieve, shared.pinned)
         self._quota_bound = QuotaBound(request)
+        self.hopeless: Hopeless | None = None
+        """The search that found that no unit may be evicted, if its result holds for other jobs as well."""
 
     # ---------------------------------------------------------------------------------------------------------- tasks
 
@@ -186,8 +188,14 @@ class Solver:
     def _is_any_unit_permitted(self, task: Task) -> bool:
         """Whether any unit on any node may be evicted now; if no unit may, no node needs a price."""
         is_feasible = self._session.placement.static(task)
+        self.hopeless = Hopeless.of(self._request, task, is_feasible.tobytes()) if not self.placed else None
+        if self.hopeless is not None and self.hopeless.refusal is not None:
+            return False
         rows = (row for row in sorted(self._shared.rows) if is_feasible[row])
-        return self.victim_filter.permits_any(task, (self._nodes.rows[row] for row in rows))
+        is_any = self.victim_filter.permits_any(task, (self._nodes.rows[row] for row in rows))
+        if is_any or not self.victim_filter.protects_lastingly():
+            self.hopeless = None
+        return is_any
 
     def _node_queue(self, task: Task) -> NodeCostQueue:
         """Return the nodes with their prices in the present state."""

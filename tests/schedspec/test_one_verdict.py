@@ -20,6 +20,7 @@ from schedspec.lab.simulate.errors import InputError
 from schedspec.lab.simulate.scene import read_scene
 from schedspec.plugin.run_facts import Files
 from schedspec.scheduler.lint import lint, lint_manifests
+from schedspec.scheduler.model.documents import compose, construct
 from schedspec.scheduler.policy.loader import PolicyError, load_policy
 from schedspec.schedulers import Adapter, Own
 from schedspec.schedulers.volcano import Volcano
@@ -39,6 +40,8 @@ QUEUES = {
     ),
     "a field of Volcano that is not honoured": (f"{QUEUE}spec: {{dequeueStrategy: fifo}}\n", "dequeueStrategy"),
     "a quantity with a blank": (f"{QUEUE}spec: {{deserved: {{memory: 256 Gi}}}}\n", "256 Gi"),
+    "an amount with a colon": (f"{QUEUE}spec: {{deserved: {{memory: 1:30}}}}\n", "1:30"),
+    "a date as a label": (f"{QUEUE.replace('name: a', 'name: a, labels: {since: 2026-01-01}')}spec: {{}}\n", ""),
     "a text where a number belongs": (f"{QUEUE}spec: {{weight: 'two'}}\n", "weight"),
     "amounts that contradict each other": (
         f"{QUEUE}spec: {{deserved: {{cpu: 4}}, capability: {{cpu: 2}}}}\n",
@@ -106,7 +109,7 @@ def _by_simulate(path: Path) -> str:
 def _by_simulated_cluster(path: Path) -> str:
     if "twice" in (refused := _by_lint(path)):
         return refused  # a client reads the file
-    item = yaml.safe_load(path.read_text())
+    item = construct(compose(path.read_text())[0])
     server = ApiServer(Store(lambda: 0.0), lambda _delay, _function: None)
     status, answer = server.request("POST", "/apis/scheduling.volcano.sh/v1beta1/queues", json.dumps(item).encode())
     if item["apiVersion"].endswith("/v1"):

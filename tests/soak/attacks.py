@@ -44,11 +44,12 @@ from tests.support.live.busy import busy as busy_machine
 from tests.support.live.proxy import between
 from tests.support.live.scheduler_process import Scheduler
 
-GOOD, BAD = "attacked", "attacker"
+GOOD, BAD, FIRST = "attacked", "attacker", "an-attacker"
+"""The namespaces of the gangs and of the attacker, and one of the attacker that sorts before that of the gangs."""
 POLICY = """\
 actions: "enqueue, allocate, reclaim, backfill"
 tiers:
-- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}]
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}, {name: resourcequota}]
 - plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
 """
 GANGS = 5
@@ -128,7 +129,8 @@ class Run:
         attack = ATTACKS[name]
         usual = [await self._gang() for _ in range(GANGS)]
         before = self._cycles()
-        command = (sys.executable, "-m", "tests.soak.attacker", str(self._kubeconfig), BAD, name, str(number))
+        command = (sys.executable, "-m", "tests.soak.attacker", str(self._kubeconfig))
+        command = (*command, FIRST if attack.is_first else BAD, name, str(number))
         attacker = await asyncio.create_subprocess_exec(*command, victim.uid, cwd=ROOT, stdin=PIPE, stdout=PIPE)
         assert attacker.stdout is not None
         creating = asyncio.create_task(attacker.stdout.readline())
@@ -308,7 +310,7 @@ async def _run(kubeconfig: Path, given: argparse.Namespace) -> list[str]:
     async with client_of(kubeconfig) as client:
         lent = queue("lent", deserved={"cpu": "1"}, reclaimable=True)
         await prepare(client, given.nodes, [queue("default"), lent, queue("entitled", deserved={"cpu": "64"})])
-        for space in (GOOD, BAD):
+        for space in (GOOD, BAD, FIRST):
             await client.create(NAMESPACES, {"metadata": {"name": space}})
         victim = Victim(client, GOOD)
         with attacked(kubeconfig) as scheduler:

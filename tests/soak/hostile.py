@@ -18,13 +18,26 @@ from schedspec.scheduler.controllers.runtime.objects import (
     PYTORCH_JOBS,
     SERVICES,
 )
-from schedspec.scheduler.kube import BUDGETS, PODGROUPS, PODS, QUEUES, Resource
+from schedspec.scheduler.kube import BUDGETS, PODGROUPS, PODS, QUEUES, QUOTAS, Resource
 from tests.support.live.api_objects import pod_body
 
 Body = dict[str, Any]
 Created = Iterator[tuple[Resource[Any], Body]]
 HOSTNAME = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+OPERATORS = {"In": ["x"], "NotIn": ["x"], "Exists": [], "DoesNotExist": [], "Gt": ["1"], "Lt": ["1"]}
+EXPRESSIONS = [
+    (strength, "matchExpressions", key, operator)
+    for strength in (REQUIRED, PREFERRED)
+    for key in (HOSTNAME, "unknown")
+    for operator in OPERATORS
+] + [
+    (strength, "matchFields", "metadata.name", operator)
+    for strength in (REQUIRED, PREFERRED)
+    for operator in ("In", "NotIn")
+]
+"""Each kind of expression about nodes that the API server accepts."""
 KEPT = "schedspec.dev/attack"
 """A finalizer that is removed only when the attack ends."""
 BYSTANDER = "schedspec.dev/bystander"
@@ -52,6 +65,8 @@ class Attack:
     """The cpu that each pod of these gangs requests."""
     more: float = 0.0
     """Additional seconds that a gang may take because of `options`."""
+    is_first: bool = False
+    """Whether the attacker's namespace sorts before that of the gangs: no name may be served later because of it."""
 
 
 def attached(name: str, spec: Body, cpu: str = "10m") -> Created:
@@ -91,6 +106,52 @@ def spread_times_terms(name: str, number: int) -> Created:
 def terms(name: str, number: int) -> Created:
     """Yield pods with 15,000 node terms each."""
     return _each(name, number, lambda _: {"affinity": _required(15_000)})
+
+
+def expressions(name: str, number: int) -> Created:
+    """Yield pods with 800 expressions about nodes each; each kind of expression occurs in turn."""
+
+    def spec(i: int) -> Body:
+        strength, field, key, operator = EXPRESSIONS[i % len(EXPRESSIONS)]
+        values = OPERATORS[operator]
+        term = {field: [{"key": key, "operator": operator, **({"values": values} if values else {})}] * 800}
+        if strength == REQUIRED:
+            return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}}
+        return {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": term}]}}}
+
+    return _each(name, number, spec)
+
+
+def preferred_terms(name: str, number: int) -> Created:
+    """Yield pods with 100 preferred affinity terms about the pods of all namespaces; the pods are bound."""
+
+    def spec(i: int) -> Body:
+        keys = [{"key": f"{name}-{i}-{k}", "operator": "DoesNotExist"} for k in range(100)]
+        terms_ = [
+            {"topologyKey": HOSTNAME, "namespaceSelector": {}, "labelSelector": {"matchExpressions": [key]}}
+            for key in keys
+        ]
+        return {"affinity": {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": term} for term in terms_]}}}
+
+    return _each(name, number, spec)
+
+
+def scoped_quotas(name: str, number: int) -> Created:
+    """Yield ResourceQuotas with a scope of 20 priority classes each, and PodGroups whose minimum they must permit."""
+    for i in range(number):
+        values = [f"{name}-{i}-{k}" for k in range(20)]
+        selector = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "NotIn", "values": values}]}
+        spec = {"hard": {"requests.cpu": "1"}, "scopeSelector": selector}
+        yield QUOTAS, {"metadata": {"name": f"{name}-{i}"}, "spec": spec}
+        if i % 100 == 0:
+            least = {"minMember": 1, "queue": "default", "minResources": {"cpu": "2"}}
+            yield PODGROUPS, {"metadata": {"name": f"{name}-{i}"}, "spec": least}
+
+
+def long_names(name: str, number: int) -> Created:
+    """Yield pods whose annotation names a PodGroup by 240,000 characters."""
+    for i in range(number):
+        yield PODS, pod_body(f"{name}-{i}", f"{name}-{i}-{'x' * 240_000}", "10m")
 
 
 def ports(name: str, number: int) -> Created:
@@ -257,6 +318,11 @@ def stubborn(name: str, number: int) -> Created:
 ATTACKS: dict[str, Attack] = {
     "spread": Attack("a pod of 3,000 spread constraints × 1,000 node terms", 1, spread_times_terms),
     "terms": Attack("16 pods of 15,000 node terms", 16, terms),
+    "expressions": Attack("100 pods of 800 expressions about nodes, of all kinds", 100, expressions),
+    "preferred": Attack("60 pods of 100 preferred affinity terms", 60, preferred_terms),
+    "preferred-first": Attack("the same, in a namespace that sorts first", 60, preferred_terms, is_first=True),
+    "scoped-quotas": Attack("2,000 ResourceQuotas with scopes", 2_000, scoped_quotas),
+    "long-names": Attack("100 pods that name a PodGroup by 240 KB", 100, long_names),
     "ports": Attack("24 pods of 4,000 host ports", 24, ports),
     "pod-terms": Attack("60 pods of 100 pod affinity terms", 60, pod_terms),
     "budgets": Attack("2,000 disruption budgets", 2_000, budgets),

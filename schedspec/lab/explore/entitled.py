@@ -20,11 +20,9 @@ from itertools import combinations
 from ...scheduler.policy.schema import EVICTING
 from ..reduce.case import Case, Work, ancestors
 from ..reduce.play import Story, policy_of
-from .owed import End, needs_one_place
-from .timeline import Breach, Sums, add, closed_at, slots, sum_of
+from .owed import OTHER_RULES, End
+from .timeline import Breach, Sums, add, slots, sum_of
 
-_OTHER_RULES = ("sla", "resourcequota", "nodegroup", "cdp", "pdb", "network-topology-aware", "capacity-card")
-"""Plugins that may refuse a job, or protect a pod, for reasons that the search does not know."""
 _MOST = 6
 """The most units of a search."""
 
@@ -32,13 +30,10 @@ _MOST = 6
 def jobs_without_room(case: Case, story: Story) -> Iterator[Breach]:
     """Yield the jobs that wait although backfill, or evictions that the policy permits, could let them run."""
     policy = policy_of(case.policies[-1])
-    if any(policy.plugin(name) is not None for name in _OTHER_RULES):
+    if any(policy.plugin(name) for name in OTHER_RULES):
         return
     end = End(case, story, policy)
-    closed, failed = closed_at(case, len(case.steps)), case.failed
-    for work in end.waiting:
-        if work.name in failed or work.queue in closed or end.is_parent(work.queue) or needs_one_place(work):
-            continue
+    for work in end.judged:
         is_admitted = "enqueue" not in policy.actions or story.end.phases.get(work.name) == "Inqueue"
         if not any(amount for _, amount in work.requests):
             if "backfill" in policy.actions and end.idle:

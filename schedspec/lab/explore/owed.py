@@ -14,25 +14,16 @@ from ..reduce.case import CARD_MEMORY, Amounts, Case, Queue, Work, ancestors
 from ..reduce.play import Story, policy_of
 from .timeline import Sums, add, closed_at, idle_of, nodes_at, queues_at, slots, sum_of
 
-HOLD_BACK = ("sla", "resourcequota", "nodegroup", "network-topology-aware", "cdp", "pdb")
+OTHER_RULES = ("sla", "resourcequota", "nodegroup", "cdp", "pdb", "network-topology-aware", "capacity-card")
+"""Plugins that may delay a job, or protect a pod, for reasons that the amounts of the case do not show."""
 
 
 def owed_jobs(case: Case, story: Story) -> Iterator[Work]:
     """Yield the jobs that wait at the end although they fit and their queues are entitled to their requests."""
     policy = policy_of(case.policies[-1])
-    if "allocate" not in policy.actions or any(policy.plugin(plugin) is not None for plugin in HOLD_BACK):
-        return
-    end = End(case, story, policy)
-    closed, failed = closed_at(case, len(case.steps)), case.failed
-    for work in end.waiting:
-        is_free = work.name not in failed and work.queue not in closed and not needs_one_place(work)
-        if is_free and end.fits(work) and end.is_owed(work):
-            yield work
-
-
-def needs_one_place(work: Work) -> bool:
-    """Whether a job needs its capacity in one place, which sums do not show: on one card, or in one rack."""
-    return bool(work.rack) or CARD_MEMORY in dict(work.requests)
+    if "allocate" in policy.actions and not any(policy.plugin(plugin) for plugin in OTHER_RULES):
+        end = End(case, story, policy)
+        yield from (work for work in end.judged if end.fits(work) and end.is_owed(work))
 
 
 class End:
@@ -54,6 +45,13 @@ class End:
             if name in self._jobs and node in nodes
         ]
         """The node of each pod that holds capacity, and the job of the pod."""
+        closed, parents = closed_at(case, len(case.steps)), {queue.parent for queue in self.queues.values()}
+        self.judged = [
+            job
+            for job in self.waiting
+            if job.name not in case.failed and job.queue not in closed | parents and not _needs_one_place(job)
+        ]
+        """The waiting jobs that no failed pod, no closed queue and no place keeps from running."""
         self.idle = idle_of(nodes, ((node, work.requests) for node, work in self.on_nodes))
 
     def job(self, name: str) -> Work:
@@ -86,21 +84,13 @@ class End:
         if ("enqueue" in policy.actions or policy.plugin("overcommit")) and len(self.waiting) > 1:
             return False
         capacity, proportion = policy.plugin("capacity"), policy.plugin("proportion")
-        if policy.plugin("capacity-card"):
-            return False
         if capacity is None and proportion is None:
             return True
         if any(queue.guarantee for queue in self.queues.values()):
             return False
         is_tree = capacity is not None and capacity.enabled("enableHierarchy")
         kin = ancestors(self._case, work.queue) if is_tree else {work.queue}
-        if is_tree and self.is_parent(work.queue):
-            return False
         return all(self.has_share(self.queues[name], requests, is_tree=is_tree) for name in kin if name in self.queues)
-
-    def is_parent(self, queue: str) -> bool:
-        """Whether a queue has children."""
-        return any(child.parent == queue for child in self.queues.values())
 
     def has_share(self, queue: Queue, requests: Mapping[str, int], *, is_tree: bool) -> bool:
         """Whether a queue is entitled to an amount in addition to what it holds."""
@@ -129,6 +119,11 @@ class End:
             if queue in (ancestors(self._case, work.queue) if is_tree else {work.queue}):
                 add(held, work.requests, len(self._placed.get(name, ())))
         return held
+
+
+def _needs_one_place(work: Work) -> bool:
+    """Whether a job needs its capacity in one place, which sums do not show: on one card, or in one rack."""
+    return bool(work.rack) or CARD_MEMORY in dict(work.requests)
 
 
 def _times(amount: Amounts, times: int) -> Sums:

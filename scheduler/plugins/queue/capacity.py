@@ -46,6 +46,8 @@ class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
     def open(self, session: Session) -> None:
         self.tree = self.option.enabled("enableHierarchy")
         self.level = self.argument("ancestorReclaimLevel") if self.tree else 0
+        if self.tree:  # ancestors of the preemptor's queue may be too full for its amounts, which is another reason
+            self.lasting = ()
         super().open(session)
 
     def arrange(self) -> None:

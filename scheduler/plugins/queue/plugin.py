@@ -195,13 +195,6 @@ class QueuePlugin(
         tasks = 1 if can_place_single_tasks else max(job.lacking, 1)
         return tasks * self._least(job).get(dimension, 0)
 
-    def may_hold(self, bound: HoldingsBound) -> bool:
-        """Whether the queue holds no more than the bound, this cycle's allocations included."""
-        attributes = self.queue_attributes.by_name.get(bound.queue)
-        if attributes is None or not bound.dimension or bound.needed:
-            return True
-        return attributes.allocated.get(bound.dimension, 0) <= bound.most
-
     # -------------------------------------------------------------------------------------------------------- helpers
 
     def _least(self, job: Job) -> Resource:

@@ -79,12 +79,6 @@ class Proportion(LendingPlugin, Overused):
         wanted = why.requested if is_pending else self.least_wanted(job, why.dimension)
         return (HoldingsBound(why.queue, why.dimension, -wanted, of_deserved=True),)
 
-    def may_hold(self, bound: HoldingsBound) -> bool:
-        attributes = self.queue_attributes.by_name.get(bound.queue)
-        if not bound.of_deserved or attributes is None:
-            return super().may_hold(bound)
-        return _excess(attributes, attributes.allocated, bound.dimension) <= bound.most
-
     def excess(self, queue: str, dimension: str) -> float:
         attributes = self.queue_attributes.by_name.get(queue)
         return -math.inf if attributes is None else _excess(attributes, attributes.own.held, dimension)

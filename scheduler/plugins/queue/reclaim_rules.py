@@ -44,6 +44,8 @@ class Claim(NamedTuple):
 class LendingPlugin(QueuePlugin, PreemptiveGang):
     """Base of the plugins whose queues have a deserved share."""
 
+    lasting: tuple[type, ...] = (QueueWithinDeserved, QueueGuarantee)
+
     def open(self, session: Session) -> None:
         self._denials: dict[tuple[Hashable, ...], dict[Hashable, Protection | None]] = {}
         """Protections by the preemptor's queue, shape and gang, then by unit; valid until a queue's amounts change."""

@@ -142,17 +142,6 @@ def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them(act
     assert tried(world)[0] == "j2", "j2 is the first of its line now"
 
 
-def test_the_next_in_line_keeps_its_refusal_where_the_first_filled_the_quota() -> None:
-    world = ranked("allocate")
-    why = world.core.backlog.refusals["t/j3"]
-    happen(world, {"finish": "a"})
-    assert tried(world) == ["j4"]
-    assert world.core.backlog.refusals["t/j3"] is why
-    assert tried(world) == []
-    happen(world, {"finish": "b"})
-    assert tried(world) == ["j3"], "j3 is the first of its line now"
-
-
 @pytest.mark.parametrize(
     ("actions", "more"),
     [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import scheduler.model
+import schedspec.scheduler.model
 from schedspec.scheduler.core import Core
 from schedspec.scheduler.decide import decide
 from schedspec.scheduler.framework.work import UNLIMITED, Budget
@@ -27,7 +27,7 @@ CACHES = {
 """Attributes whose values follow from other attributes: what a cycle computes first, it keeps there."""
 TABLES = st.one_of(random_clusters.tables(), random_tables.tables())
 BUDGETS = st.sampled_from((UNLIMITED, Budget(2_000), Budget(2_000, 1_000)))
-MODEL = Path(scheduler.model.__file__).parent
+MODEL = Path(schedspec.scheduler.model.__file__).parent
 
 
 def contents(value: Any, path: str, seen: dict[int, str]) -> Iterator[tuple[str, Any]]:

@@ -20,7 +20,7 @@ from schedspec.scheduler.policy.schema import ACTIONS, PLUGINS
 Policy = dict[str, Any]
 CASES = yaml.safe_load((Path(__file__).parent / "lint.yaml").read_text())
 UNREADABLE = (
-    r"did you mean|add one of|give every queue|name |set one of|set it to|to binpack\.resources|with enableJobS"
+    r"did you mean|add one of|give every queue|name |set one of|set it to|write |to binpack\.resources|with enableJobS"
 )
 """Remedies that leave a choice to the reader."""
 

@@ -45,6 +45,12 @@ def test_a_key_that_is_written_twice_is_refused_at_its_second_line(text: str, ke
     assert refused.value.line == text.format(key).count("\n")
 
 
+@pytest.mark.parametrize("text", ["1:30", "2026-01-01", "2026-01-01T10:00:00Z", "2024-99-99", "190:20:30.15"])
+def test_a_date_and_a_number_with_colons_are_texts_as_for_kubectl(text: str) -> None:
+    (node,) = compose(f"a: {text}\nb: [{{c: {text}}}]\n")
+    assert construct(node) == {"a": text, "b": [{"c": text}]}
+
+
 def test_a_merged_mapping_may_overrule_its_keys() -> None:
     (node,) = compose("x: &x {a: 1, b: 2}\ny: {<<: *x, a: 3}\nz: [*x, *x]\n")
     assert construct(node)["y"] == {"a": 3, "b": 2}
@@ -69,7 +75,7 @@ def test_a_text_beyond_the_bounds_is_refused_in_one_sentence(text: str, problem:
     assert "\n" not in f"{refused.value.problem}; {refused.value.remedy}"
 
 
-@pytest.mark.parametrize("text", ["!!python/object:os.system x", "2024-99-99", "!!timestamp soon", "!unknown {}"])
+@pytest.mark.parametrize("text", ["!!python/object:os.system x", "!!timestamp soon", "!unknown {}"])
 def test_a_value_that_is_not_plain_is_refused(text: str) -> None:
     with pytest.raises(DocumentError, match="not an object"):
         construct(*compose(text))

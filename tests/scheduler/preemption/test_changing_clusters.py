@@ -14,8 +14,8 @@ from schedspec.scheduler.policy.loader import load_policy
 from schedspec.scheduler.reasons import render_victim
 from tests.scheduler.preemption.rules import check_evictions, evictions_are_in_proportion
 from tests.support.core.events import happen
-from tests.support.core.random_stories import changing_table, large_table, random_events
-from tests.support.core.random_tables import random_table
+from tests.support.core.random_stories import changing_table, large_table, podless_job, random_events, with_term
+from tests.support.core.random_tables import Draw, random_table
 from tests.support.core.world import World
 
 CYCLES = 6
@@ -45,6 +45,18 @@ def test_memory_of_earlier_cycles_changes_no_decision_under_any_policy(seed: int
         for event in random_events(rng, table):
             note(f"after {number}: {event}")
             happen(world, event)
+
+
+@given(seed=SEEDS, victims=st.sampled_from(VICTIMS))
+def test_jobs_without_pods_are_decided_as_after_a_restart_beside_pods_with_terms(seed: int, victims: str) -> None:
+    draw = Draw(random.Random(seed))
+    table = random_table(random.Random(seed))
+    table["jobs"] = [with_term(draw, row, table) if draw.often(50) else row for row in table["jobs"]]
+    world = world_of(table)
+    for _ in range(3):
+        table["jobs"].append(podless_job(draw, table))
+        world.load({"jobs": table["jobs"][-1:]})
+        world.carry_out(world.cycle(), victims)
 
 
 @given(rng=RANDOM, victims=st.sampled_from(VICTIMS))

@@ -29,7 +29,25 @@ CARD = "nvidia.com/gpu"
 DEEP: Any = {}
 for _ in range(400):
     DEEP = {"a": [DEEP]}
-ODD = (None, True, -1, 0, 2**63, 10**400, 1e308, "", "²", "1e308", "\x00", "x" * 5_000, [], {}, [[]], {"": None}, DEEP)
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    2**63,
+    10**400,
+    1e308,
+    "",
+    "²",
+    "1e308",
+    "\x00",
+    "x" * 5_000,
+    [],
+    {},
+    [[]],
+    {"": None},
+    DEEP,
+)
 REFUSALS = (InputError, RecordError, StateError)
 
 

@@ -92,21 +92,33 @@ def _event(draw: Draw, rng: random.Random, table: Table) -> Event:
 
 def _late_job(draw: Draw, table: Table) -> Table:
     """Draw a job like one of the table. Half have no pods yet, and some request more than any node has."""
+    if draw.often(50):
+        return podless_job(draw, table)
+    row = _job_like(draw, table)
+    return with_term(draw, row, table) if draw.often(50) else row
+
+
+def podless_job(draw: Draw, table: Table) -> Table:
+    """Draw a job like one of the table, without pods."""
+    row = _job_like(draw, table)
+    return {**row, "tasks": [], "requests": text({name: amount * row["min"] for name, amount in row["shape"].items()})}
+
+
+def with_term(draw: Draw, row: Table, table: Table) -> Table:
+    """Return a job whose pods want to be beside the pods of a job, or apart from them."""
+    kind, key = draw.one_of(("podAffinity", "podAntiAffinity")), draw.one_of(("zone", "kubernetes.io/hostname"))
+    spec = {"affinity": {kind: beside(key, draw.one_of(table["jobs"])["name"])}}
+    return {**row, "pod": {**row.get("pod", {}), "spec": spec}}
+
+
+def _job_like(draw: Draw, table: Table) -> Table:
     shape, count = random_shape(draw, cards="capacity-card" in table["policy"]), draw.number(1, 3)
     if draw.often(35):
-        shape[draw.one_of(sorted(shape))] = 12
+        shape[draw.one_of(sorted(shape))] = 12  # more than any node has
     row = {**draw.one_of(table["jobs"]), "name": f"late{len(table['jobs'])}", "min": draw.number(1, count)}
     row |= {"tasks": [f"{count} x {text(shape)}"], "phase": draw.one_of(("Inqueue", "Pending", "Pending"))}
     row.pop("roles", None)
-    if draw.often(50):
-        row |= {"tasks": [], "requests": text({name: amount * row["min"] for name, amount in shape.items()})}
-    elif draw.often(50):
-        kind, key = draw.one_of(("podAffinity", "podAntiAffinity")), draw.one_of(("zone", "kubernetes.io/hostname"))
-        row["pod"] = {
-            **row.get("pod", {}),
-            "spec": {"affinity": {kind: beside(key, draw.one_of(table["jobs"])["name"])}},
-        }
-    return row
+    return {**row, "shape": shape}
 
 
 def large_table(rng: random.Random) -> Table:
