@@ -5,11 +5,13 @@ The monitors parse the file themselves, because the scheduler's own reading is u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import yaml
 
+ROOT = "root"
+"""The queue above all queues of a tree. It has neither limits nor guarantees."""
 CARD_PLUGIN = "capacity-card"
 QUEUE_PLUGINS = ("capacity", "proportion", CARD_PLUGIN)
 
@@ -46,3 +48,11 @@ class Rules:
     def is_tree(self) -> bool:
         """Whether queues form a tree."""
         return (self._plugins.get("capacity") or {}).get("enableHierarchy") is True
+
+    def lineage(self, queue: str, parent_of: Callable[[str], object]) -> Iterator[str]:
+        """Yield a queue and, where queues form a tree, its ancestors below the root; a circle ends where it closes."""
+        seen: set[str] = set()
+        while queue and queue not in seen and queue != ROOT:
+            yield queue
+            seen.add(queue)
+            queue = str(parent_of(queue) or "") if self.is_tree else ""

@@ -48,8 +48,8 @@ class Outcome:
 class Monitor(Protocol):
     """A judge of a run that is independent of the scheduler."""
 
-    def observe(self, outcome: object) -> None:
-        """Judge the next outcome."""
+    def observe(self, happened: object) -> None:
+        """Judge the next input of the core or outcome of the simulation."""
 
     def close(self) -> Sequence[Finding]:
         """Finish, and return all findings."""
@@ -72,14 +72,17 @@ def run(
 ) -> Outcome:
     """Simulate a load.
 
-    `begin` shows a state to the simulation first, on a `cluster` made for it. `monitor` judges every outcome, and
-    `on_input` receives every input of the core.
+    `begin` shows a state to the simulation first, on a `cluster` made for it. `monitor` judges every input and
+    outcome, and `on_input` receives every input of the core.
 
     Raises InputError if the result file cannot be written.
     """
     try:
         with out.open("wb") as file:
-            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster, on_input=on_input)
+            listeners: list[Callable[[Any], None]] = [monitor.observe] if monitor is not None else []
+            listeners += [on_input] if on_input is not None else []
+            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster,
+                on_input=_to_all(listeners))  # fmt: skip
             return _run(
                 simulation,
                 scene,
@@ -142,6 +145,18 @@ def _run(
     last = End(end, interrupted or bool(problem), books.cycles, metrics.result(end))
     write(last)
     return Outcome(last, problem, books.stuck, tuple(books.examples))
+
+
+def _to_all(listeners: Sequence[Callable[[Any], None]]) -> Callable[[Input], None] | None:
+    """Return a function that passes an input to all listeners; None without listeners."""
+    if len(listeners) < 2:
+        return next(iter(listeners), None)
+
+    def pass_on(given: Input) -> None:
+        for listener in listeners:
+            listener(given)
+
+    return pass_on
 
 
 def progress_line(now: float, over: int, jobs: int | None, seconds: float) -> str:

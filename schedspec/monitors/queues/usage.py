@@ -15,23 +15,21 @@ from .. import amounts
 from ..amounts import NONE, Amounts, Object
 from ..ledger import Ledger, occupied
 from ..object_state import keeps
-from ..rules import Rules
+from ..rules import ROOT, Rules
 from .unused import CLUSTER, UnusedGuarantees
 
 CARD_QUOTA = "volcano.sh/card.quota"
-ROOT = "root"
 GUARANTEED = ("capacity", "proportion")
 """The queue plugins that keep guarantees."""
 
 
 def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator[str]:
     """Yield the queue and, where queues form a tree, its ancestors below the root."""
-    seen: set[str] = set()
-    while queue and queue not in seen and queue != ROOT:
-        yield queue
-        seen.add(queue)
-        spec = (ledger.at(position, Kind.QUEUE, queue) or {}).get("spec") or {}
-        queue = str(spec.get("parent") or "") if rules.is_tree else ""
+
+    def parent(name: str) -> object:
+        return ((ledger.at(position, Kind.QUEUE, name) or {}).get("spec") or {}).get("parent")
+
+    return rules.lineage(queue, parent)
 
 
 def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without: Iterable[Object] = ()) -> Amounts:
@@ -69,6 +67,11 @@ def limits(quantities: Mapping[str, object] | None, rules: Rules) -> Amounts:
     found = amounts.parse(quantities)
     unlimited = ("cpu", "memory") if rules.queue_plugin in GUARANTEED else ()
     return {name: amount for name, amount in found.items() if amount > 0 or name not in unlimited}
+
+
+def without_cards(requested: Amounts) -> Amounts:
+    """Return the part of a request that the capabilities of capacity-card limit: cards have quotas of their own."""
+    return {name: amount for name, amount in requested.items() if name in ("cpu", "memory")}
 
 
 def guarantee(queue: Object) -> Amounts:
