@@ -1,4 +1,4 @@
-"""Compute in one pass, for each position of a history, what each queue holds and the total of all nodes."""
+"""Compute in one pass over a history what each queue holds, and the total of all nodes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..observe.history import Version
 from . import amounts
 from .amounts import NONE, Amounts, Object
 from .object_state import group_of, keeps, key_of
+from .rules import lineage
 
 Value = TypeVar("Value")
 
@@ -31,54 +32,82 @@ class Timeline(Generic[Value]):
 
 
 class Holdings:
-    """Sums up for each queue what its bound pods request, until the pods end or are marked as victims."""
+    """Sums up for each queue what its bound pods request, until the pods end or are marked as victims.
 
-    def __init__(self, versions: Sequence[Version]) -> None:
-        self._versions = versions
+    `apply` takes the versions of all kinds in the order of the API server's writes. Memory grows with what exists.
+    """
+
+    def __init__(self, *, is_tree: bool = False) -> None:
+        self.own: dict[str, Amounts] = {}
+        """What the pods of each queue hold. A sum that changes is a new object."""
+        self.below: dict[str, Amounts] = {}
+        """What the pods of each queue hold, with those of its descendants where queues form a tree (`is_tree`)."""
+        self._is_tree = is_tree
         self._of_pod: dict[str, tuple[str, Amounts]] = {}
         """By pod: its group, and the amounts that it holds."""
         self._of_group: dict[str, Amounts] = {}
-        self._of_queue: dict[str, Amounts] = {}
         self._named: dict[str, dict[Kind, str]] = {}
         """The queue that each object of a group names, by the key of the group."""
+        self._parents: dict[str, str] = {}
 
-    def by_queue(self) -> Iterator[tuple[int, dict[str, Amounts]]]:
-        """Yield each position at which holdings change, with what all queues hold from then on, by name."""
-        for position, seen in enumerate(self._versions):
-            obj = None if seen.change == "gone" else seen.object
-            if seen.ref.kind == Kind.POD:
-                changed = self._apply_pod(key_of(seen.object), obj)
-            elif seen.ref.kind in view.QUEUED:
-                changed = self._apply_group(seen.ref.kind, key_of(seen.object), obj)
-            else:
-                continue
-            if changed:
-                yield position, dict(self._of_queue)
+    def apply(self, seen: Version) -> Iterable[str]:
+        """Process the next version; return the queues of which `below` has changed."""
+        obj, kind, name = None if seen.change == "gone" else seen.object, seen.ref.kind, key_of(seen.object)
+        if kind == Kind.POD:
+            return self._apply_pod(name, obj)
+        if kind in view.QUEUED:
+            return self._apply_group(kind, name, obj)
+        return self._apply_queue(name, obj) if kind == Kind.QUEUE and self._is_tree else ()
 
-    def _apply_pod(self, name: str, pod: Object | None) -> bool:
+    def _apply_pod(self, name: str, pod: Object | None) -> Iterable[str]:
         before, after = self._of_pod.pop(name, None), _holding(pod)
         if after is not None:
             self._of_pod[name] = after
         if before == after:
-            return False
+            return ()
+        changed: dict[str, None] = {}
         for part, sign in ((before, -1), (after, 1)):
             if part is not None:
                 group, held = part
                 _add(self._of_group, group, held, sign)
-                _add(self._of_queue, self._queue(group), held, sign)
-        return True
+                changed |= self._hold(self._queue(group), held, sign)
+        return changed
 
-    def _apply_group(self, kind: Kind, name: str, group: Object | None) -> bool:
+    def _apply_group(self, kind: Kind, name: str, group: Object | None) -> Iterable[str]:
         before, named = self._queue(name), self._named.setdefault(name, {})
         named.pop(kind, None)
         if group is not None:
             named[kind] = view.queue_named_by(group)
-        after = self._queue(name)
-        if before == after or name not in self._of_group:
-            return False
-        _add(self._of_queue, before, self._of_group[name], -1)
-        _add(self._of_queue, after, self._of_group[name], 1)
-        return True
+        if not named:
+            del self._named[name]
+        after, held = self._queue(name), self._of_group.get(name)
+        if before == after or held is None:
+            return ()
+        return self._hold(before, held, -1) | self._hold(after, held, 1)
+
+    def _apply_queue(self, name: str, queue: Object | None) -> Iterable[str]:
+        before = self._parents.pop(name, "")
+        after = self._parents[name] = str(((queue or {}).get("spec") or {}).get("parent") or "")
+        if not after:
+            del self._parents[name]
+        if before == after:
+            return ()
+        known, self.below = self.below, {}
+        for own, held in self.own.items():
+            for above in self._lineage(own):
+                _add(self.below, above, held, 1)
+        return [name for name in {**known, **self.below} if known.get(name) != self.below.get(name)]
+
+    def _hold(self, queue: str, held: Amounts, sign: int) -> dict[str, None]:
+        """Add to a queue and its ancestors; return them."""
+        _add(self.own, queue, held, sign)
+        line = dict.fromkeys(self._lineage(queue))
+        for name in line:
+            _add(self.below, name, held, sign)
+        return line
+
+    def _lineage(self, queue: str) -> Iterable[str]:
+        return lineage(queue, lambda name: self._parents.get(name, ""))
 
     def _queue(self, group: str) -> str:
         named = self._named.get(group, {})

@@ -50,9 +50,14 @@ class Rules:
         return (self._plugins.get("capacity") or {}).get("enableHierarchy") is True
 
     def lineage(self, queue: str, parent_of: Callable[[str], object]) -> Iterator[str]:
-        """Yield a queue and, where queues form a tree, its ancestors below the root; a circle ends where it closes."""
-        seen: set[str] = set()
-        while queue and queue not in seen and queue != ROOT:
-            yield queue
-            seen.add(queue)
-            queue = str(parent_of(queue) or "") if self.is_tree else ""
+        """Yield a queue and, where queues form a tree, its ancestors below the root."""
+        return (name for name in (lineage(queue, parent_of) if self.is_tree else (queue,)) if name not in ("", ROOT))
+
+
+def lineage(queue: str, parent_of: Callable[[str], object]) -> Iterator[str]:
+    """Yield a queue and all of its ancestors; a circle of parents ends where it closes."""
+    seen: set[str] = set()
+    while queue and queue not in seen:
+        yield queue
+        seen.add(queue)
+        queue = str(parent_of(queue) or "")
