@@ -31,24 +31,58 @@ class Timeline(Generic[Value]):
         return self._values[bisect.bisect_right(self._positions, position)]
 
 
-class Holdings:
+class QueueSums:
+    """What each queue holds by itself, and with its descendants where queues form a tree (`is_tree`)."""
+
+    def __init__(self, *, is_tree: bool = False) -> None:
+        self.own: dict[str, Amounts] = {}
+        """Without descendants. A sum that changes is a new object."""
+        self.below: dict[str, Amounts] = {}
+        """With descendants."""
+        self._is_tree = is_tree
+        self._parents: dict[str, str] = {}
+        self._lines: dict[str, tuple[str, ...]] = {}
+
+    def line(self, queue: str) -> tuple[str, ...]:
+        """Return the queue and its ancestors."""
+        found = self._lines.get(queue)
+        if found is None:
+            found = self._lines[queue] = tuple(lineage(queue, lambda name: self._parents.get(name, "")))
+        return found
+
+    def hold(self, queue: str, held: Amounts, sign: int) -> tuple[str, ...]:
+        """Add to a queue and its ancestors; return them."""
+        _add(self.own, queue, held, sign)
+        for name in self.line(queue):
+            _add(self.below, name, held, sign)
+        return self.line(queue)
+
+    def put(self, queue: str, parent: str) -> Iterable[str]:
+        """Place a queue in the tree; return the queues of which `below` has changed."""
+        if not self._is_tree or self._parents.get(queue, "") == parent:
+            return ()
+        self._parents[queue] = parent
+        self._lines.clear()
+        known, self.below = self.below, {}
+        for own, held in self.own.items():
+            for above in self.line(own):
+                _add(self.below, above, held, 1)
+        return [name for name in {**known, **self.below} if known.get(name) != self.below.get(name)]
+
+
+class Holdings(QueueSums):
     """Sums up for each queue what its bound pods request, until the pods end or are marked as victims.
 
     `apply` takes the versions of all kinds in the order of the API server's writes. Memory grows with what exists.
     """
 
     def __init__(self, *, is_tree: bool = False) -> None:
-        self.own: dict[str, Amounts] = {}
-        """What the pods of each queue hold. A sum that changes is a new object."""
-        self.below: dict[str, Amounts] = {}
-        """What the pods of each queue hold, with those of its descendants where queues form a tree (`is_tree`)."""
-        self._is_tree = is_tree
+        super().__init__(is_tree=is_tree)
         self._of_pod: dict[str, tuple[str, Amounts]] = {}
         """By pod: its group, and the amounts that it holds."""
         self._of_group: dict[str, Amounts] = {}
         self._named: dict[str, dict[Kind, str]] = {}
         """The queue that each object of a group names, by the key of the group."""
-        self._parents: dict[str, str] = {}
 
     def apply(self, seen: Version) -> Iterable[str]:
         """Process the next version; return the queues of which `below` has changed."""
@@ -57,7 +91,7 @@ class Holdings:
             return self._apply_pod(name, obj)
         if kind in view.QUEUED:
             return self._apply_group(kind, name, obj)
-        return self._apply_queue(name, obj) if kind == Kind.QUEUE and self._is_tree else ()
+        return self.put(name, parent_of(obj)) if kind == Kind.QUEUE else ()
 
     def _apply_pod(self, name: str, pod: Object | None) -> Iterable[str]:
         before, after = self._of_pod.pop(name, None), _holding(pod)
@@ -65,13 +99,13 @@ class Holdings:
             self._of_pod[name] = after
         if before == after:
             return ()
-        changed: dict[str, None] = {}
+        changed: tuple[str, ...] = ()
         for part, sign in ((before, -1), (after, 1)):
             if part is not None:
                 group, held = part
                 _add(self._of_group, group, held, sign)
-                changed |= self._hold(self._queue(group), held, sign)
-        return changed
+                changed += self.hold(self._queue(group), held, sign)
+        return dict.fromkeys(changed)
 
     def _apply_group(self, kind: Kind, name: str, group: Object | None) -> Iterable[str]:
         before, named = self._queue(name), self._named.setdefault(name, {})
@@ -83,35 +117,16 @@ class Holdings:
         after, held = self._queue(name), self._of_group.get(name)
         if before == after or held is None:
             return ()
-        return self._hold(before, held, -1) | self._hold(after, held, 1)
-
-    def _apply_queue(self, name: str, queue: Object | None) -> Iterable[str]:
-        before = self._parents.pop(name, "")
-        after = self._parents[name] = str(((queue or {}).get("spec") or {}).get("parent") or "")
-        if not after:
-            del self._parents[name]
-        if before == after:
-            return ()
-        known, self.below = self.below, {}
-        for own, held in self.own.items():
-            for above in self._lineage(own):
-                _add(self.below, above, held, 1)
-        return [name for name in {**known, **self.below} if known.get(name) != self.below.get(name)]
-
-    def _hold(self, queue: str, held: Amounts, sign: int) -> dict[str, None]:
-        """Add to a queue and its ancestors; return them."""
-        _add(self.own, queue, held, sign)
-        line = dict.fromkeys(self._lineage(queue))
-        for name in line:
-            _add(self.below, name, held, sign)
-        return line
-
-    def _lineage(self, queue: str) -> Iterable[str]:
-        return lineage(queue, lambda name: self._parents.get(name, ""))
+        return dict.fromkeys(self.hold(before, held, -1) + self.hold(after, held, 1))
 
     def _queue(self, group: str) -> str:
         named = self._named.get(group, {})
         return next((named[kind] for kind in view.QUEUED if kind in named), "")
+
+
+def parent_of(queue: Object | None) -> str:
+    """Return the parent that a queue names."""
+    return str(((queue or {}).get("spec") or {}).get("parent") or "")
 
 
 def _holding(pod: Object | None) -> tuple[str, Amounts] | None:

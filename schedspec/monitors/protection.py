@@ -28,29 +28,18 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
 def protection_of(pod: Object, action: str, rules: Rules) -> str:
     """Return why the pod's own fields protect it from an eviction; empty if they do not."""
-    if (value := _preemptable(pod)).lower() not in ("true", "1", "t"):
+    metadata = pod["metadata"]
+    value = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}.get(PREEMPTABLE, "true")
+    if str(value).lower() not in ("true", "1", "t"):
         return f"it says {PREEMPTABLE}: {value}"
-    is_judged = rules.is_enabled("conformance", SWITCHES.get(action, "enableReclaimable"))
-    return "it is a system pod" if is_judged and _is_of_the_system(pod) else ""
-
-
-def is_marked(pod: Object) -> bool:
-    """Whether a pod has a field that may protect it."""
-    return _preemptable(pod) != "true" or _is_of_the_system(pod)
+    is_system = metadata.get("namespace") == "kube-system" or pod["spec"].get("priorityClassName") in SYSTEM_CLASSES
+    is_judged = is_system and rules.is_enabled("conformance", SWITCHES.get(action, "enableReclaimable"))
+    return "it is a system pod" if is_judged else ""
 
 
 def closed(queue: str) -> str:
     """Return why the pods of a queue that is not reclaimable are protected from reclaim."""
     return f"queue {queue} is not reclaimable"
-
-
-def _preemptable(pod: Object) -> str:
-    metadata = pod["metadata"]
-    return str({**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}.get(PREEMPTABLE, "true"))
-
-
-def _is_of_the_system(pod: Object) -> bool:
-    return pod["metadata"].get("namespace") == "kube-system" or pod["spec"].get("priorityClassName") in SYSTEM_CLASSES
 
 
 def _is_closed_to_reclaim(queue: Object) -> bool:

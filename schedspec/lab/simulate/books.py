@@ -14,6 +14,8 @@ import msgspec
 
 from ...monitors import amounts, protection
 from ...monitors.amounts import NONE, Amounts, Object
+from ...monitors.gangs import SWITCHES
+from ...monitors.holdings import QueueSums
 from ...monitors.object_state import holds
 from ...monitors.queues import usage
 from ...monitors.queues.unused import CLUSTER, UnusedGuarantees
@@ -56,8 +58,8 @@ class Job:
     """The containers of pods that were already compared with `requests`; equal pods share them."""
     unequal: dict[str, Amounts] = field(default_factory=dict)
     """Requests of the pods of a state that request something else."""
-    marked: dict[str, Object] = field(default_factory=dict)
-    """Pods with fields that may protect them from eviction."""
+    protected: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Pod → action → why a field of the pod protects it."""
     placed: dict[str, str] = field(default_factory=dict)
     """Pod → node, including victims that still terminate."""
     victims: dict[str, Cause] = field(default_factory=dict)
@@ -93,10 +95,7 @@ class Books:
         self.has: dict[str, Amounts] = {}
         """The allocatable amounts of each node."""
         self.on_node: dict[str, Amounts] = {}
-        self.own: dict[str, Amounts] = {}
-        """Amounts that a queue holds without its descendants."""
-        self.below: dict[str, Amounts] = {}
-        """Amounts that a queue holds with its descendants."""
+        self._sums = QueueSums(is_tree=rules.is_tree)
         self.free: Amounts = {}
         """Amounts on all nodes that no queue holds."""
         self._specs: dict[str, objects.QueueSpec] = {}
@@ -110,6 +109,7 @@ class Books:
         self._leaving: dict[tuple[str, str], None] = {}
         """Job and pod of the pods that were deleted in this cycle, not evicted."""
         self._lineages: dict[str, tuple[str, ...]] = {}
+        """The part of each queue's line below the root."""
         self._limits: dict[str, Amounts] = {}
         self._unused: UnusedGuarantees | None = None
 
@@ -143,13 +143,10 @@ class Books:
                 self.closed_to_reclaim.add(name)
         if before == after:
             return False
+        self._sums.put(name, after.parent if after is not None else "")
         self._lineages.clear()
         self._limits.clear()
         self._unused = None
-        self.below.clear()
-        for queue_name, held in self.own.items():
-            for above in self.lineage(queue_name):
-                add(self.below, above, held, 1)
         return True
 
     def see_pod(self, pod: objects.Pod) -> None:
@@ -169,8 +166,9 @@ class Books:
         requests = {name: amount for name, amount in amounts.of_pod(shown).items() if amount > 0 and name != "pods"}
         if requests != job.requests:
             job.unequal[key] = requests
-        if protection.is_marked(shown):
-            job.marked[key] = shown
+        why = {action: text for action in SWITCHES if (text := protection.protection_of(shown, action, self._rules))}
+        if why:
+            job.protected[key] = why
         elif requests == job.requests:
             job.containers = pod.spec.containers
 
@@ -192,11 +190,12 @@ class Books:
         """Return the queue and, where queues form a tree, its ancestors below the root."""
         found = self._lineages.get(queue)
         if found is None:
-            found = self._lineages[queue] = tuple(self._rules.lineage(queue, self._parent))
+            found = self._lineages[queue] = tuple(name for name in self._sums.line(queue) if name != ROOT)
         return found
 
-    def _parent(self, queue: str) -> str:
-        return self._specs[queue].parent if queue in self._specs else ""
+    def below(self, queue: str) -> Amounts:
+        """Return what a queue holds with its descendants."""
+        return self._sums.below.get(queue, {})
 
     @property
     def unused(self) -> UnusedGuarantees:
@@ -204,7 +203,7 @@ class Books:
         if self._unused is None:
             lines = {name: self.lineage(name) for name in self._specs if name != ROOT}
             parents = {name: line[1] if len(line) > 1 else CLUSTER for name, line in lines.items()}
-            self._unused = UnusedGuarantees(parents, self.guarantee, lambda name: self.below.get(name, {}))
+            self._unused = UnusedGuarantees(parents, self.guarantee, self.below)
         return self._unused
 
     def limits(self, queue: str) -> Amounts:
@@ -213,7 +212,7 @@ class Books:
         if found is None:
             remainder: Amounts = {}
             if self._keeps_guarantees:
-                others = [usage.Guaranteed(it, self._parent(it), own) for it, own in self.guarantee.items()]
+                others = [usage.Guaranteed(it, self._specs[it].parent, own) for it, own in self.guarantee.items()]
                 total = amounts.total(self.has.values())
                 remainder = usage.left_by_guarantees(total, others, self.lineage(queue), is_tree=self._rules.is_tree)
             found = self._limits[queue] = usage.lowest(remainder, self.capability.get(queue, {}))
@@ -221,7 +220,7 @@ class Books:
 
     def left_in(self, queue: str) -> Amounts:
         """Return what a queue's capability leaves to its descendants."""
-        held = self.below.get(queue, {})
+        held = self.below(queue)
         return {name: most - held.get(name, NONE) for name, most in self.capability.get(queue, {}).items()}
 
     def leaves_guarantees(self, more: Amounts) -> bool:
@@ -262,9 +261,7 @@ class Books:
         self._leaving.clear()
 
     def _hold(self, queue: str, requests: Amounts, sign: int) -> None:
-        add(self.own, queue, requests, sign)
-        for name in self.lineage(queue):
-            add(self.below, name, requests, sign)
+        self._sums.hold(queue, requests, sign)
         _add(self.free, requests, -sign)
 
 

@@ -78,23 +78,22 @@ class Monitors:
     # ------------------------------------------------------------------------------------------------------ inputs
 
     def _on_seen(self, given: ObjectSeen) -> None:
-        match given.kind:
-            case "Pod":
-                self._books.see_pod(given.object)
-            case "Node" if self._books.see_node(given.object.metadata.name, given.object):
-                self._on_world_changed(given.object.metadata.name)
-            case "Queue" if self._books.see_queue(given.object.metadata.name, given.object):
-                self._on_world_changed()
+        item = given.object
+        if given.kind == "Pod":
+            self._books.see_pod(item)
+        elif given.kind == "Node" and self._books.see_node(item.metadata.name, item):
+            self._on_world_changed(item.metadata.name)
+        elif given.kind == "Queue" and self._books.see_queue(item.metadata.name, item):
+            self._on_world_changed()
 
     def _on_gone(self, given: ObjectGone) -> None:
-        match given.kind:
-            case "Pod":
-                self._books.lose_pod(given.key)
-            case "Node":  # victims are judged by what the node had
-                self._on_world_changed(given.key)
-                self._books.see_node(given.key, None)
-            case "Queue" if self._books.see_queue(given.key, None):
-                self._on_world_changed()
+        if given.kind == "Pod":
+            self._books.lose_pod(given.key)
+        elif given.kind == "Node":
+            self._on_world_changed(given.key)  # victims are judged by what the node had
+            self._books.see_node(given.key, None)
+        elif given.kind == "Queue" and self._books.see_queue(given.key, None):
+            self._on_world_changed()
 
     def _on_world_changed(self, node: str = "") -> None:
         self._changes += 1
@@ -129,7 +128,7 @@ class Monitors:
             requested = usage.without_cards(requests) if is_card else requests
             for name in books.lineage(job.queue):
                 limit = books.capability.get(name)
-                if limit and (text := capability.lifted(name, books.below[name], (limit,), requested)):
+                if limit and (text := capability.lifted(name, books.below(name), (limit,), requested)):
                     self._find(capability.NAME, job.name, text)
         if books.guarantee and self._rules.queue_plugin in usage.GUARANTEED:
             self._judge_guarantees(job, requests, was_freed=was_freed)
@@ -226,8 +225,8 @@ class Monitors:
                 loss.passed_in, loss.passed_to = self._cycle, "" if receiver in job.lost else receiver
 
     def _judge_protection(self, job: Job, pod: str, action: str, receiving_queue: str, reason: str) -> None:
-        books, marked = self._books, job.marked.get(pod)
-        if marked is not None and (why := protection.protection_of(marked, action, self._rules)):
+        books = self._books
+        if why := job.protected.get(pod, {}).get(action):
             self._find(protection.NAME, job.name, f"evicted although {why}", reason)
         if action != "reclaim":
             return
@@ -235,7 +234,7 @@ class Monitors:
             self._find(protection.NAME, job.name, f"evicted although {protection.closed(job.queue)}", reason)
         is_kept = books.guarantee and self._rules.queue_plugin in usage.GUARANTEED
         for name in books.lineage(job.queue) if is_kept else ():
-            guarantees, held = (books.guarantee.get(name, {}),), books.below[name]
+            guarantees, held = (books.guarantee.get(name, {}),), books.below(name)
             if name in books.lineage(receiving_queue) or not guarantee.cut(name, guarantees, held, job.of(pod)):
                 continue
             if text := guarantee.cut(name, guarantees, amounts.total((held, books.kept(name))), job.of(pod)):

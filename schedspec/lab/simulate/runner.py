@@ -77,12 +77,15 @@ def run(
 
     Raises InputError if the result file cannot be written.
     """
+
+    def see(given: Input) -> None:
+        for receive in (monitor.observe if monitor is not None else None, on_input):
+            if receive is not None:
+                receive(given)
+
     try:
         with out.open("wb") as file:
-            listeners: list[Callable[[Any], None]] = [monitor.observe] if monitor is not None else []
-            listeners += [on_input] if on_input is not None else []
-            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster,
-                on_input=_to_all(listeners))  # fmt: skip
+            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster, on_input=see)
             return _run(
                 simulation,
                 scene,
@@ -145,18 +148,6 @@ def _run(
     last = End(end, interrupted or bool(problem), books.cycles, metrics.result(end))
     write(last)
     return Outcome(last, problem, books.stuck, tuple(books.examples))
-
-
-def _to_all(listeners: Sequence[Callable[[Any], None]]) -> Callable[[Input], None] | None:
-    """Return a function that passes an input to all listeners; None without listeners."""
-    if len(listeners) < 2:
-        return next(iter(listeners), None)
-
-    def pass_on(given: Input) -> None:
-        for listener in listeners:
-            listener(given)
-
-    return pass_on
 
 
 def progress_line(now: float, over: int, jobs: int | None, seconds: float) -> str:

@@ -199,7 +199,7 @@ class Victims:
             for unit in units:
                 job = unit.job
                 more = job.total(pod for pod in unit.pods if pod not in job.placed or pod in job.victims)
-                held = amounts.total((self._books.below.get(name, {}), more))
+                held = amounts.total((self._books.below(name), more))
                 within = needless.is_within(held, self._books.limits(name))
                 unit.needed = not (within and self._books.leaves_guarantees(more))
             if name in self._limited:

@@ -40,12 +40,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 def excess(cause: str, evicted: Amounts, requested: Amounts, largest: Amounts, pods: int) -> str:
     """Return how much more was evicted than is proportionate; empty if one dimension is in proportion.
 
-    Args:
-        cause: The preemptor and the action.
-        evicted: The sum of all evictions.
-        requested: The request of all pods that the evictions were for.
-        largest: The largest eviction unit, by dimension.
-        pods: The number of pods that the evictions were for.
+    The evictions were for `pods` pods that request `requested` in all; `largest` is the largest unit by dimension.
     """
     bound = total([requested, *([largest] * pods)])
     shared = [name for name, amount in evicted.items() if name != "pods" and amount and requested.get(name)]

@@ -59,13 +59,7 @@ def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
 
 
 def is_new_cause(*, needs_more: bool, has_changed: bool, third_keeps: bool) -> bool:
-    """Whether a job may evict a pod again.
-
-    Args:
-        needs_more: The job lost the capacity, but not to the victim, or needs more for another of its pods.
-        has_changed: Something changed from outside since.
-        third_keeps: The job lost the capacity to a third job, which keeps it.
-    """
+    """Whether a job may evict a pod again, by the two parts of a new cause (see above)."""
     return needs_more and (has_changed or third_keeps)
 
 

@@ -56,14 +56,9 @@ def taken(
 ) -> dict[str, str]:
     """Return for each dimension whether a bind leaves too little for the unused guarantees of other queues: a text.
 
-    The text is empty if enough is left. Dimensions in which other queues have no unused guarantee are absent.
-
-    Args:
-        pool: The cluster, or an ancestor of the queue whose capability is shared.
-        left: What is free in the pool after the bind.
-        line: The queue and its ancestors, the queue first.
-        requested: The dimensions that the pod requests.
-        unused: What queues are guaranteed and do not use.
+    The text is empty if enough is left. Dimensions in which other queues have no unused guarantee are absent. `pool` is
+    the cluster or an ancestor of the queue, and `left` what is free there after the bind; `line` is the queue with its
+    ancestors.
     """
     found = {}
     for dimension in (name for name in requested if name in left):

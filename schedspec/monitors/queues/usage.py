@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
+from ..holdings import parent_of
 from ..ledger import Ledger, occupied
 from ..object_state import keeps
 from ..rules import ROOT, Rules
@@ -25,11 +26,7 @@ GUARANTEED = ("capacity", "proportion")
 
 def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator[str]:
     """Yield the queue and, where queues form a tree, its ancestors below the root."""
-
-    def parent(name: str) -> object:
-        return ((ledger.at(position, Kind.QUEUE, name) or {}).get("spec") or {}).get("parent")
-
-    return rules.lineage(queue, parent)
+    return rules.lineage(queue, lambda name: parent_of(ledger.at(position, Kind.QUEUE, name)))
 
 
 def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without: Iterable[Object] = ()) -> Amounts:
@@ -106,7 +103,7 @@ def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amo
         return {}
     total = ledger.capacity(position)
     queues = (
-        Guaranteed(other["metadata"]["name"], str((other.get("spec") or {}).get("parent") or ""), guarantee(other))
+        Guaranteed(other["metadata"]["name"], parent_of(other), guarantee(other))
         for other in ledger.all_at(position, Kind.QUEUE)
     )
     return left_by_guarantees(total, queues, [*lineage(ledger, position, queue, rules)], is_tree=rules.is_tree)
