@@ -52,8 +52,10 @@ class Job:
     queue: str
     pods: int
     minimum: int
+    given: dict[str, str]
+    """Request of each pod that is not in `unequal`, as the user wrote it."""
     requests: Amounts
-    """Request of each pod that is not in `unequal`."""
+    """The same as amounts, without zeros."""
     containers: Any = None
     """The containers of pods that were already compared with `requests`; equal pods share them."""
     unequal: dict[str, Amounts] = field(default_factory=dict)
@@ -162,15 +164,25 @@ class Books:
             self._leaving[name, key] = None
 
     def _see_requests(self, job: Job, key: str, pod: objects.Pod) -> None:
-        shown = as_shown(pod)
-        requests = {name: amount for name, amount in amounts.of_pod(shown).items() if amount > 0 and name != "pods"}
-        if requests != job.requests:
-            job.unequal[key] = requests
-        why = {action: text for action in SWITCHES if (text := protection.protection_of(shown, action, self._rules))}
+        meta, spec = pod.metadata, pod.spec
+        is_plain = len(spec.containers or ()) == 1 and not spec.init_containers and not spec.overhead
+        own = spec.containers[0].resources if is_plain else None
+        is_equal = own is not None and not own.limits and own.requests == job.given  # spares parsing most pods
+        if not is_equal:
+            parsed = amounts.of_pod(as_shown(pod))
+            requests = {name: amount for name, amount in parsed.items() if amount > 0 and name != "pods"}
+            is_equal = requests == job.requests
+            if not is_equal:
+                job.unequal[key] = requests
+        fields = {
+            "metadata": {"labels": meta.labels, "annotations": meta.annotations, "namespace": meta.namespace},
+            "spec": {"priorityClassName": spec.priority_class_name},
+        }
+        why = {it: text for it in SWITCHES if (text := protection.protection_of(fields, it, self._rules))}
         if why:
             job.protected[key] = why
-        elif requests == job.requests:
-            job.containers = pod.spec.containers
+        elif is_equal:
+            job.containers = spec.containers
 
     def _see_foreign(self, key: str, pod: Object) -> None:
         self.lose_pod(key)

@@ -104,7 +104,9 @@ class Monitors:
     def _on_submitted(self, outcome: outcomes.Submitted) -> None:
         requests = {name: amount for name, amount in amounts.parse(outcome.requests).items() if amount > 0}
         self._changes += 1
-        self._books.jobs[outcome.job] = Job(outcome.job, outcome.queue, outcome.pods, outcome.min_member, requests)
+        self._books.jobs[outcome.job] = Job(
+            outcome.job, outcome.queue, outcome.pods, outcome.min_member, outcome.requests, requests
+        )
 
     def _on_cycle(self, outcome: outcomes.Cycle) -> None:
         self._judge_gangs()
