@@ -52,9 +52,9 @@ class QueueSums:
 
     def hold(self, queue: str, held: Amounts, sign: int) -> tuple[str, ...]:
         """Add to a queue and its ancestors; return them."""
-        _add(self.own, queue, held, sign)
+        add(self.own, queue, held, sign)
         for name in self.line(queue):
-            _add(self.below, name, held, sign)
+            add(self.below, name, held, sign)
         return self.line(queue)
 
     def put(self, queue: str, parent: str) -> Iterable[str]:
@@ -66,7 +66,7 @@ class QueueSums:
         known, self.below = self.below, {}
         for own, held in self.own.items():
             for above in self.line(own):
-                _add(self.below, above, held, 1)
+                add(self.below, above, held, 1)
         return [name for name in {**known, **self.below} if known.get(name) != self.below.get(name)]
 
 
@@ -103,7 +103,7 @@ class Holdings(QueueSums):
         for part, sign in ((before, -1), (after, 1)):
             if part is not None:
                 group, held = part
-                _add(self._of_group, group, held, sign)
+                add(self._of_group, group, held, sign)
                 changed += self.hold(self._queue(group), held, sign)
         return dict.fromkeys(changed)
 
@@ -136,7 +136,7 @@ def _holding(pod: Object | None) -> tuple[str, Amounts] | None:
     return (group, amounts.of_pod(pod)) if group else None
 
 
-def _add(sums: dict[str, Amounts], name: str, part: Amounts, sign: int) -> None:
+def add(sums: dict[str, Amounts], name: str, part: Amounts, sign: int) -> None:
     """Add to the sum of a queue or group, as a new object: yielded sums do not change. The name "" has no sum."""
     if not name:
         return

@@ -15,7 +15,7 @@ import msgspec
 from ...monitors import amounts, protection
 from ...monitors.amounts import NONE, Amounts, Object
 from ...monitors.gangs import SWITCHES
-from ...monitors.holdings import QueueSums
+from ...monitors.holdings import QueueSums, add
 from ...monitors.object_state import holds
 from ...monitors.queues import usage
 from ...monitors.queues.unused import CLUSTER, UnusedGuarantees
@@ -275,11 +275,6 @@ class Books:
     def _hold(self, queue: str, requests: Amounts, sign: int) -> None:
         self._sums.hold(queue, requests, sign)
         _add(self.free, requests, -sign)
-
-
-def add(sums: dict[str, Amounts], name: str, more: Amounts, sign: int) -> None:
-    """Add an amount to one of the sums."""
-    _add(sums.setdefault(name, {}), more, sign)
 
 
 def _add(held: Amounts, more: Amounts, sign: int) -> None:

@@ -123,7 +123,7 @@ class Monitors:
         if not self._cycle:  # a pod of the state from which the run begins
             return
         requests, has = job.of(outcome.pod), books.has.get(outcome.node, {})
-        if text := nodes.overfull(outcome.node, books.on_node[outcome.node], has, requests):
+        if text := nodes.overfull(outcome.node, books.on_node.get(outcome.node, {}), has, requests):
             self._find(nodes.NAME, outcome.job, text)
         if self._rules.queue_plugin:
             is_card = self._rules.queue_plugin == CARD_PLUGIN

@@ -98,7 +98,7 @@ class Victims:
         for part in self._open.get(node, ()):
             victim = part.unit.job
             more = victim.total(pod for pod in part.pods if victim.placed.get(pod) != node)
-            part.would_hold = amounts.total((self._books.on_node[node], more))
+            part.would_hold = amounts.total((self._books.on_node.get(node, {}), more))
             if not self._fits(part):
                 part.would_hold = None
         self._judge_quotas(job.queue)
