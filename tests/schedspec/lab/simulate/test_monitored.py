@@ -458,6 +458,31 @@ def test_pods_that_run_when_a_simulation_begins_are_no_acts_of_the_scheduler() -
     assert above_the_capability_before_the_run_begins().found() == []
 
 
+def test_memory_is_bounded_by_what_lives() -> None:
+    """Each round has another node, jobs that evict each other, and a pod of no job."""
+    it, sizes = Story(safe=GUARANTEED), []
+    for number in range(1, 33):
+        node, foreign = f"m{number}", f"daemon{number}"
+        it.node(node)
+        it.pod(foreign, node=node)
+        it.job("low", cpu=3)
+        it.job("high", "safe", cpu=3)
+        it.cycle()
+        it.bind("low", node)
+        it.cycle()
+        it.evict("low", "high")
+        it.release("low")
+        it.cycle()
+        it.bind("high", node)
+        for job in ("high", "low"):
+            it.end(job)
+        it.lose("Pod", f"ns/{foreign}-0")
+        it.lose("Node", node)
+        sizes.append(it.memory())
+    assert it.found() == []
+    assert sizes[-1] - sizes[1] < 32, "more than the digits of a few counters"
+
+
 def test_an_eviction_for_a_job_that_does_not_wait_is_in_no_proportion() -> None:
     """Regression: the proportion to no pod at all was a finding, which the monitor of scenarios does not have."""
     found = evicted_for_a_job_that_does_not_wait().found()

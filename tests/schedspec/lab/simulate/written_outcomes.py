@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import msgspec
 
 from schedspec.lab.reduce.versions import Recorder
@@ -142,6 +144,10 @@ class Story:
             del self._pods[key]
         self._tell(ObjectGone("PodGroup", f"ns/{job}"))
         self._tell(outcomes.Ended(self._at, f"ns/{job}", "completed", 1))
+
+    def memory(self) -> int:
+        """Return the size of what the monitors of the stream remember."""
+        return len(pickle.dumps(self._monitors))
 
     def found(self) -> list[str]:
         """Return the findings in the stream."""
