@@ -5,7 +5,7 @@ A gang is judged after a burst of its binds or evictions, not after each one, be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..api.kinds import Kind
 from ..observe.view import eviction
@@ -39,9 +39,13 @@ def is_kept_whole(kind: str, action: str, rules: Rules) -> bool:
 
 
 def _is_evicted_pod_by_pod(ledger: Ledger, key: str, last: Act) -> bool:
-    """Whether the gang's disruption mode permits the eviction of single pods."""
     found = ledger.at(last.position, Kind.PODGROUP, key)
-    return found is not None and (found["metadata"].get("annotations") or {}).get(_MODE) == "pod"
+    return found is not None and loses_single_pods(found["metadata"].get("annotations"))
+
+
+def loses_single_pods(annotations: Mapping[str, str] | None) -> bool:
+    """Whether a gang's disruption mode permits the eviction of single pods."""
+    return (annotations or {}).get(_MODE) == "pod"
 
 
 def _ends_of_bursts(acts: Sequence[Act]) -> Iterator[Act]:

@@ -45,6 +45,11 @@ class Rules:
         return next((name for name in QUEUE_PLUGINS if name in self._plugins), "")
 
     @property
+    def are_cards_unlimited(self) -> bool:
+        """Whether pods with a card need no quota of cpu and memory."""
+        return bool(self.argument(CARD_PLUGIN, "cardUnlimitedCpuMemory"))
+
+    @property
     def is_tree(self) -> bool:
         """Whether queues form a tree."""
         return (self._plugins.get("capacity") or {}).get("enableHierarchy") is True

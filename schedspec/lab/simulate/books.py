@@ -56,6 +56,8 @@ class Job:
     """Request of each pod that is not in `unequal`, as the user wrote it."""
     requests: Amounts
     """The same as amounts, without zeros."""
+    loses_single_pods: bool = False
+    """Whether its disruption mode permits the eviction of single pods."""
     containers: Any = None
     """The containers of pods that were already compared with `requests`; equal pods share them."""
     unequal: dict[str, Amounts] = field(default_factory=dict)

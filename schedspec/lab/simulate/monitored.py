@@ -81,6 +81,8 @@ class Monitors:
         item = given.object
         if given.kind == "Pod":
             self._books.see_pod(item)
+        elif given.kind == "PodGroup" and (job := self._books.jobs.get(item.metadata.key)) is not None:
+            job.loses_single_pods = gangs.loses_single_pods(item.metadata.annotations)
         elif given.kind == "Node" and self._books.see_node(item.metadata.name, item):
             self._on_world_changed(item.metadata.name)
         elif given.kind == "Queue" and self._books.see_queue(item.metadata.name, item):
@@ -125,7 +127,7 @@ class Monitors:
         requests, has = job.of(outcome.pod), books.has.get(outcome.node, {})
         if text := nodes.overfull(outcome.node, books.on_node.get(outcome.node, {}), has, requests):
             self._find(nodes.NAME, outcome.job, text)
-        if self._rules.queue_plugin:
+        if self._rules.queue_plugin and not self._rules.are_cards_unlimited:
             is_card = self._rules.queue_plugin == CARD_PLUGIN
             requested = usage.without_cards(requests) if is_card else requests
             for name in books.lineage(job.queue):
@@ -145,7 +147,7 @@ class Monitors:
         self._books.evict(job, outcome.pod, cause_of(why))
         reason = f"{why.action} for {why.preemptor} of queue {why.preemptor_queue}"
         self._victims.evicted(job, outcome.pod, cause_of(why), (self._at, self._cycle), reason)
-        if gangs.is_kept_whole("evict", why.action, self._rules):
+        if gangs.is_kept_whole("evict", why.action, self._rules) and not job.loses_single_pods:
             self._changed[outcome.job] = ("evict", reason)
         self._judge_repeated(job, outcome.pod, why.preemptor, reason)
         self._judge_protection(job, outcome.pod, why.action, why.preemptor_queue, reason)

@@ -19,7 +19,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """Yield violations: binds that exceed the limit of every version of a queue that was valid in the last second."""
     if not rules.queue_plugin:
         return
-    unlimited = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
+    unlimited = rules.are_cards_unlimited
 
     def counts(pod: Object, evicted: Collection[str] = ()) -> bool:
         return not (unlimited and _card(pod)) and pod["metadata"]["uid"] not in evicted

@@ -37,8 +37,7 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
     line = [*usage.lineage(ledger, act.position, queue, rules)]
     requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
     if rules.queue_plugin == "capacity-card":  # a card is no dimension of its quotas
-        is_unlimited = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
-        requested = {} if is_unlimited else usage.without_cards(requested)
+        requested = {} if rules.are_cards_unlimited else usage.without_cards(requested)
     unused = usage.unused_guarantees(ledger, act.position, rules)
     pools = {CLUSTER: ledger.capacity(act.position)}
     pools |= {name: usage.capability(ledger.at(act.position, Kind.QUEUE, name) or {}, rules) for name in line[1:]}

@@ -285,6 +285,38 @@ def bound_in_part(policy: str = POLICY) -> Story:
     return it
 
 
+def left_incomplete(**annotations: str) -> Story:
+    it = Story()
+    it.job("gang", pods=2, minimum=2, cpu=3, **annotations)
+    it.cycle()
+    it.bind("gang", "n0", "n1")
+    it.job("large", "blue", cpu=4)
+    it.cycle()
+    it.evict("gang", "large")
+    return it
+
+
+def left_incomplete_as_its_mode_permits() -> Story:
+    return left_incomplete(**{"schedspec.dev/disruption-mode": "pod"})
+
+
+def card_beyond_the_quota_of_cpu(*, is_unlimited: bool = True) -> Story:
+    plugin = f"{{name: capacity-card, arguments: {{cardUnlimitedCpuMemory: {str(is_unlimited).lower()}}}}}"
+    it = Story(
+        POLICY.replace("{name: capacity, enableHierarchy: true}", plugin),
+        tight=objects.QueueSpec(capability={"cpu": "2"}),
+    )
+    it.job("one", "tight")
+    it.pod("one", cpu=3, **{"volcano.sh/card.name": "A100"})
+    it.cycle()
+    it.bind("one", "n0")
+    return it
+
+
+def card_within_no_quota_of_cpu() -> Story:
+    return card_beyond_the_quota_of_cpu(is_unlimited=False)
+
+
 def bound_in_part_without_the_plugins_consent() -> Story:
     return bound_in_part(POLICY.replace("{name: gang}", "{name: gang, enableJobReady: false}"))
 
@@ -517,6 +549,10 @@ def test_an_eviction_for_a_job_that_does_not_wait_is_in_no_proportion() -> None:
         (pod_beside_one_that_nobody_deletes, "capability: new lifts queue tight to 4 of 2 cpu of its capability"),
         (bound_in_part, "gang: gang bound in part: 1 of 2 pods hold capacity"),
         (bound_in_part_without_the_plugins_consent, ""),
+        (left_incomplete, "gang: gang left incomplete: 1 of 2 pods hold capacity"),
+        (left_incomplete_as_its_mode_permits, ""),
+        (card_beyond_the_quota_of_cpu, ""),
+        (card_within_no_quota_of_cpu, "capability: one lifts queue tight to 3 of 2 cpu of its capability"),
         (guarantee_of_a_sibling_below_a_capability, "guarantee: greedy uses cpu that is guaranteed to queue safe"),
         (idle_capacity_and_two_victims, ""),
         (disproportionate, TOO_MUCH),

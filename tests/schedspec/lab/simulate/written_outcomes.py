@@ -73,11 +73,12 @@ class Story:
         minimum: int = 1,
         cpu: int = 1,
         protected: bool = False,
+        **annotations: str,
     ) -> None:
         """Submit a job, whose pods request the same."""
         key, requests = f"ns/{name}", {"cpu": str(cpu)}
         self._tell(outcomes.Submitted(self._at, key, queue_name, pods, minimum, requests, 60, 0, ""))
-        meta = objects.ObjectMeta(name=name, namespace="ns")
+        meta = objects.ObjectMeta(name=name, namespace="ns", annotations=annotations)
         self._groups[key] = objects.PodGroup(meta, objects.PodGroupSpec(minimum, queue=queue_name))
         self._tell(ObjectSeen("PodGroup", self._groups[key]))
         for index in range(pods):
