@@ -160,7 +160,7 @@ class Books:
         if job is None:
             self._see_foreign(key, as_shown(pod))
             return
-        if pod.spec.containers is not job.containers:
+        if pod.spec.containers is not job.containers and key not in job.placed:
             self._see_requests(job, key, pod)
         if pod.metadata.deletion_timestamp is not None and key not in job.victims:
             self._leaving[name, key] = None
