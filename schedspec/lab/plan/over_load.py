@@ -107,7 +107,7 @@ class Result:
                 self._found.append(record)
 
     def findings(self) -> dict[tuple[str, str], Finding]:
-        """Return what monitors found, and jobs and queues for which evictions and guarantees achieved nothing.
+        """Return what monitors found, the queues below their guarantees, and jobs that evict in vain.
 
         The keys are rule and subject: each rule counts once for a job or queue.
         """
