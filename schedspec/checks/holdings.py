@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ..api.kinds import Kind
-from ..monitors import Rules, amounts
+from ..monitors import Rules
 from ..monitors.amounts import NONE, spoken
-from ..monitors.object_state import keeps
-from ..observe import view as views
+from ..monitors.holdings import Holdings
+from ..monitors.ledger import in_order
 from ..observe.expect import Check, Outcome
-from ..observe.history import History, Object, Version, View
+from ..observe.history import Version, View
 from .workloads import no_queue
 
 
@@ -47,7 +47,7 @@ def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check
 
 
 _Broken = tuple[Version, str]
-"""The pod version that broke the condition, and a text about the state after it."""
+"""The version that broke the condition, and a text about the state after it."""
 
 
 def _at(version: Version, resource: str, held: Decimal) -> _Broken:
@@ -60,57 +60,15 @@ def _outcome(view: View, queue: str, expected: str, broken: _Broken | None, seen
         return Outcome(ok and not missing, expected, missing or seen, (ref,))
     version, what = broken
     at = max(0.0, view.history.seconds(version.at))
-    text = f"{what} at {at:.2f} s, when pod {version.ref.name} changed"
+    text = f"{what} at {at:.2f} s, when {version.ref.kind} {version.ref.name} changed"
     return Outcome(False, expected, text, (ref, version.ref), hopeless=0.0)
 
 
 def _holdings(view: View, queue: str, resource: str, rules: Rules) -> Iterator[tuple[Version, Decimal]]:
-    """Yield the versions of pods that changed what the queue held, oldest first, with the amount held after each."""
-    groups, parents = _queues_of_groups(view.history), _parents(view.history) if rules.is_tree else {}
-    holding: dict[str, Decimal] = {}
-    held = NONE
-    for version in view.versions(Kind.POD):
-        now = _counts(version, queue, resource, groups, parents)
-        before = holding.get(version.uid, NONE)
-        if now == before:
-            continue
-        holding[version.uid] = now
-        held += now - before
-        yield version, held
-
-
-def _counts(version: Version, queue: str, resource: str, groups: dict[str, str], parents: dict[str, str]) -> Decimal:
-    pod = version.object
-    if version.change == "gone" or not keeps(pod):
-        return NONE
-    return (
-        amounts.of_pod(pod).get(resource, NONE)
-        if queue in _lineage(groups.get(views.group_of(pod), ""), parents)
-        else NONE
-    )
-
-
-def _lineage(queue: str, parents: dict[str, str]) -> list[str]:
-    """Return the queue and its ancestors."""
-    lineage: list[str] = []
-    while queue and queue not in lineage:
-        lineage.append(queue)
-        queue = parents.get(queue, "")
-    return lineage
-
-
-def _queues_of_groups(history: History) -> dict[str, str]:
-    """Return the queue that the last version of each PodGroup names."""
-    versions = (version for kind in views.QUEUED for version in history.versions(kind))
-    return {version.ref.name: views.queue_named_by(version.object) for version in versions}
-
-
-def _parents(history: History) -> dict[str, str]:
-    return {
-        version.ref.name: str(_spec(version.object).get("parent") or "") for version in history.versions(Kind.QUEUE)
-    }
-
-
-def _spec(obj: Object) -> Object:
-    spec: Object = obj.get("spec") or {}
-    return spec
+    """Yield the versions that changed what the queue held, oldest first, with the amount held after each."""
+    history, sums, held = view.history, Holdings(is_tree=rules.is_tree), NONE
+    own = (it for it in history.since(0) if it.seq <= view.seq and it.ref.namespace in ("", history.namespace))
+    for version in in_order(own):
+        if queue in sums.apply(version) and held != (now := sums.below.get(queue, {}).get(resource, NONE)):
+            held = now
+            yield version, held

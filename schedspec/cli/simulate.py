@@ -11,7 +11,6 @@ import click
 from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
 from ..lab.simulate.monitored import Monitors
-from ..scheduler.model import objects
 from .answers import explains_errors, refuses_bad_input
 from .scheduling import ParsedCommand
 
@@ -58,8 +57,8 @@ def _simulate(given: argparse.Namespace) -> int:
         return sweep.run_all(given)
     monitors: list[Monitors] = []
 
-    def make(policy: str, nodes: list[objects.Node], queues: list[objects.Queue]) -> Monitors:
-        monitors.append(Monitors(policy, nodes, queues))
+    def make(policy: str) -> Monitors:
+        monitors.append(Monitors(policy))
         return monitors[0]
 
     status = command.main(given, None if given.no_monitors else make)

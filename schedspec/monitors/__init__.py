@@ -1,7 +1,8 @@
 """Monitors check rules that hold in every scenario, whatever its sentences are.
 
 A monitor judges acts (a bind, an eviction) by the policy and the objects at the time of the act. Its only source is the
-history of the cluster. A monitor is a module with `NAME` and `judge(ledger, rules)`.
+history of the cluster. A monitor is a module with `NAME` and `judge(ledger, rules)`. What breaks its rule is decided by
+a function of sums, which also judges a run in virtual time, act by act (`schedspec.lab.simulate.monitored`).
 """
 
 from __future__ import annotations

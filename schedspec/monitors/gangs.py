@@ -5,7 +5,7 @@ A gang is judged after a burst of its binds or evictions, not after each one, be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..api.kinds import Kind
 from ..observe.view import eviction
@@ -26,19 +26,26 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
         return
     for group in sorted({act.group for act in ledger.acts} - {""}):
         for last in _ends_of_bursts(ledger.acts_on(group)):
-            if last.kind == "evict" and not rules.is_enabled("gang", SWITCHES.get(last.action, "enableReclaimable")):
+            if not is_kept_whole(last.kind, last.action, rules):
                 continue
             if last.kind == "evict" and _is_evicted_pod_by_pod(ledger, group, last):
-                continue
-            if last.kind == "bind" and not rules.is_enabled("gang", "enableJobReady"):
                 continue
             yield from _judge_burst(ledger, group, last)
 
 
+def is_kept_whole(kind: str, action: str, rules: Rules) -> bool:
+    """Whether the policy lets the plugin gang decide on this kind of act."""
+    return rules.is_enabled("gang", "enableJobReady" if kind == "bind" else SWITCHES.get(action, "enableReclaimable"))
+
+
 def _is_evicted_pod_by_pod(ledger: Ledger, key: str, last: Act) -> bool:
-    """Whether the gang's disruption mode permits the eviction of single pods."""
     found = ledger.at(last.position, Kind.PODGROUP, key)
-    return found is not None and (found["metadata"].get("annotations") or {}).get(_MODE) == "pod"
+    return found is not None and loses_single_pods(found["metadata"].get("annotations"))
+
+
+def loses_single_pods(annotations: Mapping[str, str] | None) -> bool:
+    """Whether a gang's disruption mode permits the eviction of single pods."""
+    return (annotations or {}).get(_MODE) == "pod"
 
 
 def _ends_of_bursts(acts: Sequence[Act]) -> Iterator[Act]:
@@ -57,9 +64,14 @@ def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
     over = [p for p in held if p.get("status", {}).get("phase") == "Failed"]
     if found is None or over:  # the group is deleted, or a member ended by itself: not an act of the scheduler
         return
-    if 0 < len(held) < needed:
-        done = "bound in part" if last.kind == "bind" else "left incomplete"
-        yield Violation(NAME, last.time, key, f"{done}: {len(held)} of {needed} pods hold capacity")
+    if text := incomplete(last.kind, len(held), needed):
+        yield Violation(NAME, last.time, key, text)
+
+
+def incomplete(kind: str, held: int, minimum: int) -> str:
+    """Return how binds or evictions (`kind`) left a gang with too few pods; empty if it has enough or none."""
+    done = "bound in part" if kind == "bind" else "left incomplete"
+    return f"{done}: {held} of {minimum} pods hold capacity" if 0 < held < minimum else ""
 
 
 def _settled(ledger: Ledger, last: Act) -> int:

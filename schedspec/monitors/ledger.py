@@ -94,7 +94,7 @@ class Ledger:
     """
 
     def __init__(self, versions: Iterable[Version]) -> None:
-        self.versions = sorted(versions, key=lambda seen: int(seen.object["metadata"].get("resourceVersion") or 0))
+        self.versions = in_order(versions)
         self._of: dict[tuple[Kind, str], list[tuple[int, Object | None]]] = {}
         self._names: dict[Kind, list[str]] = {}
         self._of_node: dict[str, dict[str, None]] = {}
@@ -300,11 +300,17 @@ class Ledger:
 
     @cached_property
     def _held(self) -> Timeline[dict[str, Amounts]]:
-        return Timeline(Holdings(self.versions).by_queue(), {})
+        sums = Holdings()
+        return Timeline(((at, {**sums.own}) for at, seen in enumerate(self.versions) if sums.apply(seen)), {})
 
     @cached_property
     def _capacity(self) -> Timeline[Amounts]:
         return Timeline(capacities(self.versions), {})
+
+
+def in_order(versions: Iterable[Version]) -> list[Version]:
+    """Return versions in the order of the API server's writes."""
+    return sorted(versions, key=lambda seen: int(seen.object["metadata"].get("resourceVersion") or 0))
 
 
 def _position(act: Act) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..api.kinds import Kind
 from . import amounts
+from .amounts import Amounts
 from .ledger import Ledger, Violation, occupied
 from .rules import Rules
 
@@ -21,9 +22,11 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             continue
         used = occupied(ledger.on_node(act.position, act.node))
         has = amounts.parse(node.get("status", {}).get("allocatable"))
-        # A node has none of a requested resource that it does not list.
-        requested = act.amounts
-        limits = {**dict.fromkeys(requested, amounts.NONE), **has}
-        if over := amounts.above(used, limits, requested):
-            text = f"bound to {act.node}, which then holds {', '.join(over)}"
+        if text := overfull(act.node, used, has, act.amounts):
             yield act.violation(NAME, text)
+
+
+def overfull(node: str, held: Amounts, has: Amounts, requested: Amounts) -> str:
+    """Return how a bind exceeds a node, which has none of a requested resource that it does not list; else nothing."""
+    over = amounts.above(held, {**dict.fromkeys(requested, amounts.NONE), **has}, requested)
+    return f"bound to {node}, which then holds {', '.join(over)}" if over else ""

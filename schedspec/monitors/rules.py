@@ -5,11 +5,13 @@ The monitors parse the file themselves, because the scheduler's own reading is u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import yaml
 
+ROOT = "root"
+"""The queue above all queues of a tree. It has neither limits nor guarantees."""
 CARD_PLUGIN = "capacity-card"
 QUEUE_PLUGINS = ("capacity", "proportion", CARD_PLUGIN)
 
@@ -43,6 +45,24 @@ class Rules:
         return next((name for name in QUEUE_PLUGINS if name in self._plugins), "")
 
     @property
+    def are_cards_unlimited(self) -> bool:
+        """Whether pods with a card need no quota of cpu and memory."""
+        return bool(self.argument(CARD_PLUGIN, "cardUnlimitedCpuMemory"))
+
+    @property
     def is_tree(self) -> bool:
         """Whether queues form a tree."""
         return (self._plugins.get("capacity") or {}).get("enableHierarchy") is True
+
+    def lineage(self, queue: str, parent_of: Callable[[str], object]) -> Iterator[str]:
+        """Yield a queue and, where queues form a tree, its ancestors below the root."""
+        return (name for name in (lineage(queue, parent_of) if self.is_tree else (queue,)) if name not in ("", ROOT))
+
+
+def lineage(queue: str, parent_of: Callable[[str], object]) -> Iterator[str]:
+    """Yield a queue and all of its ancestors; a circle of parents ends where it closes."""
+    seen: set[str] = set()
+    while queue and queue not in seen:
+        yield queue
+        seen.add(queue)
+        queue = str(parent_of(queue) or "")

@@ -44,7 +44,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
     queues, ledger = Queues(versions), Ledger(version for version in versions if version.at < cleanup)
     stories = _stories(versions, queues, clock, cleanup)
     acts = course.acts_of(ledger, queues, clock)
-    numbers = queue_moments(ledger, queues, Rules(running.policy).is_tree, clock)
+    numbers = queue_moments(ledger, Rules(running.policy).is_tree, clock)
     recording = running.folder / RECORDING
     return ScenarioRecord(
         feature=running.feature,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from ...monitors.rules import lineage
 from ...scheduler.policy.model import PluginOption
 from ...scheduler.policy.schema import EVICTING
 from ..reduce.case import CARD_MEMORY, Amounts, Case, Queue, Work
@@ -218,11 +219,8 @@ class _Eviction:
         return len(self._ancestors(queue) & self._ancestors(self._preemptor.queue))
 
     def _ancestors(self, name: str) -> set[str]:
-        queues, found = self._moment.queues, set[str]()
-        while name in queues and name not in found:
-            found.add(name)
-            name = queues[name].parent
-        return found
+        queues = self._moment.queues
+        return queues.keys() & lineage(name, lambda it: queues[it].parent if it in queues else "")
 
 
 def _shape(work: Work) -> Work:

@@ -188,12 +188,13 @@ def _over_load(
     until = min(load.until, worlds.state.taken + request.until)
     courses = [
         over_load.Course(
-            state, policy, load.arrivals, run_times, settings, resource,
+            state, policy, text, load.arrivals, run_times, settings, resource,
             request.out / f"{side}{f'-{name}' if len(rules) > 1 else ''}.jsonl", side, until, load.jobs,
         )
         for name, run_times in rules.items()
-        for side, state, policy in (
-            ("now", worlds.state, worlds.now), ("proposed", worlds.proposed_state, worlds.proposed),
+        for side, state, policy, text in (
+            ("now", worlds.state, worlds.now, worlds.texts[0]),
+            ("proposed", worlds.proposed_state, worlds.proposed, worlds.texts[1]),
         )
     ]  # fmt: skip
     problems = over_load.run_courses(courses)

@@ -15,13 +15,15 @@ from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.model import Policy
 from ...virtual import Arrival, Settings
 from ...virtual.state import State
+from ..simulate import records
+from ..simulate.bookkeeping import LOAD
 from ..simulate.metrics import spread
+from ..simulate.monitored import Monitors
 from ..simulate.present import RunTimes, begin
 from ..simulate.records import FORMAT, End, JobRecord, Run, read_result
 from ..simulate.runner import run
 from ..simulate.scene import Scene
-from . import findings
-from .answer import JobChange, OverLoad, QueueChange
+from .answer import Finding, JobChange, OverLoad, QueueChange
 from .processes import process_pool
 
 MAX_CHANGED = 20
@@ -35,6 +37,8 @@ class Course:
 
     state: State
     policy: Policy
+    policy_text: str
+    """The policy's file, which the monitors read by themselves."""
     load: Load
     run_times: RunTimes
     settings: Settings
@@ -73,6 +77,7 @@ def _run(course: Course) -> str:
         until=course.until,
         begin=partial(begin, state=state, run_times=course.run_times),
         cluster=Cluster(state.scheduler_names, state.node_selector),
+        monitor=Monitors(course.policy_text),
     )
     return outcome.problem
 
@@ -90,6 +95,7 @@ class Result:
         self.jobs: dict[str, JobRecord] = {}
         self.metrics: dict[str, Any] = {}
         self.at = 0.0
+        self._found: list[records.Finding] = []
         self._ran = ran
         """Jobs that ran when the simulation began: they have no wait."""
         for record in read_result(path):
@@ -97,7 +103,29 @@ class Result:
                 self.jobs[record.job] = record
             elif isinstance(record, End):
                 self.metrics, self.at = record.metrics, record.at
-        self.findings = [*findings.of_queues(self.metrics), *findings.of_jobs(self.jobs)]
+            elif isinstance(record, records.Finding):
+                self._found.append(record)
+
+    def findings(self) -> dict[tuple[str, str], Finding]:
+        """Return what monitors found, the queues below their guarantees, and jobs that evict in vain.
+
+        The keys are rule and subject: each rule counts once for a job or queue.
+        """
+        found = []
+        for it in self._found:
+            name = it.about.removeprefix(LOAD)
+            found.append(Finding(it.monitor, name, self.jobs[name].queue if name in self.jobs else "", it.text))
+        for name, figures in self.metrics.get("queues", {}).items():
+            if (seconds := figures["below_guarantee_seconds"]) > 0:
+                text = f"below its guarantee for {seconds:.0f} s while its jobs wait"
+                found.append(Finding("below-guarantee", name, name, text))
+        evictions = (eviction for job in self.jobs.values() for eviction in job.evictions)
+        for name in {eviction.preemptor.removeprefix(LOAD) for eviction in evictions} & self.jobs.keys():
+            job = self.jobs[name]
+            if job.started is None and job.outcome == "waiting":
+                text = "pods are evicted for it, and it does not start"
+                found.append(Finding("eviction-in-vain", name, job.queue, text))
+        return {(it.rule, it.subject): it for it in reversed(found)}
 
     def wait(self, job: JobRecord) -> float | None:
         """Return how long a job waited, in seconds; None for a job that already ran or never starts."""
@@ -141,6 +169,7 @@ def compare(now: Result, proposed: Result, load: str, run_times: str, problem: s
         for name, job in proposed.jobs.items()
         if job.started is None and name in now.jobs and now.jobs[name].started is not None
     )
+    judged, judged_then = now.findings(), proposed.findings()
     changed.sort(key=lambda ranked: (-ranked[0], ranked[1]))
     return OverLoad(
         load,
@@ -152,7 +181,7 @@ def compare(now: Result, proposed: Result, load: str, run_times: str, problem: s
         [QueueChange(name, now.numbers(name), proposed.numbers(name)) for name in names],
         [job for _, _, job in changed[:MAX_CHANGED]],
         starved,
-        findings.caused(now.findings, proposed.findings),
+        [judged_then[key] for key in sorted(judged_then.keys() - judged.keys())],
         problem,
     )
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ...monitors.rules import lineage
+
 Amounts = tuple[tuple[str, int], ...]
 """Dimension and amount, in the units of `model.resources`, ordered by dimension."""
 
@@ -229,11 +231,7 @@ def _all_queues(case: Case) -> Iterable[Queue]:
 def ancestors(case: Case, queue: str) -> set[str]:
     """Return the queue and all queues above it."""
     parents = {child.name: child.parent for child in case.queues}
-    found: set[str] = set()
-    while queue and queue not in found:
-        found.add(queue)
-        queue = parents.get(queue, "")
-    return found
+    return set(lineage(queue, lambda name: parents.get(name, "")))
 
 
 def map_work(case: Case, work: dict[str, Work | None]) -> Case:

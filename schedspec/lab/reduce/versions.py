@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from ...api.kinds import Kind, Ref
 from ...api.marks import Marks
 from ...observe.history import Change, Object, Version
 from ...scheduler.inputs import ObjectGone, ObjectSeen
 from ...scheduler.reasons import VictimReason, render_victim
 from ...virtual.outcomes import Evicted
+from ..simulate.books import as_shown
 
 _KINDS = {"Pod": Kind.POD, "Node": Kind.NODE, "Queue": Kind.QUEUE, "PodGroup": Kind.PODGROUP}
 (_EVICTED,) = Marks().evicted
@@ -43,7 +42,7 @@ class Recorder:
 
     def _record_object(self, at: float, kind: Kind, found: Any) -> None:
         key = kind, found.metadata.key
-        shown = _pruned(msgspec.to_builtins(found))
+        shown = as_shown(found)
         if (marks := self._marks.get(found.metadata.uid)) is not None:
             shown.setdefault("status", {})["conditions"] = marks
         change: Change = "changed" if key in self._last else "added"
@@ -68,13 +67,3 @@ class Recorder:
         self.versions.append(Version(number, at, at, change, Ref(kind, short, space), shown))
         if change != "gone":
             self._last[key] = shown
-
-
-def _pruned(given: Any) -> Any:
-    """Return an object without its empty fields, as the API shows it."""
-    if isinstance(given, dict):
-        found = ((name, _pruned(value)) for name, value in given.items() if value is not None)
-        return {name: value for name, value in found if value not in ({}, [], "")} | (
-            {"uid": ""} if given.get("uid") == "" else {}
-        )
-    return [_pruned(value) for value in given] if isinstance(given, (list, tuple)) else given

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ... import distribution
 from ...scheduler.inputs import Input, PolicyLoaded
-from ...scheduler.model import objects, resources, times
+from ...scheduler.model import resources, times
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import PolicyError, load_policy
@@ -74,12 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--record", metavar="DIR", type=Path, help="write every input, as `scheduler run --record` does")
 
 
-MakeMonitor = Callable[[str, list[objects.Node], list[objects.Queue]], Monitor]
-"""Makes the monitor of a run from the text of the policy, the nodes and the queues."""
+MakeMonitor = Callable[[str], Monitor]
+"""Makes the monitor of a run from the text of the policy."""
 
 
 def main(given: argparse.Namespace, make_monitor: MakeMonitor | None = None) -> int:
-    """Run the command. `make_monitor` judges a run that does not begin from a state.
+    """Run the command. `make_monitor` makes the judge of the run.
 
     Returns:
         0 if the load ran to its end, 1 if the run could not continue, 2 on bad input, 130 if it was interrupted.
@@ -104,9 +104,7 @@ def main(given: argparse.Namespace, make_monitor: MakeMonitor | None = None) -> 
 def _simulate(given: argparse.Namespace, make_monitor: MakeMonitor | None) -> Outcome:
     inputs = read_inputs(given)
     policy = _policy_of(given, inputs)
-    monitor = None
-    if make_monitor is not None and given.state is None:
-        monitor = make_monitor(policy.text, inputs.scene.nodes, inputs.scene.queues)
+    monitor = make_monitor(policy.text) if make_monitor is not None else None
     settings = Settings(start_delay=given.start_delay, grace=given.grace)
     until = inputs.until if given.until is None else min(inputs.start + given.until, inputs.until)
     header = Run(

@@ -48,8 +48,8 @@ class Outcome:
 class Monitor(Protocol):
     """A judge of a run that is independent of the scheduler."""
 
-    def observe(self, outcome: object) -> None:
-        """Judge the next outcome."""
+    def observe(self, happened: object) -> None:
+        """Judge the next input of the core or outcome of the simulation."""
 
     def close(self) -> Sequence[Finding]:
         """Finish, and return all findings."""
@@ -72,14 +72,20 @@ def run(
 ) -> Outcome:
     """Simulate a load.
 
-    `begin` shows a state to the simulation first, on a `cluster` made for it. `monitor` judges every outcome, and
-    `on_input` receives every input of the core.
+    `begin` shows a state to the simulation first, on a `cluster` made for it. `monitor` judges every input and
+    outcome, and `on_input` receives every input of the core.
 
     Raises InputError if the result file cannot be written.
     """
+
+    def see(given: Input) -> None:
+        for receive in (monitor.observe if monitor is not None else None, on_input):
+            if receive is not None:
+                receive(given)
+
     try:
         with out.open("wb") as file:
-            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster, on_input=on_input)
+            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster, on_input=see)
             return _run(
                 simulation,
                 scene,

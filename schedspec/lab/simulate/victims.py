@@ -92,20 +92,19 @@ class Victims:
         """Process an eviction that the books already contain."""
         self._new.setdefault((job.name, cause), (job, [], moment, reason))[1].append(pod)
 
-    def placed(self, job: Job, node: str) -> None:
+    def placed(self, job: Job, pod: str, node: str) -> None:
         """Process a bind that the books already contain."""
         self._divide()
         for part in self._open.get(node, ()):
             victim = part.unit.job
-            present = sum(victim.placed.get(pod) == node for pod in part.pods)
-            more = times(victim.requests, len(part.pods) - present)
-            part.would_hold = amounts.total((self._books.on_node[node], more))
+            more = victim.total(pod for pod in part.pods if victim.placed.get(pod) != node)
+            part.would_hold = amounts.total((self._books.on_node.get(node, {}), more))
             if not self._fits(part):
                 part.would_hold = None
         self._judge_quotas(job.queue)
         for part in self._later.get(job.name, ()):
             if part.node == node and part.would_hold is not None:
-                part.would_hold = amounts.total((part.would_hold, job.requests))
+                part.would_hold = amounts.total((part.would_hold, job.of(pod)))
         for total in self._sums.get(job.name, {}).values():
             total.bound += 1
         if job.name in self._later and len(job.placed) >= job.pods:
@@ -128,6 +127,14 @@ class Victims:
             self._divide()
         self._decide_later(name)
         self._judge_sums(name)
+
+    def world_changed(self, node: str = "") -> None:
+        """Process that a queue or this node changes: units are judged up to now, and sums begin again."""
+        self._divide()
+        for part in self._open.pop(node, ()):
+            self._end(part)
+        for name in [*self._sums]:
+            self._judge_sums(name, has_changed=True)
 
     def close(self) -> None:
         """Judge the remaining units at the end of the run."""
@@ -153,7 +160,7 @@ class Victims:
             for unit in [pods] if whole and not job.active else [[pod] for pod in pods]:
                 self._watch(_Unit(job, cause, tuple(unit), moment, reason, preemptors))
             broken = whole and job.active < job.minimum
-            self._add(job, cause, [len(pods)] if broken else [1] * len(pods), (job.name, moment, reason))
+            self._add(job, cause, [pods] if broken else [[pod] for pod in pods], (job.name, moment, reason))
         self._new.clear()
 
     def _watch(self, unit: _Unit) -> None:
@@ -167,37 +174,39 @@ class Victims:
         for node, pods in by_node.items():
             self._open.setdefault(node, []).append(_NodePart(unit, node, tuple(pods)))
 
-    def _add(self, job: Job, cause: Cause, units: list[int], last: tuple[str, tuple[float, int], str]) -> None:
+    def _add(self, job: Job, cause: Cause, units: list[list[str]], last: tuple[str, tuple[float, int], str]) -> None:
         preemptor = self._books.jobs.get(cause[0])
         if preemptor is None:
             return
         waiting = preemptor.pods - len(preemptor.placed)
         total = self._sums.setdefault(cause[0], {}).setdefault(cause[1], _Sum(waiting))
         total.last = last
-        total.evicted = amounts.total((total.evicted, times(job.requests, sum(units))))
-        for dimension, amount in times(job.requests, max(units)).items():
-            total.largest[dimension] = max(total.largest.get(dimension, NONE), amount)
+        for unit in map(job.total, units):
+            total.evicted = amounts.total((total.evicted, unit))
+            for dimension, amount in unit.items():
+                total.largest[dimension] = max(total.largest.get(dimension, NONE), amount)
 
     # ---------------------------------------------------------------------------------------------------- needless
 
     def _fits(self, part: _NodePart) -> bool:
-        return part.would_hold is not None and needless.is_within(part.would_hold, self._books.has.get(part.node, {}))
+        has = self._books.has.get(part.node)
+        return has is not None and part.would_hold is not None and needless.is_within(part.would_hold, has)
 
     def _judge_quotas(self, queue: str) -> None:
         """Mark after a bind the units that were needed because of the limits of a queue, not of a node."""
         for name in self._books.lineage(queue):
             units = [unit for unit in self._limited.get(name, ()) if unit.undecided and not unit.needed]
             for unit in units:
-                evicted = sum(pod not in unit.job.placed or pod in unit.job.victims for pod in unit.pods)
-                more = times(unit.job.requests, evicted)
-                held = amounts.total((self._books.below.get(name, {}), more))
+                job = unit.job
+                more = job.total(pod for pod in unit.pods if pod not in job.placed or pod in job.victims)
+                held = amounts.total((self._books.below(name), more))
                 within = needless.is_within(held, self._books.limits(name))
                 unit.needed = not (within and self._books.leaves_guarantees(more))
             if name in self._limited:
                 self._limited[name] = units
 
     def _end(self, part: _NodePart) -> None:
-        """Process that a pod unrelated to the eviction ended on the node."""
+        """Process that later binds on the node show less: an unrelated pod ended there, or the node changes."""
         preemptors = [self._books.jobs.get(name) for name in part.unit.preemptors] if self._fits(part) else []
         part.waits_for = {job.name for job in preemptors if job is not None and len(job.placed) < job.pods}
         for name in sorted(part.waits_for):
@@ -221,19 +230,18 @@ class Victims:
 
     # -------------------------------------------------------------------------------------------- disproportionate
 
-    def _judge_sums(self, preemptor: str) -> None:
+    def _judge_sums(self, preemptor: str, *, has_changed: bool = False) -> None:
+        """Judge what was evicted for a job; before a change of the cluster, all its pods that waited may be bound."""
         sums = self._sums.pop(preemptor, None)
         job = self._books.jobs.get(preemptor)
         if sums is None or job is None:
             return
         for action, total in sums.items():
-            pods = total.bound or total.waited
-            bound = amounts.total((times(job.requests, pods), times(total.largest, pods)))
-            shared = [name for name, amount in total.evicted.items() if amount and job.requests.get(name)]
-            broken = amounts.above(total.evicted, bound, shared)
-            if shared and len(broken) == len(shared):
+            pods = total.waited if has_changed else total.bound or total.waited
+            requested = times(job.requests, pods)
+            cause = f"{action} for {preemptor}"
+            if text := disproportionate.excess(cause, total.evicted, requested, total.largest, pods):
                 about, moment, reason = total.last
-                text = f"{action} for {preemptor}: more evicted than is proportionate ({', '.join(broken)})"
                 self._find(disproportionate.NAME, about, text, reason, moment)
 
 

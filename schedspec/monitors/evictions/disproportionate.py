@@ -33,13 +33,20 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             continue
         evicted, units = total(act.amounts for act in acts), _units(ledger, acts, rules)
         largest = {name: max(unit.get(name, NONE) for unit in units) for name in evicted}
-        bound = total([*map(of_pod, waiting), *([largest] * len(waiting))])
-        requested = total(map(of_pod, waiting))
-        shared = [name for name, amount in evicted.items() if name != "pods" and amount and requested.get(name)]
-        broken = above(evicted, bound, shared)
-        if shared and len(broken) == len(shared):
-            text = f"{cause}: more evicted than is proportionate ({', '.join(broken)})"
+        if text := excess(cause, evicted, total(map(of_pod, waiting)), largest, len(waiting)):
             yield acts[-1].violation(NAME, text)
+
+
+def excess(cause: str, evicted: Amounts, requested: Amounts, largest: Amounts, pods: int) -> str:
+    """Return how much more was evicted than is proportionate; empty if one dimension is in proportion.
+
+    The evictions were for `pods` pods that request `requested` in all; `largest` is the largest unit by dimension.
+    """
+    bound = total([requested, *([largest] * pods)])
+    shared = [name for name, amount in evicted.items() if name != "pods" and amount and requested.get(name)]
+    broken = above(evicted, bound, shared)
+    is_excess = shared and len(broken) == len(shared)
+    return f"{cause}: more evicted than is proportionate ({', '.join(broken)})" if is_excess else ""
 
 
 def _changes(ledger: Ledger) -> list[int]:

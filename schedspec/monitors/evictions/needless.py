@@ -139,14 +139,9 @@ def _uses_guarantees(ledger: Ledger, position: int, gone: Amounts, own: list[Obj
     """Whether too little would be free for the unused guarantees of queues if the unit still held its capacity."""
     if rules.queue_plugin not in usage.GUARANTEED:
         return False
-    unused = usage.unused_guarantees(ledger, position, rules)
     held = usage.held_below(ledger, position, CLUSTER, rules, own)
     left = {name: amount - held.get(name, NONE) for name, amount in ledger.capacity(position).items()}
-    return any(
-        amount > 0 and left.get(name, NONE) - amount < below
-        for name, amount in gone.items()
-        if (below := unused.below(CLUSTER, name)) > 0
-    )
+    return not usage.unused_guarantees(ledger, position, rules).would_be_free(left, gone)
 
 
 def _exceeds(ledger: Ledger, position: int, queue: str, held: Amounts, rules: Rules) -> bool:

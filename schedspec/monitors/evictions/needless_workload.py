@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from ...api.kinds import WORLD, Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
+from ..holdings import QueueSums, parent_of
 from ..ledger import Act, Ledger, Violation, occupied
 from ..object_state import group_of, is_leaving, is_over, key_of
 from ..queues import usage
@@ -89,25 +90,23 @@ def _total(ledger: Ledger, position: int) -> Amounts:
 
 def _fits(ledger: Ledger, end: int, unit: list[Object], beside: list[Object], rules: Rules) -> bool:
     freed = {name: amount for name, amount in occupied(unit).items() if amount > 0}
-    total, queue = _total(ledger, end), ledger.queue_of(end, unit[0])
-    kin = list(usage.lineage(ledger, end, queue, rules))
+    queues = {str(queue["metadata"]["name"]): queue for queue in ledger.all_at(end, Kind.QUEUE)}
+    sums = QueueSums(is_tree=rules.is_tree)
+    for name, queue in queues.items():
+        sums.put(name, parent_of(queue))
+    for pod in beside:
+        sums.hold(ledger.queue_of(end, pod), amounts.of_pod(pod), 1)
+    kin = list(usage.lineage(ledger, end, ledger.queue_of(end, unit[0]), rules))
     for name in kin:
-        own = [pod for pod in beside if name in usage.lineage(ledger, end, ledger.queue_of(end, pod), rules)]
-        limits = usage.capability(ledger.at(end, Kind.QUEUE, name) or {}, rules)
-        if amounts.above(occupied([*own, *unit]), limits, freed):
+        held = amounts.total([sums.below.get(name, {}), occupied(unit)])
+        if amounts.above(held, usage.capability(queues.get(name, {}), rules), freed):
             return False
-    kept = amounts.total([occupied([*beside, *unit]), *_unmet(ledger, end, beside, set(kin), rules)])
-    return not amounts.above(kept, total, freed)
-
-
-def _unmet(ledger: Ledger, end: int, beside: list[Object], kin: set[str], rules: Rules) -> Iterator[Amounts]:
-    """Yield, for each queue outside of `kin`, the part of its guarantee that the pods in `beside` do not use."""
-    for queue in ledger.all_at(end, Kind.QUEUE):
-        name = str(queue["metadata"]["name"])
-        if name not in kin:
-            own = [pod for pod in beside if name in usage.lineage(ledger, end, ledger.queue_of(end, pod), rules)]
-            held = occupied(own)
-            yield {
-                resource: max(amount - held.get(resource, NONE), NONE)
-                for resource, amount in usage.guarantee(queue).items()
-            }
+    unmet = [
+        {
+            it: max(amount - sums.below.get(name, {}).get(it, NONE), NONE)
+            for it, amount in usage.guarantee(queue).items()
+        }
+        for name, queue in queues.items()
+        if name not in kin
+    ]
+    return not amounts.above(amounts.total([occupied([*beside, *unit]), *unmet]), _total(ledger, end), freed)

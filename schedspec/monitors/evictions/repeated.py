@@ -51,10 +51,16 @@ def _has_new_cause(ledger: Ledger, first: Act, second: Act) -> bool:
     evicted = {act.group for act in (first, *acts) if act.kind == "evict"}
     own = {victim, *preemptors}
     between = range(first.position + 1, second.position)
-    return (has_lost or claims_more) and (
-        any(_is_for_third_job(ledger, loss, first, second) for loss in losses)
-        or any(_is_from_outside(ledger, position, own, evicted) for position in between)
+    return is_new_cause(
+        needs_more=has_lost or claims_more,
+        has_changed=any(_is_from_outside(ledger, position, own, evicted) for position in between),
+        third_keeps=any(_is_for_third_job(ledger, loss, first, second) for loss in losses),
     )
+
+
+def is_new_cause(*, needs_more: bool, has_changed: bool, third_keeps: bool) -> bool:
+    """Whether a job may evict a pod again, by the two parts of a new cause (see above)."""
+    return needs_more and (has_changed or third_keeps)
 
 
 def _is_for_third_job(ledger: Ledger, loss: Act, first: Act, second: Act) -> bool:

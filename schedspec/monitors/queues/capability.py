@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ...api.kinds import Kind
 from .. import amounts
@@ -19,7 +19,7 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
     """Yield violations: binds that exceed the limit of every version of a queue that was valid in the last second."""
     if not rules.queue_plugin:
         return
-    unlimited = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
+    unlimited = rules.are_cards_unlimited
 
     def counts(pod: Object, evicted: Collection[str] = ()) -> bool:
         return not (unlimited and _card(pod)) and pod["metadata"]["uid"] not in evicted
@@ -33,20 +33,22 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
             yield from _cards(ledger, act, queue)
             if not counts(act.pod):
                 continue
-            requested = {n: v for n, v in requested.items() if n in ("cpu", "memory")}  # quotas limit cards
+            requested = usage.without_cards(requested)
         candidates = (
             ledger.holding(act.position) if unlimited else [ledger.pod_of(act.position, it) for it in evictions]
         )
         left_out = [pod for pod in candidates if pod is not None and not counts(pod, evicted)]
         for name in usage.lineage(ledger, act.position, queue, rules):
             held = usage.held_below(ledger, act.position, name, rules, left_out)
-            over = [
-                amounts.above(held, usage.capability(v, rules), requested)
-                for v in ledger.lately(act.position, Kind.QUEUE, name)
-            ]
-            if over and all(over):
-                text = f"lifts queue {name} to {', '.join(over[0])} of its capability"
+            limits = [usage.capability(v, rules) for v in ledger.lately(act.position, Kind.QUEUE, name)]
+            if text := lifted(name, held, limits, requested):
                 yield act.violation(NAME, text)
+
+
+def lifted(queue: str, held: Amounts, limits: Iterable[Amounts], requested: Amounts) -> str:
+    """Return how a bind exceeds each of a queue's limits that may have been valid; empty if it exceeds not all."""
+    over = [amounts.above(held, limit, requested) for limit in limits]
+    return f"lifts queue {queue} to {', '.join(over[0])} of its capability" if over and all(over) else ""
 
 
 def _card(pod: Object) -> str:

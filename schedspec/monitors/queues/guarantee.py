@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ...api.kinds import Kind
 from .. import amounts
@@ -11,7 +11,7 @@ from ..ledger import Act, Ledger, Violation, occupied
 from ..object_state import waits
 from ..rules import Rules
 from . import usage
-from .unused import CLUSTER, largest
+from .unused import CLUSTER, UnusedGuarantees, largest
 
 NAME = "guarantee"
 
@@ -37,19 +37,35 @@ def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violat
     line = [*usage.lineage(ledger, act.position, queue, rules)]
     requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
     if rules.queue_plugin == "capacity-card":  # a card is no dimension of its quotas
-        is_unlimited = bool(rules.argument("capacity-card", "cardUnlimitedCpuMemory"))
-        requested = {n: v for n, v in requested.items() if n in ("cpu", "memory") and not is_unlimited}
+        requested = {} if rules.are_cards_unlimited else usage.without_cards(requested)
     unused = usage.unused_guarantees(ledger, act.position, rules)
     pools = {CLUSTER: ledger.capacity(act.position)}
     pools |= {name: usage.capability(ledger.at(act.position, Kind.QUEUE, name) or {}, rules) for name in line[1:]}
     for pool, size in pools.items():
         held = usage.held_below(ledger, act.position, pool, rules)
-        for dimension in requested.keys() & size.keys():
-            left = size[dimension] - held.get(dimension, NONE)
-            others = unused.beside(line[: line.index(pool)] if pool else line, dimension)
-            if others and sum(others.values()) > left and not _was_freed(ledger, act, queue, rules, dimension):
-                yield act.violation(NAME, f"uses {dimension} that is guaranteed to queue {largest(others)}")
+        left = {dimension: amount - held.get(dimension, NONE) for dimension, amount in size.items()}
+        for dimension, text in taken(pool, left, line, requested, unused).items():
+            if text and not _was_freed(ledger, act, queue, rules, dimension):
+                yield act.violation(NAME, text)
                 return
+
+
+def taken(
+    pool: str, left: Amounts, line: Sequence[str], requested: Collection[str], unused: UnusedGuarantees
+) -> dict[str, str]:
+    """Return for each dimension whether a bind leaves too little for the unused guarantees of other queues: a text.
+
+    The text is empty if enough is left. Dimensions in which other queues have no unused guarantee are absent. `pool` is
+    the cluster or an ancestor of the queue, and `left` what is free there after the bind; `line` is the queue with its
+    ancestors.
+    """
+    found = {}
+    for dimension in (name for name in requested if name in left):
+        others = unused.beside(line[: line.index(pool)] if pool else line, dimension)
+        if others:
+            is_short = sum(others.values()) > left[dimension]
+            found[dimension] = f"uses {dimension} that is guaranteed to queue {largest(others)}" if is_short else ""
+    return found
 
 
 def _was_freed(ledger: Ledger, act: Act, queue: str, rules: Rules, dimension: str) -> bool:
@@ -74,9 +90,9 @@ def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Vi
         if name in receives:
             continue
         held = amounts.total((usage.held_below(ledger, act.position, name, rules), _reserved(ledger, act, name, rules)))
-        cut = [_cut(usage.guarantee(v), held, act.amounts) for v in ledger.lately(act.position, Kind.QUEUE, name)]
-        if cut and all(cut):
-            yield act.violation(NAME, f"its eviction cuts queue {name} below its guarantee: {', '.join(cut[0])}")
+        guarantees = [usage.guarantee(v) for v in ledger.lately(act.position, Kind.QUEUE, name)]
+        if text := cut(name, guarantees, held, act.amounts):
+            yield act.violation(NAME, text)
 
 
 def _reserved(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Amounts:
@@ -97,5 +113,10 @@ def _receiving(ledger: Ledger, act: Act, rules: Rules) -> set[str]:
     return {name for queue in queues for name in usage.lineage(ledger, act.position, queue, rules)}
 
 
-def _cut(guaranteed: Amounts, held: Amounts, evicted: Amounts) -> list[str]:
-    return [n for n, v in guaranteed.items() if evicted.get(n, NONE) > 0 and held.get(n, NONE) < v]
+def cut(queue: str, guarantees: Iterable[Amounts], held: Amounts, evicted: Amounts) -> str:
+    """Return how an eviction cuts into each guarantee that may have been valid; empty if it does not cut into all."""
+    short = [
+        [name for name, amount in guaranteed.items() if evicted.get(name, NONE) > 0 and held.get(name, NONE) < amount]
+        for guaranteed in guarantees
+    ]
+    return f"its eviction cuts queue {queue} below its guarantee: {', '.join(short[0])}" if short and all(short) else ""

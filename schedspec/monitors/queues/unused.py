@@ -49,6 +49,14 @@ class UnusedGuarantees:
                     found[other] = unused
         return found
 
+    def would_be_free(self, free: Mapping[str, Decimal], more: Mapping[str, Decimal]) -> bool:
+        """Whether all unused guarantees would be free if evicted pods still held `more` of the free amounts."""
+        return all(
+            free.get(name, NONE) - amount >= below
+            for name, amount in more.items()
+            if amount > 0 and (below := self.below(CLUSTER, name)) > 0
+        )
+
     def _guaranteed(self, name: str, dimension: str) -> Decimal:
         below = sum((self._guaranteed(child, dimension) for child in self._children.get(name, ())), NONE)
         return max(self._guarantees.get(name, {}).get(dimension, NONE), below)

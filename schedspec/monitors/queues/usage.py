@@ -13,25 +13,20 @@ from typing import NamedTuple
 from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
+from ..holdings import parent_of
 from ..ledger import Ledger, occupied
 from ..object_state import keeps
-from ..rules import Rules
+from ..rules import ROOT, Rules
 from .unused import CLUSTER, UnusedGuarantees
 
 CARD_QUOTA = "volcano.sh/card.quota"
-ROOT = "root"
 GUARANTEED = ("capacity", "proportion")
 """The queue plugins that keep guarantees."""
 
 
 def lineage(ledger: Ledger, position: int, queue: str, rules: Rules) -> Iterator[str]:
     """Yield the queue and, where queues form a tree, its ancestors below the root."""
-    seen: set[str] = set()
-    while queue and queue not in seen and queue != ROOT:
-        yield queue
-        seen.add(queue)
-        spec = (ledger.at(position, Kind.QUEUE, queue) or {}).get("spec") or {}
-        queue = str(spec.get("parent") or "") if rules.is_tree else ""
+    return rules.lineage(queue, lambda name: parent_of(ledger.at(position, Kind.QUEUE, name)))
 
 
 def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without: Iterable[Object] = ()) -> Amounts:
@@ -71,6 +66,11 @@ def limits(quantities: Mapping[str, object] | None, rules: Rules) -> Amounts:
     return {name: amount for name, amount in found.items() if amount > 0 or name not in unlimited}
 
 
+def without_cards(requested: Amounts) -> Amounts:
+    """Return the part of a request that the capabilities of capacity-card limit: cards have quotas of their own."""
+    return {name: amount for name, amount in requested.items() if name in ("cpu", "memory")}
+
+
 def guarantee(queue: Object) -> Amounts:
     return amounts.parse(((queue.get("spec") or {}).get("guarantee") or {}).get("resource"))
 
@@ -103,7 +103,7 @@ def unguaranteed(ledger: Ledger, position: int, queue: str, rules: Rules) -> Amo
         return {}
     total = ledger.capacity(position)
     queues = (
-        Guaranteed(other["metadata"]["name"], str((other.get("spec") or {}).get("parent") or ""), guarantee(other))
+        Guaranteed(other["metadata"]["name"], parent_of(other), guarantee(other))
         for other in ledger.all_at(position, Kind.QUEUE)
     )
     return left_by_guarantees(total, queues, [*lineage(ledger, position, queue, rules)], is_tree=rules.is_tree)

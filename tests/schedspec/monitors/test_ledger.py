@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 from schedspec.api.kinds import Kind
 from schedspec.monitors import Ledger, Rules, amounts, judge
 from schedspec.monitors.amounts import Amounts
+from schedspec.monitors.holdings import Holdings
 from schedspec.monitors.ledger import occupied
 from schedspec.monitors.object_state import group_of, is_leaving
+from schedspec.monitors.queues import usage
 from tests.schedspec.monitors.written_history import POLICY, WrittenHistory
 
 NODES, GROUPS, QUEUES, PODS = ("n1", "n2"), ("ns/red", "ns/blue"), ("guest", "owner"), ("p0", "p1", "p2")
 
-nodes, groups, queues, pods, cpus = (st.sampled_from(names) for names in (NODES, GROUPS, QUEUES, PODS, "012"))
+PARENTS = ("", "guest", "owner", "all")
+TREE = Rules("tiers: [{plugins: [{name: capacity, enableHierarchy: true}]}]")
+nodes, groups, queues, pods, cpus, parents = (
+    st.sampled_from(names) for names in (NODES, GROUPS, QUEUES, PODS, "012", PARENTS)
+)
 
 
 def short(group: str) -> str:
@@ -30,6 +36,8 @@ changes: st.SearchStrategy[Change] = st.one_of(
     st.builds(lambda name, cpu: lambda history: history.node(name, cpu=cpu), nodes, cpus),
     st.builds(lambda name: lambda history: history.show(Kind.NODE, name, "gone"), nodes),
     st.builds(lambda name, queue: lambda history: history.group(short(name), queue), groups, queues),
+    st.builds(lambda name, parent: lambda history: history.queue(name, parent=parent), queues, parents),
+    st.builds(lambda name: lambda history: history.show(Kind.QUEUE, name, "gone", spec={}), queues),
     st.builds(
         lambda name: (
             lambda history: history.show(Kind.PODGROUP, short(name), "gone", metadata={"namespace": "ns"}, spec={})
@@ -59,6 +67,21 @@ def held_by_queue(ledger: Ledger, position: int) -> dict[str, Amounts]:
         if not is_leaving(pod) and (queue := ledger.queue_of(position, pod)):
             found.setdefault(queue, []).append(pod)
     return {queue: {name: v for name, v in occupied(its).items() if v} for queue, its in found.items()}
+
+
+@given(st.lists(changes, min_size=1, max_size=25))
+def test_a_queue_of_a_tree_holds_what_its_descendants_hold_after_each_version(given_changes: list[Change]) -> None:
+    history = WrittenHistory()
+    for change in given_changes:
+        change(history)
+    ledger, sums, known = Ledger(history.versions), Holdings(is_tree=True), dict[str, Amounts]()
+    for position, seen in enumerate(ledger.versions):
+        changed = set(sums.apply(seen))
+        for queue in (*QUEUES, "all"):
+            held = {name: v for name, v in usage.held_below(ledger, position, queue, TREE).items() if v}
+            assert sums.below.get(queue, {}) == held
+            assert queue in changed or known.get(queue, {}) == held
+            known[queue] = held
 
 
 @given(st.lists(changes, min_size=1, max_size=25))

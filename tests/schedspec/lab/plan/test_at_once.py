@@ -375,7 +375,7 @@ def test_a_job_that_no_longer_starts_starves(tmp_path: Path) -> None:
     assert "2 jobs never start with the change" in render_text(found)
 
 
-def test_monitors_find_a_queue_below_its_guarantee(tmp_path: Path) -> None:
+def test_a_queue_below_its_guarantee_is_a_finding(tmp_path: Path) -> None:
     without_reclaim = RECLAIM.replace(", reclaim", "")
     table = {
         **TABLE,
@@ -385,10 +385,10 @@ def test_monitors_find_a_queue_below_its_guarantee(tmp_path: Path) -> None:
     files = {"q.yaml": queue("a", deserved=gpus(4), guarantee={"resource": gpus(2)})}
     found = plan(tmp_path, files, table=table, load="drain", run_times="1h")
     (finding,) = found.over_load[0].findings
-    assert (finding.rule, finding.subject) == ("guarantee", "a")
+    assert (finding.rule, finding.subject) == ("below-guarantee", "a")
     assert judge(found, parse_conditions(["monitor"])) == ["monitor: 1"]
-    assert "! guarantee: a (a): below its guarantee for 3600 s" in render_text(found)
-    assert "| guarantee | a |" in render_markdown(found)
+    assert "! below-guarantee: a (a): below its guarantee for 3600 s" in render_text(found)
+    assert "| below-guarantee | a |" in render_markdown(found)
 
 
 @pytest.mark.parametrize("text", ["evictions>", "waits>3", "evictions<3", "evictions>0; true"])

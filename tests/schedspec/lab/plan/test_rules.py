@@ -28,8 +28,8 @@ def test_a_scenario_that_the_change_breaks_flips(team: Path) -> None:
     proposed = policy.replace(", reclaim", "")
     (team / "policies" / "team.yaml").write_text(proposed, "utf-8")  # the pull request is checked out
     found = run_rules([team / "features"], (policy, proposed))
-    assert found["problem"] == ""
-    assert found["scenarios"] >= 2
-    (flip,) = found["flips"]
+    assert found.problem == ""
+    assert found.scenarios >= 2
+    (flip,) = found.flips
     assert "A release build gets its two gpus" in flip or "a_release_build" in flip
     assert flip.endswith("passed → failed")

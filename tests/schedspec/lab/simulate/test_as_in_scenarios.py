@@ -8,13 +8,11 @@ import pytest
 
 from schedspec.lab.explore.rounds import case_of
 from schedspec.lab.reduce import play
-from schedspec.lab.reduce.as_objects import quantities, queue_object
 from schedspec.lab.reduce.case import Case, Complete, Submit
 from schedspec.lab.reduce.versions import Recorder
 from schedspec.lab.reduce.written import known_policies
 from schedspec.lab.simulate.monitored import Monitors
 from schedspec.monitors import Ledger, Rules, judge_ledger
-from schedspec.virtual import node
 
 SEEDS = 40
 """Seeds of one test; in about half of their cases only jobs change, which is all that a load can express."""
@@ -23,13 +21,11 @@ SEEDS = 40
 def found_by(case: Case) -> tuple[set[str], set[str]]:
     """Return the monitors that report violations: those of the stream of outcomes and those of the history."""
     recorder = Recorder()
-    nodes = [node(it.name, quantities(it.has)) for it in case.nodes]
-    stream = Monitors(case.policy, nodes, [queue_object(queue) for queue in case.queues])
+    stream = Monitors(case.policy)
 
     def listen(at: float, given: Any) -> None:
         recorder.record(at, given)
-        if type(given).__module__.endswith(".outcomes"):
-            stream.observe(given)
+        stream.observe(given)
 
     play(case, listener=listen)
     history = judge_ledger(Ledger(recorder.versions), Rules(case.policy))

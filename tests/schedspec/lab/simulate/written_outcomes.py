@@ -1,10 +1,19 @@
-"""Handwritten outcomes of a simulation, with which tests check the monitors of the stream of outcomes."""
+"""Handwritten inputs and outcomes of a simulation, which the monitors judge as a stream and as a history."""
 
 from __future__ import annotations
 
+import pickle
+
+import msgspec
+
+from schedspec.lab.reduce.versions import Recorder
 from schedspec.lab.simulate.monitored import Monitors
+from schedspec.monitors import Ledger, Rules, judge_ledger
+from schedspec.monitors.protection import PREEMPTABLE
 from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.inputs import ObjectGone, ObjectSeen
 from schedspec.scheduler.model import objects
+from schedspec.scheduler.model.names import GROUP_NAME
 from schedspec.scheduler.reasons import VictimReason
 from schedspec.virtual import node, outcomes
 from tests.support.core.virtual import queue
@@ -15,16 +24,45 @@ tiers:
 - plugins: [{name: gang}, {name: conformance}]
 - plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}]
 """
+SECONDS = 10.0
+"""Time between two cycles: longer than what counts as one burst of a gang."""
 
 
 class Story:
-    """Handwritten outcomes on two nodes of four cpus, and the findings of the monitors in them."""
+    """What happens on two nodes of four cpus, and the findings of the monitors in it.
 
-    def __init__(self, **queues: objects.QueueSpec) -> None:
-        named = [objects.Queue(objects.ObjectMeta(name=name), spec) for name, spec in queues.items()]
-        nodes = [node(name, {"cpu": "4"}) for name in ("n0", "n1")]
-        self._monitors = Monitors(POLICY, nodes, [*named, queue("red"), queue("blue")])
+    Owners create released pods again. The end of a story is quiet.
+    """
+
+    def __init__(self, policy: str = POLICY, **queues: objects.QueueSpec) -> None:
+        self._monitors, self._recorder, self._rules = Monitors(policy), Recorder(), Rules(policy)
         self._cycle = 0
+        self._created = 0
+        self._groups: dict[str, objects.PodGroup] = {}
+        self._pods: dict[str, objects.Pod] = {}
+        for name in ("n0", "n1"):
+            self.node(name)
+        for name, spec in queues.items():
+            self.queue(name, spec)
+        for item in (queue("red"), queue("blue")):
+            self._tell(ObjectSeen("Queue", item))
+
+    def _tell(self, happened: object) -> None:
+        self._monitors.observe(happened)
+        self._recorder.record(self._at, happened)
+
+    @property
+    def _at(self) -> float:
+        return self._cycle * SECONDS
+
+    def lose(self, kind: str, name: str) -> None:
+        self._tell(ObjectGone(kind, name))
+
+    def queue(self, name: str, spec: objects.QueueSpec) -> None:
+        self._tell(ObjectSeen("Queue", objects.Queue(objects.ObjectMeta(name=name), spec)))
+
+    def node(self, name: str, cpu: int = 4) -> None:
+        self._tell(ObjectSeen("Node", node(name, {"cpu": str(cpu)})))
 
     def job(
         self,
@@ -35,28 +73,62 @@ class Story:
         minimum: int = 1,
         cpu: int = 1,
         protected: bool = False,
+        **annotations: str,
     ) -> None:
-        requests = {"cpu": str(cpu)}
-        self._monitors.observe(
-            outcomes.Submitted(0, name, queue_name, pods, minimum, requests, 60, 0, "", not protected)
-        )
+        """Submit a job, whose pods request the same."""
+        key, requests = f"ns/{name}", {"cpu": str(cpu)}
+        self._tell(outcomes.Submitted(self._at, key, queue_name, pods, minimum, requests, 60, 0, ""))
+        meta = objects.ObjectMeta(name=name, namespace="ns", annotations=annotations)
+        self._groups[key] = objects.PodGroup(meta, objects.PodGroupSpec(minimum, queue=queue_name))
+        self._tell(ObjectSeen("PodGroup", self._groups[key]))
+        for index in range(pods):
+            self.pod(name, index, cpu=cpu, **({PREEMPTABLE: "false"} if protected else {}))
+
+    def pod(self, job: str, index: int = 0, *, cpu: int = 1, node: str = "", **annotations: str) -> None:
+        """Show a pod that waits; with a node, one that runs. It is one of no job if the job was not submitted."""
+        meta = objects.ObjectMeta(name=f"{job}-{index}", namespace="ns", annotations={GROUP_NAME: job} | annotations)
+        container = objects.Container(resources=objects.Resources(requests={"cpu": str(cpu)}))
+        self._create(objects.Pod(meta, objects.PodSpec(containers=[container])), node)
+
+    def _create(self, pod: objects.Pod, node: str = "") -> None:
+        self._created += 1
+        meta = msgspec.structs.replace(pod.metadata, uid=f"uid-{self._created}")
+        self._show(objects.Pod(meta, pod.spec, pod.status), node)
+
+    def _show(self, pod: objects.Pod, node: str = "") -> None:
+        spec = msgspec.structs.replace(pod.spec, node_name=node)
+        shown = objects.Pod(pod.metadata, spec, objects.PodStatus("Running" if node else "Pending"))
+        self._pods[pod.metadata.key] = shown
+        self._tell(ObjectSeen("Pod", shown))
+
+    def delete(self, job: str, index: int = 0) -> None:
+        """Let the owner delete a pod, which terminates from now on."""
+        pod = self._pods[f"ns/{job}-{index}"]
+        meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+        self._show(objects.Pod(meta, pod.spec, pod.status), pod.spec.node_name)
 
     def cycle(self) -> None:
         self._cycle += 1
-        self._monitors.observe(outcomes.Cycle(float(self._cycle), self._cycle, Decisions()))
+        self._tell(outcomes.Cycle(self._at, self._cycle, Decisions()))
 
     def bind(self, job: str, *nodes: str, first: int = 0) -> None:
         for index, name in enumerate(nodes, first):
-            self._monitors.observe(outcomes.Placed(self._cycle, job, f"{job}-{index}", name))
+            key = f"ns/{job}-{index}"
+            self._tell(outcomes.Placed(self._at, f"ns/{job}", key, name))
+            self._show(self._pods[key], name)
 
     def evict(self, job: str, preemptor: str, *, pods: int = 1, action: str = "reclaim", first: int = 0) -> None:
-        reason = VictimReason(action, preemptor, f"{preemptor}-0", "blue", "red")
+        queues = [self._groups[f"ns/{name}"].spec.queue for name in (preemptor, job)]
+        reason = VictimReason(action, f"ns/{preemptor}", f"ns/{preemptor}-0", *queues)
         for index in range(first, first + pods):
-            self._monitors.observe(outcomes.Evicted(self._cycle, job, f"{job}-{index}", reason))
+            self._tell(outcomes.Evicted(self._at, f"ns/{job}", f"ns/{job}-{index}", reason))
 
     def release(self, job: str, *, pods: int = 1, first: int = 0) -> None:
         for index in range(first, first + pods):
-            self._monitors.observe(outcomes.Released(self._cycle, job, f"{job}-{index}", ""))
+            key = f"ns/{job}-{index}"
+            self._tell(outcomes.Released(self._at, f"ns/{job}", key, ""))
+            self._tell(ObjectGone("Pod", key))
+            self._create(self._pods[key])
 
     def evict_and_bind(self, preemptor: str, *nodes: str, action: str = "reclaim") -> None:
         """Evict the job `victim`, and bind pods of the preemptor on nodes (default: one on n0) after it is released."""
@@ -67,7 +139,23 @@ class Story:
         self.bind(preemptor, *(nodes or ("n0",)))
 
     def end(self, job: str) -> None:
-        self._monitors.observe(outcomes.Ended(self._cycle, job, "completed", 1))
+        for key in [key for key in self._pods if key.rpartition("-")[0] == f"ns/{job}"]:
+            self._tell(outcomes.Released(self._at, f"ns/{job}", key, ""))
+            self._tell(ObjectGone("Pod", key))
+            del self._pods[key]
+        self._tell(ObjectGone("PodGroup", f"ns/{job}"))
+        self._tell(outcomes.Ended(self._at, f"ns/{job}", "completed", 1))
+
+    def memory(self) -> int:
+        """Return the size of what the monitors of the stream remember."""
+        return len(pickle.dumps(self._monitors))
 
     def found(self) -> list[str]:
-        return [f"{it.monitor}: {it.about} {it.text}" for it in self._monitors.close()]
+        """Return the findings in the stream."""
+        return [f"{it.monitor}: {it.about} {it.text}".replace("ns/", "") for it in self._monitors.close()]
+
+    def found_in_history(self) -> set[str]:
+        """Return the names of the monitors that find something in the history."""
+        self._cycle += 1
+        self.pod("end")
+        return {violation.monitor for violation in judge_ledger(Ledger(self._recorder.versions), self._rules)}
