@@ -80,7 +80,7 @@ def make_plan(request: Request) -> Plan:
         worlds.changes,
         worlds.texts,
         at_once.compare(now, proposed, queues),
-        notes=[*state.notes, *worlds.notes],
+        notes=[*worlds.notes, *state.notes],
         assumptions=_assumptions(request, state, present),
         names=_names(state),
     )

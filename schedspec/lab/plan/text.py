@@ -10,7 +10,7 @@ from .answer import AtOnce, OverLoad, Plan, QueueAtOnce, Subject
 
 MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
-_AT_ONCE, _QUEUES, _WAITS, _FLIPS, _NOTES, _CHANGES = 10, 4, 5, 4, 3, 4
+_AT_ONCE, _QUEUES, _WAITS, _FLIPS, _NOTES, _CHANGES = 10, 4, 5, 4, 5, 4
 
 
 def render_text(plan: Plan) -> str:
