@@ -160,6 +160,7 @@ def apply_input(core: Core, given: Input) -> None:
         case Decided():
             backlog.apply(given.decisions.memory, given.decisions.pipelined)
         case Remembered():
+            cluster.sums()  # as at the end of the cycle before the checkpoint: later changes are reported against it
             backlog.restore(
                 given.policy,
                 given.waiting,
