@@ -36,7 +36,7 @@ def call(step: Any) -> Call:
         for context in bdd.step_function_context_registry.values()
         if context.type in (None, step.type)
         and context.parser.is_matching(step.name)
-        and inspect.unwrap(context.step_func).__module__.partition(".")[0] == "steps"
+        and bdd.is_ours(inspect.unwrap(context.step_func))
     ]
     raw = [list(row) for row in step.datatable.raw()] if step.datatable is not None else []
     table = [[COLUMNS.get(name, name) for name in row] for row in raw[:1]] + raw[1:]

@@ -247,11 +247,11 @@ def test_definitions_are_copied_from_the_source_of_a_module_once(
     (source / "crd" / "queue.yaml").write_text("kind: CustomResourceDefinition\n")
     (source / "crd" / "notes.txt").write_text("")
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(build, "module_source", lambda _: source)
+    monkeypatch.setattr(build, "module_source", lambda _, downloads: source)
     scheduler = program("vc-scheduler")
     folder = definitions(scheduler, ["crd/*.yaml"])
     assert [path.name for path in folder.iterdir()] == ["queue.yaml"]
-    monkeypatch.setattr(build, "module_source", lambda _: pytest.fail("the cache has the definitions"))
+    monkeypatch.setattr(build, "module_source", lambda _, downloads: pytest.fail("the cache has the definitions"))
     assert definitions(scheduler, ["crd/*.yaml"]) == folder
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
@@ -260,7 +260,7 @@ def test_other_patterns_get_their_own_files_of_a_module(tmp_path: Path, monkeypa
     for name in ("queue.yaml", "job.yaml"):
         (tmp_path / name).write_text("")
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(build, "module_source", lambda _: tmp_path)
+    monkeypatch.setattr(build, "module_source", lambda _, downloads: tmp_path)
     for pattern in ("queue.yaml", "job.yaml"):
         assert [path.name for path in definitions(program("vc-scheduler"), [pattern]).iterdir()] == [pattern]
 
