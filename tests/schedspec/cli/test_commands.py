@@ -247,6 +247,24 @@ def test_ci_reports_a_failure_to_github(output_of: OutputOf, tmp_path: Path) -> 
     assert (tmp_path / "github_output").read_text().endswith("report=out/ci\npage=out/ci/report.html\n")
 
 
+@pytest.mark.parametrize(
+    ("given", "variables", "message"),
+    [
+        (["--arguments", "-k 'one"], {}, "--arguments -k 'one: No closing quotation"),
+        (["--features", 'a "b'], {}, '--features a "b: No closing quotation'),
+        ([], {"GITHUB_STEP_SUMMARY": "no/folder/summary.md"}, "$GITHUB_STEP_SUMMARY: no/folder/summary.md: No such file"),
+        ([], {"GITHUB_OUTPUT": "."}, "$GITHUB_OUTPUT: .: Is a directory"),
+    ],
+)
+def test_ci_refuses_bad_input_before_it_runs(
+    output_of: OutputOf, tmp_path: Path, given: list[str], variables: dict[str, str], message: str
+) -> None:
+    done = output_of("ci", *given, **variables)
+    assert (done.returncode, "Traceback" in done.stderr, "do next: " in done.stderr) == (1, False, True), done.stderr
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_ci_joins_shards(output_of: OutputOf, tmp_path: Path) -> None:
     (tmp_path / "f.feature").write_text(FEATURE.replace("trouble", "nothing"))
     (tmp_path / "conftest.py").write_text(STEPS)
