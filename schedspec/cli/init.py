@@ -118,7 +118,9 @@ def _home(folder: Path, into: str | None) -> Path:
     if into is not None:
         home = folder / into
         if not _PLAIN.fullmatch(into):
-            raise InitError(f"{into!r} is not the plain name of a folder", "--into", "write letters, digits, - _ . and /")
+            raise InitError(
+                f"{into!r} is not the plain name of a folder", "--into", "write letters, digits, - _ . and /"
+            )
         if taken := next((path for path in (home, *home.parents) if path.is_file()), None):
             raise InitError("a file has this name", str(taken), "name another folder with --into")
         if not home.resolve().is_relative_to(top_of(folder.resolve())):

@@ -252,7 +252,11 @@ def test_ci_reports_a_failure_to_github(output_of: OutputOf, tmp_path: Path) -> 
     [
         (["--arguments", "-k 'one"], {}, "--arguments -k 'one: No closing quotation"),
         (["--features", 'a "b'], {}, '--features a "b: No closing quotation'),
-        ([], {"GITHUB_STEP_SUMMARY": "no/folder/summary.md"}, "$GITHUB_STEP_SUMMARY: no/folder/summary.md: No such file"),
+        (
+            [],
+            {"GITHUB_STEP_SUMMARY": "no/folder/summary.md"},
+            "$GITHUB_STEP_SUMMARY: no/folder/summary.md: No such file",
+        ),
         ([], {"GITHUB_OUTPUT": "."}, "$GITHUB_OUTPUT: .: Is a directory"),
     ],
 )
