@@ -25,7 +25,7 @@ from ..policy.file import read_policy
 from ..policy.loader import PolicyError, load_policy
 from ..policy.model import Policy
 from ..reasons import render_refusal, render_victim
-from .segments import RecordError, read_segment, segments
+from .segments import RecordError, read_segment, required_segments
 
 _encode = msgspec.json.Encoder(order="deterministic").encode  # the order of keys is not a decision
 
@@ -63,10 +63,7 @@ def cycles(path: Path) -> Iterator[Cycle]:
     Raises:
         RecordError: There is no recording, or it cannot be read.
     """
-    found = segments(path)
-    if not found:
-        raise RecordError(f"{path} contains no recording; create one with `run --record {path}`")
-    for segment in found:
+    for segment in required_segments(path):
         yield from cycles_of(read_segment(segment))
 
 

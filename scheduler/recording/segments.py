@@ -202,6 +202,15 @@ def segments(path: Path) -> list[Path]:
     return _segments_in(path) or _segments_in(path / "recording")
 
 
+def required_segments(path: Path) -> list[Path]:
+    """Return the segments of a recording, oldest first. Raises RecordError where there is none."""
+    if found := segments(path):
+        return found
+    below = min(path.rglob(f"cycles-*{SUFFIX}"), default=None)
+    do_next = f"create one with `run --record {path}`" if below is None else f"there is one in {below.parent}"
+    raise RecordError(f"{path} contains no recording; {do_next}")
+
+
 def _segments_in(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"cycles-*{SUFFIX}"))
 

@@ -158,6 +158,18 @@ def test_steps_lists_the_words_and_columns_of_a_sentence(output_of: OutputOf) ->
     assert '| Then | `"{name}" runs` | Every pod that the workload wants is Running. |' in page
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["evictde"], 1, "no sentence has all of these words: evictde"),
+        (["--language", "zh"], 2, "no sentences in 'zh'; there are: en, zh-CN"),
+    ],
+)
+def test_steps_says_why_it_lists_nothing(output_of: OutputOf, words: list[str], status: int, message: str) -> None:
+    done = output_of("steps", *words)
+    assert (done.returncode, message in done.stderr) == (status, True), done.stderr
+
+
 def test_steps_prints_a_list_of_columns_once(output_of: OutputOf) -> None:
     lines = [line.strip() for line in output_of("steps").stdout.splitlines()]
     lists = [line for line in lines if line.startswith("columns") and " as of " not in line and "," in line]
