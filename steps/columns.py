@@ -133,7 +133,7 @@ NODES = tables.Shape(
     {
         "node": ("name", tables.name),
         "cpu": ("cpu", tables.quantity),
-        "memory": ("memory", tables.quantity),
+        "memory": ("memory", tables.memory),
         "gpus": (tables.of_resource(GPU), tables.whole_amount),
         "cards": ("cards", tables.count),
         "card": ("card", tables.word),

@@ -6,7 +6,7 @@ from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.api.kinds import Kind
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import refers, table, then
+from schedspec.gherkin.step_decorators import not_more_than_rows, refers, table, then, vacuous
 from schedspec.gherkin.things import POD, WORKLOAD
 from schedspec.observe import queries
 from schedspec.observe.expect import Check, Expect, Outcome
@@ -48,6 +48,7 @@ def _(expect: Expect, number: int) -> None:
 
 @then("exactly {number:d} of these is evicted:")
 @table(_WORKLOADS)
+@vacuous(not_more_than_rows)
 def _(expect: Expect, number: int, datatable: tables.Table) -> None:
     """Exactly this many of these workloads lose a pod. Column: workload."""
     workloads = _names(_WORKLOADS, datatable)
@@ -77,6 +78,9 @@ def _(expect: Expect, name: str) -> None:
 
 @then('"{name}" is evicted before any of "{others}"')
 @refers(name=_EITHER, others=_EITHER)
+@vacuous(
+    lambda values, _: "nothing is evicted before itself" if values["name"] in tables.names(values["others"]) else ""
+)
 def _(expect: Expect, name: str, others: str) -> None:
     """The workload loses a pod before any of the other workloads does."""
     expect.eventually(queries.evicted_before(name, tables.names(others)), within=timeouts.EVICTED)
@@ -84,6 +88,7 @@ def _(expect: Expect, name: str, others: str) -> None:
 
 @then("these start in this order:")
 @table(_WORKLOADS)
+@vacuous(lambda _, rows: "" if len(rows) > 1 else "an order has at least two workloads")
 def _(expect: Expect, datatable: tables.Table) -> None:
     """The first pod of each workload becomes Running in this order. Column: workload."""
     expect.eventually(queries.start_in_order(_names(_WORKLOADS, datatable)), within=timeouts.SHOWN)

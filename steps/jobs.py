@@ -65,7 +65,7 @@ _COMMON: dict[str, tables.Column] = {
     "queue": ("queue", tables.name),
     "priority": ("priority", tables.name),
     "cpu": ("cpu", tables.quantity),
-    "memory": ("memory", tables.quantity),
+    "memory": ("memory", tables.memory),
     "gpus": (tables.of_resource(GPU), tables.whole_amount),
     "cards": ("cards", tables.count),
     "card": ("card", tables.word),
@@ -76,7 +76,7 @@ _COMMON: dict[str, tables.Column] = {
     "start after": ("start_after", tables.duration),
     "stop after": ("stop_after", tables.duration),
 }
-_REPLICAS: dict[str, tables.Column] = {"replicas": ("replicas", tables.count)}
+_REPLICAS: dict[str, tables.Column] = {"replicas": ("replicas", tables.at_least_one)}
 
 
 def _disruption(text: str) -> str:

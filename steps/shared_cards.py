@@ -5,7 +5,7 @@ from __future__ import annotations
 from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.checks import shared_cards
-from schedspec.gherkin.step_decorators import refers, then
+from schedspec.gherkin.step_decorators import refers, then, vacuous
 from schedspec.gherkin.things import WORKLOAD
 from schedspec.observe.expect import Expect
 
@@ -15,6 +15,9 @@ _NEEDS = (Capability.SHARED_CARDS,)
 @then('the pods of "{name}" share {number:d} card', needs=_NEEDS)
 @then('the pods of "{name}" share {number:d} cards', needs=_NEEDS)
 @refers(name=WORKLOAD)
+@vacuous(
+    lambda values, _: "" if values["number"] else "work without shared cards uses parts of 0; name at least 1 card"
+)
 def _(expect: Expect, name: str, number: int) -> None:
     """The workload's bound pods use parts of exactly this many cards in total, from now on and for a while."""
     expect.consistently(shared_cards.are_on(name, number), during=timeouts.HOLDS)

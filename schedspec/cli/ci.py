@@ -76,7 +76,7 @@ def ci_command(  # noqa: PLR0917 - an option each
     --join also writes one page of all shards, and reports a missing shard.
 
     Summary and outputs go to the files that $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT name; without these variables, the
-    command only prints the headline. The exit status is pytest's.
+    command only prints the headline. The exit status is pytest's, or 1 if pytest wrote no results.
 
     \b
     Examples:
@@ -84,6 +84,8 @@ def ci_command(  # noqa: PLR0917 - an option each
       schedspec ci --shard 2/5 -- --shard-durations durations.json
       schedspec ci --join results --out joined
     """
+    for variable in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"):
+        _append(variable, "")  # an hour of scenarios must not end at a file that cannot be written
     if join:
         found = joined.read(join)
         _write_durations(join, out)
@@ -93,10 +95,18 @@ def ci_command(  # noqa: PLR0917 - an option each
         options = {"cluster": cluster, "policy": policy, "scheduler": scheduler, "shard": shard}
         options |= {"kubernetes-version": kubernetes_version}
         words = [f"--{name}={value}" for name, value in options.items() if value]
-        given = [*shlex.split(features or ""), *shlex.split(arguments or ""), *more]
+        given = [*_split("--features", features), *_split("--arguments", arguments), *more]
         status, found = _run_all(testing.runs_of(given), words, out)
     _publish(found, out, f"schedspec {cluster}" if cluster else "schedspec")
     return status
+
+
+def _split(option: str, words: str | None) -> list[str]:
+    try:
+        return shlex.split(words or "")
+    except ValueError as error:
+        do_next = "close the quotation, or write a backslash before the mark"
+        raise ResultsError(f"{option} {words}: {error}\n  do next: {do_next}") from None
 
 
 def _run_all(runs: Sequence[tuple[Path, list[str]]], options: Sequence[str], out: Path) -> tuple[int, Suite]:
@@ -163,8 +173,12 @@ def _publish(found: Suite, out: Path, title: str) -> None:
 def _append(variable: str, text: str) -> None:
     file = os.environ.get(variable)
     if file:
-        with Path(file).open("a", encoding="utf-8") as stream:
-            stream.write(text)
+        try:
+            with Path(file).open("a", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            do_next = f"name a file in a folder that exists, or unset {variable}"
+            raise ResultsError(f"${variable}: {file}: {error.strerror}\n  do next: {do_next}") from None
 
 
 def _prefix() -> str:

@@ -26,6 +26,9 @@ _DEFAULT_NAME = "queues"
 _WORKFLOW = ".github/workflows/{}.yml"
 _ANY_SOURCE = "name what it installs with --action OWNER/REPO@COMMIT, or --wheel FILE or URL"
 _OTHER_SOURCE = "install by the Action instead (--action OWNER/REPO@COMMIT), or name a URL with --wheel"
+_PLAIN = re.compile(r"[\w./-]+")
+"""Names that need no quoting in a shell or in a workflow."""
+_TESTS = ("conftest.py", "test_*.py", "*_test.py")
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 
 
@@ -114,10 +117,20 @@ def _home(folder: Path, into: str | None) -> Path:
     """Return the folder for the files."""
     if into is not None:
         home = folder / into
+        if not _PLAIN.fullmatch(into):
+            raise InitError(
+                f"{into!r} is not the plain name of a folder", "--into", "write letters, digits, - _ . and /"
+            )
+        if taken := next((path for path in (home, *home.parents) if path.is_file()), None):
+            raise InitError("a file has this name", str(taken), "name another folder with --into")
         if not home.resolve().is_relative_to(top_of(folder.resolve())):
             raise InitError("the folder is outside of the repository", str(home), "name a folder of it with --into")
         if home != folder and repository.options_file(home) and not repository.is_home(home):
             raise InitError("the folder has pytest options of its own", str(home), "name another folder with --into")
+        tests = next((file for name in _TESTS for file in sorted(home.rglob(name))), None)
+        if home != folder and tests and not repository.is_home(home):
+            why = "the folder has tests of its own, which the new pytest.ini would change"
+            raise InitError(why, str(tests), "name another folder with --into")
         return home
     homes = repository.homes(folder) if folder.is_dir() else []
     if homes:
@@ -181,7 +194,7 @@ def _workflow(top: Path, into: str) -> Path:
     """Return the workflow of a folder: the existing one that names the folder, else the first name that is free."""
     own = top / _WORKFLOW.format(f"schedspec-{into.replace('/', '-')}")
     usual = top / _WORKFLOW.format("schedspec")
-    names = re.compile(rf"(?<![\w/.-]){re.escape(into)}(?![\w/-])")
+    names = re.compile(rf"features:? (?:(?! --)[^\n])*?(?<![\w/.-]){re.escape(into)}(?![\w/-])")
     is_free = not usual.is_file() or names.search(usual.read_text("utf-8", "replace"))
     return usual if is_free and not own.is_file() else own
 

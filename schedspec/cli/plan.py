@@ -153,6 +153,17 @@ def _planned(given: dict[str, Any]) -> Plan:
 
 def _request(given: dict[str, Any]) -> Request:
     now, proposed = given["now"], given["proposed"]
+    load, has_trace = given["load"], given["load"] not in ("none", "drain") and not Path(given["load"]).is_dir()
+    for option, is_set, is_read, needs in (
+        ("--map", given["mapping"], has_trace, "--load TRACE"),
+        ("--preset", given["preset"], has_trace, "--load TRACE"),
+        ("--run-times", given["run_times"] != "age", load != "none", "--load"),
+        ("--until", given["until"] != math.inf, load != "none", "--load"),
+    ):
+        if is_set and not is_read:
+            raise sources.SourceError(
+                f"{option}: nothing reads it without {needs}\n  do next: add {needs}, or leave {option} out"
+            )
     if sources.is_range(proposed):
         if now is not None:
             raise sources.SourceError(

@@ -30,10 +30,16 @@ def steps_command(markdown: bool, language: str, words: tuple[str, ...], output:
       schedspec steps --markdown > sentences.md
       schedspec steps -o json | jq -r '.[].sentence'
     """
+    ours = catalogue.sentences(steps.MODULES)
+    languages = sorted({entry.language for entry in ours})
+    if language and language not in languages:
+        raise click.BadParameter(
+            f"no sentences in {language!r}; there are: {', '.join(languages)}", param_hint="--language"
+        )
     wanted = [word.lower() for word in words]
     found = [
         entry
-        for entry in [*_own(), *catalogue.sentences(steps.MODULES)]
+        for entry in [*_own(), *ours]
         if (not language or entry.language == language)
         and all(word in f"{entry.sentence} {entry.meaning}".lower() for word in wanted)
     ]
@@ -41,6 +47,8 @@ def steps_command(markdown: bool, language: str, words: tuple[str, ...], output:
         print_json(found)
     else:
         click.echo(catalogue.markdown(found) if markdown else catalogue.text(found))
+    if not found:
+        click.echo(f"no sentence has all of these words: {' '.join(words)}", err=True)
     return 0 if found else 1
 
 

@@ -20,6 +20,7 @@ from ..lab.reduce.live import Live
 from ..lab.reduce.of_recording import is_recording
 from ..lab.reduce.reduce import Known, Reduced, reduce_incident
 from ..lab.reduce.signature import rule_of
+from ..monitors import MONITORS
 from ..scheduler.policy.file import read_policy
 from .answers import count, explains_errors, refuses_bad_input
 from .sites import site_options
@@ -71,6 +72,8 @@ def reduce_command(
     """
     if out.suffix != ".feature":
         raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
+    if because.startswith("monitor ") and (name := because.rsplit(maxsplit=1)[-1]) not in MONITORS:
+        raise HarnessError(f"--because {because!r}: no monitor {name}\n  do next: name one of {', '.join(MONITORS)}")
     because = of_record.because_of(state) if because == of_record.FAILED else because
     with tempfile.TemporaryDirectory() as folder:
         live = Live(site, Path(folder), minutes) if site.scheduler != confirm.OWN else None

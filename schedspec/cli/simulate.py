@@ -10,6 +10,7 @@ import click
 
 from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
+from ..lab.simulate.errors import InputError
 from ..lab.simulate.monitored import Monitors
 from .answers import explains_errors, refuses_bad_input
 from .scheduling import ParsedCommand
@@ -55,6 +56,14 @@ def _simulate(given: argparse.Namespace) -> int:
         return sweep.join(given.join, given)
     if given.seeds is not None or given.sweep:
         return sweep.run_all(given)
+    if given.index is not None:
+        raise InputError("--index", "nothing reads it without --seeds and --sweep", "add one, or leave --index out")
+    page = given.page or given.out.with_suffix(".html")
+    files = [("--out", given.out), ("--page", page), ("--against", given.against)]
+    for at, (option, file) in enumerate(files):
+        for other, same in files[:at]:
+            if file is not None and file.resolve() == same.resolve():
+                raise InputError(option, f"{file} is the file of {other}, too", "name another file")
     monitors: list[Monitors] = []
 
     def make(policy: str) -> Monitors:
@@ -63,7 +72,6 @@ def _simulate(given: argparse.Namespace) -> int:
 
     status = command.main(given, None if given.no_monitors else make)
     if status != _BAD_INPUT:
-        page = given.page or given.out.with_suffix(".html")
         write_page(given.out, page, given.against)
         click.echo(f"page: {page}")
     found = [finding for judge in monitors for finding in judge.found]

@@ -42,6 +42,7 @@ __all__ = [
     "keywords_of",
     "parts_of",
     "placed_scenarios",
+    "placeholders",
     "read_document",
     "read_text",
     "rules_of",
@@ -272,13 +273,23 @@ def _typed(steps: Sequence[StepNode], kind: str) -> Iterator[tuple[str, StepNode
         yield kind, step
 
 
+def placeholders(document: Document, node: ScenarioNode) -> set[str]:
+    """Return the placeholders of an outline: in its name, in its steps and in the steps of backgrounds."""
+    steps = [*node.steps, *(step for part in parts_of(document) if isinstance(part, Background) for step in part.steps)]
+    return {*PARAM_RE.findall(node.name)}.union(*map(_placeholders, steps))
+
+
+def _placeholders(step: StepNode) -> set[str]:
+    rows = step.datatable.rows if step.datatable is not None else ()
+    texts = [step.text, *(cell.value or "" for row in rows for cell in row.cells)]
+    texts += [step.docstring.content] if step.docstring is not None else []
+    return {name for text in texts for name in PARAM_RE.findall(text)}
+
+
 def _sentence(kind: str, step: StepNode, example: Mapping[str, str]) -> Sentence:
     rows = step.datatable.rows if step.datatable is not None else []
     raw = [[cell.value or "" for cell in row.cells] for row in rows]
-    doc = step.docstring.content if step.docstring is not None else ""
-    used = {
-        name for text in (step.text, doc, *(cell for cells in raw for cell in cells)) for name in PARAM_RE.findall(text)
-    }
+    used = _placeholders(step)
     return Sentence(
         kind,
         step.keyword,

@@ -33,10 +33,14 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: Known) -
     rows: list[tables.Row] = []
     if shape is not None and sentence.table:
         rows = yield from _table(sentence, shape, known)
+    if (shape is None or rows) and (why := step_decorators.vacuous_in(step.function, values, rows)):
+        yield sentence.line, f"this sentence says nothing: {why}"
     made = step_decorators.made_by(step.function, values, rows)
     if shape is not None and not rows:  # already reported; the table's names are unknown
         known.add_anything()
     elif made is not None:
+        if step.type == "given":
+            known.replace_policies(made)
         known.add(made)
     elif step.type != "then" and not bdd.is_ours(step.function):
         known.add_anything()

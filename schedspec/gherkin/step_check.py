@@ -117,7 +117,7 @@ def check_document(document: documents.Document, markers: Collection[str]) -> It
         elif not documents.has_then(node):
             text = "has no Then, so that it asserts nothing: say what must come, or what must not"
             yield Problem(line, f"the scenario {node.name!r} {text}")
-        yield from _check_examples(node)
+        yield from _check_examples(node, documents.placeholders(document, node))
     yield from _check_rules(document)
     for step, has_kind in documents.first_steps(document):
         if not has_kind:
@@ -145,12 +145,16 @@ def _check_rules(document: documents.Document) -> Iterator[Problem]:
         seen.setdefault(rule.name, line)
 
 
-def _check_examples(node: documents.ScenarioNode) -> Iterator[Problem]:
+def _check_examples(node: documents.ScenarioNode, used: Collection[str]) -> Iterator[Problem]:
     outline = "outline" in node.keyword.lower() or "template" in node.keyword.lower() or bool(node.examples)
     if outline and not any(table.table_body for table in node.examples):
         yield Problem(node.location.line, f"the outline {node.name!r} has no row of examples: it would not run")
     rows: dict[tuple[str, ...], int] = {}
     for examples in node.examples:
+        for cell in examples.table_header.cells if examples.table_header else ():
+            if cell.value not in used:
+                text = f"no step and no name of the outline uses <{cell.value}>: use it, or remove the column"
+                yield Problem(examples.table_header.location.line, text)
         for row in examples.table_body or ():
             values = tuple(cell.value for cell in row.cells)
             if any("::" in value for value in values):

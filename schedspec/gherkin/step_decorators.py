@@ -57,6 +57,7 @@ _COLUMN_NAMES = "__schedspec_column_names__"
 _REFERS = "__schedspec_refers__"
 _MAKES = "__schedspec_makes__"
 _REFUSES = "__schedspec_refuses__"
+_VACUOUS = "__schedspec_vacuous__"
 _NO_QUOTE = Wording(r'[^"]*')
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """The function of each sentence."""
@@ -77,6 +78,10 @@ Thing = tuple[str, str]
 """A kind of thing and its name, in which `*` stands for anything."""
 Makes = Callable[[Mapping[str, Any], Sequence[Row]], Iterable[Thing]]
 """Return the things that exist after a sentence, by the values of its placeholders and the rows of its table."""
+
+
+Vacuous = Callable[[Mapping[str, Any], Sequence[Row]], str]
+"""Return why a sentence with these values and rows has the same verdict whatever happens; empty if it has not."""
 
 
 def table(shape: Shape | Mapping[str, Shape]) -> Callable[[Step], Step]:
@@ -110,6 +115,27 @@ def makes(made: Makes) -> Callable[[Step], Step]:
         return function
 
     return decorate
+
+
+def vacuous(why: Vacuous) -> Callable[[Step], Step]:
+    """Declare with which values a sentence says nothing: it then holds, or fails, whatever the scheduler does."""
+
+    def decorate(function: Step) -> Step:
+        setattr(function, _VACUOUS, why)
+        return function
+
+    return decorate
+
+
+def not_more_than_rows(values: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Return why `exactly N of these` says nothing: the table has fewer rows."""
+    return f"{values['number']} of {len(rows)} rows can never be" if values["number"] > len(rows) else ""
+
+
+def vacuous_in(function: Callable[..., object], values: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Return why the sentence says nothing with these values; empty if it says something."""
+    why: Vacuous | None = getattr(function, _VACUOUS, None)
+    return why(values, rows) if why is not None else ""
 
 
 def expects_refusal(of: str = "") -> Callable[[Step], Step]:

@@ -256,6 +256,20 @@ def count(text: str) -> int:
     return number
 
 
+def at_least_one(text: str) -> int:
+    """Return a number of pods of work. Raises ValueError."""
+    if not (number := count(text)):
+        raise ValueError("write at least 1: of work without pods nothing can be shown")
+    return number
+
+
+def memory(text: str) -> str:
+    """Return an amount of memory in whole bytes. Raises ValueError."""
+    if amount(text) % 1:
+        raise ValueError("is less than a byte: write bytes, for instance 8Gi or 512Mi (m means thousandths)")
+    return text
+
+
 def mebibytes(text: str) -> str:
     """Return an amount of a card's memory in MiB, from `8Gi` or `512Mi`. Raises ValueError."""
     number, unit = text[:-2], text[-2:]

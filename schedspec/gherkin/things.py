@@ -98,6 +98,13 @@ class Known:
                 self._open.add(kind)
             self._things.setdefault(kind, []).append(name)
 
+    def replace_policies(self, things: Iterable[tuple[str, str]]) -> None:
+        """Forget earlier policies if another one is given before any work exists: they never decide anything."""
+        kinds = (POLICY, POLICY_OF)
+        if any(kind in kinds for kind, _ in things) and not self._things.get(WORKLOAD):
+            for kind in kinds:
+                self._things.pop(kind, None)
+
     def add_anything(self) -> None:
         """Accept every name from now on: a sentence does not declare what it creates."""
         self._anything = True

@@ -15,12 +15,16 @@ from .. import distribution
 from ..gherkin.tables import nearest
 
 _ROOMS = ("actions", "framework", "model", "placement", "plugins", "preemption", "reasons")
+_TELLING = 3
+"""Letters of the shortest word that tells one reason from another; shorter words may be names of the scenario."""
 _WORD = re.compile(r"[^\W\d_][\w./-]*")
 
 
 def problem(text: str, names: Iterable[str]) -> str:
     """Return the problem of the first word that the scheduler never publishes; empty if there is none."""
     known, own = _words(), {word for name in names for word in _split(name)}
+    if not any(word in own or len(word) >= _TELLING for word in _split(text)):
+        return f"nearly every reason has the text {text!r}: name a word of the reason, such as capability"
     for word in _split(text):
         if word not in known and word not in own:
             return f"the scheduler publishes no reason with the word {word!r}{nearest(word, known | own, 0.7)}"

@@ -46,7 +46,10 @@ def build(
     found = matrix.make(runs)
     views = [matrix.view(found, records)] if len(found.columns) > 1 else []
     if against is not None:
-        views.append(comparison.view(comparison.compare(results.read_all([against]), runs), str(against)))
+        others = list(results.read_all([against]))
+        if not others:
+            raise record.RecordError(f"no results of a run below {against}: pass the folder of a run with --against")
+        views.append(comparison.view(comparison.compare(others, runs), str(against)))
     html.write(records, page, views, html.without_record(runs, records))
     if perfetto is not None:
         trace.write(records, perfetto)

@@ -142,11 +142,13 @@ def main(given: argparse.Namespace) -> int:
     shown: list[tuple[str, list[str], list[dict[str, Any]]]] = []
     earlier: list[tuple[str, Evict]] = []
     last: Task | Job | None = None
+    count = 0
     try:
         name = read_names(given.recording).find(given.kind, given.name)
         for cycle in cycles(given.recording):
             if given.cycle not in (None, cycle.decided.cycle):
                 continue
+            count += 1
             last = subject(cycle.cluster, given.kind, name) or last
             if lines := explanation(cycle, given.kind, name):
                 shown = [*(shown if given.all else ()), (cycle.title, lines, reasons_of(cycle, given.kind, name))]
@@ -159,6 +161,9 @@ def main(given: argparse.Namespace) -> int:
         return 1
     except RecordError as error:
         sys.stderr.write(f"{error}\n")
+        return 2
+    if not count:
+        sys.stderr.write(f"{given.recording} contains no cycle {given.cycle}\n")
         return 2
     uid = last.uid if isinstance(last, Task) else ""
     before = [

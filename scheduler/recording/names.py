@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..inputs import ObjectSeen
+from ..inputs import Decided, ObjectSeen
 from .segments import RecordError, read_segment, required_segments
 
 _UID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -70,13 +70,16 @@ def read_names(path: Path) -> Names:
     Raises:
         RecordError: There is no recording, or it cannot be read.
     """
-    names = Names()
+    names, has_cycle = Names(), False
     for segment in required_segments(path):
         for given in read_segment(segment):
+            has_cycle |= isinstance(given, Decided)
             if isinstance(given, ObjectSeen) and given.kind in ("Pod", "PodGroup"):
                 meta = given.object.metadata
                 owners = [owner.name for owner in meta.owner_references or ()] if given.kind == "PodGroup" else []
                 names.add("pod" if given.kind == "Pod" else "job", meta.key, *owners)
+    if not has_cycle:
+        raise RecordError(f"{path} contains no cycle: the scheduler decided nothing, or the recording is cut off")
     return names
 
 

@@ -206,11 +206,12 @@ def segments(path: Path) -> list[Path]:
 
 
 def required_segments(path: Path) -> list[Path]:
-    """Return the segments of a recording. Raises RecordError if there is none."""
-    found = segments(path)
-    if not found:
-        raise RecordError(f"{path} contains no recording; create one with `run --record {path}`")
-    return found
+    """Return the segments of a recording, oldest first. Raises RecordError where there is none."""
+    if found := segments(path):
+        return found
+    below = min(path.rglob(f"cycles-*{SUFFIX}"), default=None)
+    do_next = f"create one with `run --record {path}`" if below is None else f"there is one in {below.parent}"
+    raise RecordError(f"{path} contains no recording; {do_next}")
 
 
 def _segments_in(folder: Path) -> list[Path]:

@@ -57,9 +57,19 @@ def _read(path: Path) -> str:
 
 
 def merge_base(before: str, after: str) -> str:
-    """Return the last common commit of two revisions (the base of a pull request); `before` if there is none."""
-    found = _git("merge-base", before, after, required=False)
-    return found.strip() or before
+    """Return the last common commit of two revisions (the base of a pull request); `before` if there is none.
+
+    Raises:
+        SourceError: `after` has no commit of its own, so that the range would propose nothing.
+    """
+    found = _git("merge-base", before, after, required=False).strip()
+    old, new = (_git("rev-parse", f"{revision}^{{commit}}", required=False).strip() for revision in (before, after))
+    if found == new != old:
+        raise SourceError(
+            f"{before}..{after}: {before} has every commit of {after}: the range proposes nothing\n"
+            f"  do next: write OLD..NEW, perhaps {after}..{before}"
+        )
+    return found or before
 
 
 def short(revision: str) -> str:
@@ -112,7 +122,7 @@ def _run(revision: str, command: list[str], stdin: bytes = b"") -> bytes:
     if done.returncode:
         error_text = done.stderr.decode("utf-8", "replace").strip()
         raise SourceError(
-            f"{revision}: neither a folder nor a revision of this repository ({error_text})\n"
-            "  do next: name a folder, or fetch the revision (actions/checkout with fetch-depth: 0)"
+            f"{revision}: neither a file, a folder nor a revision of this repository ({error_text})\n"
+            "  do next: name a file or folder that exists, or fetch the revision (actions/checkout with fetch-depth: 0)"
         )
     return done.stdout

@@ -83,7 +83,7 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
         ChangeError: a text is not a condition, or the plan cannot judge the condition.
     """
     found = []
-    for text in (part.strip() for given in texts for part in given.split(",") if part.strip()):
+    for text in (part.strip() for given in texts for part in given.split(",")):
         match = _CONDITION.fullmatch(text)
         if match is None or match["name"] not in _METRICS:
             raise ChangeError("--fail-on", f"{text!r} is not a condition", f"write {', '.join(_METRICS)}, with >NUMBER")

@@ -96,6 +96,8 @@ def parse_mapping(text: str) -> dict[str, str]:
         field, _, column = (word.strip() for word in part.partition("="))
         if field not in FIELDS or not column:
             raise InputError("--map", f"{part!r} is not FIELD=COLUMN", f"fields are {', '.join(FIELDS)}")
+        if field in found:
+            raise InputError("--map", f"{field} has two columns, {found[field]} and {column}", "name one of them")
         found[field] = column
     return found
 

@@ -60,6 +60,7 @@ def read_inputs(given: argparse.Namespace) -> Inputs:
     """Read the inputs that the options name. Raises InputError, StateError."""
     if given.trace is not None and given.synthetic is not None:
         raise InputError("--trace", "a run has one load: --trace and --synthetic exclude each other", "leave one out")
+    _refuse_unread(given)
     if given.state is not None:
         return _of_state(given)
     if given.trace is None and given.synthetic is None:
@@ -75,6 +76,21 @@ def read_inputs(given: argparse.Namespace) -> Inputs:
         trace.source, _arrivals(given, trace, 0.0), start, trace.jobs[-1].submitted - start, len(trace.jobs),
         len(scene.nodes), names, scene.total, scene, seed,
     )  # fmt: skip
+
+
+def _refuse_unread(given: argparse.Namespace) -> None:
+    """Raise InputError for an option that nothing in this run reads."""
+    keeps_work = given.on_eviction == OnEviction.CHECKPOINT
+    for option, is_set, is_read, needs in (
+        ("--map", given.map, given.trace, "--trace"),
+        ("--preset", given.preset, given.trace, "--trace"),
+        ("--skip-bad", given.skip_bad, given.trace, "--trace"),
+        ("--seed", given.seed is not None, given.trace or given.synthetic, "--synthetic"),
+        ("--run-time", given.run_time is not None, given.state, "--state"),
+        ("--checkpoint-every", given.checkpoint_every, keeps_work, "--on-eviction checkpoint"),
+    ):
+        if is_set and not is_read:
+            raise InputError(option, f"nothing reads it without {needs}", f"add {needs}, or leave {option} out")
 
 
 def _read_load(given: argparse.Namespace, queues: list[str] | None) -> tuple[Trace, int | None]:

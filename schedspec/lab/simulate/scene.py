@@ -94,7 +94,7 @@ def _read_manifest(path: Path, scene: Scene) -> None:
                     raise InputError(f"{path}:{refusal.line}", problem, refusal.remedy)
             is_read = _add(document.item, scene)
             used |= is_read
-            ignored[str(document.item.get("kind"))] += not is_read
+            ignored[str(document.item.get("kind") or "an object without a kind")] += not is_read
     except ManifestError as error:
         raise InputError(f"{path}:{error.line}", error.problem, error.remedy) from error
     except (OSError, UnicodeDecodeError) as error:

@@ -22,6 +22,8 @@ from ...virtual import Arrival, OnEviction, Workload
 from .columns import FOREVER, PRESETS, CellError, Job, check_mapping, count, integer, moment, queue_name, seconds
 from .errors import InputError, RowError
 
+_GZIP = b"\x1f\x8b"
+"""The first bytes of a file that gzip wrote."""
 _NO_QUEUE = "default"
 _SEPARATORS = (",", "|", ";", "\t")
 _OPTIONAL = (("started", PRESETS["openb"]["started"]),)
@@ -122,8 +124,14 @@ def read_trace(
 
 
 def open_text(path: Path) -> IO[str]:
-    """Open a CSV file; `.gz` is decompressed. Raises OSError."""
-    if path.suffix == ".gz":
+    """Open a CSV file, plain or compressed with gzip. Raises OSError, InputError."""
+    if path.is_char_device() or path.is_block_device():  # endless, as /dev/zero is
+        raise InputError(str(path), "is a device", "name a CSV file")
+    is_packed = path.suffix == ".gz"
+    if path.is_file() and not is_packed:
+        with path.open("rb") as file:
+            is_packed = file.read(len(_GZIP)) == _GZIP
+    if is_packed:
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
 
@@ -141,6 +149,8 @@ def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells,
     for name, column in mapping.items():
         if column not in header:
             raise InputError(f"{source}:1", f"no column {column} (for {name})", f"columns are {', '.join(header)}")
+        if header.count(column) > 1:
+            raise InputError(f"{source}:1", f"{header.count(column)} columns are called {column}", "rename one of them")
     places = {name: header.index(column) for name, column in mapping.items()}
     trace, last = Trace(source, renamed=cells.renamed), 0.0
     if "ended" in places and "started" not in places:
@@ -151,6 +161,11 @@ def _read(file: IO[str], source: str, mapping: Mapping[str, str], cells: _Cells,
         if not row:
             continue
         try:
+            if any(row[len(header) :]):
+                place, remedy = (source, rows.line_num + 1), "quote a cell that has the separator"
+                raise RowError(
+                    place, header[-1], separator.join(row), problem="is followed by more cells", remedy=remedy
+                )
             job = cells.job(row, places, source, rows.line_num + 1)
             same = groups.get(job.group) if job.group else None
             if same is not None:

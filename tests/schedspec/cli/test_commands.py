@@ -158,6 +158,18 @@ def test_steps_lists_the_words_and_columns_of_a_sentence(output_of: OutputOf) ->
     assert '| Then | `"{name}" runs` | Every pod that the workload wants is Running. |' in page
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["evictde"], 1, "no sentence has all of these words: evictde"),
+        (["--language", "zh"], 2, "no sentences in 'zh'; there are: en, zh-CN"),
+    ],
+)
+def test_steps_says_why_it_lists_nothing(output_of: OutputOf, words: list[str], status: int, message: str) -> None:
+    done = output_of("steps", *words)
+    assert (done.returncode, message in done.stderr) == (status, True), done.stderr
+
+
 def test_steps_prints_a_list_of_columns_once(output_of: OutputOf) -> None:
     lines = [line.strip() for line in output_of("steps").stdout.splitlines()]
     lists = [line for line in lines if line.startswith("columns") and " as of " not in line and "," in line]
@@ -245,6 +257,28 @@ def test_ci_reports_a_failure_to_github(output_of: OutputOf, tmp_path: Path) -> 
     assert "(in the report: <code>#features-f-4</code>) bad</summary>" in summary
     assert {"junit.xml", "durations.json", "report.html"} <= set(os.listdir(tmp_path / "out/ci"))
     assert (tmp_path / "github_output").read_text().endswith("report=out/ci\npage=out/ci/report.html\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "variables", "message"),
+    [
+        (["--arguments", "-k 'one"], {}, "--arguments -k 'one: No closing quotation"),
+        (["--features", 'a "b'], {}, '--features a "b: No closing quotation'),
+        (
+            [],
+            {"GITHUB_STEP_SUMMARY": "no/folder/summary.md"},
+            "$GITHUB_STEP_SUMMARY: no/folder/summary.md: No such file",
+        ),
+        ([], {"GITHUB_OUTPUT": "."}, "$GITHUB_OUTPUT: .: Is a directory"),
+    ],
+)
+def test_ci_refuses_bad_input_before_it_runs(
+    output_of: OutputOf, tmp_path: Path, given: list[str], variables: dict[str, str], message: str
+) -> None:
+    done = output_of("ci", *given, **variables)
+    assert (done.returncode, "Traceback" in done.stderr, "do next: " in done.stderr) == (1, False, True), done.stderr
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_ci_joins_shards(output_of: OutputOf, tmp_path: Path) -> None:

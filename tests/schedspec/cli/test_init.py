@@ -223,6 +223,38 @@ def test_every_file_stays_inside_the_repository(repo: Path, tmp_path: Path, into
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("into", "why"),
+    [
+        ("", "'' is not the plain name of a folder"),
+        ("my queues", "'my queues' is not the plain name of a folder"),
+        ("a;b", "'a;b' is not the plain name of a folder"),
+        ("README", "a file has this name"),
+        ("README/specs", "a file has this name"),
+        ("checks", "the folder has tests of its own"),
+        ("unit", "the folder has tests of its own"),
+    ],
+)
+def test_a_folder_that_cannot_hold_the_features_is_refused(repo: Path, into: str, why: str) -> None:
+    (repo / "README").touch()
+    for test in ("checks/deep/test_app.py", "unit/conftest.py"):
+        (repo / test).parent.mkdir(parents=True)
+        (repo / test).touch()
+    before = sorted(repo.rglob("*"))
+    done = CliRunner().invoke(init_command, [str(repo), "--into", into])
+    assert why in done.output
+    assert not isinstance(done.exception, OSError)
+    assert sorted(repo.rglob("*")) == before
+
+
+@pytest.mark.parametrize("into", ["Queues", "schedspec", "checkout", "main", "out"])
+def test_a_workflow_that_only_has_the_word_does_not_count_as_the_workflow_of_a_folder(repo: Path, into: str) -> None:
+    for folder in ("queues", into):
+        CliRunner().invoke(init_command, [str(repo), "--into", folder, "--action", f"o/schedspec@{COMMIT}"])
+    texts = [file.read_text() for file in (repo / ".github/workflows").iterdir()]
+    assert [f"features: {into}\n" in text for text in texts].count(True) == 1
+
+
 def test_every_folder_gets_a_workflow_that_runs_it(repo: Path) -> None:
     folders = ["queues", "teams/batch", "queues-2"]
     for into in (*folders, *folders):  # the second time nothing changes

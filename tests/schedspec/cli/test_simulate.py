@@ -41,6 +41,29 @@ def test_with_against_the_page_shows_both_results(tmp_path: Path) -> None:
     assert 'data-worlds="2"' in page.read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (("--against", "result.jsonl"), "--against: result.jsonl is the file of --out, too"),
+        (("--page", "./result.jsonl"), "--page: result.jsonl is the file of --out, too"),
+        (("--against", "result.html"), "--against: result.html is the file of --page, too"),
+        (("--index", "3"), "--index: nothing reads it without --seeds and --sweep"),
+    ],
+)
+def test_a_file_with_two_uses_and_an_option_without_one_are_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    more: tuple[str, ...],
+    problem: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "result.jsonl").write_text("of an earlier run")
+    assert simulate(Path(), *more) == 2
+    assert problem in capsys.readouterr().err
+    assert (tmp_path / "result.jsonl").read_text() == "of an earlier run"
+
+
 def test_after_bad_input_no_page_is_written(tmp_path: Path) -> None:
     assert simulate(tmp_path, "--preset", "openb") == 2
     assert not list(tmp_path.glob("*.html"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 import pytest
 
 from schedspec.gherkin import tables
@@ -12,6 +15,9 @@ from tests.schedspec.gherkin.conftest import MistakesOf, scenario, table
 NODE = table("Given these nodes:", "node | cpu | memory | cards | card", "n1 | 8 | 64Gi | 8 | NVIDIA-A100")
 QUEUE = table("Given these queues:", "queue | deserved", "research | cpu 4")
 JOB = table("When these jobs are submitted:", "job | queue | cpu | cards | card", "train | {} | 1 | 1 | {}")
+
+
+JOB_THEN = table("When these jobs are submitted:", "job | cpu", "j | 1") + "    Then {}\n"
 
 
 ALWAYS = "cpu, memory, pods, ephemeral-storage"
@@ -86,6 +92,46 @@ WRONG = {
         table("When these jobs are submitted:", "job | cpu", "j | 1", "j | 2"),
         "6: the job 'j' has a row already, in line 5",
     ),
+    "a reason without a word": (
+        JOB_THEN.format('"j" waits because of ""'),
+        "6: nearly every reason has the text '': name a word of the reason, such as capability",
+    ),
+    "a reason of one letter": (
+        JOB_THEN.format('"j" waits because of "e"'),
+        "6: nearly every reason has the text 'e': name a word of the reason, such as capability",
+    ),
+    "a queue that never holds less than nothing": (
+        JOB_THEN.format('queue "default" never holds less than 0 cpu'),
+        "6: this sentence says nothing: no queue can hold less than 0; name a larger amount",
+    ),
+    "a workload that shares no cards": (
+        JOB_THEN.format('the pods of "j" share 0 cards'),
+        "6: this sentence says nothing: work without shared cards uses parts of 0; name at least 1 card",
+    ),
+    "an order of one workload": (
+        JOB_THEN.format("these start in this order:\n      | workload |\n      | j |"),
+        "6: this sentence says nothing: an order has at least two workloads",
+    ),
+    "a workload that is evicted before itself": (
+        JOB_THEN.format('"j" is evicted before any of "j"'),
+        "6: this sentence says nothing: nothing is evicted before itself",
+    ),
+    "more evicted workloads than there are": (
+        JOB_THEN.format("exactly 2 of these is evicted:\n      | workload |\n      | j |"),
+        "6: this sentence says nothing: 2 of 1 rows can never be",
+    ),
+    "more running workloads than there are": (
+        JOB_THEN.format("exactly 2 of these runs:\n      | workload |\n      | j |"),
+        "6: this sentence says nothing: 2 of 1 rows can never be",
+    ),
+    "work without pods": (
+        table("When these services are submitted:", "service | replicas", "s | 0"),
+        "5: replicas '0': write at least 1: of work without pods nothing can be shown",
+    ),
+    "memory in thousandths of a byte": (
+        table("When these jobs are submitted:", "job | memory", "j | 4m"),
+        "5: memory '4m': is less than a byte: write bytes, for instance 8Gi or 512Mi (m means thousandths)",
+    ),
     "a reason that the scheduler never publishes": (
         table("When these jobs are submitted:", "job | cpu", "j | 1") + '    Then "j" waits because of "capabilty"\n',
         "6: the scheduler publishes no reason with the word 'capabilty' (is 'capability' meant?)",
@@ -139,3 +185,29 @@ def test_amounts_accept_the_word_cards_for_gpus() -> None:
     assert tables.amounts("cpu 8, cards 16") == {"cpu": "8", "nvidia.com/gpu": "16"}
     with pytest.raises(ValueError, match=r"nvidia.com/gpu appears twice"):
         tables.amounts("cards 8, nvidia.com/gpu 8")
+
+
+def test_a_column_of_examples_that_nothing_uses_is_refused(mistakes_of: MistakesOf) -> None:
+    steps = table("When these jobs are submitted:", "job | cpu", "j | <cpu>") + '    Then "j" runs\n'
+    text = (
+        scenario(steps).replace("Scenario:", "Scenario Outline:")
+        + "\n    Examples:\n      | cpu | note |\n      | 1 | a |\n"
+    )
+    (mistake,) = mistakes_of(text)
+    assert mistake.partition(": ")[2] == "no step and no name of the outline uses <note>: use it, or remove the column"
+    named = text.replace("Scenario Outline: ", "Scenario Outline: <note> ")
+    assert mistakes_of(named) == []
+
+
+def test_a_setting_is_judged_by_the_policy_that_is_in_force_when_work_exists(mistakes_of: MistakesOf) -> None:
+    def unread(policies: Sequence[tuple[str, str]], folder: Path) -> Mapping[str, str]:
+        return {} if ("policy", "tree") in policies else {"parent": "has no effect"}
+
+    tree, flat = '    Given the policy "tree"\n', '    Given the policy "flat"\n'
+    first, last = queues("queue | parent", "a | root"), '    Then "j" runs\n'
+    job = table("Given these jobs are submitted:", "job | cpu", "j | 1")
+    facts = RunFacts(unread=unread)
+    (mistake,) = mistakes_of(scenario(tree + first + flat + job + last), facts)
+    assert mistake.endswith("parent has no effect")
+    assert mistakes_of(scenario(flat + first + tree + job + last), facts) == []
+    assert mistakes_of(scenario(tree + first + job + flat + last), facts) == []

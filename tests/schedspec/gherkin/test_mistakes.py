@@ -285,7 +285,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     "an invalid cell from an example": (
         scenario(
             table("Given these queues:", "queue | weight", "a | <weight>")
-            + "    Then nothing is evicted\n    Examples:\n      | weight | x |\n      | 1 | y |\n      | many | z |\n"
+            + "    Then nothing is evicted\n    Examples:\n      | weight |\n      | 1 |\n      | many |\n"
         ),
         ["5: weight 'many': write a whole number, for instance: 3 (with weight=many, of line 10)"],
     ),

@@ -65,6 +65,14 @@ def test_the_command_prints_the_differences_and_shows_them_on_the_page(tmp_path:
     assert 'id="against"' in page.read_text()
 
 
+def test_a_folder_without_results_is_no_other_run(tmp_path: Path) -> None:
+    mine, page = written(tmp_path / "mine", run(result("a"))), tmp_path / "report.html"
+    (tmp_path / "features").mkdir()
+    given = [str(mine), "--against", str(tmp_path / "features"), "-o", str(page)]
+    assert "pass the folder of a run with --against" in CliRunner().invoke(report_command, given).output
+    assert not page.exists()
+
+
 def test_skipped_scenarios_without_a_record_are_found() -> None:
     skipped = msgspec.structs.replace(result("later", "lacks"), node_id="f::later")
     assert [it.scenario for it in without_record([run(result("a"), skipped)], [reclaim()])] == ["later"]

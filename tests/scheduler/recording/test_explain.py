@@ -122,6 +122,28 @@ def test_an_object_without_a_decision_or_match_is_reported(
     assert text in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{folder}", "pod", "t/old-0"], "contains no recording; there is one in"),
+        (["{cut}", "pod", "t/old-0"], "contains no cycle: the scheduler decided nothing, or the recording is cut off"),
+        (["{recording}", "pod", "t/old-3", "--cycle", "99"], "contains no cycle 99"),
+    ],
+)
+def test_a_recording_that_cannot_explain_anything_is_refused(
+    reclaimed: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    (segment,) = reclaimed.glob("cycles-*")
+    cut = reclaimed / "cut.jsonl.gz"
+    cut.write_bytes(segment.read_bytes()[:300])
+    deep = reclaimed / "runs" / "one" / "recording"
+    deep.mkdir(parents=True)
+    (deep / segment.name).write_bytes(segment.read_bytes())
+    places = {"folder": reclaimed / "runs", "cut": cut, "recording": reclaimed}
+    assert main(["explain", *(argument.format_map(places) for argument in arguments)]) == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["t/old-3", "old-3", "d-3"])
 def test_a_pod_is_found_by_a_part_of_its_name(reclaimed: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert "pod t/old-3, cycle 2" in explained(capsys, reclaimed, "pod", name)

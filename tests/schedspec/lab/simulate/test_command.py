@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 from pathlib import Path
@@ -101,6 +102,7 @@ def test_unsorted_rows_are_sorted_stably(tmp_path: Path, capsys: pytest.CaptureF
         ("1,1e300,1,red", "column secs: '1e300' is not a duration", "inf for a job that never ends"),
         ("1,1-02:03:04:05,1,red", "column secs: '1-02:03:04:05' is not a duration", "1-02:03:04 or 02:03:04"),
         ("1,5", "column gpus: '' is not a whole number", "a whole number from 0"),
+        ("1,5,1,red,blue", "column team: '1,5,1,red,blue' is followed by more cells", "quote a cell"),
     ],
 )
 def test_the_error_of_a_bad_row_names_line_column_and_remedy(
@@ -280,6 +282,7 @@ def test_an_end_before_the_start_is_refused(tmp_path: Path, capsys: pytest.Captu
     ("given", "problem"),
     [
         ("submitted=submit,started=start", "no column for duration or ended"),
+        ("submitted=submit,submitted=start,duration=end", "submitted has two columns, submit and start"),
         ("submitted=submit,started=start,duration=end", "duration and started exclude each other"),
         ("submitted=submit,duration=end,job_cards=gpus,job=start", "job_cards and job exclude each other"),
     ],
@@ -289,6 +292,38 @@ def test_columns_that_contradict_each_other_are_refused(
 ) -> None:
     assert simulate(tmp_path, "0,0,100,8\n", "--map", given, header="submit,start,end,gpus") == 2
     assert problem in capsys.readouterr().err
+
+
+def test_a_column_that_the_header_names_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path, "0,5,1,red,9\n", header=f"{HEADER},when") == 2
+    assert "trace.csv:1: 2 columns are called when; rename one of them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (("--run-time", "2h"), "--run-time: nothing reads it without --state"),
+        (("--checkpoint-every", "5m"), "--checkpoint-every: nothing reads it without --on-eviction checkpoint"),
+        (("--trace", "/dev/zero"), "/dev/zero: is a device"),
+    ],
+)
+def test_an_input_that_nothing_reads_or_that_never_ends_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], problem: str
+) -> None:
+    assert simulate(tmp_path, "0,5,1,red\n", *more) == 2
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--map=submitted=when", "--preset=philly", "--skip-bad"])
+def test_an_option_of_a_trace_is_refused_without_a_trace(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    assert simulating.simulate(["--synthetic", "load.yaml", option]) == 2
+    assert f"{option.partition('=')[0]}: nothing reads it without --trace" in capsys.readouterr().err
+
+
+def test_a_compressed_trace_is_read_whatever_its_name_is(tmp_path: Path) -> None:
+    (tmp_path / "packed.csv").write_bytes(gzip.compress(f"{HEADER}\n0,5,1,red\n".encode()))
+    assert simulate(tmp_path, "0,7,1,red\n", "--trace", str(tmp_path / "packed.csv")) == 0
+    assert [job["ended"] for job in lines(tmp_path, "job")] == [5]
 
 
 def test_queue_names_of_other_systems_are_mapped_and_stay_different(
