@@ -137,8 +137,7 @@ def _home(folder: Path, into: str | None) -> Path:
         return homes[0]
     if repository.is_empty(folder):
         return folder
-    taken = (folder / _DEFAULT_NAME).exists()
-    return folder / ("schedspec-features" if taken else _DEFAULT_NAME)
+    return folder / ("schedspec-features" if (folder / _DEFAULT_NAME).exists() else _DEFAULT_NAME)
 
 
 def _origin(action: str | None, wheel: str | None) -> repository.Origin:

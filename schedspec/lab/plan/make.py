@@ -98,6 +98,8 @@ def _check(request: Request, state: State) -> None:
     _run_times(request, {})
     if request.preset and request.preset not in PRESETS:
         raise InputError("--preset", f"{request.preset!r} is not a preset", f"name one of {', '.join(sorted(PRESETS))}")
+    if request.load not in ("none", "drain") and not Path(request.load).exists():
+        raise InputError("--load", f"there is no {request.load}", "name a trace, a recording, drain or none")
     known = _resources(state)
     if request.resource and request.resource not in known:
         raise InputError("--resource", f"no node has {request.resource}", f"name one of {', '.join(sorted(known))}")

@@ -76,6 +76,13 @@ _AT_ONCE = ("evictions", "refused", "monitor")
 """Metrics that need neither a load nor features."""
 
 
+def _units(name: str) -> tuple[str, ...]:
+    """Return the units that a limit of this metric may have. What begins with the change has no share."""
+    if name.startswith(("wait", "below")):
+        return "%", "s", "m", "h"
+    return ("%",) if name in ("evictions-over-load", "lost-card-hours") else ()
+
+
 def parse_conditions(texts: list[str], *, load: bool = True, features: bool = True) -> list[Condition]:
     """Read the conditions. `load` and `features` tell whether the plan has a load and features.
 
@@ -91,6 +98,9 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
         if match["name"] not in _AT_ONCE and not has:
             raise ChangeError("--fail-on", f"{text!r} cannot be judged without {needs}", f"add {needs}")
         unit = match["unit"] or ""
+        if unit not in ("", *_units(match["name"])):
+            units = ", ".join(_units(match["name"])) or "none"
+            raise ChangeError("--fail-on", f"{text!r} has a unit that means nothing here", f"units: {units}")
         value = float(match["value"] or 0.0)
         permitted = value * (0.01 if unit == "%" else _SECONDS[unit])
         found.append(Condition(text, match["name"], permitted, unit == "%"))
