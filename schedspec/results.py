@@ -27,7 +27,7 @@ Verdict = Literal["passed", "failed", "known", "lacks", "skipped", "error"]
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e9)]
 
 
-class Place(msgspec.Struct, frozen=True):
+class FeatureLine(msgspec.Struct, frozen=True):
     """A line of a feature file, and its problem."""
 
     path: Annotated[str, msgspec.Meta(max_length=4096)]
@@ -68,7 +68,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     numbers: Numbers | None = None
     text: str = ""
     """The complete output of pytest about a failure."""
-    places: list[Place] = []
+    places: list[FeatureLine] = []
     """The lines that a failure names, in order."""
     anchor: str = ""
     """The anchor of the scenario in the report's page; empty without a record."""

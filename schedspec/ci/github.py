@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from ..results import Place, Result
+from ..results import FeatureLine, Result
 from .joined import Suite
 
 ANNOTATIONS = 10
@@ -88,7 +88,7 @@ class Links:
         sources = f"{server}/{repository}/blob/{commit}/{folder if str(folder) != '.' else ''}".rstrip("/")
         return cls(sources, f"{server}/{repository}/actions/runs/{run}#artifacts" if run else "")
 
-    def place(self, place: Place) -> str:
+    def place(self, place: FeatureLine) -> str:
         """Return `path:line` in Markdown, as a link if the address is known."""
         text = f"`{_cell(str(place))}`"
         return f"[{text}]({self.sources}/{quote(place.path)}#L{place.line})" if self.sources else text

@@ -18,7 +18,7 @@ from ..lab.reduce import confirm, feature, moments, of_record, written
 from ..lab.reduce.confirm import Site
 from ..lab.reduce.live import Live
 from ..lab.reduce.of_recording import is_recording
-from ..lab.reduce.reduce import Known, Reduced, reduce_incident
+from ..lab.reduce.reduce import Reduced, ReductionInput, reduce_incident
 from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
 from ..scheduler.policy.file import read_policy
@@ -115,7 +115,7 @@ def _reduce(
 ) -> Reduced:
     """Return the smallest case, played in virtual time or, with another scheduler, on a cluster."""
     how: dict[str, Any] = {"shows": live.shows} if live is not None else {"moments": moments.moments}
-    known = Known(written.known_policies(), is_over, monitors, **how)
+    known = ReductionInput(written.known_policies(), is_over, monitors, **how)
     if of_record.has_history(state) and (live or not is_recording(state)):
         state = of_record.list_before(state, because, folder)
     return reduce_incident(state, because, policy, known)

@@ -84,7 +84,7 @@ class Rule(pytest.Collector):
     """One Rule of a feature file: `path.feature::rule` selects its scenarios, and `-k` finds them by its name."""
 
     def __init__(
-        self, *, functions: dict[str, types.FunctionType], entries: Sequence[selection.Entry], **arguments: Any
+        self, *, functions: dict[str, types.FunctionType], entries: Sequence[selection.FeatureItem], **arguments: Any
     ) -> None:
         super().__init__(**arguments)
         self._functions, self._entries = functions, entries
@@ -100,7 +100,7 @@ def items_of(
     file: FeatureFile,
     parent: pytest.Collector,
     functions: dict[str, types.FunctionType],
-    entries: Sequence[selection.Entry],
+    entries: Sequence[selection.FeatureItem],
 ) -> Iterator[pytest.Item]:
     """Yield the items of these entries: one for each scenario, or one for each row of its examples."""
     for name, rows in groupby(entries, key=lambda entry: entry.scenario.name):

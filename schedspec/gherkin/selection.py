@@ -25,7 +25,7 @@ class NotSelectableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FeatureItem:
     """One item of a feature file, before pytest creates it."""
 
     rule: str | None
@@ -49,12 +49,12 @@ def shown_path(path: Path, config: pytest.Config) -> str:
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
 
 
-def entries(document: documents.Document) -> list[Entry]:
+def entries(document: documents.Document) -> list[FeatureItem]:
     """Return the items of a feature file, in the order of the file."""
     found = list(_rows(document))
     counts = Counter(name for _, _, name, _, _ in found)
     return [
-        Entry(rule, node, name if counts[name] == 1 else f"{name}[{identity}]", _lines(document, node), row)
+        FeatureItem(rule, node, name if counts[name] == 1 else f"{name}[{identity}]", _lines(document, node), row)
         for rule, node, name, identity, row in found
     ]
 
@@ -120,7 +120,7 @@ def _chosen(argument: str, folder: Path) -> list[str]:
     return [f"{path}::{node}" for node in _by_name(what, known)]
 
 
-def _by_line(path: str, line: int, document: documents.Document, known: Sequence[Entry]) -> list[str]:
+def _by_line(path: str, line: int, document: documents.Document, known: Sequence[FeatureItem]) -> list[str]:
     at_line = [entry for entry in known if line in entry.lines]
     row = [entry for entry in at_line if entry.row == line]
     if at_line:
@@ -133,7 +133,7 @@ def _by_line(path: str, line: int, document: documents.Document, known: Sequence
     raise NotSelectableError(f"{path}:{line}: the file has no scenario in this line")
 
 
-def _by_name(what: str, known: Sequence[Entry]) -> list[str]:
+def _by_name(what: str, known: Sequence[FeatureItem]) -> list[str]:
     if any(what in (entry.node, entry.rule) for entry in known):
         return [what]
     plain = what.rpartition("::")[2]

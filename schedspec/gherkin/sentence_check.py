@@ -6,13 +6,13 @@ from collections.abc import Generator, Iterator
 
 from . import bdd, step_decorators, tables
 from .documents import Sentence
-from .things import RESOURCE, Known
+from .things import RESOURCE, KnownThings
 
 Found = tuple[int, str]
 """A line and its problem."""
 
 
-def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: Known) -> Iterator[Found]:
+def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThings) -> Iterator[Found]:
     """Yield every problem of the sentence.
 
     Args:
@@ -67,7 +67,7 @@ def _arguments(sentence: Sentence, step: bdd.StepDefinition, shape: tables.Shape
             yield sentence.line, f"this sentence needs a {what} below it: {sentence}{more}"
 
 
-def _table(sentence: Sentence, shape: tables.Shape, known: Known) -> Generator[Found, None, list[tables.Row]]:
+def _table(sentence: Sentence, shape: tables.Shape, known: KnownThings) -> Generator[Found, None, list[tables.Row]]:
     """Yield the problems of the table by line; return the rows that can be read."""
     table, lines = sentence.table, sentence.table_lines
     rows, flaws = shape.read(table)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from . import bdd, documents, lost_lines, step_decorators
 from .sentence_check import check_sentence
-from .things import Known, RunFacts
+from .things import KnownThings, RunFacts
 
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|\W")
 _QUOTED = re.compile(r'"[^"]*"')
@@ -182,7 +182,7 @@ def check_steps(
     """Yield the problems that are found with step definitions: sentences, their tables and names, and lost lines."""
     reported: set[tuple[int, str]] = set()
     for scenario in documents.sentences_in(document):
-        known = Known(facts)
+        known = KnownThings(facts)
         for sentence in scenario.sentences:
             values = ", ".join(f"{name}={value}" for name, value in sentence.values)
             row = f" (with {values}, of line {scenario.row_line})" if values else ""
@@ -200,7 +200,7 @@ def check_steps(
 
 
 def _check_sentence(
-    sentence: documents.Sentence, row: str, index: StepIndex, known: Known
+    sentence: documents.Sentence, row: str, index: StepIndex, known: KnownThings
 ) -> Iterator[tuple[int, str]]:
     found, line = index.find(sentence), sentence.line
     if not found:

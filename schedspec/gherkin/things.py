@@ -68,7 +68,7 @@ class RunFacts:
 
 
 @dataclass
-class Known:
+class KnownThings:
     """The things that exist at some point of a scenario."""
 
     facts: RunFacts

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from ..api.kinds import Kind
 from ..observe.history import Object
-from ..observe.shared_cards import Card, Part, cards_of, cards_requested, parts_of
+from ..observe.shared_cards import Card, CardPart, cards_of, cards_requested, parts_of
 from .ledger import Ledger, Violation
 from .rules import Rules
 
@@ -44,15 +44,15 @@ def exceeded(node: Object, pods: Iterable[Object]) -> bool:
     return any(any(_beyond(cards[name], parts)) for name, parts in _held(pods).items() if name in cards)
 
 
-def _held(pods: Iterable[Object]) -> dict[str, list[Part]]:
+def _held(pods: Iterable[Object]) -> dict[str, list[CardPart]]:
     """Return the parts of each card that pods of one node have."""
-    found: dict[str, list[Part]] = {}
+    found: dict[str, list[CardPart]] = {}
     for part in (part for pod in pods if cards_requested(pod) for part in parts_of(pod)):
         found.setdefault(part.card, []).append(part)
     return found
 
 
-def _beyond(card: Card, parts: list[Part]) -> Iterator[str]:
+def _beyond(card: Card, parts: list[CardPart]) -> Iterator[str]:
     memory = sum(card.memory if part.whole else part.memory for part in parts)
     if memory > card.memory:
         yield f"{memory} of {card.memory} MiB in use"

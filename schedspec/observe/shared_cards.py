@@ -17,7 +17,7 @@ _INDEX, _IDS, _REGISTER = "volcano.sh/gpu-index", "volcano.sh/vgpu-ids-new", "vo
 _WHOLE = re.compile(r"[0-9]{1,12}")
 
 
-class Part(NamedTuple):
+class CardPart(NamedTuple):
     """A part of a card: MiB of its memory, percent of its cores; if `whole`, all of its memory."""
 
     card: str
@@ -33,16 +33,16 @@ class Card(NamedTuple):
     parts: int
 
 
-def parts_of(pod: Object) -> list[Part]:
+def parts_of(pod: Object) -> list[CardPart]:
     """Return the parts of cards that the annotations of a pod name."""
     annotations = pod["metadata"].get("annotations") or {}
     if _INDEX in annotations:
         memory, whole = _sum(pod, GPU_MEMORY), bool(_sum(pod, GPU_NUMBER))
-        return [Part(index.strip(), memory, whole=whole) for index in str(annotations[_INDEX]).split(",")]
+        return [CardPart(index.strip(), memory, whole=whole) for index in str(annotations[_INDEX]).split(",")]
     entries = str(annotations.get(_IDS, "")).replace(";", ":").split(":")
     fields = (entry.split(",") for entry in entries if entry.count(",") == 3)
     return [
-        Part(part[0], int(part[2]), int(part[3]))
+        CardPart(part[0], int(part[2]), int(part[3]))
         for part in fields
         if _WHOLE.fullmatch(part[2]) and _WHOLE.fullmatch(part[3])
     ]

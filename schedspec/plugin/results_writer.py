@@ -18,7 +18,7 @@ from ..gherkin import bdd, collection, selection
 from ..report import files
 from ..report.lives import lives_of
 from ..report.record import ScenarioRecord
-from ..results import FILE, Numbers, Place, Result, RunResults, Verdict
+from ..results import FILE, FeatureLine, Numbers, Result, RunResults, Verdict
 from ..scenario.run import ScenarioRun
 from .gating import LACKS
 from .scenarios import RUN
@@ -102,7 +102,7 @@ class Results:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep an error for a file that could not be collected."""
         if report.failed:
-            places = [msgspec.convert(place, Place) for place in getattr(report, "schedspec", ())]
+            places = [msgspec.convert(place, FeatureLine) for place in getattr(report, "schedspec", ())]
             self._rows[report.nodeid] = Result(
                 feature=report.nodeid.partition("::")[0],
                 node_id=report.nodeid,

@@ -108,7 +108,7 @@ def _unread(text: str) -> Mapping[str, str]:
     return lint.unread_settings(text)
 
 
-def _errors(findings: Iterable[lint.Finding]) -> str:
+def _errors(findings: Iterable[lint.LintFinding]) -> str:
     return "".join(
         f"\n    {found.source}:{found.line}: {found.field}: {found.text}; {found.remedy}"
         for found in findings

@@ -15,7 +15,7 @@ from ..monitors.ledger import Act, Ledger
 from ..observe import view
 from ..observe.history import Object
 from .objects import Queues, quantities
-from .record import ActMoment, Evicted
+from .record import ActMoment, EvictedAmounts
 
 Clock = Callable[[float], float]
 """Converts a time of the history to a time of the record."""
@@ -93,11 +93,11 @@ def _inferred(ledger: Ledger, act: Act, queues: Queues, clock: Clock) -> ActMome
     return _act(act, queues, clock, inferred=True)
 
 
-def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> Evicted:
+def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> EvictedAmounts:
     """Return what was evicted, and what the preemptors requested for their waiting pods."""
     evictions = [act for act in acts if act.act == "evict"]
     if not evictions:
-        return Evicted()
+        return EvictedAmounts()
     pods = {v.uid: v.object for v in ledger.versions if v.ref.kind == Kind.POD}
     bound = {act.uid: act.at for act in acts if act.act == "bind"}
     began: dict[str, float] = {}
@@ -114,4 +114,4 @@ def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> Evicted:
     wanted = amounts.total(requested.values())
     ratio = {name: float(round(evicted.get(name, NONE) / want, 3)) for name, want in wanted.items() if want}
     ratio.pop("pods", None)
-    return Evicted(len(evictions), quantities(evicted), quantities(wanted), ratio)
+    return EvictedAmounts(len(evictions), quantities(evicted), quantities(wanted), ratio)

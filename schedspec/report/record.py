@@ -182,7 +182,7 @@ class Span(msgspec.Struct, frozen=True):
     seconds: Seconds
 
 
-class Evicted(msgspec.Struct, frozen=True, omit_defaults=True):
+class EvictedAmounts(msgspec.Struct, frozen=True, omit_defaults=True):
     """The evicted and the requested amounts."""
 
     pods: int = 0
@@ -233,7 +233,7 @@ class ScenarioRecord(msgspec.Struct, frozen=True, kw_only=True):
     objects: list[Story] = []
     queues: list[QueueMoment] = []
     acts: list[ActMoment] = []
-    evicted: Evicted = Evicted()
+    evicted: EvictedAmounts = EvictedAmounts()
     reasons: list[Reason] = []
     findings: list[Judgement] = []
     monitors_off: list[str] = []

@@ -21,7 +21,7 @@ _CHECK_EVERY = 1.0
 _TOUCH_EVERY = 2.0
 
 
-class Place(NamedTuple):
+class DeploymentPlace(NamedTuple):
     """Where a scheduler runs in a cluster."""
 
     namespace: str
@@ -42,7 +42,7 @@ class Place(NamedTuple):
         return f"/api/v1/namespaces/{self.namespace}/configmaps/{self.config}"
 
 
-def installed(api: Api, place: Place) -> str:
+def installed(api: Api, place: DeploymentPlace) -> str:
     """Return the version (the tag of the image) of a scheduler that a user installed; empty if there is none."""
     answer = api.raw("GET", place.path)
     if answer.status != 200 or OF_A_RUN in (answer.json()["metadata"].get("labels") or {}):
@@ -66,7 +66,7 @@ class Deployed:
         scale: Factor for every timeout.
     """
 
-    def __init__(self, api: Api, place: Place, title: str, scale: float) -> None:
+    def __init__(self, api: Api, place: DeploymentPlace, title: str, scale: float) -> None:
         self._api, self._place, self._title, self._scale = api, place, title, max(scale, 1.0)
         self._pods = Pods(api, place.namespace, title)
         self._checked_at = 0.0

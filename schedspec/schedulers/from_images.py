@@ -15,7 +15,7 @@ from ..api.client import Api, Object
 from ..clusters.images import program_image
 from ..clusters.protocol import SCENARIO
 from .adapter import Site
-from .deployed import OF_A_RUN, Place
+from .deployed import OF_A_RUN, DeploymentPlace
 from .readiness import NotReadyError, retrying
 
 _MANAGER: Final = "schedspec"
@@ -26,7 +26,7 @@ _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ImageProgram:
     """A program of the scheduler."""
 
     program: str
@@ -59,7 +59,7 @@ class FromImages:
         images: Its images.
     """
 
-    def __init__(self, site: Site, place: Place, parts: Sequence[Part], images: Images) -> None:
+    def __init__(self, site: Site, place: DeploymentPlace, parts: Sequence[ImageProgram], images: Images) -> None:
         self._site, self._place, self._parts, self._images = site, place, parts, images
 
     def apply(self, configuration: str, *more: Object) -> None:
@@ -78,7 +78,7 @@ class FromImages:
         """Remove everything."""
         remove(self._site.api)
 
-    def _load(self, part: Part, number: int) -> tuple[str, str]:
+    def _load(self, part: ImageProgram, number: int) -> tuple[str, str]:
         progress = self._site.progress
         if self._images.named:
             reference = self._images.named[number]
@@ -108,7 +108,7 @@ def remove(api: Api) -> None:
                 raise NotReadyError(f"namespaces of a deployed scheduler are not deleted yet: {', '.join(left)}")
 
 
-def _common(place: Place, configuration: str) -> list[Object]:
+def _common(place: DeploymentPlace, configuration: str) -> list[Object]:
     """Return namespace, rights and configuration."""
     name, space = f"schedspec-{place.namespace}", place.namespace
     subject = {"kind": "ServiceAccount", "name": name, "namespace": space}
@@ -121,7 +121,7 @@ def _common(place: Place, configuration: str) -> list[Object]:
     ]
 
 
-def _deployment(place: Place, part: Part, image: str) -> Object:
+def _deployment(place: DeploymentPlace, part: ImageProgram, image: str) -> Object:
     labels = {"app": part.deployment}
     volumes = [{"name": f"v{number}", **source} for number, source in enumerate(part.volumes.values())]
     mounts = [{"name": f"v{number}", "mountPath": path} for number, path in enumerate(part.volumes)]

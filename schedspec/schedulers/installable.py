@@ -24,7 +24,7 @@ from .adapter import Adapter, AdapterError, Site
 class Installable(Adapter):
     """Base class: where the scheduler runs, and which images it is made of."""
 
-    place: ClassVar[deployed.Place]
+    place: ClassVar[deployed.DeploymentPlace]
     """Where the scheduler runs in a cluster."""
     runs_beside: ClassVar[bool] = True
     """Whether the user's programs can run beside an installation."""

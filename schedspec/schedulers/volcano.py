@@ -25,7 +25,7 @@ from ..clusters.programs.pinned import program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
 from .adapter import AdapterError, Scheduler, Site
-from .deployed import Place, tag_of
+from .deployed import DeploymentPlace, tag_of
 from .from_images import Images
 from .installable import Installable
 from .programs_folder import CRDS
@@ -59,7 +59,7 @@ class Volcano(Installable):
     name: ClassVar[str] = "volcano"
     programs: ClassVar[Sequence[str]] = PROGRAMS
     watched: ClassVar[Mapping[str, str]] = WATCHED
-    place: ClassVar[Place] = PLACE
+    place: ClassVar[DeploymentPlace] = PLACE
     templates: ClassVar[str] = "volcano"
     runs: ClassVar[int] = 3
     silent_for: ClassVar[float] = 3.0

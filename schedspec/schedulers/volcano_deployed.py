@@ -13,21 +13,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from .adapter import Site
-from .deployed import Deployed, Place
-from .from_images import FromImages, Images, Part, made
+from .deployed import Deployed, DeploymentPlace
+from .from_images import FromImages, ImageProgram, Images, made
 from .volcano_processes import NAMESPACES, NODES, SERVED, require_open, require_running
 
-PLACE: Final = Place("volcano-system", "volcano-scheduler", "volcano-scheduler-configmap", "volcano-scheduler.conf")
+PLACE: Final = DeploymentPlace(
+    "volcano-system", "volcano-scheduler", "volcano-scheduler-configmap", "volcano-scheduler.conf"
+)
 _CONFIG: Final = "/volcano"
 PARTS: Final = (
-    Part(
+    ImageProgram(
         "vc-scheduler",
         PLACE.deployment,
         "/vc-scheduler",
         ("--leader-elect=false", f"--scheduler-conf={_CONFIG}/{PLACE.key}", f"--node-selector={NODES}", *SERVED),
         {_CONFIG: {"configMap": {"name": PLACE.config}}},
     ),
-    Part(
+    ImageProgram(
         "vc-controller-manager",
         "volcano-controllers",
         "/vc-controller-manager",

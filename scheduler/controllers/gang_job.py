@@ -21,12 +21,12 @@ from .queue.state import DEFAULT, is_relevant_change, limits_above, usability
 from .runtime.commands import NO_COMMANDS, CommandBatch
 from .runtime.controller import Context, unreadable
 from .runtime.executor import About
-from .runtime.objects import QUEUES, Command, Job, PyTorchJob
+from .runtime.objects import QUEUES, Command, PyTorchJob, VolcanoJob
 from .runtime.ownership import owner_key, reconcile_delay, removals_of_orphans, scoped
 from .runtime.pod_batches import NO_LIMITS, CapacityLimits
 from .runtime.writes import ApplyObject, ReconcileResult, Write
 
-J = TypeVar("J", bound=Job | PyTorchJob)
+J = TypeVar("J", bound=VolcanoJob | PyTorchJob)
 
 
 @dataclass(frozen=True)

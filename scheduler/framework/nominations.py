@@ -25,7 +25,7 @@ from .decisions import Decisions, Nominate
 from .statement import Statement
 
 
-class Cycle(Protocol):
+class NominatingSession(Protocol):
     """The part of a session that nominations need. The session's module imports this one."""
 
     cluster: Cluster
@@ -47,7 +47,7 @@ class Cycle(Protocol):
 class Nominations:
     """The nominations of one cycle."""
 
-    def __init__(self, session: Cycle) -> None:
+    def __init__(self, session: NominatingSession) -> None:
         self._session = session
         self._claims: dict[str, list[Task]] = {}
         self._pinned: set[str] = set()

@@ -19,7 +19,7 @@ from ..model.cluster import Cluster
 from ..model.job import Job
 from ..model.names import NAMESPACES
 from ..model.queue import ROOT, Queue
-from ..model.sums import Part, QueueSums
+from ..model.sums import Contribution, QueueSums
 from ..model.task import HOLDING, TaskStatus
 from ..placement.empty_nodes import EmptyNodes
 from ..reasons import NoGroup, QueueBroken, Refusal
@@ -139,7 +139,7 @@ class JobSelection:
         """Return the sums of what the jobs of each queue hold, request and reserve."""
         by_queue = dict(self._sums.by_queue)
         for name in {job.queue for job in self._rejected}:
-            left_out = (Part.in_requests(job) for job in self._rejected if job.queue == name)
+            left_out = (Contribution.in_requests(job) for job in self._rejected if job.queue == name)
             by_queue[name] = by_queue[name].without(left_out)
         return by_queue
 

@@ -15,13 +15,13 @@ import msgspec
 
 from ..policy.loader import PolicyError, read_document
 from ..reasons.text import count
-from .findings import Finding
+from .findings import LintFinding
 from .objects import Manifest, ManifestError, read_objects
 from .policy_rules import policy_findings
 from .queue_rules import queue_findings, unread
 from .resource_rules import resource_findings
 
-__all__ = ["Finding", "add_arguments", "lint", "lint_manifests", "main", "unread_settings"]
+__all__ = ["LintFinding", "add_arguments", "lint", "lint_manifests", "main", "unread_settings"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +81,7 @@ def _read(name: str) -> tuple[str, str]:
 
 def lint(
     policy_text: str, source: str, manifests: Sequence[tuple[str, str]] = (), definitions: Path | None = None
-) -> list[Finding]:
+) -> list[LintFinding]:
     """Return all findings on a policy.
 
     Args:
@@ -90,7 +90,7 @@ def lint(
         manifests: Name and text of files with queues and nodes, which are checked under the policy.
         definitions: Folder of the definitions by which these are judged; None: ours.
     """
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     document = None
     try:
         document = read_document(policy_text, source)
@@ -99,7 +99,7 @@ def lint(
         for problem in error.problems:
             value = f"{problem.value!r}: " if problem.value else ""
             text = f"{value}{problem.text}"
-            findings.append(Finding(source, problem.line, problem.field, text, problem.remedy, is_error=True))
+            findings.append(LintFinding(source, problem.line, problem.field, text, problem.remedy, is_error=True))
     objects, refused = _objects_of(manifests, definitions)
     if document is not None:
         findings += resource_findings(document, source, objects)
@@ -107,7 +107,7 @@ def lint(
     return findings + sorted(own, key=lambda finding: (finding.source, finding.line))
 
 
-def lint_manifests(manifests: Sequence[tuple[str, str]], definitions: Path | None = None) -> list[Finding]:
+def lint_manifests(manifests: Sequence[tuple[str, str]], definitions: Path | None = None) -> list[LintFinding]:
     """Return all findings on queues and nodes that hold under every policy; the arguments are those of `lint`."""
     objects, findings = _objects_of(manifests, definitions)
     return findings + queue_findings(objects, None)
@@ -122,12 +122,12 @@ def unread_settings(policy_text: str) -> dict[str, str]:
     return {name: setting.remedy for name, setting in unread(policy).items()}
 
 
-def _objects_of(manifests: Sequence[tuple[str, str]], definitions: Path | None) -> tuple[Manifest, list[Finding]]:
+def _objects_of(manifests: Sequence[tuple[str, str]], definitions: Path | None) -> tuple[Manifest, list[LintFinding]]:
     """Return the queues and nodes of these manifests, and the findings on unreadable ones."""
     objects, findings = Manifest(), []
     for name, manifest in manifests:
         try:
             read_objects(manifest, name, objects, definitions)
         except ManifestError as error:
-            findings.append(Finding(name, error.line, "file", error.problem, error.remedy, is_error=True))
+            findings.append(LintFinding(name, error.line, "file", error.problem, error.remedy, is_error=True))
     return objects, objects.findings + findings

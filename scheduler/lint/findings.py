@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """A finding: its place, the problem and the remedy."""
 
     source: str

@@ -21,7 +21,7 @@ from ..model.documents import compose, construct
 from ..model.queue import Queue
 from ..model.resources import QuantityError, Resource
 from ..reasons.text import count
-from .findings import Finding
+from .findings import LintFinding
 
 __all__ = ["Document", "Manifest", "ManifestError", "documents", "read_objects", "refusals"]
 
@@ -81,7 +81,7 @@ class Manifest:
     total: Resource | None = None
     podgroups: dict[str, int] = field(default_factory=dict)
     """Number of unfinished PodGroups in each queue's status."""
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
     """What the API server would refuse, and what nothing here reads."""
 
 
@@ -110,7 +110,7 @@ def read_objects(text: str, source: str, found: Manifest, folder: Path | None = 
         raise ManifestError(1, f"nothing in this file is read: it has {kinds}", _REMEDY)
 
 
-def refusals(document: Document, source: str, folder: Path | None = None) -> Iterator[Finding]:
+def refusals(document: Document, source: str, folder: Path | None = None) -> Iterator[LintFinding]:
     """Yield a finding for each reason why the API server would refuse an object: an error in what people write.
 
     `folder` has the definitions that the API server serves; None: ours.
@@ -120,9 +120,9 @@ def refusals(document: Document, source: str, folder: Path | None = None) -> Ite
     for flaw in definitions(folder or OURS).flaws(document.item) or ():
         field, line = f"{document.title}.{flaw.field}", document.line_of(flaw.path)
         if not document.is_served:
-            yield Finding(source, line, field, flaw.text, flaw.remedy, is_error=True)
+            yield LintFinding(source, line, field, flaw.text, flaw.remedy, is_error=True)
         elif flaw.text == "unknown field":
-            yield Finding(source, line, field, "is not read here, though the cluster serves it", "remove it")
+            yield LintFinding(source, line, field, "is not read here, though the cluster serves it", "remove it")
 
 
 def _add(document: Document, source: str, found: Manifest) -> None:

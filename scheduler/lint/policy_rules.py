@@ -11,7 +11,7 @@ from ..model.times import duration
 from ..policy.loader import Document
 from ..policy.model import Policy
 from ..policy.schema import ACTIONS, PLUGINS
-from .findings import Finding
+from .findings import LintFinding
 from .vote_rules import Found, evicting, tiers, voters
 
 Rule = Callable[[Document], Found]
@@ -23,10 +23,10 @@ _OF_GANG = {
 }
 
 
-def policy_findings(document: Document, source: str) -> list[Finding]:
+def policy_findings(document: Document, source: str) -> list[LintFinding]:
     """Return the findings of all rules, in the order of the file."""
     found = [
-        Finding(source, document.line(field), field, text, remedy, is_error=rule in ERRORS)
+        LintFinding(source, document.line(field), field, text, remedy, is_error=rule in ERRORS)
         for rule in RULES
         for field, text, remedy in rule(document)
     ]

@@ -21,7 +21,7 @@ from ..plugins.nodegroup import GroupRules
 from ..plugins.queue.cards import CardError, counts
 from ..policy.model import Policy
 from ..policy.schema import PLUGINS
-from .findings import Finding
+from .findings import LintFinding
 from .objects import Manifest
 from .resource_rules import unknown_amounts
 
@@ -113,7 +113,7 @@ def unread(policy: Policy) -> Mapping[str, Setting]:
     return {name: setting for name, setting in SETTINGS.items() if name not in read}
 
 
-def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
+def queue_findings(manifest: Manifest, policy: Policy | None) -> list[LintFinding]:
     """Return the findings on queues. Without a readable policy, rules about plugins are skipped."""
     rules: list[Callable[[Manifest], Found]] = [_order_of_amounts, unknown_amounts, _circles, _annotations]
     if policy is not None:
@@ -128,7 +128,7 @@ def queue_findings(manifest: Manifest, policy: Policy | None) -> list[Finding]:
         rules += [_zero_capabilities] if plugin in ("capacity", "proportion") else []
         rules += [_none_reclaimable] if "reclaim" in policy.actions else []
     found = [
-        Finding(*_place(manifest, name, field), f"Queue {name}.{field}", text, remedy, is_error=rule is _circles)
+        LintFinding(*_place(manifest, name, field), f"Queue {name}.{field}", text, remedy, is_error=rule is _circles)
         for rule in rules
         for name, field, text, remedy in rule(manifest)
     ]

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from ..model.resources import CPU, MEMORY
 from ..policy.loader import Document
-from .findings import Finding
+from .findings import LintFinding
 from .objects import Manifest
 
 COMMON = (CPU, MEMORY, "pods", "nvidia.com/gpu", "amd.com/gpu", "huawei.com/Ascend910", "ephemeral-storage")
@@ -21,7 +21,7 @@ _LIST = "binpack.resources"
 _WEIGHT = "binpack.resources."
 
 
-def resource_findings(document: Document, source: str, manifest: Manifest) -> list[Finding]:
+def resource_findings(document: Document, source: str, manifest: Manifest) -> list[LintFinding]:
     """Return the findings on the resources that binpack names."""
     option = document.policy.plugin("binpack")
     if option is None:
@@ -33,7 +33,9 @@ def resource_findings(document: Document, source: str, manifest: Manifest) -> li
         *((_LIST, text, remedy) for name in listed for text, remedy in _unknown(name, manifest)),
         *((_WEIGHT + name, *_not_listed(name, listed)) for name in weighted if name not in listed),
     ]
-    return [Finding(source, document.line(place + field), place + field, text, remedy) for field, text, remedy in found]
+    return [
+        LintFinding(source, document.line(place + field), place + field, text, remedy) for field, text, remedy in found
+    ]
 
 
 def unknown_amounts(manifest: Manifest) -> Iterator[tuple[str, str, str, str]]:

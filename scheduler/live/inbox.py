@@ -37,14 +37,14 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedWrite:
     """The API server refused a bind or an eviction."""
 
     decision: Bind | Evict
     error: KubeError
 
 
-Item = Input | Trouble | Bound | Refused
+Item = Input | Trouble | Bound | RefusedWrite
 
 
 class Inbox:

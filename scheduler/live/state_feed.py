@@ -30,7 +30,7 @@ from ..model.cluster import Cluster
 from ..model.podgroup_changes import ON_ITS_WAY
 from ..model.task import TaskStatus
 from ..topology.hyper_nodes import topology_now
-from .inbox import Bound, Inbox, Refused, Trouble
+from .inbox import Bound, Inbox, RefusedWrite, Trouble
 from .terminations import GraceLimit, Terminations
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Intake:
     troubles: list[Trouble] = field(default_factory=list)
     overdue: list[Overdue] = field(default_factory=list)
     """Pods that still terminate after the longest grace."""
-    outcomes: list[Bound | Refused] = field(default_factory=list)
+    outcomes: list[Bound | RefusedWrite] = field(default_factory=list)
     """Outcomes of writes that change nothing in the state."""
 
 
@@ -131,7 +131,7 @@ class StateFeed:
             match item:
                 case Trouble():
                     urgency = max(urgency, self._refuse(item))
-                case Bound() | Refused():
+                case Bound() | RefusedWrite():
                     self._intake.outcomes.append(item)
                 case _:
                     urgency = max(urgency, self.apply(item))

@@ -27,7 +27,7 @@ from ..kube.clock import wall_time
 from ..kube.resource import Bare
 from ..model.times import timestamp
 from ..reasons import render_victim
-from .inbox import Bound, Inbox, Refused
+from .inbox import Bound, Inbox, RefusedWrite
 from .metrics import Metrics
 from .turns import ITEMS_PER_TURN
 from .write_queue import TerminatingPods, WaveBarrier, WorkerPool
@@ -269,6 +269,6 @@ class Writer:
         kind = "bind" if isinstance(decision, Bind) else "eviction"
         log.warning("%s of %s refused, reverted in %.2f s: %s", kind, decision.task, pause, error)
         self._metrics.refused(kind)
-        self._inbox.put(Refused(decision, error))
+        self._inbox.put(RefusedWrite(decision, error))
         loop = asyncio.get_running_loop()
         loop.call_later(pause, self._inbox.put, Reverted(decision.task, decision.uid))

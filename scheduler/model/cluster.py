@@ -16,7 +16,7 @@ from .changes import CLAIMS, FREED, GROUPS, WORK
 from .equality import runs_ahead, same_group, same_node, same_queue, same_task
 from .errors import names_the_object
 from .job import Job
-from .known import Known
+from .known import NamedResources
 from .names import TOO_COSTLY
 from .nodes import FEW_SHAPES, Nodes
 from .pod_changes import PodState, report_pod
@@ -49,7 +49,7 @@ class Cluster(AuxiliaryObjects):
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, objects.PriorityClass] = {}
         self._on_node: dict[str, dict[str, Task]] = {}
-        self._known = Known()
+        self._known = NamedResources()
         self.costly: set[str] = set()
         """Keys of jobs that an earlier process found too costly, or was trying when it exited; they are tried last."""
         self._incomplete: set[str] = set()

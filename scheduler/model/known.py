@@ -14,7 +14,7 @@ from . import resources
 from .card_demand import VGPU_MEMORY
 
 
-class Known:
+class NamedResources:
     """Count the resources that nodes and queues name, and keep the smallest card of each node."""
 
     def __init__(self) -> None:

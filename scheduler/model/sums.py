@@ -17,7 +17,7 @@ from .reserving import is_reserving, ungated
 from .resources import PODS, Resource, add_to, exceeded_part, smallest, take_from
 
 
-class Part(NamedTuple):
+class Contribution(NamedTuple):
     """The contribution of one job to the sums of its queue."""
 
     held: Resource
@@ -35,12 +35,12 @@ class Part(NamedTuple):
         minimum: Mapping[str, int] | None,
         requested: Resource,
         reserved: Resource | None = None,
-    ) -> Part:
+    ) -> Contribution:
         needed = smallest(held, minimum, missing_is_unlimited=False) if minimum else {}
         return cls(held, needed, requested, reserved or {})
 
     @classmethod
-    def in_requests(cls, job: Job) -> Part:
+    def in_requests(cls, job: Job) -> Contribution:
         """Return the contribution of a job, measured by the requests of its pods."""
         reserved = _reservation_of(job) if _may_reserve(job) and not _is_uncovered(job) else {}
         return cls.of(dict(job.allocated), job.min_resources, job.pending_request, reserved)
@@ -56,21 +56,21 @@ class QueueSums:
     requested: Resource = field(default_factory=dict)
     reserved: Resource = field(default_factory=dict)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: Contribution) -> None:
         self.jobs += 1
         add_to(self.held, part.held)
         add_to(self.needed, part.needed)
         add_to(self.requested, part.requested)
         add_to(self.reserved, part.reserved)
 
-    def subtract(self, part: Part) -> None:
+    def subtract(self, part: Contribution) -> None:
         self.jobs -= 1
         take_from(self.held, part.held)
         take_from(self.needed, part.needed)
         take_from(self.requested, part.requested)
         take_from(self.reserved, part.reserved)
 
-    def without(self, parts: Iterable[Part]) -> QueueSums:
+    def without(self, parts: Iterable[Contribution]) -> QueueSums:
         """Return the sums without these parts."""
         left = QueueSums(self.jobs, dict(self.held), dict(self.needed), dict(self.requested), dict(self.reserved))
         for part in parts:
@@ -94,7 +94,7 @@ class Sums:
         self.reserving: set[str] = set()
         self.uncovered: set[str] = set()
         self.waiting: dict[str, dict[str, Resource]] = {}
-        self._parts: dict[str, tuple[str, Part]] = {}
+        self._parts: dict[str, tuple[str, Contribution]] = {}
         self._changed: set[str] = set()
 
     def changed(self, key: str) -> None:
@@ -119,7 +119,7 @@ class Sums:
             self.reserving.add(job.key)
             if _is_uncovered(job):
                 self.uncovered.add(job.key)
-        part = Part.in_requests(job)
+        part = Contribution.in_requests(job)
         if part.reserved and job.phase == PodGroupPhase.INQUEUE:
             self.waiting.setdefault(job.queue, {})[job.key] = part.reserved
         self._parts[job.key] = (job.queue, part)

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from . import names, resources
 from .card_demand import CARD_RESOURCES, demand_of
 from .demand import PortNumbers, host_ports_of, requests_of, shape_of
-from .known import Known
+from .known import NamedResources
 from .objects import Pod
 from .times import seconds
 
@@ -88,7 +88,7 @@ class Task:
         "uid",
     )
 
-    def __init__(self, pod: Pod, job: str, known: Known | None = None) -> None:
+    def __init__(self, pod: Pod, job: str, known: NamedResources | None = None) -> None:
         meta, spec = pod.metadata, pod.spec
         annotations, labels = meta.annotations or {}, meta.labels or {}
         self._set_name(pod)
@@ -135,7 +135,7 @@ class Task:
         self.assigned: Mapping[str, str] = {}
         """Annotations that a bind in flight writes to the pod."""
 
-    def _count_requests(self, known: Known | None) -> None:
+    def _count_requests(self, known: NamedResources | None) -> None:
         """Count the requested amounts of known resources, and record the first unknown one."""
         request, init_request = requests_of(self.pod, known.card_memory if known is not None else 0)
         self.best_effort = resources.is_empty(request)
@@ -159,7 +159,7 @@ class Task:
         self.shape = shape_of(self.pod, request, init_request, self.missing, self.cards)
         """Tasks of one shape have equal requests and can use the same nodes."""
 
-    def recounted(self, known: Known) -> Task:
+    def recounted(self, known: NamedResources) -> Task:
         """Return a copy of this task that counts its requests in the resources known now."""
         again = self._copied()
         again._count_requests(known)

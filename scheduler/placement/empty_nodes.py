@@ -29,19 +29,19 @@ MOST_KINDS = 64
 """The most kinds of tasks for which a cycle counts the slots; jobs of further kinds count as if they could run."""
 
 
-class Work(Protocol):
+class UncountedWork(Protocol):
     """The part of the counted work that is needed here."""
 
     def uncounted(self) -> AbstractContextManager[None]: ...
 
 
-class View(Protocol):
+class PolicyView(Protocol):
     """The part of the view of the backlog that is needed here: the fingerprint of the policy."""
 
     policy: str
 
 
-class Cycle(Protocol):
+class PlacementSession(Protocol):
     """The part of a session that is needed here."""
 
     placement: Placement
@@ -49,16 +49,16 @@ class Cycle(Protocol):
     hooks: Hooks
 
     @property
-    def work(self) -> Work: ...
+    def work(self) -> UncountedWork: ...
 
     @property
-    def backlog(self) -> View: ...
+    def backlog(self) -> PolicyView: ...
 
 
 class EmptyNodes:
     """The nodes without their pods, for the jobs of one cycle."""
 
-    def __init__(self, session: Cycle) -> None:
+    def __init__(self, session: PlacementSession) -> None:
         self._placement, self._nodes, self._hooks = session.placement, session.nodes, session.hooks
         self._work, self._left = session.work, MOST_KINDS
         self._kept = self._nodes.kept.once(("empty", session.backlog.policy), dict[Hashable, int])

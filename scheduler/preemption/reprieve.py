@@ -21,7 +21,7 @@ from .units import has_minimum, may_keep_members
 from .victim_set import VictimOption
 
 
-class Evicted(Protocol):
+class EvictedUnit(Protocol):
     """A unit that was evicted."""
 
     @property
@@ -41,7 +41,7 @@ class Evicted(Protocol):
     def without(self, reprieved: frozenset[str]) -> Self: ...
 
 
-class Placed(NamedTuple):
+class PlacedTask(NamedTuple):
     """A placement that must remain valid. `reclaims`: tasks of other queues were evicted for it."""
 
     task: Task
@@ -50,7 +50,7 @@ class Placed(NamedTuple):
     reclaims: bool
 
 
-E = TypeVar("E", bound=Evicted)
+E = TypeVar("E", bound=EvictedUnit)
 
 
 class Reprieve:
@@ -58,15 +58,15 @@ class Reprieve:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._placed: list[Placed] = []
-        self._shapes: dict[tuple[str, bytes, bool], Placed] = {}
+        self._placed: list[PlacedTask] = []
+        self._shapes: dict[tuple[str, bytes, bool], PlacedTask] = {}
         self.by_quota = False
 
     def placed(self, task: Task, node: NodeInfo, queue: Queue, *, reclaims: bool) -> None:
         """Record a placement that must remain valid."""
-        self._record(Placed(task, node, queue, reclaims))
+        self._record(PlacedTask(task, node, queue, reclaims))
 
-    def _record(self, placed: Placed) -> None:
+    def _record(self, placed: PlacedTask) -> None:
         self._placed.append(placed)
         self._shapes[placed.queue.name, placed.task.shape, placed.reclaims] = placed
 
@@ -175,7 +175,7 @@ class Reprieve:
                 return False
         return True
 
-    def entitled(self, statement: Statement, among: Iterable[Placed] | None = None) -> list[Placed]:
+    def entitled(self, statement: Statement, among: Iterable[PlacedTask] | None = None) -> list[PlacedTask]:
         """Return those of `among` (default: one of each queue and shape) that the queue may hold and reclaim for."""
         among = self._shapes.values() if among is None else among
         return [placed for placed in among if _without(placed, self._is_entitled, statement)]
@@ -186,10 +186,10 @@ class Reprieve:
             _without(placed, self._is_admitted, statement) for placed in self._placed if placed.task.shape in shapes
         )
 
-    def _is_admitted(self, placed: Placed) -> bool:
+    def _is_admitted(self, placed: PlacedTask) -> bool:
         return self._session.placement.admits(placed.task, placed.node, future=True)
 
-    def _is_entitled(self, placed: Placed) -> bool:
+    def _is_entitled(self, placed: PlacedTask) -> bool:
         hooks, queue, task = self._session.hooks, placed.queue, placed.task
         return hooks.allocatable(queue, task) and not (placed.reclaims and hooks.preemptive(queue, task) is not None)
 
@@ -200,7 +200,7 @@ class _Check:
     def __init__(self, reprieve: Reprieve, statement: Statement) -> None:
         self._reprieve, self._statement = reprieve, statement
         self._constrained_shapes = reprieve.constrained_shapes()
-        self._entitled: list[Placed] | None = None
+        self._entitled: list[PlacedTask] | None = None
         """Placements that their queues may hold before any reprieve. No others are checked."""
 
     def reprieves(self, tasks: Sequence[Task]) -> bool:
@@ -229,7 +229,7 @@ def wait_again(session: Session, gangs: Iterable[str], statement: Statement) -> 
             session.nominations.wait_again(job, statement)
 
 
-def _without(placed: Placed, check: Callable[[Placed], bool], statement: Statement) -> bool:
+def _without(placed: PlacedTask, check: Callable[[PlacedTask], bool], statement: Statement) -> bool:
     """Return the result of a check of a placed task, computed as if the task were not placed yet."""
     savepoint = statement.savepoint()
     statement.release(placed.task)

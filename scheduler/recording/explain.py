@@ -21,7 +21,7 @@ from ..model.resources import render_amount
 from ..model.task import Task
 from ..reasons import refusal_data, render_refusal, render_victim
 from .names import NotNamedError, read_names
-from .replay import Cycle, cycles
+from .replay import RecordedCycle, cycles
 from .segments import RecordError
 
 
@@ -77,7 +77,7 @@ def explain_queue(name: str, numbers: QueueNumbers, deciding: Collection[str] = 
     return f"queue {name}: {'; '.join(parts) or 'holds nothing'}"
 
 
-def explanation(cycle: Cycle, kind: str, name: str) -> list[str]:
+def explanation(cycle: RecordedCycle, kind: str, name: str) -> list[str]:
     """Return all decisions of a cycle about one pod or job, one a line; empty if there are none."""
     found = subject(cycle.cluster, kind, name)
     decisions = cycle.decided.decisions
@@ -98,7 +98,7 @@ def explanation(cycle: Cycle, kind: str, name: str) -> list[str]:
     return [*lines, *_queue_lines(cycle.cluster, decisions, job.queue if job is not None else "", deciding)]
 
 
-def reasons_of(cycle: Cycle, kind: str, name: str) -> list[dict[str, Any]]:
+def reasons_of(cycle: RecordedCycle, kind: str, name: str) -> list[dict[str, Any]]:
     """Return why a job, or the job of a pod, waits after a cycle, as data; empty if the job does not wait."""
     found = subject(cycle.cluster, kind, name)
     key = found.key if isinstance(found, Job) else found.job if found is not None else ""

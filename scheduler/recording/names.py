@@ -22,7 +22,7 @@ class NotNamedError(RecordError):
     """No pod or job has the name, or several have. The message lists similar names."""
 
 
-class Names:
+class RecordedNames:
     """Every pod and PodGroup in a recording, by `namespace/name`, with its other names."""
 
     def __init__(self) -> None:
@@ -64,13 +64,13 @@ class Names:
         raise NotNamedError(f"the recording contains no {kind} {text!r}; {hint}")
 
 
-def read_names(path: Path) -> Names:
+def read_names(path: Path) -> RecordedNames:
     """Return the names in a recording, without deciding its cycles again.
 
     Raises:
         RecordError: There is no recording, or it cannot be read.
     """
-    names, has_cycle = Names(), False
+    names, has_cycle = RecordedNames(), False
     for segment in required_segments(path):
         for given in read_segment(segment):
             has_cycle |= isinstance(given, Decided)

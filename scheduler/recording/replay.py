@@ -39,7 +39,7 @@ class _ChangedCycle(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Cycle:
+class RecordedCycle:
     """A recorded cycle with the state that it decided on.
 
     `core` changes when the next cycle is read.
@@ -58,7 +58,7 @@ class Cycle:
         return f"cycle {self.decided.cycle} at {datetime.fromtimestamp(self.decided.now, UTC):%Y-%m-%d %H:%M:%S.%f}Z"
 
 
-def cycles(path: Path) -> Iterator[Cycle]:
+def cycles(path: Path) -> Iterator[RecordedCycle]:
     """Return the cycles of a recording (a directory, or one segment), oldest first.
 
     Raises:
@@ -68,7 +68,7 @@ def cycles(path: Path) -> Iterator[Cycle]:
         yield from cycles_of(read_segment(segment))
 
 
-def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
+def cycles_of(inputs: Iterable[Input]) -> Iterator[RecordedCycle]:
     """Return the cycles of a stream of inputs that begins with a checkpoint."""
     core, policy = Core(Cluster()), Policy((), ())
     for given in inputs:
@@ -78,7 +78,7 @@ def cycles_of(inputs: Iterable[Input]) -> Iterator[Cycle]:
             case PolicyLoaded():
                 policy = load_policy(given.text, given.source)
             case Decided():
-                yield Cycle(given, core, policy)
+                yield RecordedCycle(given, core, policy)
                 _check_jobs(core.cluster, given.decisions.memory.waiting)
                 apply_input(core, given)
             case Remembered():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedspec.scheduler.controllers.runtime.objects import JOBS, Job
+from schedspec.scheduler.controllers.runtime.objects import JOBS, VolcanoJob
 from schedspec.scheduler.kube import PODS, Client
 from tests.soak.hostile import VICTIM
 from tests.support.live.status_queries import eventually
@@ -38,7 +38,7 @@ class Victim:
             return f"the Job of the other tenant is {state.phase}: {state.reason} {state.message}"
         return "" if await self._running() == self._pods else "the Job of the other tenant was restarted"
 
-    async def _job(self) -> Job:
+    async def _job(self) -> VolcanoJob:
         return await self._client.get(JOBS, VICTIM, self._namespace)
 
     async def _running(self) -> set[str]:

@@ -25,7 +25,7 @@ _WAIT_TICK = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     path: Path
     """The program."""
     origin: str
@@ -37,13 +37,13 @@ class Cache:
         self.root = root / "programs"
         self.root.mkdir(parents=True, exist_ok=True)
 
-    def find(self, program: Program) -> Entry | None:
+    def find(self, program: Program) -> CacheEntry | None:
         """Return the program's entry if it is present and undamaged."""
         folder = self._folder(program)
         try:
             record = json.loads((folder / _RECORD).read_text("utf-8"))
             path = folder / program.name
-            return Entry(path, str(record["origin"])) if sha256(path) == record["sha256"] else None
+            return CacheEntry(path, str(record["origin"])) if sha256(path) == record["sha256"] else None
         except (OSError, ValueError, KeyError):
             return None
 
@@ -64,7 +64,7 @@ class Cache:
         finally:
             lock.release()
 
-    def add(self, program: Program, make: Callable[[Path], str]) -> Entry:
+    def add(self, program: Program, make: Callable[[Path], str]) -> CacheEntry:
         """Store the program that `make(path)` writes at `path`. Call only inside `adding`.
 
         If `make` fails or is killed, nothing is stored. Leftovers of a killed process are removed first.
@@ -88,7 +88,7 @@ class Cache:
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise
-        return Entry(folder / program.name, origin)
+        return CacheEntry(folder / program.name, origin)
 
     def _folder(self, program: Program) -> Path:
         return self.root / f"{program.name}-{program.version}-{program.key}"

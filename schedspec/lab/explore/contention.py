@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from ..reduce.case import Amounts, Case, Change, Node, PriorityClass, Queue, Step, Submit, Work, amounts
+from ..reduce.case import Amounts, Case, CaseNode, CasePriorityClass, CaseQueue, Change, Step, Submit, Work, amounts
 from ..reduce.play import policy_of
 from .hardware import unit_of
 from .quotas import at_most, partly, within_parents
@@ -25,7 +25,7 @@ QUEUES = ("chat", "imaging", "research", "speech", "training")
 _MAX_EARLY, _MAX_LATE = 6, 4
 
 
-def contended(random: Random, policy: str, space: tuple[str, ...], classes: tuple[PriorityClass, ...]) -> Case:
+def contended(random: Random, policy: str, space: tuple[str, ...], classes: tuple[CasePriorityClass, ...]) -> Case:
     """Draw a case under a policy whose actions evict pods for waiting jobs.
 
     Args:
@@ -66,11 +66,11 @@ class _Contention:
         self._capacity: dict[str, int] = {}
         """Units that the nodes have, by dimension."""
 
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[CaseNode, ...]:
         count = self._random.choice((1, 1, 2, 2, 3))
         if self._slots:
             count = self._random.choice((1, 1, 2))
-        nodes = tuple(Node(f"n{number}", self._has()) for number in range(1, count + 1))
+        nodes = tuple(CaseNode(f"n{number}", self._has()) for number in range(1, count + 1))
         self._capacity = {name: sum(dict(node.has)[name] for node in nodes) // unit_of(name) for name in self._space}
         return nodes
 
@@ -79,7 +79,7 @@ class _Contention:
             return amounts((name, amount * self._slots) for name, amount in self._shape)
         return self._amounts(max(self._size, 2), 6)
 
-    def queues(self, *, is_tree: bool) -> tuple[Queue, ...]:
+    def queues(self, *, is_tree: bool) -> tuple[CaseQueue, ...]:
         random = self._random
         names = sorted(random.sample(QUEUES, random.choice((3, 4, 4, 5)) if is_tree else random.choice((1, 2, 2, 3))))
         leaves = names[1:] if is_tree else names
@@ -93,7 +93,7 @@ class _Contention:
             queues[1:3] = [replace(queue, parent=names[0]) for queue in queues[1:3]]
         return tuple(within_parents(queues))
 
-    def small_at_first(self, queues: tuple[Queue, ...]) -> tuple[tuple[Queue, ...], Change] | None:
+    def small_at_first(self, queues: tuple[CaseQueue, ...]) -> tuple[tuple[CaseQueue, ...], Change] | None:
         """Return the queues with a small capability for one reclaimer, and the change that raises it."""
         name = self._random.choice(self._reclaimers)
         queue = next(queue for queue in queues if queue.name == name)
@@ -112,7 +112,7 @@ class _Contention:
             return self._random.randint(max(capacity // leaves, 1), capacity)
         return self._random.randint(capacity // 2 if self._random.random() < 0.5 else 0, capacity)
 
-    def _queue(self, name: str, leaves: int, *, is_even: bool) -> Queue:
+    def _queue(self, name: str, leaves: int, *, is_even: bool) -> CaseQueue:
         random = self._random
         shares = {
             dimension: max(capacity // leaves, 1) if is_even else self._share(name, capacity, leaves)
@@ -122,7 +122,7 @@ class _Contention:
         def of_shares(change: Callable[[int], int]) -> Amounts:
             return amounts((dimension, change(share) * unit_of(dimension)) for dimension, share in shares.items())
 
-        return Queue(
+        return CaseQueue(
             name,
             weight=random.choice((1, 1, 2, 3)),
             priority=random.choice((0, 0, 0, 1)),

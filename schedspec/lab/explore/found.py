@@ -12,8 +12,8 @@ from ...monitors import MONITORS
 from ..reduce import confirm, signature, written
 from ..reduce.case import Case
 from ..reduce.live import Live, thens_of
-from ..reduce.reduce import Known, Reduced, reduce_case
-from .judge import Finding, judge
+from ..reduce.reduce import Reduced, ReductionInput, reduce_case
+from .judge import CaseFinding, judge
 from .policies import is_refused
 from .promises import Worlds
 from .rounds import Broken
@@ -70,30 +70,30 @@ def write_finding(broken: Broken, origin: str, how: How, is_over: Callable[[], b
     return Written(path, lines, reduced.case.size, problem or _unconfirmed(path, last, how.site))
 
 
-def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Reduced, Finding, str]:
+def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Reduced, CaseFinding, str]:
     """Reduce in virtual time; return the reduced case, the finding in it, and no problem."""
     name = broken.finding.name
     wanted = signature.Broken(name, partial(broken_by, broken.finding))
-    reduced = reduce_case(broken.finding.drawn, wanted, Known(how.policies, is_over))
+    reduced = reduce_case(broken.finding.drawn, wanted, ReductionInput(how.policies, is_over))
     last = next(finding for finding in judge(reduced.case, _worlds(name)).findings if finding.name == name)
     reduced.case = last.case
     return reduced, last, ""
 
 
-def broken_by(finding: Finding, case: Case) -> set[str]:
+def broken_by(finding: CaseFinding, case: Case) -> set[str]:
     """Return the names of a candidate's findings; none if lint refuses a reduced policy: the cause would differ."""
     if any(map(is_refused, {*case.policies} - {*finding.drawn.policies})):
         return set()
     return {found.name for found in judge(case, _worlds(finding.name)).findings}
 
 
-def _reduce_live(broken: Broken, how: How) -> tuple[Reduced, Finding, str]:
+def _reduce_live(broken: Broken, how: How) -> tuple[Reduced, CaseFinding, str]:
     """Reduce on the cluster if the finding shows again; return the case, the finding, and why it did not show again."""
     assert how.live is not None
     finding, live = broken.finding, how.live()
     wanted = signature.Broken(finding.name, lambda _: set())
     if live.shows(finding.drawn, wanted):
-        reduced = reduce_case(finding.drawn, wanted, Known(how.policies, live.is_over, shows=live.shows))
+        reduced = reduce_case(finding.drawn, wanted, ReductionInput(how.policies, live.is_over, shows=live.shows))
         problem = ""
     else:
         names = {text: name for name, text in how.policies.items()}
@@ -109,7 +109,7 @@ def _worlds(name: str) -> Worlds:
     return Worlds(*needed)
 
 
-def _unconfirmed(path: Path, found: Finding, site: confirm.Site) -> str:
+def _unconfirmed(path: Path, found: CaseFinding, site: confirm.Site) -> str:
     name = found.name.partition(":")[0]
     return confirm.unbroken(path, name if name in MONITORS else "", site)
 

@@ -15,15 +15,15 @@ from ..reduce.case import (
     GPU,
     Amounts,
     Case,
+    CaseNode,
+    CasePriorityClass,
+    CaseQueue,
     Change,
     Close,
     Complete,
     Fail,
     Join,
     Leave,
-    Node,
-    PriorityClass,
-    Queue,
     Step,
     Submit,
     Use,
@@ -42,7 +42,7 @@ from .vocabulary import EVERYTHING, Vocabulary, limited
 
 _SPACES: tuple[tuple[str, ...], ...] = (("cpu",), (GPU,), ("cpu", GPU), ("cpu", MEMORY), ("cpu", MEMORY, GPU))
 """The dimensions of a case. Each amount is drawn on its own: pods of other shapes compete."""
-_CLASSES = (PriorityClass("low", 10), PriorityClass("high", 100))
+_CLASSES = (CasePriorityClass("low", 10), CasePriorityClass("high", 100))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class _Generator:
         self._has_classes = random.random() < 0.75
         self._shape: tuple[int, Amounts] | None = None
         """The number of pods and the requests of every job, if all jobs are equal."""
-        self._queues: tuple[Queue, ...] = ()
-        self._nodes: tuple[Node, ...] = ()
+        self._queues: tuple[CaseQueue, ...] = ()
+        self._nodes: tuple[CaseNode, ...] = ()
 
     def case(self) -> Case:
         random = self._random
@@ -114,8 +114,8 @@ class _Generator:
     def amount(self, least: int, most: int) -> Amounts:
         return amounts((name, self._random.randint(least, most) * unit_of(name)) for name in self._space)
 
-    def node(self, name: str) -> Node:
-        return fit_node(self._random, self._kind, Node(name, self.amount(1, 6)))
+    def node(self, name: str) -> CaseNode:
+        return fit_node(self._random, self._kind, CaseNode(name, self.amount(1, 6)))
 
     def work(self, name: str) -> Work:
         random = self._random
@@ -138,21 +138,21 @@ class _Generator:
         )
         return fit_work(random, self._kind, work, self._nodes)
 
-    def _drawn_queues(self, *, is_tree: bool) -> tuple[Queue, ...]:
+    def _drawn_queues(self, *, is_tree: bool) -> tuple[CaseQueue, ...]:
         """Draw queues in the order of a walk: a parent comes before its children."""
-        found: list[Queue] = []
+        found: list[CaseQueue] = []
         for name in sorted(self._random.sample(QUEUES, self._random.choice((1, 1, 2, 2, 3, 4, 5)))):
             above = [queue.name for queue in found if not queue.parent]
             parent = self._random.choice(above) if is_tree and above and self._random.random() < 0.6 else ""
             found.append(self.queue(name, parent))
         return tuple(within_parents(found))
 
-    def queue(self, name: str, parent: str) -> Queue:
+    def queue(self, name: str, parent: str) -> CaseQueue:
         random = self._random
         sums = {name: sum(dict(node.has)[name] for node in self._nodes) for name in self._space}
         most = max(total // unit_of(name) for name, total in sums.items())
         deserved = partly(random, self.amount(0, max(most * 2 // 3, 1))) if random.random() < 0.7 else ()
-        queue = Queue(
+        queue = CaseQueue(
             name,
             parent,
             random.choice((1, 1, 1, 2, 3)),
@@ -201,7 +201,7 @@ def _with_change(random: Random, case: Case, draw: _Generator) -> Case:
     return replace(case, steps=(*case.steps[:at], step, *case.steps[at:]))
 
 
-def _covering(queue: Queue, case: Case) -> Queue:
+def _covering(queue: CaseQueue, case: Case) -> CaseQueue:
     """Return the queue with amounts that cover its children, as the scheduler requires."""
     return within_parents([queue, *(other for other in case.queues if other.name != queue.name)])[0]
 

@@ -18,9 +18,9 @@ from ..reduce.case import (
     REQUIRED,
     Amounts,
     Case,
+    CaseNode,
+    CaseQueue,
     Change,
-    Node,
-    Queue,
     Work,
     amounts,
     map_queues,
@@ -71,7 +71,7 @@ def unit_of(dimension: str) -> int:
     return {CARD_MEMORY: _PART, MEMORY: 1 << 30}.get(dimension, 1000)
 
 
-def fit_node(random: Random, kind: str, node: Node) -> Node:
+def fit_node(random: Random, kind: str, node: CaseNode) -> CaseNode:
     """Return a node with this hardware."""
     if kind == SHARED:
         cards, parts = random.choice((1, 2, 2, 3)), random.choice((2, 4, 6))
@@ -81,7 +81,7 @@ def fit_node(random: Random, kind: str, node: Node) -> Node:
     return replace(node, rack=random.choice(_RACKS)) if kind == RACKS else node
 
 
-def fit_work(random: Random, kind: str, work: Work, nodes: tuple[Node, ...]) -> Work:
+def fit_work(random: Random, kind: str, work: Work, nodes: tuple[CaseNode, ...]) -> Work:
     """Return work that requests this hardware; with quotas, services too."""
     if kind == QUOTAS:
         is_service = random.random() < 0.4
@@ -93,7 +93,7 @@ def fit_work(random: Random, kind: str, work: Work, nodes: tuple[Node, ...]) -> 
     return work
 
 
-def fit_queue(random: Random, kind: str, queue: Queue, nodes: tuple[Node, ...]) -> Queue:
+def fit_queue(random: Random, kind: str, queue: CaseQueue, nodes: tuple[CaseNode, ...]) -> CaseQueue:
     """Return a queue with amounts for this hardware."""
     if kind != QUOTAS:
         return queue
@@ -111,7 +111,7 @@ def fitted(case: Case) -> Case:
         is_service = job.is_service and job.name not in failed
         return replace(job, card=first if job.card in missing else job.card, is_service=is_service)
 
-    def queue(given: Queue) -> Queue:
+    def queue(given: CaseQueue) -> CaseQueue:
         return replace(given, cards=tuple((model, number) for model, number in given.cards if model not in missing))
 
     changed = map_queues(
@@ -121,7 +121,7 @@ def fitted(case: Case) -> Case:
     return replace(changed, steps=tuple(steps))
 
 
-def _quota(random: Random, nodes: tuple[Node, ...]) -> Amounts:
+def _quota(random: Random, nodes: tuple[CaseNode, ...]) -> Amounts:
     """Return a quota for each model of the nodes: in most cases all cards of the model."""
     total: dict[str, int] = {}
     for node in nodes:

@@ -24,7 +24,7 @@ a queue deserves less until its evicted pods are created again, and meanwhile pr
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CaseFinding:
     """A monitor or promise that a case breaks."""
 
     name: str
@@ -44,7 +44,7 @@ class Finding:
 class Judged:
     """A case that was judged."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CaseFinding] = field(default_factory=list)
     reached: frozenset[str] = frozenset()
     unjudged: str = ""
     """Why the case was not judged; empty if it was."""
@@ -66,15 +66,15 @@ def judge(case: Case, worlds: Worlds | None = None) -> Judged:
     except Exception as problem:  # noqa: BLE001 - whatever it is, the explored scheduler raised it
         story, promises = NOT_PLAYED, [error_of(case, problem)]
     findings = [*_monitored(case, recorder, PAUSE)]
-    findings += (Finding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
+    findings += (CaseFinding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
     return Judged(_once(findings), reach_of(case, story))
 
 
-def _once(findings: list[Finding]) -> list[Finding]:
+def _once(findings: list[CaseFinding]) -> list[CaseFinding]:
     return list({finding.name: finding for finding in reversed(findings)}.values())[::-1]
 
 
-def _monitored(case: Case, recorder: Recorder, pause: float) -> Iterator[Finding]:
+def _monitored(case: Case, recorder: Recorder, pause: float) -> Iterator[CaseFinding]:
     """Judge each span of time by the policy that was in force in it."""
     ledger = Ledger(recorder.versions)
     begins = ledger.versions[0].at if ledger.versions else 0.0
@@ -95,7 +95,7 @@ def _monitored(case: Case, recorder: Recorder, pause: float) -> Iterator[Finding
                 continue
             if since <= violation.time < until and not ran_before:
                 thens = written.thens_of_monitor(name, _job(violation), case)
-                yield Finding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
+                yield CaseFinding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
 
 
 def _was_evicted_since(ledger: Ledger, violation: Violation, since: float) -> bool:
@@ -120,7 +120,7 @@ def monitors(case: Case) -> set[str]:
     return {finding.name for finding in found_by_monitors(case)}
 
 
-def found_by_monitors(case: Case) -> list[Finding]:
+def found_by_monitors(case: Case) -> list[CaseFinding]:
     """Return the violations that monitors find in a case, as findings."""
     recorder = Recorder()
     play(case, listener=recorder.record)

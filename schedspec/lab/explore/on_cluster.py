@@ -20,7 +20,7 @@ from ..reduce.case import Case
 from ..reduce.confirm import Ran, Site, run
 from ..reduce.live import OWED, TOLD, Live, thens_of
 from ..reduce.play import NOT_PLAYED, SettledState, Story
-from .judge import Finding, Judged
+from .judge import CaseFinding, Judged
 from .owed import owed_jobs
 from .promises import alive_jobs
 from .reach import reach_of
@@ -59,7 +59,7 @@ class OnCluster:
                 Judged([*once.values()][::-1], reach_of(case, NOT_PLAYED)),
             )
 
-    def _owed(self, case: Case, record: ScenarioRecord, name: str) -> Iterator[Finding]:
+    def _owed(self, case: Case, record: ScenarioRecord, name: str) -> Iterator[CaseFinding]:
         """Play the case again with a sentence that waits for the owed job; yield the findings."""
         for job in _owed_jobs(case, record):
             waiting_case = replace(case, subject=job)
@@ -75,7 +75,7 @@ def names_in(case: Case, ran: Ran) -> set[str]:
     return {finding.name for record in ran.records for finding in judge_record(case, record)}
 
 
-def judge_record(case: Case, record: ScenarioRecord) -> Iterator[Finding]:
+def judge_record(case: Case, record: ScenarioRecord) -> Iterator[CaseFinding]:
     """Yield the findings of monitors in a scenario, and the promise that its failed sentence shows to be broken."""
     by = f"{record.scheduler.name} {record.scheduler.version}".rstrip()
     for found in record.findings:
@@ -90,9 +90,9 @@ def judge_record(case: Case, record: ScenarioRecord) -> Iterator[Finding]:
         yield _finding(OWED, text, case, match[1], by)
 
 
-def _finding(name: str, text: str, case: Case, job: str, by: str) -> Finding:
+def _finding(name: str, text: str, case: Case, job: str, by: str) -> CaseFinding:
     about = replace(case, subject=job if any(work.name == job for work in case.jobs) else "")
-    return Finding(name, text, about, about, tuple(thens_of(about, name)), by)
+    return CaseFinding(name, text, about, about, tuple(thens_of(about, name)), by)
 
 
 def _is_judged(record: ScenarioRecord) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import CARD_MEMORY, Amounts, Case, Queue, Work, ancestors
+from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Work, ancestors
 from ..reduce.play import Story, policy_of
 from .timeline import Sums, add, closed_at, idle_of, nodes_at, queues_at, slots, sum_of
 
@@ -92,7 +92,7 @@ class End:
         kin = ancestors(self._case, work.queue) if is_tree else {work.queue}
         return all(self.has_share(self.queues[name], requests, is_tree=is_tree) for name in kin if name in self.queues)
 
-    def has_share(self, queue: Queue, requests: Mapping[str, int], *, is_tree: bool) -> bool:
+    def has_share(self, queue: CaseQueue, requests: Mapping[str, int], *, is_tree: bool) -> bool:
         """Whether a queue is entitled to an amount in addition to what it holds."""
         held = self.held(queue.name, is_tree=is_tree)
         if any(held.get(name, 0) + requests.get(name, 0) > most for name, most in queue.capability):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ...monitors.rules import lineage
 from ...scheduler.policy.model import PluginOption
 from ...scheduler.policy.schema import EVICTING
-from ..reduce.case import CARD_MEMORY, Amounts, Case, Queue, Work
+from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Work
 from ..reduce.play import START_DELAY, Act, Happened, Story
 from .timeline import Breach, Moment, Sums, moments, steps_of
 
@@ -146,13 +146,13 @@ class _Eviction:
         tiers, number = self._policy.tiers, self._reason.tier
         return number < len(tiers) and plugin in tiers[number]
 
-    def _is_entitled(self, reclaimer: Queue) -> bool:
+    def _is_entitled(self, reclaimer: CaseQueue) -> bool:
         """Whether the reclaimer deserves one more pod in any dimension, in addition to the least that it may hold."""
         held, requests = self._moment.least_held(reclaimer.name), dict(self._preemptor.requests)
         deserved = _larger(reclaimer.deserved, reclaimer.guarantee)
         return any(held.get(name, 0) + amount <= deserved.get(name, 0) for name, amount in requests.items())
 
-    def _lends(self, lender: Queue) -> bool:
+    def _lends(self, lender: CaseQueue) -> bool:
         """Whether the most that the lender may hold exceeds the least that it may deserve, in any dimension."""
         moment, frees = self._moment, dict(self._victim.requests)
         deserved = dict(lender.deserved)

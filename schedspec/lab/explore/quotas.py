@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from ..reduce.case import Amounts, Queue, amounts
+from ..reduce.case import Amounts, CaseQueue, amounts
 
 
 def at_least(given: Amounts, other: Amounts) -> Amounts:
@@ -28,12 +28,12 @@ def partly(random: Random, given: Amounts) -> Amounts:
     return given[:left_out] + given[left_out + 1 :]
 
 
-def within_parents(queues: list[Queue]) -> list[Queue]:
+def within_parents(queues: list[CaseQueue]) -> list[CaseQueue]:
     """Raise parents to the sums of their children's deserved and guarantee, and to each child's capability."""
     return [_covering(queue, [child for child in queues if child.parent == queue.name]) for queue in queues]
 
 
-def _covering(queue: Queue, children: list[Queue]) -> Queue:
+def _covering(queue: CaseQueue, children: list[CaseQueue]) -> CaseQueue:
     deserved, guarantee = (_cover(getattr(queue, field), children, field) for field in ("deserved", "guarantee"))
     if guarantee and deserved:
         deserved = at_least(deserved, guarantee)
@@ -43,7 +43,7 @@ def _covering(queue: Queue, children: list[Queue]) -> Queue:
     return replace(queue, deserved=deserved, guarantee=guarantee, capability=capability)
 
 
-def _cover(own: Amounts, children: list[Queue], field: str) -> Amounts:
+def _cover(own: Amounts, children: list[CaseQueue], field: str) -> Amounts:
     promised: dict[str, int] = {}
     for name, amount in (pair for child in children for pair in getattr(child, field)):
         promised[name] = promised.get(name, 0) + amount

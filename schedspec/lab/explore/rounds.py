@@ -19,7 +19,7 @@ from typing import Protocol
 from ...schedulers.pdeathsig import end_with_parent
 from ..reduce.case import Case
 from .generate import Draw, generate
-from .judge import Finding, Judged, judge
+from .judge import CaseFinding, Judged, judge
 from .reach import SPACE
 from .vocabulary import EVERYTHING, Vocabulary
 
@@ -71,7 +71,7 @@ class Broken:
     """A finding, and the first seed that showed it."""
 
     seed: int
-    finding: Finding
+    finding: CaseFinding
 
 
 @dataclass(slots=True)

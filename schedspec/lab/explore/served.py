@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import Case, Queue, Work
+from ..reduce.case import Case, CaseQueue, Work
 from ..reduce.play import Happened, Story
 from .timeline import Breach, Moment, Sums, closed_at, moments, steps_of, sum_of
 
@@ -130,7 +130,7 @@ def _limits_hold(policy: Policy, switch: str) -> bool:
     return len(plugins) == 1 and plugins[0].enabled(switch) and not plugins[0].enabled("enableHierarchy")
 
 
-def _limit(moment: Moment, queue: Queue, most: Mapping[str, int]) -> Sums:
+def _limit(moment: Moment, queue: CaseQueue, most: Mapping[str, int]) -> Sums:
     """Return what a queue may hold: all nodes without the guarantees of other queues, and at most `most`."""
     kept = sum_of(other.guarantee for other in moment.queues.values() if other.name != queue.name)
     own = dict(queue.guarantee)

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import Amounts, Case, Change, Close, Join, Leave, Queue, Submit, Use, Work
+from ..reduce.case import Amounts, Case, CaseQueue, Change, Close, Join, Leave, Submit, Use, Work
 from ..reduce.play import Act, Happened, Story, policy_of
 
 Sums = dict[str, int]
@@ -43,7 +43,7 @@ class Moment:
     at: float
     step: int
     policy: Policy
-    queues: Mapping[str, Queue]
+    queues: Mapping[str, CaseQueue]
     nodes: Mapping[str, Amounts]
     held: Mapping[str, Held]
     """The pods that hold capacity, by name."""
@@ -105,9 +105,9 @@ def moments(case: Case, story: Story) -> Iterator[Moment]:
         served = {name for name in served if name in jobs and placed[name] < jobs[name].pods}
 
 
-def queues_at(case: Case, step: int) -> dict[str, Queue]:
+def queues_at(case: Case, step: int) -> dict[str, CaseQueue]:
     """Return the queues during a step, by name."""
-    found = {"default": Queue("default"), **{queue.name: queue for queue in case.queues}}
+    found = {"default": CaseQueue("default"), **{queue.name: queue for queue in case.queues}}
     return found | {one.queue.name: one.queue for one in case.steps[:step] if isinstance(one, Change)}
 
 

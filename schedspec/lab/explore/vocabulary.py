@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..reduce.case import Case, Change, Close, Fail, Queue, Step, Submit, Use, Work
+from ..reduce.case import Case, CaseQueue, Change, Close, Fail, Step, Submit, Use, Work
 
-_PLAIN = Queue("")
+_PLAIN = CaseQueue("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _step(step: Step, may: Vocabulary) -> Step:
             return step
 
 
-def _queue(queue: Queue, may: Vocabulary) -> Queue:
+def _queue(queue: CaseQueue, may: Vocabulary) -> CaseQueue:
     fields = ("parent", "weight", "priority", "capability", "deserved", "guarantee") if may.columns is not None else ()
     plain: dict[str, Any] = {name: getattr(_PLAIN, name) for name in fields if name not in (may.columns or ())}
     return replace(queue, **plain, reclaimable=queue.reclaimable or not may.has_protection)

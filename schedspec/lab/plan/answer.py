@@ -34,7 +34,7 @@ class Subject(msgspec.Struct):
     schedulers: list[str]
 
 
-class Eviction(msgspec.Struct):
+class PlannedEviction(msgspec.Struct):
     """A pod that is evicted at once."""
 
     pod: str
@@ -64,7 +64,7 @@ class Start(msgspec.Struct):
     """The node of each placed pod, in the order of the pods' names."""
 
 
-class Refused(msgspec.Struct):
+class NewlyWaiting(msgspec.Struct):
     """A job that waits with the change and does not wait without it. Jobs of victims do not count."""
 
     job: str
@@ -74,10 +74,10 @@ class Refused(msgspec.Struct):
     """The fate of the job without the change: `runs` or `starts`."""
 
 
-class World(msgspec.Struct):
+class PlannedWorld(msgspec.Struct):
     """The immediate effects in one world."""
 
-    evictions: list[Eviction] = []
+    evictions: list[PlannedEviction] = []
     starts: list[Start] = []
     waiting: dict[str, str] = {}
     """Job → why it waits, once the world has settled."""
@@ -107,14 +107,14 @@ class QueueAtOnce(msgspec.Struct):
 class AtOnce(msgspec.Struct):
     """The first answer: both worlds until they settle."""
 
-    now: World
-    proposed: World
-    evictions: list[Eviction] = []
+    now: PlannedWorld
+    proposed: PlannedWorld
+    evictions: list[PlannedEviction] = []
     """Evictions that the change causes: they do not happen without it."""
-    spared: list[Eviction] = []
+    spared: list[PlannedEviction] = []
     """Evictions that the change prevents."""
     starts: list[Start] = []
-    refused: list[Refused] = []
+    refused: list[NewlyWaiting] = []
     queues: list[QueueAtOnce] = []
 
 
@@ -136,7 +136,7 @@ class JobChange(msgspec.Struct):
     why: str = ""
 
 
-class Finding(msgspec.Struct):
+class LoadFinding(msgspec.Struct):
     """A finding of a monitor over the load (`findings`)."""
 
     rule: str
@@ -161,12 +161,12 @@ class OverLoad(msgspec.Struct):
     """The jobs whose waits change most."""
     starved: list[str] = []
     """Jobs that start without the change and never start with it."""
-    findings: list[Finding] = []
+    findings: list[LoadFinding] = []
     """What monitors find with the change and not without it."""
     problem: str = ""
 
 
-class Rules(msgspec.Struct):
+class TeamRules(msgspec.Struct):
     """The third answer: the team's own scenarios under both policies."""
 
     scenarios: int
@@ -185,7 +185,7 @@ class Plan(msgspec.Struct):
     at_once: AtOnce
     over_load: list[OverLoad] = []
     """One for each assumption about run times: best, expected and worst, or one."""
-    rules: Rules | None = None
+    rules: TeamRules | None = None
     notes: list[str] = []
     """The facts that a reader needs first."""
     assumptions: list[str] = []

@@ -13,7 +13,7 @@ from ...virtual import Settings, Simulation, SimulationError
 from ...virtual import outcomes as happened
 from ...virtual.state import State
 from ..simulate.present import ENDLESS, Present, begin
-from .answer import AtOnce, Eviction, QueueAtOnce, Refused, Start, World
+from .answer import AtOnce, NewlyWaiting, PlannedEviction, PlannedWorld, QueueAtOnce, Start
 from .processes import process_pool
 
 LARGE = 5_000
@@ -35,7 +35,7 @@ class _Watcher:
         self._queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
         self._nodes = {key: pod.spec.node_name for key, pod in state.objects["Pod"].items()}
         self.has_begun = False
-        self.evicted: dict[str, Eviction] = {}
+        self.evicted: dict[str, PlannedEviction] = {}
         self.placed: dict[str, dict[str, str]] = {}
         self.waits: dict[str, Refusal] = {}
         self.cycles = 0
@@ -83,13 +83,13 @@ class _Watcher:
         why, node = outcome.reason, self._nodes.get(outcome.pod, "")
         self.placed.get(outcome.job, {}).pop(outcome.pod, None)
         if outcome.pod not in self.evicted:
-            self.evicted[outcome.pod] = Eviction(
+            self.evicted[outcome.pod] = PlannedEviction(
                 outcome.pod, outcome.job, self._queues.get(outcome.job, ""), node, why.preemptor,
                 why.preemptor_queue, why.action, render_victim(why),
             )  # fmt: skip
         self.evicted[outcome.pod].runs_again = False
 
-    def result(self, problem: str) -> World:
+    def result(self, problem: str) -> PlannedWorld:
         starts = [
             Start(job, self._queues.get(job, ""), len(pods), [node for _, node in sorted(pods.items())])
             for job, pods in sorted(self.placed.items())
@@ -97,10 +97,12 @@ class _Watcher:
         ]
         waiting = {job: render_refusal(refusal) for job, refusal in sorted(self.waits.items())}
         held = {queue: amount for queue, amount in sorted(self._held.items()) if amount}
-        return World(list(self.evicted.values()), starts, waiting, held, self._deserved, self.cycles, problem)
+        return PlannedWorld(list(self.evicted.values()), starts, waiting, held, self._deserved, self.cycles, problem)
 
 
-def settle(state: State, policy: Policy, resource: str, settings: Settings | None = None) -> tuple[World, Present]:
+def settle(
+    state: State, policy: Policy, resource: str, settings: Settings | None = None
+) -> tuple[PlannedWorld, Present]:
     """Run one world until it settles; amounts are of `resource`."""
     watcher = _Watcher(state, resource)
     simulation = Simulation(
@@ -122,7 +124,7 @@ def settle(state: State, policy: Policy, resource: str, settings: Settings | Non
 
 def settle_both(
     now: tuple[State, Policy], proposed: tuple[State, Policy], resource: str, settings: Settings
-) -> tuple[tuple[World, Present], tuple[World, Present]]:
+) -> tuple[tuple[PlannedWorld, Present], tuple[PlannedWorld, Present]]:
     """Run both worlds, each in a process of its own if the state is large."""
     if len(now[0].objects["Pod"]) < LARGE:
         return settle(*now, resource, settings), settle(*proposed, resource, settings)
@@ -131,7 +133,7 @@ def settle_both(
         return settle(*now, resource, settings), other.result()
 
 
-def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
+def compare(now: PlannedWorld, proposed: PlannedWorld, queues: Mapping[str, str]) -> AtOnce:
     """Compare the two worlds: the effects of the change."""
     before, after = ({eviction.pod: eviction for eviction in world.evictions} for world in (now, proposed))
     victims = {eviction.job for eviction in proposed.evictions}
@@ -140,7 +142,7 @@ def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
     for job in started.keys() - {start.job for start in proposed.starts} - waits.keys() - victims:
         waits[job] = proposed.waiting.get(job) or f"no cycle considers it; is there a queue {queues.get(job, '')}?"
     refused = [
-        Refused(job, queues.get(job, ""), why, "starts" if job in started else "runs")
+        NewlyWaiting(job, queues.get(job, ""), why, "starts" if job in started else "runs")
         for job, why in sorted(waits.items())
     ]
     evictions = [eviction for pod, eviction in after.items() if pod not in before]
@@ -149,7 +151,9 @@ def compare(now: World, proposed: World, queues: Mapping[str, str]) -> AtOnce:
     return AtOnce(now, proposed, evictions, spared, starts, refused, _of_queues(now, proposed, evictions, starts))
 
 
-def _of_queues(now: World, proposed: World, evictions: list[Eviction], starts: list[Start]) -> list[QueueAtOnce]:
+def _of_queues(
+    now: PlannedWorld, proposed: PlannedWorld, evictions: list[PlannedEviction], starts: list[Start]
+) -> list[QueueAtOnce]:
     """Return the queues that hold another amount because of the change, those that lose most first."""
     found = [
         QueueAtOnce(

@@ -23,7 +23,7 @@ from ..simulate.present import RunTimes, begin
 from ..simulate.records import FORMAT, End, JobRecord, Run, read_result
 from ..simulate.runner import run
 from ..simulate.scene import Scene
-from .answer import Finding, JobChange, OverLoad, QueueChange
+from .answer import JobChange, LoadFinding, OverLoad, QueueChange
 from .processes import process_pool
 
 MAX_CHANGED = 20
@@ -106,7 +106,7 @@ class Result:
             elif isinstance(record, records.Finding):
                 self._found.append(record)
 
-    def findings(self) -> dict[tuple[str, str], Finding]:
+    def findings(self) -> dict[tuple[str, str], LoadFinding]:
         """Return what monitors found, the queues below their guarantees, and jobs that evict in vain.
 
         The keys are rule and subject: each rule counts once for a job or queue.
@@ -114,17 +114,17 @@ class Result:
         found = []
         for it in self._found:
             name = it.about.removeprefix(LOAD)
-            found.append(Finding(it.monitor, name, self.jobs[name].queue if name in self.jobs else "", it.text))
+            found.append(LoadFinding(it.monitor, name, self.jobs[name].queue if name in self.jobs else "", it.text))
         for name, figures in self.metrics.get("queues", {}).items():
             if (seconds := figures["below_guarantee_seconds"]) > 0:
                 text = f"below its guarantee for {seconds:.0f} s while its jobs wait"
-                found.append(Finding("below-guarantee", name, name, text))
+                found.append(LoadFinding("below-guarantee", name, name, text))
         evictions = (eviction for job in self.jobs.values() for eviction in job.evictions)
         for name in {eviction.preemptor.removeprefix(LOAD) for eviction in evictions} & self.jobs.keys():
             job = self.jobs[name]
             if job.started is None and job.outcome == "waiting":
                 text = "pods are evicted for it, and it does not start"
-                found.append(Finding("eviction-in-vain", name, job.queue, text))
+                found.append(LoadFinding("eviction-in-vain", name, job.queue, text))
         return {(it.rule, it.subject): it for it in reversed(found)}
 
     def wait(self, job: JobRecord) -> float | None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from ... import distribution, results
 from ...api.errors import HarnessError
-from .answer import Rules
+from .answer import TeamRules
 
 _JUDGED = ("passed", "failed", "known")
 
 
-def run_rules(features: list[Path], policies: tuple[str, str]) -> Rules:
+def run_rules(features: list[Path], policies: tuple[str, str]) -> TeamRules:
     """Run features with each policy.
 
     A policy that scenarios name counts as changed if its file in `policies/` beside the features has the text of one of
@@ -29,7 +29,7 @@ def run_rules(features: list[Path], policies: tuple[str, str]) -> Rules:
         for name, verdict in sorted(after.items())
         if name in before and before[name] != verdict
     ]
-    return Rules(len(after), flips, problem or worse)
+    return TeamRules(len(after), flips, problem or worse)
 
 
 def _own_policies(features: list[Path], sides: tuple[str, str], policy: str, copy: Path) -> Path | None:

@@ -11,7 +11,7 @@
 from .case import Case
 from .of_recording import is_recording
 from .play import NOT_PLAYED, PAUSE, play
-from .reduce import IncidentError, Known, Reduced, reduce_case, reduce_incident, reduce_state
+from .reduce import IncidentError, Reduced, ReductionInput, reduce_case, reduce_incident, reduce_state
 from .thens import thens_of
 
 __all__ = [
@@ -19,8 +19,8 @@ __all__ = [
     "PAUSE",
     "Case",
     "IncidentError",
-    "Known",
     "Reduced",
+    "ReductionInput",
     "is_recording",
     "play",
     "reduce_case",

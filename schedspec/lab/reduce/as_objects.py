@@ -8,7 +8,7 @@ from ...scheduler.model import names, objects, resources
 from ...scheduler.model.objects.topology import ExactMatch, MemberSelector
 from ...virtual import node
 from ..simulate.present import opened
-from .case import GPU, REQUIRED, Amounts, Node, Queue, Work
+from .case import GPU, REQUIRED, Amounts, CaseNode, CaseQueue, Work
 
 _PRODUCT = f"{GPU}.product"
 _RACK = "schedspec.dev/rack"
@@ -23,13 +23,13 @@ def quantities(given: Amounts) -> dict[str, str]:
     return {name: str(quantity) for name, quantity in resources.quantities(dict(given)).items()}
 
 
-def node_object(given: Node) -> objects.Node:
+def node_object(given: CaseNode) -> objects.Node:
     """Return a node; its labels name the model of its cards and its rack."""
     labels = {_PRODUCT: given.card, _RACK: given.rack}
     return node(given.name, quantities(given.has), {name: value for name, value in labels.items() if value})
 
 
-def hyper_nodes(nodes: Iterable[Node]) -> list[objects.HyperNode]:
+def hyper_nodes(nodes: Iterable[CaseNode]) -> list[objects.HyperNode]:
     """Return a HyperNode for each rack."""
     racks: dict[str, list[str]] = {}
     for given in nodes:
@@ -43,7 +43,7 @@ def _tier(members: list[str]) -> objects.HyperNodeSpec:
     return objects.HyperNodeSpec(1, "rack", [objects.HyperNodeMember("Node", selector) for selector in exact])
 
 
-def queue_object(given: Queue, *, is_open: bool = True) -> objects.Queue:
+def queue_object(given: CaseQueue, *, is_open: bool = True) -> objects.Queue:
     """Return a queue."""
     spec = objects.QueueSpec(
         weight=given.weight,

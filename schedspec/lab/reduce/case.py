@@ -26,7 +26,7 @@ def minus(amount: Amounts, taken: Amounts, times: int = 1) -> Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class CaseNode:
     """A node that accepts pods."""
 
     name: str
@@ -38,7 +38,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class CaseQueue:
     """An open queue."""
 
     name: str
@@ -54,7 +54,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class PriorityClass:
+class CasePriorityClass:
     """A priority class."""
 
     name: str
@@ -109,7 +109,7 @@ class Submit:
 class Join:
     """Nodes join the cluster."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[CaseNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Leave:
 class Change:
     """The values of a queue change."""
 
-    queue: Queue
+    queue: CaseQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,9 @@ class Case:
 
     policy: str
     """The text of the policy file."""
-    nodes: tuple[Node, ...] = ()
-    queues: tuple[Queue, ...] = ()
-    classes: tuple[PriorityClass, ...] = ()
+    nodes: tuple[CaseNode, ...] = ()
+    queues: tuple[CaseQueue, ...] = ()
+    classes: tuple[CasePriorityClass, ...] = ()
     work: tuple[Work, ...] = ()
     """The work that exists when the case begins."""
     steps: tuple[Step, ...] = ()
@@ -193,7 +193,7 @@ class Case:
         return self.work + tuple(job for step in self.steps if isinstance(step, Submit) for job in step.work)
 
     @property
-    def all_nodes(self) -> tuple[Node, ...]:
+    def all_nodes(self) -> tuple[CaseNode, ...]:
         """All nodes, whenever they join."""
         return self.nodes + tuple(node for step in self.steps if isinstance(step, Join) for node in step.nodes)
 
@@ -224,7 +224,7 @@ def missing_models(case: Case) -> set[str]:
     return named - {"", *(node.card for node in case.all_nodes)}
 
 
-def _all_queues(case: Case) -> Iterable[Queue]:
+def _all_queues(case: Case) -> Iterable[CaseQueue]:
     return (*case.queues, *(step.queue for step in case.steps if isinstance(step, Change)))
 
 
@@ -255,10 +255,10 @@ def map_work(case: Case, work: dict[str, Work | None]) -> Case:
     )
 
 
-def map_nodes(case: Case, nodes: dict[str, Node | None]) -> Case:
+def map_nodes(case: Case, nodes: dict[str, CaseNode | None]) -> Case:
     """Replace nodes by name; None removes a node, and the pods that run on it."""
 
-    def mapped(items: tuple[Node, ...]) -> tuple[Node, ...]:
+    def mapped(items: tuple[CaseNode, ...]) -> tuple[CaseNode, ...]:
         found = (nodes.get(node.name, node) for node in items)
         return tuple(node for node in found if node is not None)
 
@@ -283,7 +283,7 @@ def map_nodes(case: Case, nodes: dict[str, Node | None]) -> Case:
     return map_work(changed, shrunk)
 
 
-def map_queues(case: Case, queues: dict[str, Queue | None]) -> Case:
+def map_queues(case: Case, queues: dict[str, CaseQueue | None]) -> Case:
     """Replace queues by name; None removes a queue and its later changes, but not its work."""
     found = (queues.get(queue.name, queue) for queue in case.queues)
     removed = {name for name, replacement in queues.items() if replacement is None}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...api.kinds import GPU, GPU_MEMORY, GPU_NUMBER
 from ...scheduler.lint import unread_settings
 from .as_objects import quantities
-from .case import Amounts, Case, Change, Close, Complete, Fail, Join, Leave, Node, Queue, Submit, Use, Work
+from .case import Amounts, Case, CaseNode, CaseQueue, Change, Close, Complete, Fail, Join, Leave, Submit, Use, Work
 from .play import SettledState, Story
 
 _WORDS = {GPU: "gpus"}
@@ -58,7 +58,7 @@ def clean(text: str) -> str:
     return plain if len(plain) <= _MAX_TEXT else f"{plain[: _MAX_TEXT - 1]}…"
 
 
-def _is_plain(queue: Queue) -> bool:
+def _is_plain(queue: CaseQueue) -> bool:
     """Whether every cluster has exactly this queue."""
     return bool(queue.name == "root" or queue == type(queue)("default") or queue == type(queue)("default", "root"))
 
@@ -120,19 +120,19 @@ def _outcome(work: Sequence[Work], settled: SettledState | None) -> str:
     return "wait" if not any(placed) else "are submitted"
 
 
-def _node(node: Node) -> dict[str, str]:
+def _node(node: CaseNode) -> dict[str, str]:
     has = _columns(node.has)
     if number := int(has.pop(GPU_NUMBER, "0")):
         has |= {"shared gpus": str(number), "card memory": f"{int(has.pop(GPU_MEMORY, '0')) // number}Mi"}
     return {"node": node.name, **_NODE, **_with_model(has, node.card), **({"rack": node.rack} if node.rack else {})}
 
 
-def _queue(queue: Queue, unread: Collection[str]) -> dict[str, str]:
+def _queue(queue: CaseQueue, unread: Collection[str]) -> dict[str, str]:
     """Return the row of a queue, without columns that the policy does not read."""
     return {column: cell for column, cell in _whole_queue(queue).items() if column not in unread}
 
 
-def _whole_queue(queue: Queue) -> dict[str, str]:
+def _whole_queue(queue: CaseQueue) -> dict[str, str]:
     row = {"queue": queue.name}
     for name, usual in (("parent", ""), ("weight", 1), ("priority", 0)):
         if (value := getattr(queue, name)) != usual and not (name == "parent" and value == "root"):

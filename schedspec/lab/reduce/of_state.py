@@ -10,7 +10,7 @@ from ...scheduler.model import names, objects, resources, times
 from ...scheduler.model.demand import requests_of
 from ...scheduler.model.task import COMPLETED, status_of
 from ...virtual.state import State, StateError
-from .case import Amounts, Case, Node, PriorityClass, Queue, Work, amounts
+from .case import Amounts, Case, CaseNode, CasePriorityClass, CaseQueue, Work, amounts
 
 _FIELDS = (
     "affinity",
@@ -61,11 +61,11 @@ class _Reader:
         queues = tuple(_queue(queue) for _, queue in sorted(state.objects["Queue"].items()))
         used = {job.priority for job in work}
         classes = tuple(
-            PriorityClass(name, priority_class.value)
+            CasePriorityClass(name, priority_class.value)
             for name, priority_class in sorted(state.objects["PriorityClass"].items())
             if name in used
         )
-        nodes = tuple(Node(name, amounts(has.items())) for name, has in self._nodes.items())
+        nodes = tuple(CaseNode(name, amounts(has.items())) for name, has in self._nodes.items())
         return (
             Case(policy, nodes, queues, classes, work),
             self._listed(),
@@ -172,9 +172,9 @@ def _created(group: objects.PodGroup) -> int:
     return int(times.seconds(group.metadata.creation_timestamp))
 
 
-def _queue(given: objects.Queue) -> Queue:
+def _queue(given: objects.Queue) -> CaseQueue:
     spec = given.spec
-    return Queue(
+    return CaseQueue(
         given.metadata.name,
         spec.parent,
         spec.weight,

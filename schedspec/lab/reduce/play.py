@@ -34,20 +34,20 @@ from ...virtual import (
 )
 from ...virtual import outcomes as happened
 from .as_objects import hyper_nodes, node_object, pod_meta, quantities, queue_object, topology_of
-from .case import NAMESPACE, Case, Change, Close, Complete, Fail, Join, Leave, Queue, Step, Submit, Use, Work
+from .case import NAMESPACE, Case, CaseQueue, Change, Close, Complete, Fail, Join, Leave, Step, Submit, Use, Work
 
 START = 1_790_000_000.0
 PAUSE = 30.0
 MAX_CYCLES = 400
 """Maximum cycles of a step, plus one for each job; a case with more counts as never settling. Small cases need few."""
-_DEFAULT_QUEUES = tuple(Queue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
+_DEFAULT_QUEUES = tuple(CaseQueue(name, **spec) for name, spec in DEFAULT_QUEUES.items())
 START_DELAY = 0.02
 """Seconds from the bind of a pod until it runs."""
 _SETTINGS = Settings(start_delay=START_DELAY, grace=0.02)
 
 
 @dataclass(slots=True)
-class Eviction:
+class PlayedEviction:
     """A pod that the scheduler evicted."""
 
     job: str
@@ -95,7 +95,7 @@ class SettledState:
 class Story:
     """The events of a play. Jobs and pods are named without namespace."""
 
-    evictions: list[Eviction] = field(default_factory=list)
+    evictions: list[PlayedEviction] = field(default_factory=list)
     settled: list[SettledState] = field(default_factory=list)
     """The settled cluster before any step, and after each step."""
     problem: str = ""
@@ -120,7 +120,7 @@ Listener = Callable[[float, Any], None]
 def play(
     case: Case,
     *,
-    stop: Callable[[Eviction], bool] = lambda _: False,
+    stop: Callable[[PlayedEviction], bool] = lambda _: False,
     listener: Listener | None = None,
     gap: float = 0.0,
 ) -> Story:
@@ -139,7 +139,9 @@ def play(
 
 
 class _Play:
-    def __init__(self, case: Case, stop: Callable[[Eviction], bool], listener: Listener | None, gap: float) -> None:
+    def __init__(
+        self, case: Case, stop: Callable[[PlayedEviction], bool], listener: Listener | None, gap: float
+    ) -> None:
         self._case, self._stop, self._listener, self._gap = case, stop, listener, gap
         self._story = Story()
         self._placed: dict[str, dict[str, str]] = {}
@@ -256,7 +258,7 @@ class _Play:
 
     def _queue_seen(self, name: str) -> ObjectSeen:
         """Return the input that shows a queue as it is now."""
-        given = self._queues.get(name, Queue(name))
+        given = self._queues.get(name, CaseQueue(name))
         return ObjectSeen("Queue", queue_object(given, is_open=name not in self._closed))
 
     def _on_input(self, given: Input) -> None:
@@ -284,7 +286,7 @@ class _Play:
                 if outcome.refusal is not None:
                     self._waits[_name(outcome.job)] = outcome.refusal
             case happened.Evicted():
-                found = Eviction(
+                found = PlayedEviction(
                     _name(outcome.job), _name(outcome.pod), outcome.reason, len(self._story.settled), outcome.at
                 )
                 self._story.evictions.append(found)

@@ -25,9 +25,9 @@ from .shrink import OutOfBudgetError, Tester, remove_objects
 from .signature import (
     Broken,
     Differs,
-    Evicted,
+    EvictedFate,
     Signature,
-    Waits,
+    WaitingFate,
     of_difference,
     of_eviction,
     of_wait,
@@ -75,7 +75,7 @@ class Reduced:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ReductionInput:
     """Input of a reduction beside the case."""
 
     policies: Mapping[str, str]
@@ -95,7 +95,7 @@ class Known:
         return self.shows is not shows
 
 
-def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Reduced:
+def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce an incident in a state file or a recording.
 
     Args:
@@ -113,7 +113,7 @@ def reduce_incident(path: Path, because: str, policy: str, known: Known) -> Redu
     return _reduce_at(path, state_before(path, evicts(name) if kind == EVICTED else None), because, policy, known)
 
 
-def _reduce_broken(path: Path, because: str, name: str, policy: str, known: Known) -> Reduced:
+def _reduce_broken(path: Path, because: str, name: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce a finding of a monitor in a recording, from the first moment whose state shows the finding again."""
     silent = IncidentError(f"{because}: the monitor finds nothing in {path}\n  do next: name a recording of that time")
     for moment in islice(known.moments(path, name), _MAX_MOMENTS):
@@ -124,7 +124,7 @@ def _reduce_broken(path: Path, because: str, name: str, policy: str, known: Know
     raise silent
 
 
-def _reduce_at(path: Path, state: State, because: str, policy: str, known: Known) -> Reduced:
+def _reduce_at(path: Path, state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
     text = policy or (state.policy.text if state.policy is not None else "")
     if not text:
         raise IncidentError(f"{path}: the state names no policy\n  do next: name the one in force with --policy")
@@ -132,7 +132,7 @@ def _reduce_at(path: Path, state: State, because: str, policy: str, known: Known
     return reduce_state(state, because, plain_text(text), known)
 
 
-def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduced:
+def reduce_state(state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce an incident that follows from a state.
 
     Args:
@@ -167,7 +167,7 @@ def reduce_state(state: State, because: str, policy: str, known: Known) -> Reduc
     return found
 
 
-def _reduce_live(state: State, because: str, policy: str, known: Known) -> Reduced:
+def _reduce_live(state: State, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce what another scheduler did. Its reasons are unknown: a case shows only an eviction, a wait or a breach."""
     name, kind = _parse(because)
     if kind == DIFFERS:
@@ -177,7 +177,7 @@ def _reduce_live(state: State, because: str, policy: str, known: Known) -> Reduc
     wanted: Signature = Broken(name, known.judge)
     if kind != BROKEN:
         case = replace(case, subject=_subject(state, name, kind, of_pod))
-        wanted = Waits(frozenset()) if kind == WAITS else Evicted("", within_queue=False, whole_gang=False)
+        wanted = WaitingFate(frozenset()) if kind == WAITS else EvictedFate("", within_queue=False, whole_gang=False)
     found = reduce_case(case, wanted, known)
     found.left_out, found.names_in_state = left_out, _names_in_state(found.names_in_state, state, of_pod)
     return found
@@ -224,7 +224,7 @@ def _owner(group: object) -> str:
     return next((f"{meta.namespace}/{owner.name}" for owner in meta.owner_references or ()), "")
 
 
-def _broken(cases: list[Case], because: str, name: str, known: Known) -> tuple[Case, Broken]:
+def _broken(cases: list[Case], because: str, name: str, known: ReductionInput) -> tuple[Case, Broken]:
     """Return the first case in which the monitor finds something, and its first finding."""
     for case in cases:
         if found := sorted(broken for broken in known.judge(case) if broken.partition(":")[0] == name):
@@ -270,7 +270,7 @@ def _signature(case: Case, because: str, kind: str) -> tuple[Case, Signature]:
     )
 
 
-def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
+def reduce_case(case: Case, wanted: Signature, known: ReductionInput) -> Reduced:
     """Reduce a case that shows an incident. Raises IncidentError if no sentences show the incident."""
     found = Reduced(case, wanted, case.size)
     tester = Tester(lambda candidate: known.shows(candidate, wanted), case, known.is_over)
@@ -311,7 +311,7 @@ def reduce_case(case: Case, wanted: Signature, known: Known) -> Reduced:
     return found
 
 
-def _submitted(tester: Tester, wanted: Signature, known: Known) -> Case | None:
+def _submitted(tester: Tester, wanted: Signature, known: ReductionInput) -> Case | None:
     """Return the first case (from the smallest, in growing strides) that shows the incident with its work in steps."""
     back = 1
     while back <= len(tester.found):

@@ -16,8 +16,8 @@ from .case import (
     CARD_MEMORY,
     CARDS,
     Case,
-    Node,
-    Queue,
+    CaseNode,
+    CaseQueue,
     Step,
     Work,
     ancestors,
@@ -122,18 +122,18 @@ def excise(case: Case, jobs: Sequence[str]) -> Case:
                 used.setdefault(on, Counter())[name] += amount
             for queue in above:
                 held.setdefault(queue, Counter())[name] += amount * len(work.nodes)
-    nodes: dict[str, Node | None] = {
+    nodes: dict[str, CaseNode | None] = {
         node.name: replace(node, has=minus(node.has, tuple(used[node.name].items())))
         for node in case.nodes
         if node.name in used
     }
-    queues: dict[str, Queue | None] = {
+    queues: dict[str, CaseQueue | None] = {
         holder.name: _lowered(holder, tuple(held[holder.name].items())) for holder in case.queues if holder.name in held
     }
     return map_work(map_queues(map_nodes(case, nodes), queues), dict.fromkeys(removed))
 
 
-def _lowered(queue: Queue, held: tuple[tuple[str, int], ...]) -> Queue:
+def _lowered(queue: CaseQueue, held: tuple[tuple[str, int], ...]) -> CaseQueue:
     return replace(
         queue,
         capability=minus(queue.capability, held),
@@ -165,7 +165,7 @@ def _drop_queues(case: Case, queues: Sequence[str]) -> Case:
     """Remove queues with their jobs, except the subject's queue. Children of removed queues move up."""
     removed = set(queues) - {job.queue for job in case.jobs if job.name == case.subject}
     parents = {child.name: child.parent for child in case.queues}
-    moved: dict[str, Queue | None] = {}
+    moved: dict[str, CaseQueue | None] = {}
     for queue in case.queues:
         parent = queue.parent
         while parent in removed:

@@ -10,11 +10,11 @@ import msgspec
 
 from ...scheduler.reasons import QueueLimit
 from .case import Amounts, Case, Change, Submit, ancestors
-from .play import Eviction, Story, play
+from .play import PlayedEviction, Story, play
 
 
 @dataclass(frozen=True, slots=True)
-class Evicted:
+class EvictedFate:
     """The subject loses a pod to an action, for a job of its own queue or of another queue."""
 
     action: str
@@ -23,7 +23,7 @@ class Evicted:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitingFate:
     """The subject waits at the end, for reasons of these types, about these queues, resources and reservations."""
 
     reasons: frozenset[str]
@@ -38,7 +38,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunningFate:
     """The subject runs at the end, and lost no pod."""
 
 
@@ -48,16 +48,16 @@ class Differs:
 
     policy: str
     """The text of the other policy."""
-    fate: Evicted | Waits | Runs
-    other: Evicted | Waits | Runs
+    fate: EvictedFate | WaitingFate | RunningFate
+    other: EvictedFate | WaitingFate | RunningFate
     """Its fate under the other policy."""
 
 
 _GAP = 0.1
 """Seconds between the jobs of one step; more than a cycle."""
 
-Fate = Evicted | Waits | Runs
-Signature = Evicted | Waits | Broken | Differs
+Fate = EvictedFate | WaitingFate | RunningFate
+Signature = EvictedFate | WaitingFate | Broken | Differs
 
 
 def rule_of(signature: Signature) -> str:
@@ -65,25 +65,25 @@ def rule_of(signature: Signature) -> str:
     return signature.name if isinstance(signature, Broken) else ""
 
 
-def of_eviction(found: Eviction) -> Evicted:
+def of_eviction(found: PlayedEviction) -> EvictedFate:
     """Return the signature of an eviction."""
     why = found.reason
-    return Evicted(why.action, why.queue == why.preemptor_queue, why.whole_gang)
+    return EvictedFate(why.action, why.queue == why.preemptor_queue, why.whole_gang)
 
 
-def of_wait(story: Story, case: Case, job: str) -> Waits | None:
+def of_wait(story: Story, case: Case, job: str) -> WaitingFate | None:
     """Return the signature of a job that waits at the end; None if it does not."""
     refusal = story.end.waits.get(job)
     if refusal is None:
         return None
     causes = (f"{reason_type(why)}{_origin_of_limit(why, case)}{_cause(why, case, job)}" for why in refusal.items)
-    return Waits(frozenset(causes))
+    return WaitingFate(frozenset(causes))
 
 
 def fate_of(story: Story, case: Case, job: str) -> Fate:
     """Return the fate of a job: its first eviction, or why it waits at the end, or that it runs."""
     evicted = next((of_eviction(eviction) for eviction in story.evictions if eviction.job == job), None)
-    return evicted or of_wait(story, case, job) or Runs()
+    return evicted or of_wait(story, case, job) or RunningFate()
 
 
 def of_difference(case: Case, policy: str) -> tuple[str, Differs] | None:
@@ -97,7 +97,7 @@ def of_difference(case: Case, policy: str) -> tuple[str, Differs] | None:
         for work in case.jobs
     }
     found = [(job, difference) for job, difference in fates.items() if difference.fate != difference.other]
-    return min(found, key=lambda pair: Evicted not in (type(pair[1].fate), type(pair[1].other)), default=None)
+    return min(found, key=lambda pair: EvictedFate not in (type(pair[1].fate), type(pair[1].other)), default=None)
 
 
 def reason_type(why: Any) -> str:
@@ -148,22 +148,22 @@ def shows(case: Case, wanted: Signature) -> bool:
     return all(_shows(case, wanted, gap) for gap in ((0.0, _GAP) if together else (0.0,)))
 
 
-def _shows(case: Case, wanted: Evicted | Waits | Differs, gap: float) -> bool:
+def _shows(case: Case, wanted: EvictedFate | WaitingFate | Differs, gap: float) -> bool:
     if isinstance(wanted, Differs):
         other = replace(case, policy=wanted.policy)
         fates = [fate_of(play(one, gap=gap), one, case.subject) for one in (case, other)]
         return fates == [wanted.fate, wanted.other]
-    if isinstance(wanted, Waits):
+    if isinstance(wanted, WaitingFate):
         return of_wait(play(case, gap=gap), case, case.subject) == wanted
     story = play(case, stop=lambda eviction: is_of_incident(eviction, case), gap=gap)
     return any(is_of_incident(eviction, case) and of_eviction(eviction) == wanted for eviction in story.evictions)
 
 
-def is_of_incident(eviction: Eviction, case: Case) -> bool:
+def is_of_incident(eviction: PlayedEviction, case: Case) -> bool:
     """Whether the subject of a case loses a pod, and for the preemptor of the case if it names one."""
     return eviction.job == case.subject and case.preemptor in ("", preemptor_of(eviction))
 
 
-def preemptor_of(eviction: Eviction) -> str:
+def preemptor_of(eviction: PlayedEviction) -> str:
     """Return the job for which a pod is evicted."""
     return eviction.reason.preemptor.rpartition("/")[2]

@@ -15,15 +15,15 @@ from ...scheduler.policy.loader import WRAPPER
 from .case import (
     Amounts,
     Case,
+    CaseNode,
+    CasePriorityClass,
+    CaseQueue,
     Change,
     Close,
     Complete,
     Fail,
     Join,
     Leave,
-    Node,
-    PriorityClass,
-    Queue,
     Submit,
     Use,
     Work,
@@ -216,8 +216,8 @@ def _sites(case: Case) -> Iterator[Amounts]:
 
 
 def _map_amounts(case: Case, change: Callable[[Amounts], Amounts]) -> Case:
-    nodes: dict[str, Node | None] = {node.name: replace(node, has=change(node.has)) for node in case.all_nodes}
-    queues: dict[str, Queue | None] = {queue.name: _map_queue(queue, change) for queue in case.queues}
+    nodes: dict[str, CaseNode | None] = {node.name: replace(node, has=change(node.has)) for node in case.all_nodes}
+    queues: dict[str, CaseQueue | None] = {queue.name: _map_queue(queue, change) for queue in case.queues}
     work: dict[str, Work | None] = {job.name: replace(job, requests=change(job.requests)) for job in case.jobs}
     changed = map_work(map_queues(map_nodes(case, nodes), queues), work)
     steps = (
@@ -227,7 +227,7 @@ def _map_amounts(case: Case, change: Callable[[Amounts], Amounts]) -> Case:
     return replace(changed, steps=tuple(steps))
 
 
-def _map_queue(queue: Queue, change: Callable[[Amounts], Amounts]) -> Queue:
+def _map_queue(queue: CaseQueue, change: Callable[[Amounts], Amounts]) -> CaseQueue:
     changed: dict[str, Any] = {field: change(getattr(queue, field)) for field in _QUEUE_AMOUNTS}
     return replace(queue, **changed)
 
@@ -298,10 +298,10 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
             nodes=tuple(nodes.get(on, on) for on in old.nodes),
         )
 
-    def node(old: Node) -> Node:
+    def node(old: CaseNode) -> CaseNode:
         return replace(old, name=nodes.get(old.name, old.name))
 
-    def queue(old: Queue) -> Queue:
+    def queue(old: CaseQueue) -> CaseQueue:
         return replace(old, name=queues.get(old.name, old.name), parent=queues.get(old.parent, old.parent))
 
     def step(old: Any) -> Any:  # noqa: PLR0911 - one return a kind of step
@@ -328,7 +328,7 @@ def rename(case: Case, jobs: Names, queues: Names, nodes: Names, classes: Names)
         nodes=tuple(map(node, case.nodes)),
         queues=tuple(sorted(map(queue, case.queues), key=lambda new: new.name)),
         classes=tuple(
-            PriorityClass(classes.get(priority_class.name, priority_class.name), priority_class.value)
+            CasePriorityClass(classes.get(priority_class.name, priority_class.name), priority_class.value)
             for priority_class in case.classes
         ),
         work=tuple(map(work, case.work)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...scheduler.reasons import render_why
 from .case import NAMESPACE, Case
 from .play import Story
-from .signature import Differs, Evicted, Fate, Runs, Signature, Waits
+from .signature import Differs, EvictedFate, Fate, RunningFate, Signature, WaitingFate
 
 _LONGEST = 100
 _WAITS = {
@@ -22,19 +22,19 @@ _WAITS = {
 """Why a job waits, by the type of the reason."""
 
 
-def title_of(signature: Signature | Runs) -> str:
+def title_of(signature: Signature | RunningFate) -> str:
     """Return a title for a feature."""
     match signature:
-        case Evicted():
+        case EvictedFate():
             whose = "its own queue" if signature.within_queue else "another queue"
             whole = "A gang" if signature.whole_gang else "A pod"
             why = f" by {signature.action} for a job of {whose}" if signature.action else ""
             return f"{whole} is evicted{why}"
-        case Waits():
+        case WaitingFate():
             types = sorted({reason.split()[0] for reason in signature.reasons})
             why = "; ".join(_WAITS.get(name, name) for name in types)
             return f"A job waits{': ' if why else ''}{why}"
-        case Runs():
+        case RunningFate():
             return "A job runs"
         case Differs():
             return f"{title_of(signature.fate)}, but not under another policy"
@@ -42,11 +42,11 @@ def title_of(signature: Signature | Runs) -> str:
             return f"A promise does not hold: {signature.name}"
 
 
-def thens_of(case: Case, signature: Signature | Runs, story: Story) -> list[str]:
+def thens_of(case: Case, signature: Signature | RunningFate, story: Story) -> list[str]:
     """Return the sentences that hold at the end of a case."""
     name = case.subject
     match signature:
-        case Evicted():
+        case EvictedFate():
             found = [f'"{name}" is evicted']
             preemptors = dict.fromkeys(
                 eviction.reason.preemptor.rpartition("/")[2] for eviction in story.evictions if eviction.job == name
@@ -54,9 +54,9 @@ def thens_of(case: Case, signature: Signature | Runs, story: Story) -> list[str]
             whole = {job.name: job.pods for job in case.jobs}
             placed = story.end.placed
             return found + [f'"{job}" runs' for job in preemptors if len(placed.get(job, ())) == whole.get(job)]
-        case Waits(reasons) if not reasons:
+        case WaitingFate(reasons) if not reasons:
             return [f'"{name}" stays pending']
-        case Waits():
+        case WaitingFate():
             texts = [render_why(reason) for reason in story.end.waits[name].items]
             fit = [
                 text
@@ -65,7 +65,7 @@ def thens_of(case: Case, signature: Signature | Runs, story: Story) -> list[str]
             ]
             found = [] if story.end.placed.get(name) else [f'"{name}" stays pending']
             return [*found, f'"{name}" waits because of "{fit[0]}"'] if fit else found
-        case Runs():
+        case RunningFate():
             return [f'"{name}" runs']
         case Differs():
             return thens_of(case, signature.fate, story)
@@ -76,9 +76,9 @@ def thens_of(case: Case, signature: Signature | Runs, story: Story) -> list[str]
 def describe(fate: Fate) -> str:
     """Describe the fate of a job in a few words."""
     match fate:
-        case Evicted():
+        case EvictedFate():
             return f"evicted by {fate.action}"
-        case Waits():
+        case WaitingFate():
             return f"waits: {'; '.join(sorted(reason.split()[0] for reason in fate.reasons))}"
-        case Runs():
+        case RunningFate():
             return "runs"

@@ -16,7 +16,7 @@ from ...scheduler.model import resources
 from ...scheduler.reasons import Refusal, render_refusal, render_victim
 from ...virtual import outcomes
 from .metrics import Ledger, Metrics
-from .records import Eviction, JobRecord, QueueSample, Sample, Wait
+from .records import JobEviction, JobRecord, QueueSample, Sample, Wait
 
 EXAMPLES = 5
 LOAD = "load/"
@@ -96,7 +96,7 @@ class Bookkeeping:
             case outcomes.Evicted():
                 self._evicted(job, outcome)
             case outcomes.Disrupted():
-                loss = Eviction(outcome.at, 1, job.cards_of_pod, outcome.cause)
+                loss = JobEviction(outcome.at, 1, job.cards_of_pod, outcome.cause)
                 self._record_loss(job, loss, lambda: f"node {outcome.node}: {outcome.cause}")
             case outcomes.Stopped():
                 self._stopped(job, outcome)
@@ -168,14 +168,14 @@ class Bookkeeping:
 
     def _evicted(self, job: _Open, outcome: outcomes.Evicted) -> None:
         why = outcome.reason
-        loss = Eviction(outcome.at, 1, job.cards_of_pod, why.action, why.preemptor, why.preemptor_queue)
+        loss = JobEviction(outcome.at, 1, job.cards_of_pod, why.action, why.preemptor, why.preemptor_queue)
         self._record_loss(job, loss, lambda: render_victim(why))
         preemptor = self._open.get(why.preemptor)
         if preemptor is not None and not preemptor.preempts:
             preemptor.preempts = True
             self._metrics.preempts(preemptor.record.cards)
 
-    def _record_loss(self, job: _Open, new: Eviction, reason: Callable[[], str]) -> None:
+    def _record_loss(self, job: _Open, new: JobEviction, reason: Callable[[], str]) -> None:
         """Record lost pods; those of one moment and cause share an entry."""
         last = job.record.evictions[-1] if job.record.evictions else None
         if last is not None and (last.at, last.preemptor, last.action) == (new.at, new.preemptor, new.action):

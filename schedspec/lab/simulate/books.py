@@ -45,7 +45,7 @@ class Loss:
 
 
 @dataclass(slots=True)
-class Job:
+class LedgerJob:
     """A job that has not ended."""
 
     name: str
@@ -95,7 +95,7 @@ class Books:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, LedgerJob] = {}
         self.has: dict[str, Amounts] = {}
         """The allocatable amounts of each node."""
         self.on_node: dict[str, Amounts] = {}
@@ -165,7 +165,7 @@ class Books:
         if pod.metadata.deletion_timestamp is not None and key not in job.victims:
             self._leaving[name, key] = None
 
-    def _see_requests(self, job: Job, key: str, pod: objects.Pod) -> None:
+    def _see_requests(self, job: LedgerJob, key: str, pod: objects.Pod) -> None:
         meta, spec = pod.metadata, pod.spec
         is_plain = len(spec.containers or ()) == 1 and not spec.init_containers and not spec.overhead
         own = spec.containers[0].resources if is_plain else None
@@ -248,20 +248,20 @@ class Books:
 
     # ------------------------------------------------------------------------------------------------------------ acts
 
-    def place(self, job: Job, pod: str, node: str) -> None:
+    def place(self, job: LedgerJob, pod: str, node: str) -> None:
         requests = job.of(pod)
         job.placed[pod] = node
         job.freed = {name: max(amount - requests.get(name, NONE), NONE) for name, amount in job.freed.items()}
         add(self.on_node, node, requests, 1)
         self._hold(job.queue, requests, 1)
 
-    def evict(self, job: Job, pod: str, cause: Cause) -> None:
+    def evict(self, job: LedgerJob, pod: str, cause: Cause) -> None:
         job.victims[pod] = cause
         self._hold(job.queue, job.of(pod), -1)
         if (preemptor := self.jobs.get(cause[0])) is not None:
             preemptor.freed = amounts.total((preemptor.freed, job.of(pod)))
 
-    def release(self, job: Job, pod: str) -> None:
+    def release(self, job: LedgerJob, pod: str) -> None:
         add(self.on_node, job.placed.pop(pod), job.of(pod), -1)
         if job.victims.pop(pod, None) is None:
             self._hold(job.queue, job.of(pod), -1)

@@ -74,7 +74,7 @@ class CellError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TraceJob:
     """One row of a trace."""
 
     line: int

@@ -25,7 +25,7 @@ from ...monitors.rules import CARD_PLUGIN, Rules
 from ...scheduler.inputs import ObjectGone, ObjectSeen
 from ...virtual import outcomes
 from . import records
-from .books import Books, Job, Loss
+from .books import Books, LedgerJob, Loss
 from .victims import Victims, cause_of
 
 
@@ -106,7 +106,7 @@ class Monitors:
     def _on_submitted(self, outcome: outcomes.Submitted) -> None:
         requests = {name: amount for name, amount in amounts.parse(outcome.requests).items() if amount > 0}
         self._changes += 1
-        self._books.jobs[outcome.job] = Job(
+        self._books.jobs[outcome.job] = LedgerJob(
             outcome.job, outcome.queue, outcome.pods, outcome.min_member, outcome.requests, requests
         )
 
@@ -175,7 +175,7 @@ class Monitors:
 
     # ---------------------------------------------------------------------------------------------------- judgements
 
-    def _judge_guarantees(self, job: Job, requests: Amounts, *, was_freed: bool) -> None:
+    def _judge_guarantees(self, job: LedgerJob, requests: Amounts, *, was_freed: bool) -> None:
         """Check that the guarantees of other queues are free; report a resource once until enough of it is free.
 
         `was_freed`: pods were evicted for the job, whose capacity was not free before.
@@ -193,7 +193,7 @@ class Monitors:
                 self._find(guarantee.NAME, job.name, text)
             (self._short.add if is_short else self._short.discard)(dimension)
 
-    def _judge_repeated(self, job: Job, pod: str, preemptor: str, reason: str) -> None:
+    def _judge_repeated(self, job: LedgerJob, pod: str, preemptor: str, reason: str) -> None:
         """Check that a pod is evicted again for the same job only with a new cause (`monitors.evictions.repeated`)."""
         before, preemptor_job = job.lost.get(preemptor), self._books.jobs.get(preemptor)
         self._pass_on(job, preemptor)
@@ -206,7 +206,7 @@ class Monitors:
         if preemptor_job is not None:
             preemptor_job.evicted.add(job.name)
 
-    def _has_new_cause(self, before: Loss, preemptor: Job | None) -> bool:
+    def _has_new_cause(self, before: Loss, preemptor: LedgerJob | None) -> bool:
         third = self._books.jobs.get(before.passed_to)
         has_third = third is not None and (third.active > 0 or before.passed_in == self._cycle)
         claims_more = preemptor is not None and 0 < preemptor.active < preemptor.pods and not before.has_returned
@@ -216,7 +216,7 @@ class Monitors:
             third_keeps=before.passed_in is not None and has_third,
         )
 
-    def _pass_on(self, job: Job, receiver: str) -> None:
+    def _pass_on(self, job: LedgerJob, receiver: str) -> None:
         """Record for the victims of `job` that it loses capacity; `receiver` is the job that gets it, if any."""
         if receiver in job.evicted:
             job.evicted.discard(receiver)
@@ -228,7 +228,7 @@ class Monitors:
                 loss = victim.lost[job.name]
                 loss.passed_in, loss.passed_to = self._cycle, "" if receiver in job.lost else receiver
 
-    def _judge_protection(self, job: Job, pod: str, action: str, receiving_queue: str, reason: str) -> None:
+    def _judge_protection(self, job: LedgerJob, pod: str, action: str, receiving_queue: str, reason: str) -> None:
         books = self._books
         if why := job.protected.get(pod, {}).get(action):
             self._find(protection.NAME, job.name, f"evicted although {why}", reason)

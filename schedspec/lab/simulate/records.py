@@ -58,7 +58,7 @@ class Sample(msgspec.Struct, frozen=True, tag_field="kind", tag="queues"):
     queues: dict[str, QueueSample]
 
 
-class Eviction(msgspec.Struct):
+class JobEviction(msgspec.Struct):
     """Pods of a job that were evicted at one moment for one preemptor, or were lost with their node."""
 
     at: float
@@ -106,7 +106,7 @@ class JobRecord(msgspec.Struct, tag_field="kind", tag="job"):
     outcome: str = "waiting"
     """`completed`, `aborted`; at the end of the run `running` or `waiting`."""
     attempts: int = 1
-    evictions: list[Eviction] = []
+    evictions: list[JobEviction] = []
     held: list[tuple[float, float, float]] = []
     """Begin, end and number of cards of each span in which the job held cards."""
     card_seconds_used: float = 0.0

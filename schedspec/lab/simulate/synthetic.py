@@ -21,7 +21,7 @@ from ...scheduler.model import times
 from ...scheduler.model.documents import DocumentError, compose, construct
 from ...scheduler.model.resources import QuantityError
 from ...scheduler.model.resources import parse as parse_resources
-from .columns import CellError, Job, moment, queue_name
+from .columns import CellError, TraceJob, moment, queue_name
 from .distributions import Quantile, parse
 from .errors import InputError
 from .trace import Trace
@@ -76,7 +76,7 @@ class _File:
         described = top.get("queues")
         if not isinstance(described, Mapping) or not described:
             raise self._error(("queues",), "has no queue", "write queues: {research: {rate: 60/h, run_time: 20m}}")
-        jobs: list[Job] = []
+        jobs: list[TraceJob] = []
         for name, given in described.items():
             self._check(("queues", name), lambda item: _queue(item, queues), str(name))
             drawn = self._jobs(str(name), self._mapping(given, _QUEUE, ("queues", name)), start, span, used)
@@ -87,11 +87,11 @@ class _File:
         if not jobs:
             raise self._error(("for",), "no job arrives in this time", "raise rate or for")
         jobs.sort(key=lambda job: (job.submitted, job.queue))
-        numbered = [Job(n, job.submitted, job.run_time, job.pods, job.requests, job.queue, job.priority, job.user)
+        numbered = [TraceJob(n, job.submitted, job.run_time, job.pods, job.requests, job.queue, job.priority, job.user)
                     for n, job in enumerate(jobs, 1)]  # fmt: skip
         return Trace(f"{self._path} with seed {used}", numbered), used
 
-    def _jobs(self, name: str, given: Mapping[str, Any], start: float, span: float, seed: int) -> Iterator[Job]:
+    def _jobs(self, name: str, given: Mapping[str, Any], start: float, span: float, seed: int) -> Iterator[TraceJob]:
         at = ("queues", name)
         rate = self._field(given, (*at, "rate"), _rate)
         day = self._field(given, (*at, "day"), _day, [1.0] * _HOURS)
@@ -110,7 +110,7 @@ class _File:
 
         for submitted in _arrivals(random_of["rate"], rate, day, start, span):
             wanted = {self._resource: f"{round(draw(cards, 'cards'))}", **amounts}
-            yield Job(
+            yield TraceJob(
                 0,
                 round(submitted, 3),
                 max(round(draw(run_time, "run_time"), 3), 0.001),

@@ -19,7 +19,7 @@ from typing import IO, Any
 from ...scheduler.model.resources import QuantityError, parse
 from ...scheduler.reasons.text import count as count_of
 from ...virtual import Arrival, OnEviction, Workload
-from .columns import FOREVER, PRESETS, CellError, Job, check_mapping, count, integer, moment, queue_name, seconds
+from .columns import FOREVER, PRESETS, CellError, TraceJob, check_mapping, count, integer, moment, queue_name, seconds
 from .errors import InputError, RowError
 
 _GZIP = b"\x1f\x8b"
@@ -47,7 +47,7 @@ class Trace:
     """The jobs of a trace, by time of submission, and the problems of its rows."""
 
     source: str
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[TraceJob] = field(default_factory=list)
     skipped: dict[tuple[str, str], Skipped] = field(default_factory=dict)
     """Bad rows that were left out, by column and problem."""
     renamed: dict[str, str] = field(default_factory=dict)
@@ -203,7 +203,7 @@ class _Cells:
         self._names: dict[str, str] = {}
         self.renamed: dict[str, str] = {}
 
-    def job(self, row: list[str], places: Mapping[str, int], source: str, line: int) -> Job:
+    def job(self, row: list[str], places: Mapping[str, int], source: str, line: int) -> TraceJob:
         def cell(name: str, read: Callable[[str], Any], default: Any = None) -> Any:
             if name not in places:
                 return default
@@ -233,9 +233,11 @@ class _Cells:
         user = cell("user", str, "")
         shared = self._shared.setdefault((requests, queue, user), (requests, queue, user))
         group = cell("job", str, "")
-        return Job(line, submitted, run_time, pods, shared[0], shared[1], cell("priority", integer), shared[2], group)
+        return TraceJob(
+            line, submitted, run_time, pods, shared[0], shared[1], cell("priority", integer), shared[2], group
+        )
 
-    def joined(self, job: Job, more: Job, source: str) -> Job:
+    def joined(self, job: TraceJob, more: TraceJob, source: str) -> TraceJob:
         """Return a job with the pods of one more row. Raises RowError where the rows are not of one gang."""
         for field_, was, now in (("queue", job.queue, more.queue), ("cards", job.requests, more.requests)):
             if was != now:

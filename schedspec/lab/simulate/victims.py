@@ -22,7 +22,7 @@ from ...monitors.amounts import NONE, Amounts
 from ...monitors.evictions import disproportionate, needless
 from ...monitors.gangs import SWITCHES
 from ...monitors.rules import Rules
-from .books import Books, Cause, Job, times
+from .books import Books, Cause, LedgerJob, times
 
 Find = Callable[..., None]
 
@@ -31,7 +31,7 @@ Find = Callable[..., None]
 class _Unit:
     """Victims that could only be evicted together."""
 
-    job: Job
+    job: LedgerJob
     cause: Cause
     pods: tuple[str, ...]
     moment: tuple[float, int]
@@ -77,7 +77,7 @@ class Victims:
 
     def __init__(self, books: Books, rules: Rules, find: Find) -> None:
         self._books, self._rules, self._find = books, rules, find
-        self._new: dict[tuple[str, Cause], tuple[Job, list[str], tuple[float, int], str]] = {}
+        self._new: dict[tuple[str, Cause], tuple[LedgerJob, list[str], tuple[float, int], str]] = {}
         """The evictions of a cycle, by job and cause."""
         self._open: dict[str, list[_NodePart]] = {}
         """Node → the undecided parts on it."""
@@ -88,11 +88,11 @@ class Victims:
         self._sums: dict[str, dict[str, _Sum]] = {}
         """Preemptor → action → sum."""
 
-    def evicted(self, job: Job, pod: str, cause: Cause, moment: tuple[float, int], reason: str) -> None:
+    def evicted(self, job: LedgerJob, pod: str, cause: Cause, moment: tuple[float, int], reason: str) -> None:
         """Process an eviction that the books already contain."""
         self._new.setdefault((job.name, cause), (job, [], moment, reason))[1].append(pod)
 
-    def placed(self, job: Job, pod: str, node: str) -> None:
+    def placed(self, job: LedgerJob, pod: str, node: str) -> None:
         """Process a bind that the books already contain."""
         self._divide()
         for part in self._open.get(node, ()):
@@ -174,7 +174,9 @@ class Victims:
         for node, pods in by_node.items():
             self._open.setdefault(node, []).append(_NodePart(unit, node, tuple(pods)))
 
-    def _add(self, job: Job, cause: Cause, units: list[list[str]], last: tuple[str, tuple[float, int], str]) -> None:
+    def _add(
+        self, job: LedgerJob, cause: Cause, units: list[list[str]], last: tuple[str, tuple[float, int], str]
+    ) -> None:
         preemptor = self._books.jobs.get(cause[0])
         if preemptor is None:
             return

@@ -25,7 +25,7 @@ from ...clusters.programs.pinned import kubernetes_versions, minor_of, program, 
 from ...clusters.protocol import BinaryError, Settings
 from .. import programs_folder
 from ..adapter import AdapterError, Site, UnsuitableClusterError
-from ..deployed import Place, tag_of
+from ..deployed import DeploymentPlace, tag_of
 from ..from_images import Images
 from ..installable import Installable
 from ..kube_scheduler_process import KubeSchedulerProcess
@@ -51,7 +51,7 @@ class Kueue(Installable):
     name: ClassVar[str] = "kueue"
     programs: ClassVar[Sequence[str]] = (PROGRAM,)
     watched: ClassVar[Mapping[str, str]] = {f"{kind}.kueue.x-k8s.io": "" for kind in WATCHED}
-    place: ClassVar[Place] = deployed.PLACE
+    place: ClassVar[DeploymentPlace] = deployed.PLACE
     runs_beside: ClassVar[bool] = False
     templates: ClassVar[str] = "kueue"
     sees_all: bool = True

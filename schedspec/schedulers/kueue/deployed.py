@@ -12,15 +12,17 @@ import yaml
 
 from ...api.client import Api
 from ..adapter import AdapterError, Site, UnsuitableClusterError
-from ..deployed import Deployed, Place
-from ..from_images import FromImages, Images, Part, made
+from ..deployed import Deployed, DeploymentPlace
+from ..from_images import FromImages, ImageProgram, Images, made
 from .policy import KueuePolicy
 from .processes import NAMESPACE, SECRET_NAME, VERBOSE, configured, require_running
 
-PLACE: Final = Place(NAMESPACE, "kueue-controller-manager", "kueue-manager-config", "controller_manager_config.yaml")
+PLACE: Final = DeploymentPlace(
+    NAMESPACE, "kueue-controller-manager", "kueue-manager-config", "controller_manager_config.yaml"
+)
 _CONFIG, _CERTS = "/config", "/certs"
 PARTS: Final = (
-    Part(
+    ImageProgram(
         "kueue",
         PLACE.deployment,
         "/manager",

@@ -11,7 +11,7 @@ import msgspec
 
 from ...scheduler.kube.errors import error_of
 from ...scheduler.kube.wire import Answer
-from .server import ApiServer, Place, selector
+from .server import ApiServer, ResourcePath, selector
 from .store import Kind, Object, RefusedError
 
 _encode = msgspec.json.Encoder().encode
@@ -46,7 +46,7 @@ class VirtualHttp:
         """Yield the events of a watch: every change after the version that the path names. Raises ApiError."""
         del deadline
         split = urlsplit(path)
-        query, place = dict(parse_qsl(split.query)), Place(split.path)
+        query, place = dict(parse_qsl(split.query)), ResourcePath(split.path)
         if place.kind is None:
             raise error_of(f"GET {path}", 404, b"not found")
         wanted, changes = selector(query), asyncio.Queue[bytes]()

@@ -25,7 +25,7 @@ _JSON_PATCH = "application/json-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
 
 
-class Place:
+class ResourcePath:
     """The parts of a path: a kind, and possibly a namespace, an object and its subresource."""
 
     def __init__(self, path: str) -> None:
@@ -74,7 +74,7 @@ class ApiServer:
     def _route(self, method: str, path: str, query: Mapping[str, str], body: Any, content_type: str) -> Object:
         if path == "/version":
             return {"gitVersion": self.version}
-        place = Place(path)
+        place = ResourcePath(path)
         if place.is_group:
             return {"resources": [_described(kind) for kind in kinds.SERVED if kind.api_version == place.api_version]}
         if place.kind is None:
@@ -89,14 +89,14 @@ class ApiServer:
 
     # ------------------------------------------------------------------------------------------------------ reading
 
-    def _found(self, place: Place) -> Object:
+    def _found(self, place: ResourcePath) -> Object:
         assert place.kind is not None
         found = self.store.get(place.kind, place.key)
         if found is None:
             raise RefusedError(404, "NotFound", f'{place.kind.plural} "{place.name}" not found')
         return found
 
-    def _list(self, place: Place, query: Mapping[str, str]) -> Object:
+    def _list(self, place: ResourcePath, query: Mapping[str, str]) -> Object:
         assert place.kind is not None
         wanted = selector(query)
         items = [item for item in self.store.all(place.kind, place.namespace) if wanted(item)]
@@ -104,7 +104,7 @@ class ApiServer:
 
     # ------------------------------------------------------------------------------------------------------ writing
 
-    def _posted(self, place: Place, body: Object) -> Object:
+    def _posted(self, place: ResourcePath, body: Object) -> Object:
         assert place.kind is not None
         _require_valid(place.kind, body)
         return self.create(place.kind, place.namespace, body)
@@ -149,7 +149,7 @@ class ApiServer:
             status["conditions"] = [{**gated, "message": "Scheduling is blocked due to non-empty scheduling gates"}]
         return {**pod, "spec": spec, "status": status}
 
-    def _patch(self, place: Place, query: Mapping[str, str], body: Any, content_type: str) -> Object:
+    def _patch(self, place: ResourcePath, query: Mapping[str, str], body: Any, content_type: str) -> Object:
         assert place.kind is not None
         kind, key = place.kind, place.key
         old = self.store.get(kind, key)
@@ -182,7 +182,7 @@ class ApiServer:
                 new = {**new, "status": old["status"]} if "status" in old else {k: new[k] for k in new if k != "status"}
         return self.store.change(kind, key, {**new, "apiVersion": kind.api_version, "kind": kind.kind})
 
-    def _bind(self, place: Place, body: Object) -> Object:
+    def _bind(self, place: ResourcePath, body: Object) -> Object:
         pod = self._found(place)
         if body["metadata"].get("uid") not in (None, pod["metadata"]["uid"]):
             raise RefusedError(409, "Conflict", f"pod {place.name} was replaced: its uid differs")
@@ -201,7 +201,7 @@ class ApiServer:
 
     # ----------------------------------------------------------------------------------------------------- deleting
 
-    def _delete(self, place: Place, query: Mapping[str, str], options: Mapping[str, Any]) -> Object:
+    def _delete(self, place: ResourcePath, query: Mapping[str, str], options: Mapping[str, Any]) -> Object:
         assert place.kind is not None
         grace, orphan = options.get("gracePeriodSeconds"), options.get("propagationPolicy") == "Orphan"
         if not place.name:

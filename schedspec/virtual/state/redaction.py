@@ -21,7 +21,7 @@ from ...scheduler.model.card_notation import GPU_INDEX, REGISTER, UNHEALTHY, VGP
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.topology.hyper_nodes import PatternError, compiled
 from .redacted_policy import PolicyText
-from .renaming import Names, Replaced
+from .renaming import Replaced, StateNames
 from .state import State
 
 _CORE_LABELS = frozenset(
@@ -76,7 +76,7 @@ def redact(state: State) -> State:
     claims = _ephemeral_claims(plain)
     for item in plain["HyperNode"]:
         item["spec"]["members"] = [*_members(item["spec"].get("members") or (), sorted(state.objects["Node"]))]
-    collected = Names(domains)
+    collected = StateNames(domains)
     for kind, items in plain.items():
         for item in items:
             _Object(collected, kept, claims, kind, item).redacted()
@@ -161,11 +161,11 @@ def _ephemeral_claims(plain: dict[str, list[Any]]) -> dict[tuple[str, str], tupl
     return found
 
 
-def _labels(new: Names, labels: Mapping[str, str]) -> dict[str, str]:
+def _labels(new: StateNames, labels: Mapping[str, str]) -> dict[str, str]:
     return {new.key(key): _label(new, key, value) for key, value in labels.items()}
 
 
-def _label(new: Names, key: str, value: str) -> str:
+def _label(new: StateNames, key: str, value: str) -> str:
     scope = {names.TASK_SPEC: "roles", names.NODE_GROUP: "groups"}.get(key)
     return new.value(key, value) if scope is None else new.of(scope, value)
 
@@ -175,7 +175,7 @@ class _Object:
 
     def __init__(
         self,
-        new: Names,
+        new: StateNames,
         kept: frozenset[str] | set[str],
         claims: dict[tuple[str, str], tuple[str, str]],
         kind: str,

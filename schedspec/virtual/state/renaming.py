@@ -3,7 +3,7 @@
 Of two names, the smaller one has the smaller replacement; equal names have equal replacements. The core breaks ties by
 name, so that any other renaming would change decisions. Names with a meaning in the code are unchanged.
 
-1. A first pass over the state with `Names` collects all names.
+1. A first pass over the state with `StateNames` collects all names.
 2. `Replaced` sorts and numbers them. A number at the end of a pod's name is kept: it orders a gang's pods.
 """
 
@@ -28,7 +28,7 @@ Scope = str
 """A scope in which names are compared: `/` for cluster-scoped objects, `ns/` for those of a namespace, `keys`, …."""
 
 
-class Names:
+class StateNames:
     """The replacements of names. This class only collects the names and returns them unchanged."""
 
     def __init__(self, domains: Collection[str] = ()) -> None:
@@ -74,10 +74,10 @@ class Names:
         return "__".join(self.of("values", part) for part in value.split("__"))
 
 
-class Replaced(Names):
+class Replaced(StateNames):
     """The replacements of the names that were collected."""
 
-    def __init__(self, collected: Names) -> None:
+    def __init__(self, collected: StateNames) -> None:
         super().__init__(collected.domains)
         self._new = {scope: dict(_replacements(scope, names)) for scope, names in collected.found.items()}
 

@@ -12,14 +12,14 @@ from ...model import names, resources
 from ...model.objects import NetworkTopology, PodGroup
 from ...model.resources import Resource, quantities
 from ..gang_job import group_update, is_outdated
-from ..runtime.objects import JOBS, Job, PartitionPolicy, TaskSpec
+from ..runtime.objects import JOBS, PartitionPolicy, TaskSpec, VolcanoJob
 from ..runtime.pod_batches import MAX_WAITING, too_large
 from ..runtime.pods import priority_of, request_of, without_applied
 from ..runtime.writes import Create, Remove, Write, owned_by
 from .state import ObservedJob, min_available, task_minimum, tasks_of
 
 
-def group_name(job: Job) -> str:
+def group_name(job: VolcanoJob) -> str:
     """Return the PodGroup's name, as in Volcano. It has the Job's uid, so that a Job never adopts its predecessor's."""
     return f"{job.metadata.name}-{job.metadata.uid}"
 
@@ -71,7 +71,7 @@ def gang_problem(seen: ObservedJob) -> str:
     return too_large(members, min_resources(seen), seen.limits) if members > MAX_WAITING else ""
 
 
-def _min_member(job: Job) -> int:
+def _min_member(job: VolcanoJob) -> int:
     """Return the number of pods that must be placed together.
 
     Tasks that depend on other tasks do not count; otherwise neither would ever start.

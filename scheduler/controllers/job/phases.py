@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model.objects import Pod
-from ..runtime.objects import DelayedAction, Job, JobStatus
+from ..runtime.objects import DelayedAction, JobStatus, VolcanoJob
 from ..runtime.pods import version_of
 from .events import RequestedAction
 from .state import (
@@ -74,7 +74,7 @@ def _supersedes(requested: RequestedAction, delayed: DelayedAction) -> bool:
     return True
 
 
-def advance(job: Job, status: JobStatus, census: Census) -> str:
+def advance(job: VolcanoJob, status: JobStatus, census: Census) -> str:
     """Return the phase that follows from the counts; the same phase if nothing changes."""
     phase = status.state.phase or JobPhase.PENDING
     if phase in ENDING:
@@ -90,7 +90,7 @@ def advance(job: Job, status: JobStatus, census: Census) -> str:
     return _running(job, census, finished) if phase == JobPhase.RUNNING else phase
 
 
-def _running(job: Job, census: Census, finished: int) -> str:
+def _running(job: VolcanoJob, census: Census, finished: int) -> str:
     """Return the phase after Running: the Job ended, or lacks so many pods that it waits again."""
     total, wanted, succeeded = replicas_of(job), job.spec.min_success, census.of("Succeeded")
     if total == 0:
@@ -130,7 +130,7 @@ def pods_to_restart(status: JobStatus, pods: Sequence[Pod], requested: Requested
     ]
 
 
-def pods_to_delete(job: Job, status: JobStatus, pods: Sequence[Pod]) -> list[Pod]:
+def pods_to_delete(job: VolcanoJob, status: JobStatus, pods: Sequence[Pod]) -> list[Pod]:
     """Return the live pods to delete in the phase of `status`, or because `status` names them."""
     phase = status.state.phase
     live = [pod for pod in pods if is_live(pod)]

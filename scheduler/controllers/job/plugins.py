@@ -10,7 +10,7 @@ from typing import Any
 
 from ...kube.resource import Resource
 from ...model import names
-from ..runtime.objects import CONFIG_MAPS, JOBS, NETWORK_POLICIES, SERVICES, Job, TaskSpec
+from ..runtime.objects import CONFIG_MAPS, JOBS, NETWORK_POLICIES, SERVICES, TaskSpec, VolcanoJob
 from ..runtime.pods import add_environment
 from ..runtime.writes import Create, Write, owned_by
 from .refusals import flag
@@ -20,7 +20,7 @@ MANAGER = "schedspec-job-controller"
 HOSTS_PATH = "/etc/volcano"
 
 
-def add_svc(job: Job, pod: str, spec: dict[str, Any]) -> None:
+def add_svc(job: VolcanoJob, pod: str, spec: dict[str, Any]) -> None:
     """Add the host name, variables and host list of the plugin `svc` to a pod's spec, in place."""
     if "svc" not in (job.spec.plugins or {}):
         return
@@ -38,7 +38,7 @@ def add_svc(job: Job, pod: str, spec: dict[str, Any]) -> None:
         container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
 
 
-def plugin_writes(job: Job) -> list[Write]:
+def plugin_writes(job: VolcanoJob) -> list[Write]:
     """Return the writes of the objects of `svc`: host list, headless service and network policy.
 
     The host list follows the Job's tasks; the other two never change.
@@ -68,7 +68,9 @@ def plugin_writes(job: Job) -> list[Write]:
     return writes
 
 
-def _create(job: Job, resource: Resource[Any], name: str, content: dict[str, Any], *, update: bool = False) -> Create:
+def _create(
+    job: VolcanoJob, resource: Resource[Any], name: str, content: dict[str, Any], *, update: bool = False
+) -> Create:
     owner = owned_by(JOBS, job.metadata)
     metadata = {"name": name, "namespace": job.metadata.namespace, "ownerReferences": [owner]}
     return Create(resource, {"metadata": metadata, **content}, update)
@@ -78,7 +80,7 @@ def _key(task: TaskSpec) -> str:
     return task.name.replace("-", "_")
 
 
-def _hosts(job: Job) -> dict[str, str]:
+def _hosts(job: VolcanoJob) -> dict[str, str]:
     """Return for each task `<task>.host` (a line each), `VC_<TASK>_HOSTS` (with commas) and `VC_<TASK>_NUM`."""
     found = {}
     for task in tasks_of(job):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..runtime.objects import Job, Policy, TaskSpec
+from ..runtime.objects import Policy, TaskSpec, VolcanoJob
 from .events import EVENTS
 from .phases import ACTIONS
 from .state import tasks_of
@@ -27,7 +27,7 @@ def flag(argument: str) -> tuple[str, bool]:
     return name, value.lower() in ("", "true", "1", "t")
 
 
-def unhonoured(job: Job) -> str:
+def unhonoured(job: VolcanoJob) -> str:
     """Return the fields of a Job that are not supported; empty if there are none."""
     spec = job.spec
     found = list(_plugins(job))
@@ -38,7 +38,7 @@ def unhonoured(job: Job) -> str:
     return ", ".join(found)
 
 
-def _plugins(job: Job) -> Iterator[str]:
+def _plugins(job: VolcanoJob) -> Iterator[str]:
     for name, arguments in sorted((job.spec.plugins or {}).items()):
         if name not in PLUGINS:
             yield f"spec.plugins.{name}"
@@ -65,7 +65,7 @@ def _policies(path: str, policies: list[Policy] | None) -> Iterator[str]:
                 yield f"{path}.policies[{index}].event ({event})"
 
 
-def impossible(job: Job) -> str:
+def impossible(job: VolcanoJob) -> str:
     """Return why a Job can never run (a task without a pod spec, a dependency cycle, …); empty if it can."""
     tasks = list(tasks_of(job))
     names = {task.name for task in tasks}
@@ -100,7 +100,7 @@ def _partition_problem(task: TaskSpec) -> str:
     return ""
 
 
-def _size_of_hosts(job: Job) -> int:
+def _size_of_hosts(job: VolcanoJob) -> int:
     """Return the approximate size of the two host lists of the plugin svc."""
     name = len(job.metadata.name)
     return sum(2 * task.replicas * (2 * name + len(task.name) + len(str(task.replicas)) + 4) for task in tasks_of(job))

@@ -13,7 +13,7 @@ from ...model import names
 from ...model.objects import Pod
 from ...model.task import index_of
 from ..gang_job import ObservedGangJob
-from ..runtime.objects import Job, TaskSpec
+from ..runtime.objects import TaskSpec, VolcanoJob
 
 
 class JobPhase(StrEnum):
@@ -41,10 +41,10 @@ ENDING = {
 POD_FINISHED = frozenset(("Succeeded", "Failed"))
 
 
-ObservedJob = ObservedGangJob[Job]
+ObservedJob = ObservedGangJob[VolcanoJob]
 
 
-def tasks_of(job: Job) -> Iterator[TaskSpec]:
+def tasks_of(job: VolcanoJob) -> Iterator[TaskSpec]:
     """Yield the Job's tasks. A task without a name is called `default` and its index."""
     for index, task in enumerate(job.spec.tasks):
         if not task.name:
@@ -52,7 +52,7 @@ def tasks_of(job: Job) -> Iterator[TaskSpec]:
         yield task
 
 
-def replicas_of(job: Job) -> int:
+def replicas_of(job: VolcanoJob) -> int:
     """Return the total number of pods of the Job."""
     return sum(task.replicas for task in job.spec.tasks)
 
@@ -62,7 +62,7 @@ def task_minimum(task: TaskSpec) -> int:
     return task.replicas if task.min_available is None else task.min_available
 
 
-def min_available(job: Job) -> int:
+def min_available(job: VolcanoJob) -> int:
     """Return how many pods the Job needs. Without a value (0 counts as none, as in Volcano), the sum over its tasks."""
     return job.spec.min_available or sum(map(task_minimum, job.spec.tasks))
 
@@ -72,7 +72,7 @@ def task_of(pod: Pod) -> str:
     return (pod.metadata.annotations or {}).get(names.TASK_SPEC, "")
 
 
-def pod_name(job: Job, task: str, index: int) -> str:
+def pod_name(job: VolcanoJob, task: str, index: int) -> str:
     return f"{job.metadata.name}-{task}-{index}"
 
 
@@ -111,7 +111,7 @@ def is_live(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None
 
 
-def surplus(job: Job, pods: Sequence[Pod]) -> list[Pod]:
+def surplus(job: VolcanoJob, pods: Sequence[Pod]) -> list[Pod]:
     """Return the live pods that the spec does not include: an index beyond its task's replicas, or no such task."""
     wanted = {task.name: task.replicas for task in tasks_of(job)}
     return [pod for pod in pods if is_live(pod) and not 0 <= index_of(pod.metadata.name) < wanted.get(task_of(pod), 0)]

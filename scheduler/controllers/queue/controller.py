@@ -13,7 +13,7 @@ from ...model.queue import DEFAULT_QUEUES
 from ..runtime.commands import commands_to, is_forbidden, refusal
 from ..runtime.controller import Context
 from ..runtime.executor import About
-from ..runtime.objects import COMMANDS, QUEUES, Command, Queue
+from ..runtime.objects import COMMANDS, QUEUES, Command, ControlledQueue
 from ..runtime.writes import ReconcileResult
 from .reconcile import ObservedQueue, reconcile
 from .state import children_of, is_relevant_change, parent_of
@@ -44,7 +44,7 @@ class QueueController:
             self._queue.add(name)
         await self._context.work(self.name, self._queue, self._decide, self._queues, self._commands, self._groups)
 
-    def _queue_changed(self, before: Queue | None, after: Queue | None) -> None:
+    def _queue_changed(self, before: ControlledQueue | None, after: ControlledQueue | None) -> None:
         for queue in (before, after) if is_relevant_change(before, after) else ():
             if queue is None:
                 continue

@@ -16,7 +16,7 @@ from ...model.objects import Condition
 from ...model.queue import DEFAULT_QUEUES
 from ...model.resources import QuantityError, Resource
 from ...model.times import timestamp
-from ..runtime.objects import COMMANDS, QUEUES, Command, Queue, QueueSpec
+from ..runtime.objects import COMMANDS, QUEUES, Command, ControlledQueue, QueueSpec
 from ..runtime.writes import ApplyObject, Create, EmitEvent, ReconcileResult, Remove, Write
 from .state import ROOT, QueueState, is_in_cycle, parent_of, readable_amounts
 
@@ -31,8 +31,8 @@ class ObservedQueue:
     """One queue (None: it does not exist), all `known` queues, its number of PodGroups by phase, and its Commands."""
 
     name: str
-    queue: Queue | None
-    known: Mapping[str, Queue]
+    queue: ControlledQueue | None
+    known: Mapping[str, ControlledQueue]
     phases: Mapping[str, int] = field(default_factory=dict)
     commands: Sequence[Command] = ()
     now: float = 0.0
@@ -58,7 +58,7 @@ def reconcile(seen: ObservedQueue) -> ReconcileResult:
     return ReconcileResult([*([] if opens else marks), *status, *(marks if opens else []), *writes, *events])
 
 
-def _commanded(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
+def _commanded(seen: ObservedQueue, queue: ControlledQueue) -> tuple[str, list[Write]]:
     """Return the state that Commands request. Each Command is removed once its effect is in the status."""
     state = queue.status.state or QueueState.OPEN
     state = state if state in _STATES else QueueState.UNKNOWN
@@ -81,7 +81,7 @@ def _commanded(seen: ObservedQueue, queue: Queue) -> tuple[str, list[Write]]:
     return state, writes
 
 
-def _inherited(seen: ObservedQueue, queue: Queue, state: str) -> tuple[str, list[Write]]:
+def _inherited(seen: ObservedQueue, queue: ControlledQueue, state: str) -> tuple[str, list[Write]]:
     """Return the state that follows from the parent, and the write that marks a queue as closed by its parent."""
     parent = seen.known.get(parent_of(queue))
     if parent is None or is_in_cycle(seen.name, seen.known):
@@ -96,12 +96,12 @@ def _inherited(seen: ObservedQueue, queue: Queue, state: str) -> tuple[str, list
     return state, []
 
 
-def _mark(queue: Queue, value: str | None) -> Write:
+def _mark(queue: ControlledQueue, value: str | None) -> Write:
     body = {"metadata": {"annotations": {names.CLOSED_BY_PARENT: value}}}
     return ApplyObject(QUEUES, "", queue.metadata.name, body, uid=queue.metadata.uid)
 
 
-def _status(seen: ObservedQueue, queue: Queue, state: str) -> tuple[list[Write], list[Write]]:
+def _status(seen: ObservedQueue, queue: ControlledQueue, state: str) -> tuple[list[Write], list[Write]]:
     """Return the status if it changes, and events for the changes."""
     before, counts = queue.status, {phase.lower(): number for phase, number in seen.phases.items()}
     wanted: dict[str, Any] = {
@@ -129,7 +129,7 @@ def _status(seen: ObservedQueue, queue: Queue, state: str) -> tuple[list[Write],
     return [ApplyObject(QUEUES, "", seen.name, body, "status", uid=queue.metadata.uid, manager=MANAGER)], events
 
 
-def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
+def _problems(seen: ObservedQueue, queue: ControlledQueue) -> Iterator[tuple[str, str]]:
     """Yield the problems of the queue in its hierarchy, as reason and text, the worst first."""
     parent_name = parent_of(queue)
     parent = seen.known.get(parent_name)
@@ -167,7 +167,7 @@ def _problems(seen: ObservedQueue, queue: Queue) -> Iterator[tuple[str, str]]:
         yield "NotHonoured", f"spec.{', spec.'.join(fields)}: not honoured here; leave it out"
 
 
-def _first(children: Sequence[Queue]) -> str:
+def _first(children: Sequence[ControlledQueue]) -> str:
     """Return the name of the oldest queue."""
     return min((child.metadata.creation_timestamp or "", child.metadata.name) for child in children)[1]
 
@@ -187,13 +187,13 @@ def _over(amounts: Resource, limits: Resource) -> str:
     )
 
 
-def _deserved(queue: Queue) -> Resource:
+def _deserved(queue: ControlledQueue) -> Resource:
     return readable_amounts(queue.spec.deserved)
 
 
-def _capability(queue: Queue) -> Resource:
+def _capability(queue: ControlledQueue) -> Resource:
     return readable_amounts(queue.spec.capability)
 
 
-def _guarantee(queue: Queue) -> Resource:
+def _guarantee(queue: ControlledQueue) -> Resource:
     return readable_amounts(queue.spec.guarantee.resource if queue.spec.guarantee else None)

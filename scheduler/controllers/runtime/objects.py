@@ -118,7 +118,7 @@ class JobStatus(Object, omit_defaults=True):
     """Uids of pods that a partial restart replaces and that are not deleted yet."""
 
 
-class Job(Object):
+class VolcanoJob(Object):
     metadata: ObjectMeta
     spec: JobSpec = msgspec.field(default_factory=JobSpec)
     status: JobStatus = msgspec.field(default_factory=JobStatus)
@@ -243,7 +243,7 @@ class Workload(Object):
 
 _WITH_TEMPLATES = 4 * MAX_BYTES
 """Maximum memory of a job in bytes: a template is kept as the user wrote it and takes about five times its JSON."""
-JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", Job, most_bytes=_WITH_TEMPLATES)
+JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", VolcanoJob, most_bytes=_WITH_TEMPLATES)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", Command)
 PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", PyTorchJob, most_bytes=_WITH_TEMPLATES)
 KUBE_PODGROUPS = tuple(
@@ -275,11 +275,11 @@ class QueueStatus(objects.QueueStatus):
     completed: int = 0
 
 
-class Queue(objects.Queue):
+class ControlledQueue(objects.Queue):
     """A Queue with all fields that its controller reads."""
 
     spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
     status: QueueStatus = msgspec.field(default_factory=QueueStatus)
 
 
-QUEUES = resource.QUEUES.reading(Queue)
+QUEUES = resource.QUEUES.reading(ControlledQueue)

@@ -17,7 +17,7 @@ from ...model.job import Job
 from ...model.queue import Queue
 from ...model.reserving import Measure, is_reserving, request_of, ungated
 from ...model.resources import PODS, UNLIMITED, Limit, Limits, Resource
-from ...model.sums import Part, QueueSums
+from ...model.sums import Contribution, QueueSums
 from ...model.task import HOLDING, Task, TaskStatus
 
 
@@ -227,7 +227,7 @@ class QueueAttributesTable:
             if minimum := self._counting.minimum(job):
                 self.reserving.append(job)
             requested = self._requested_by(job) if job.by_status.get(TaskStatus.PENDING) else {}
-            by_queue.setdefault(job.queue, QueueSums()).add(Part.of(self.held(job), minimum, requested))
+            by_queue.setdefault(job.queue, QueueSums()).add(Contribution.of(self.held(job), minimum, requested))
         return by_queue
 
     def reservation(self, job: Job) -> Resource:

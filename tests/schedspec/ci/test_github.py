@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from schedspec.api.errors import HarnessError
 from schedspec.ci import github, joined
 from schedspec.ci.joined import ResultsError, Suite
-from schedspec.results import Place, Result, Verdict
+from schedspec.results import FeatureLine, Result, Verdict
 
 Run = Callable[..., pytest.RunResult]
 
@@ -39,7 +39,7 @@ def read(specs: Run, pytester: pytest.Pytester) -> Callable[..., Suite]:
 
 
 def case(name: str, text: str = "why") -> Result:
-    place = Place("features/x.feature", 1, "Then it runs: 0 of 1")
+    place = FeatureLine("features/x.feature", 1, "Then it runs: 0 of 1")
     file = place.path
     return Result(feature=file, node_id=f"{file}::{name}", verdict="failed", seconds=1.0, text=text, places=[place])
 
@@ -70,7 +70,7 @@ def test_ten_failures_are_annotated_and_the_others_are_counted() -> None:
 
 
 def test_commands_are_escaped() -> None:
-    (line,) = github.annotate(Suite((replace(case("50%: a,b"), places=[Place("x.feature", 3, "100%\r\nmore")]),)))
+    (line,) = github.annotate(Suite((replace(case("50%: a,b"), places=[FeatureLine("x.feature", 3, "100%\r\nmore")]),)))
     assert line == "::error file=x.feature,line=3,title=50%25%3A a%2Cb::100%25%0D%0Amore"
 
 

@@ -102,7 +102,7 @@ class Server:
         except RejectedError:
             return urllib3.HTTPResponse(b"{}", status=404)
 
-    def install(self, place: deployed.Place, image: str, configuration: str, **labels: str) -> None:
+    def install(self, place: deployed.DeploymentPlace, image: str, configuration: str, **labels: str) -> None:
         """Install a scheduler as a user does."""
         containers = {"template": {"spec": {"containers": [{"image": image}]}}}
         selector = {"selector": {"matchLabels": {"control-plane": "controller-manager", "app": "x"}}}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedspec.scheduler.controllers.runtime.objects import Job
+from schedspec.scheduler.controllers.runtime.objects import VolcanoJob
 from schedspec.scheduler.kube import PODS, Listing
 from schedspec.scheduler.kube import chunked_decoding as module
 from schedspec.scheduler.kube.chunked_decoding import CHUNK_BYTES, Stepwise, decoded, run_now
@@ -30,10 +30,13 @@ LARGE: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "a template": (
-        Job,
+        VolcanoJob,
         {"spec": {"tasks": [{"template": {"spec": {"containers": [{"name": f"c{i}"} for i in range(60_000)]}}}]}},
     ),
-    "keys of a template": (Job, {"spec": {"tasks": [{"template": {f"k{i}": {"a": [i]} for i in range(50_000)}}]}}),
+    "keys of a template": (
+        VolcanoJob,
+        {"spec": {"tasks": [{"template": {f"k{i}": {"a": [i]} for i in range(50_000)}}]}},
+    ),
 }
 
 
@@ -114,15 +117,15 @@ def test_values_and_errors_equal_those_of_decoding_in_one_piece(
     data = json.dumps(body).encode()
     with monkeypatch.context() as patched:
         patched.setattr(module, "CHUNK_BYTES", 12)
-        assert _outcome(decoded(Job, data)) == _outcome(_whole(data))
+        assert _outcome(decoded(VolcanoJob, data)) == _outcome(_whole(data))
 
 
-def _whole(data: bytes) -> Stepwise[Job]:
+def _whole(data: bytes) -> Stepwise[VolcanoJob]:
     yield
-    return msgspec.json.decode(data, type=Job)
+    return msgspec.json.decode(data, type=VolcanoJob)
 
 
-def _outcome(work: Stepwise[Job]) -> Job | None:
+def _outcome(work: Stepwise[VolcanoJob]) -> VolcanoJob | None:
     try:
         return run_now(work)
     except msgspec.ValidationError:  # if several fields are wrong, either decoder may name any of them
@@ -139,10 +142,10 @@ def test_errors_name_the_same_field_as_decoding_in_one_piece(monkeypatch: pytest
     place[last] = [["a list"]] if last != "tasks" else {"an": "object"}
     data = json.dumps(body).encode()
     with pytest.raises(msgspec.ValidationError) as whole:
-        msgspec.json.decode(data, type=Job)
+        msgspec.json.decode(data, type=VolcanoJob)
     monkeypatch.setattr(module, "CHUNK_BYTES", 12)
     with pytest.raises(msgspec.ValidationError) as chunked:
-        run_now(decoded(Job, data))
+        run_now(decoded(VolcanoJob, data))
     assert str(chunked.value) == str(whole.value)
 
 

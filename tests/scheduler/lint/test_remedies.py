@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from schedspec.scheduler.lint import Finding, lint
+from schedspec.scheduler.lint import LintFinding, lint
 from schedspec.scheduler.policy.schema import ACTIONS, PLUGINS
 
 Policy = dict[str, Any]
@@ -96,7 +96,7 @@ def _move(policy: Policy, name: str, place: str, others: str) -> None:
         target.append(plugin)
 
 
-def _apply(policy: Policy, finding: Finding, alternative: str) -> None:
+def _apply(policy: Policy, finding: LintFinding, alternative: str) -> None:
     text = re.sub(r"^(to [^,]*|for Volcano), ", "", alternative)
     for step in text.split(" and keep ")[0].split("; "):
         if step in ("leave it on", "remove it", "remove this configuration"):
@@ -123,12 +123,12 @@ def _apply(policy: Policy, finding: Finding, alternative: str) -> None:
             raise AssertionError(f"no reader of remedies understands {step!r}")
 
 
-def _findings(policy: str, case: dict[str, Any]) -> list[Finding]:
+def _findings(policy: str, case: dict[str, Any]) -> list[LintFinding]:
     manifests = [("queues", case["queues"])] if "queues" in case else []
     return [finding for finding in lint(policy, "conf", manifests) if finding.source == "conf"]
 
 
-def _alternatives(finding: Finding) -> list[str]:
+def _alternatives(finding: LintFinding) -> list[str]:
     return [text for text in finding.remedy.split(", or ") if not re.search(UNREADABLE, text)]
 
 
@@ -142,7 +142,7 @@ REMEDIES = [
 
 @pytest.mark.parametrize(("case", "finding", "alternative"), REMEDIES)
 def test_a_remedy_ends_its_finding_and_no_later_remedy_undoes_it(
-    case: dict[str, Any], finding: Finding, alternative: str
+    case: dict[str, Any], finding: LintFinding, alternative: str
 ) -> None:
     policy, chosen = yaml.safe_load(case["policy"]), [(finding, alternative)]
     seen = [copy.deepcopy(policy)]

@@ -21,7 +21,7 @@ from schedspec.scheduler.kube import (
     Present,
     Unreadable,
 )
-from schedspec.scheduler.live.inbox import Bound, Refused
+from schedspec.scheduler.live.inbox import Bound, RefusedWrite
 from schedspec.scheduler.live.state_feed import StateFeed, Urgency
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.cluster import Cluster
@@ -213,7 +213,7 @@ def test_outcomes_of_writes_are_passed_on_and_request_no_cycle() -> None:
     bound = Bound(Bind("ns/p", "u", "n", "ns/g"), 1.0)
     feed.inbox.put(bound)
     assert not feed.inbox.arrived.is_set()
-    refused = Refused(bound.decision, KubeError("POST /x", "no"))
+    refused = RefusedWrite(bound.decision, KubeError("POST /x", "no"))
     feed.inbox.put(refused)
     assert feed.inbox.arrived.is_set()
     intake = feed.empty()

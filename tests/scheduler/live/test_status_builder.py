@@ -22,7 +22,7 @@ from schedspec.scheduler.kube import (
     Malformed,
     Unreadable,
 )
-from schedspec.scheduler.live.inbox import Refused, Trouble
+from schedspec.scheduler.live.inbox import RefusedWrite, Trouble
 from schedspec.scheduler.live.metrics import Metrics
 from schedspec.scheduler.live.state_feed import StateFeed
 from schedspec.scheduler.live.status_builder import StatusBuilder
@@ -146,8 +146,8 @@ def test_a_refused_write_is_an_event_of_the_pod_and_not_of_its_successor() -> No
     error = ApiError("POST /x", 403, "Forbidden", "not you")
     reason = VictimReason("reclaim", "ns/b", "ns/b-0", "qb", "qa")
     for uid in ("u", "successor"):
-        feed.inbox.put(Refused(Bind("ns/p", uid, "n", "ns/g"), error))
-        feed.inbox.put(Refused(Evict("ns/p", uid, "ns/g", reason), error))
+        feed.inbox.put(RefusedWrite(Bind("ns/p", uid, "n", "ns/g"), error))
+        feed.inbox.put(RefusedWrite(Evict("ns/p", uid, "ns/g", reason), error))
     status_builder.report(feed.empty())
     message = "POST /x: 403 Forbidden: not you"
     assert [(call.args[0], *call.args[2:]) for call in event.call_args_list] == [  # type: ignore[attr-defined]

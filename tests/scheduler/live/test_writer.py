@@ -14,7 +14,7 @@ import structlog
 from schedspec.scheduler.framework.decisions import Bind, Evict
 from schedspec.scheduler.inputs import Reverted
 from schedspec.scheduler.live import writer as writer_module
-from schedspec.scheduler.live.inbox import Bound, Inbox, Item, Refused
+from schedspec.scheduler.live.inbox import Bound, Inbox, Item, RefusedWrite
 from schedspec.scheduler.live.metrics import Metrics
 from schedspec.scheduler.live.writer import Writer
 from schedspec.scheduler.reasons import VictimReason
@@ -52,7 +52,7 @@ class Outcome(Inbox):
         match item:
             case Bound():
                 self.bound.append(item.decision.task)
-            case Refused():
+            case RefusedWrite():
                 self.refused.append(item.decision.task)
             case Reverted():
                 self.reverted.append(item.key)

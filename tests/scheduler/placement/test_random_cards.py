@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schedspec.observe.shared_cards import Part, cards_of, cards_requested, parts_of
+from schedspec.observe.shared_cards import CardPart, cards_of, cards_requested, parts_of
 from schedspec.scheduler.policy.loader import load_policy
 from tests.support.core.world import World
 
@@ -63,7 +63,7 @@ def job(rng: random.Random, scheme: str, name: str, priority: int) -> dict[str, 
 
 def check_cards(world: World) -> int:
     """Check that pods have the cards that they request and no card is overcommitted; return the number of parts."""
-    held: dict[tuple[str, str], list[Part]] = {}
+    held: dict[tuple[str, str], list[CardPart]] = {}
     for (kind, key), pod in world.objects.items():
         node = pod["spec"].get("nodeName") if kind == "Pod" else None
         if not node:

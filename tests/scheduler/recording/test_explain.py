@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from schedspec.scheduler.__main__ import main
-from schedspec.scheduler.recording.names import Names, NotNamedError
+from schedspec.scheduler.recording.names import NotNamedError, RecordedNames
 
 
 def explained(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -165,7 +165,7 @@ UID = "6f1c2b34-0a1b-4c2d-8e3f-001122334455"
     ],
 )
 def test_a_job_is_found_by_the_name_of_its_workload(searched: str, key: str) -> None:
-    names = Names()
+    names = RecordedNames()
     names.add("job", f"default/build-{UID.replace('6', '7')}")  # the PodGroup of the deleted workload
     names.add("job", f"default/build-{UID}", "build")
     names.add("job", "default/podgroup-0815", "chat")

@@ -7,6 +7,6 @@
 """
 
 from .page import Page, make, section, write
-from .world import World, read
+from .world import ResultWorld, read
 
-__all__ = ["Page", "World", "make", "read", "section", "write"]
+__all__ = ["Page", "ResultWorld", "make", "read", "section", "write"]

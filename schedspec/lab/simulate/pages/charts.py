@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .steps import Floats, Steps
-from .world import World
+from .world import ResultWorld
 
 WIDTH, HEIGHT = 1000.0, 200.0
 COLUMNS = 240
@@ -171,7 +171,7 @@ class Distribution:
     x_ticks: Sequence[tuple[float, str]]
 
 
-def distribution(worlds: Sequence[World], colours: Mapping[str, int], longest: float) -> Distribution:
+def distribution(worlds: Sequence[ResultWorld], colours: Mapping[str, int], longest: float) -> Distribution:
     """Draw the waits of queues and of all jobs. Of two worlds, the first is dashed."""
     paths = []
     for world in worlds:
@@ -188,7 +188,7 @@ def distribution(worlds: Sequence[World], colours: Mapping[str, int], longest: f
     return Distribution(paths, spaced)
 
 
-def _cumulated(world: World, names: Sequence[str], longest: float) -> str:
+def _cumulated(world: ResultWorld, names: Sequence[str], longest: float) -> str:
     waits = np.sort(np.concatenate([np.array(world.queues[name].waits) for name in names] or [np.zeros(0)]))
     jobs = sum(world.queues[name].jobs for name in names)
     if not len(waits):

@@ -19,7 +19,7 @@ from ..against import verdict
 from . import metrics
 from .charts import FIRST_DATE, Area, Chart, Distribution, Drawn, Line, distribution, moment
 from .steps import Steps
-from .world import SERIES, WORST, World
+from .world import SERIES, WORST, ResultWorld
 
 _QUEUES = 40
 """Maximum number of queues with a chart; the remaining queues are only in the tables."""
@@ -45,7 +45,7 @@ class Page:
     """What the template shows."""
 
     title: str
-    worlds: Sequence[World]
+    worlds: Sequence[ResultWorld]
     """One world, or two: before and now."""
     colours: Mapping[str, int]
     """Queue → the number of its colour."""
@@ -81,7 +81,7 @@ class Page:
         found = [(row[0][0], " → ".join(dict.fromkeys(value for _, value in row))) for row in rows]
         return [("Worlds", " → ".join(world.title for world in self.worlds)), *found] if self.worlds[1:] else found
 
-    def _facts(self, world: World) -> list[tuple[str, str]]:
+    def _facts(self, world: ResultWorld) -> list[tuple[str, str]]:
         run, found, waits = world.run, world.metrics, world.metrics["wait_seconds"]
         until = self.at(world.end.at) + (" (interrupted)" if world.end.interrupted else "")
         spread = " / ".join(metrics.time(waits[part]) for part in ("mean", "p95", "max")) if waits["jobs"] else "–"
@@ -120,7 +120,7 @@ class Page:
         return "–" if part is None else f"{part:.1%}"
 
 
-def make(worlds: Sequence[World], title: str = "", named: Callable[[str], str] = str) -> Page:
+def make(worlds: Sequence[ResultWorld], title: str = "", named: Callable[[str], str] = str) -> Page:
     """Make the content of the page from one world, or from two: before and now."""
     start = min(world.start for world in worlds)
     span = max(world.end.at - start for world in worlds) or 1.0
@@ -167,7 +167,7 @@ def write(page: Page, path: Path) -> Path:
     return files.write(path, html.template("load.html.j2").render(page=page), private=False)
 
 
-def _steps(world: World, start: float) -> dict[str, Steps]:
+def _steps(world: ResultWorld, start: float) -> dict[str, Steps]:
     found = {}
     for name in world.queues:
         for kind in ("held", "waiting", *_LINES):
@@ -178,7 +178,7 @@ def _steps(world: World, start: float) -> dict[str, Steps]:
 
 
 def _charts(
-    worlds: Sequence[World], names: Sequence[str], colours: Mapping[str, int], steps: Mapping[str, Steps]
+    worlds: Sequence[ResultWorld], names: Sequence[str], colours: Mapping[str, int], steps: Mapping[str, Steps]
 ) -> Iterator[Chart]:
     """Yield the charts: the whole cluster, then each queue. A first of two worlds is a dashed line over the second."""
     now = len(worlds) - 1
@@ -208,7 +208,7 @@ def _charts(
         yield Chart("queue", name, "cards", [area], [*_limits(worlds, name, steps), *was("held", [name])])
 
 
-def _limits(worlds: Sequence[World], name: str, steps: Mapping[str, Steps]) -> Iterator[Line]:
+def _limits(worlds: Sequence[ResultWorld], name: str, steps: Mapping[str, Steps]) -> Iterator[Line]:
     """Yield the limits of a queue. A limit that both worlds have alike is one line."""
     for kind in _LINES:
         found = [
@@ -231,13 +231,13 @@ def _parting(steps: Mapping[str, Steps]) -> float | None:
     return min((at for at in found if at is not None), default=None)
 
 
-def _is_limit(world: World, name: str, kind: str) -> bool:
+def _is_limit(world: ResultWorld, name: str, kind: str) -> bool:
     """Whether the chart draws a limit: it omits one that is always 0, and a capability that always covers all cards."""
     _, values = world.queues[name].samples.get(kind, ([], []))
     return any(values) and not (kind == "capability" and min(values) >= world.run.cards)
 
 
-def _differences(before: World, after: World) -> Iterator[Difference]:
+def _differences(before: ResultWorld, after: ResultWorld) -> Iterator[Difference]:
     queues = dict.fromkeys([*before.by_use(), *after.by_use()])
     compared = [*metrics.OF_ALL, *(found for name in queues for found in metrics.of_queue(name))]
     for number, (label, path) in enumerate(compared):
@@ -248,7 +248,7 @@ def _differences(before: World, after: World) -> Iterator[Difference]:
             yield Difference(label, before_text, after_text, change, metrics.mark(path, was, now))
 
 
-def _changed(before: World, after: World) -> list[tuple[str, float, float]]:
+def _changed(before: ResultWorld, after: ResultWorld) -> list[tuple[str, float, float]]:
     both = [(name, before.waited[name], wait) for name, wait in after.waited.items() if name in before.waited]
     found = heapq.nlargest(WORST, both, key=lambda change: abs(change[2] - change[1]))
     return [change for change in found if change[1] != change[2]]

@@ -44,7 +44,7 @@ class QueueLoss:
 
 
 @dataclass(slots=True)
-class Queue:
+class QueueCourse:
     """One queue over the time of a run."""
 
     name: str
@@ -56,13 +56,13 @@ class Queue:
 
 
 @dataclass(slots=True)
-class World:
+class ResultWorld:
     """A result file, read."""
 
     title: str
     run: Any = None
     end: Any = None
-    queues: dict[str, Queue] = field(default_factory=dict)
+    queues: dict[str, QueueCourse] = field(default_factory=dict)
     losses: dict[tuple[str, str], QueueLoss] = field(default_factory=dict)
     worst: list[records.JobRecord] = field(default_factory=list)
     """The jobs that waited longest, as their records, longest first."""
@@ -102,7 +102,7 @@ class World:
 SAMPLED = ("deserved", "guarantee", "capability", "requested")
 
 
-def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
+def read(path: Path, title: str, *, keeps_waits: bool = False) -> ResultWorld:
     """Read a result file.
 
     Args:
@@ -113,7 +113,7 @@ def read(path: Path, title: str, *, keeps_waits: bool = False) -> World:
     Raises:
         ValueError: The file is not a result, or was cut off (InputError).
     """
-    reader = _Reader(World(title), keeps_waits=keeps_waits)
+    reader = _Reader(ResultWorld(title), keeps_waits=keeps_waits)
     handlers: Mapping[type, Callable[[Any], None]] = {
         records.Run: reader.add_run,
         records.Sample: reader.add_sample,
@@ -141,7 +141,7 @@ def ends(path: Path) -> tuple[Any, Any]:
 class _Reader:
     """Reads the records of a result file in their order."""
 
-    def __init__(self, world: World, *, keeps_waits: bool) -> None:
+    def __init__(self, world: ResultWorld, *, keeps_waits: bool) -> None:
         self.world, self._keeps_waits = world, keeps_waits
         self._longest: list[tuple[float, str, records.JobRecord]] = []
         self._stuck: list[tuple[float, str, records.JobRecord]] = []
@@ -187,7 +187,7 @@ class _Reader:
     def add_end(self, end: records.End) -> None:
         self.world.end = end
 
-    def close(self) -> World:
+    def close(self) -> ResultWorld:
         """Return the world. Call this after the last record."""
         world = self.world
         world.start = self._first if self._first < math.inf else world.end.at
@@ -196,10 +196,10 @@ class _Reader:
         world.worst = [job for wait, _, job in heapq.nlargest(WORST, [*self._longest, *stuck]) if wait > 0]
         return world
 
-    def _queue(self, name: str) -> Queue:
-        return self.world.queues.setdefault(name, Queue(name))
+    def _queue(self, name: str) -> QueueCourse:
+        return self.world.queues.setdefault(name, QueueCourse(name))
 
-    def _add_eviction(self, job: records.JobRecord, eviction: records.Eviction) -> None:
+    def _add_eviction(self, job: records.JobRecord, eviction: records.JobEviction) -> None:
         preemptor = eviction.preemptor_queue or (job.queue if eviction.preemptor else NODES)
         loss = self.world.losses.setdefault((job.queue, preemptor), QueueLoss(job.queue, preemptor))
         loss.times += 1

@@ -16,7 +16,18 @@ from schedspec.lab.explore import PROMISES, Draw, found, generate, is_refused, r
 from schedspec.lab.explore.judge import judge
 from schedspec.lab.explore.owed import owed_jobs
 from schedspec.lab.reduce import confirm, play
-from schedspec.lab.reduce.case import Case, Complete, Fail, Node, PriorityClass, Queue, Submit, Use, Work, amounts
+from schedspec.lab.reduce.case import (
+    Case,
+    CaseNode,
+    CasePriorityClass,
+    CaseQueue,
+    Complete,
+    Fail,
+    Submit,
+    Use,
+    Work,
+    amounts,
+)
 from schedspec.lab.reduce.play import Happened, SettledState, Story
 from schedspec.lab.reduce.versions import Recorder
 from schedspec.lab.reduce.written import known_policies
@@ -112,12 +123,12 @@ def test_a_play_is_a_history_that_monitors_can_judge() -> None:
     policies = known_policies()
     first = Work("first", "speech", requests=amounts([("cpu", 1000)]))
     urgent = Work("urgent", "speech", "high", requests=amounts([("cpu", 1000)]))
-    queue = Queue("speech")
+    queue = CaseQueue("speech")
     case = Case(
         policies["preempt"],
-        (Node("n1", amounts([("cpu", 1000)])),),
+        (CaseNode("n1", amounts([("cpu", 1000)])),),
         (queue,),
-        (PriorityClass("high", 100),),
+        (CasePriorityClass("high", 100),),
         steps=(Submit((first,)), Submit((urgent,))),
     )
     recorder = Recorder()
@@ -139,15 +150,15 @@ def test_a_queue_at_its_share_by_weight_may_preempt_beside_idle_capacity() -> No
         return Work(name, queue, priority, pods, minimum, amounts([("nvidia.com/gpu", cards * 1000)]))
 
     nodes = tuple(
-        Node(f"n{number}", amounts([("nvidia.com/gpu", cards * 1000)])) for number, cards in enumerate((2, 3, 2, 5))
+        CaseNode(f"n{number}", amounts([("nvidia.com/gpu", cards * 1000)])) for number, cards in enumerate((2, 3, 2, 5))
     )
     steps = (
         Submit((work("train-1", "research", 1), work("train-4", "speech", 2, 3, 3))),
         Submit((work("train-5", "speech", 1), work("train-2", "research", 3, 2))),
         Submit((work("train-3", "speech", 1, priority="high"),)),
     )
-    queues = Queue("research", weight=2), Queue("speech", weight=3, priority=1)
-    case = Case(known_policies()["gangs"], nodes, queues, (PriorityClass("high", 100),), steps=steps)
+    queues = CaseQueue("research", weight=2), CaseQueue("speech", weight=3, priority=1)
+    case = Case(known_policies()["gangs"], nodes, queues, (CasePriorityClass("high", 100),), steps=steps)
     assert [eviction.job for eviction in play(case).evictions] == ["train-5"]
     assert judge(case).findings == []
 
@@ -158,13 +169,13 @@ def test_capacity_of_a_victim_is_not_free_while_another_job_waits_for_it() -> No
     def work(name: str, priority: str, pods: int, minimum: int) -> Work:
         return Work(name, "research", priority, pods, minimum, amounts([("cpu", 1000)]))
 
-    nodes = tuple(Node(f"n{number}", amounts([("cpu", cpus * 1000)])) for number, cpus in enumerate((1, 3), 1))
-    queue = Queue("research", capability=amounts([("cpu", 3000)]), deserved=amounts([("cpu", 1000)]))
+    nodes = tuple(CaseNode(f"n{number}", amounts([("cpu", cpus * 1000)])) for number, cpus in enumerate((1, 3), 1))
+    queue = CaseQueue("research", capability=amounts([("cpu", 3000)]), deserved=amounts([("cpu", 1000)]))
     steps = (
         Submit((work("train-1", "", 2, 2),)),
         Submit((work("train-2", "high", 2, 1), work("train-3", "high", 1, 1))),
     )
-    case = Case(known_policies()["hierarchy-cce"], nodes, (queue,), (PriorityClass("high", 10),), steps=steps)
+    case = Case(known_policies()["hierarchy-cce"], nodes, (queue,), (CasePriorityClass("high", 10),), steps=steps)
     assert sorted(eviction.pod for eviction in play(case).evictions) == ["train-1-task-0", "train-1-task-1"]
     assert judge(case).findings == []
 
@@ -177,17 +188,18 @@ def test_evictions_by_reclaim_under_proportion_are_not_judged_by_need() -> None:
         return Work(name, queue, pods=pods, requests=requests, **{"minimum": pods, **more})
 
     nodes = tuple(
-        Node(f"n{number}", amounts([("nvidia.com/gpu", cards * 1000)])) for number, cards in enumerate((4, 2, 5, 1), 1)
+        CaseNode(f"n{number}", amounts([("nvidia.com/gpu", cards * 1000)]))
+        for number, cards in enumerate((4, 2, 5, 1), 1)
     )
-    queue = Queue("research", weight=2)
+    queue = CaseQueue("research", weight=2)
     steps = (
         Submit((work("train-2", "research", 2, 4, priority="high"),)),
         Submit((work("train-3", "research", 1), work("train-4", "research", 3), work("train-5", "research", 3))),
     )
     runs = work("train-1", "default", 2, 4, minimum=1, nodes=("n1", "n1", "n2", "n3"))
-    classes = (PriorityClass("high", 10),)
+    classes = (CasePriorityClass("high", 10),)
     policy = known_policies()["proportion-without-enqueue"]
-    case = Case(policy, nodes, (Queue("default"), queue), classes, (runs,), steps)
+    case = Case(policy, nodes, (CaseQueue("default"), queue), classes, (runs,), steps)
     assert len(play(case).evictions) == 3
     assert judge(case).findings == []
 
@@ -198,8 +210,8 @@ def test_a_reduction_uses_only_policies_that_lint_accepts() -> None:
     assert is_refused(refused)
     assert not any(map(is_refused, known_policies().values()))
     one, other = (Work(name, name, requests=amounts([("cpu", 1000)])) for name in ("research", "speech"))
-    queues = Queue("research"), Queue("speech")
-    case = Case(refused, (Node("n1", amounts([("cpu", 1000)])),), queues, steps=(Submit((one, other)),))
+    queues = CaseQueue("research"), CaseQueue("speech")
+    case = Case(refused, (CaseNode("n1", amounts([("cpu", 1000)])),), queues, steps=(Submit((one, other)),))
     finding = next(finding for finding in judge(case).findings if finding.name == "rest: reclaim")
     drawn = replace(case, policy=known_policies()["capacity"])
     assert found.broken_by(replace(finding, drawn=drawn), case) == set()
@@ -215,9 +227,9 @@ def test_an_eviction_frees_the_quota_of_a_bind_of_the_same_decision() -> None:
     low, high = (
         Work(name, "chat", name, requests=amounts([("cpu", cpu)])) for name, cpu in (("low", 2000), ("high", 1000))
     )
-    queue = Queue("chat", capability=amounts([("cpu", 2000)]))
-    classes = PriorityClass("low", 10), PriorityClass("high", 100)
-    nodes = (Node("n1", amounts([("cpu", 6000)])),)
+    queue = CaseQueue("chat", capability=amounts([("cpu", 2000)]))
+    classes = CasePriorityClass("low", 10), CasePriorityClass("high", 100)
+    nodes = (CaseNode("n1", amounts([("cpu", 6000)])),)
     beside = replace(high, name="beside", priority="low")
     case = Case(policy, nodes, (queue,), classes, steps=(Submit((low,)), Submit((high, beside))))
     acts = play(case).acts
@@ -229,13 +241,13 @@ def test_an_eviction_frees_the_quota_of_a_bind_of_the_same_decision() -> None:
 def test_an_ancestor_keeps_its_guarantee_while_its_queues_reclaim_from_each_other() -> None:
     """Found by exploration: the capacity goes to another queue below the queue with the guarantee."""
 
-    def queue(name: str, cpus: int, parent: str = "chat", **more: Any) -> Queue:
-        return Queue(name, parent, deserved=amounts([("cpu", cpus * 1000)]), **more)
+    def queue(name: str, cpus: int, parent: str = "chat", **more: Any) -> CaseQueue:
+        return CaseQueue(name, parent, deserved=amounts([("cpu", cpus * 1000)]), **more)
 
     two = amounts([("cpu", 2000)])
     queues = queue("chat", 2, "", guarantee=two), queue("imaging", 2), queue("research", 0)
     old, new = (Work(name, of, requests=two) for name, of in (("old", "research"), ("new", "imaging")))
-    case = Case(known_policies()["hierarchy"], (Node("n1", two),), queues, steps=(Submit((old,)), Submit((new,))))
+    case = Case(known_policies()["hierarchy"], (CaseNode("n1", two),), queues, steps=(Submit((old,)), Submit((new,))))
     assert [eviction.pod for eviction in play(case).evictions] == ["old-task-0"]
     assert judge(case).findings == []
 
@@ -252,8 +264,8 @@ def test_a_new_policy_is_a_new_cause_of_an_eviction() -> None:
         Fail("train-2"),
         Use("hierarchy-cce", known_policies()["hierarchy-cce"]),
     )
-    nodes, classes = (Node("n1", amounts([("cpu", 2000)])),), (PriorityClass("high", 100),)
-    case = Case(known_policies()["gangs"], nodes, (Queue("research"),), classes, runs, steps)
+    nodes, classes = (CaseNode("n1", amounts([("cpu", 2000)])),), (CasePriorityClass("high", 100),)
+    case = Case(known_policies()["gangs"], nodes, (CaseQueue("research"),), classes, runs, steps)
     assert [eviction.pod for eviction in play(case).evictions] == ["train-1-task-0", "train-1-task-0"]
     assert judge(case).findings == []
 
@@ -265,7 +277,7 @@ def test_the_promise_on_names_does_not_judge_equal_jobs_one_of_which_fails() -> 
     )
     steps = (Submit(jobs), Fail("train-1"))
     case = Case(
-        known_policies()["capacity"], (Node("n1", amounts([("cpu", 2000)])),), (Queue("research"),), steps=steps
+        known_policies()["capacity"], (CaseNode("n1", amounts([("cpu", 2000)])),), (CaseQueue("research"),), steps=steps
     )
     assert judge(case).findings == []
 
@@ -283,8 +295,8 @@ def test_an_exception_of_the_scheduler_is_a_finding_and_does_not_end_the_run(mon
 def test_a_job_is_owed_nothing_beside_a_waiting_job_whose_pod_should_have_failed() -> None:
     """Found by exploration (seed 1002506): an admitted job reserves its part of the capability while it waits."""
     small, large = (Work(name, "speech", requests=amounts([("cpu", cpu)])) for name, cpu in (("b", 2000), ("a", 4000)))
-    nodes = tuple(Node(name, amounts([("cpu", 2000)])) for name in ("n1", "n2"))
-    queue = Queue("speech", deserved=amounts([("cpu", 4000)]))
+    nodes = tuple(CaseNode(name, amounts([("cpu", 2000)])) for name in ("n1", "n2"))
+    queue = CaseQueue("speech", deserved=amounts([("cpu", 4000)]))
     case = Case(known_policies()["capacity"], nodes, (queue,), steps=(Submit((large, small)), Fail("a")))
     assert set(play(case).end.waits) == {"a", "b"}
     assert judge(case).findings == []
@@ -294,7 +306,7 @@ def test_a_job_is_owed_nothing_beside_a_waiting_job_whose_pod_should_have_failed
 
 def test_work_that_requests_nothing_is_owed_nothing() -> None:
     """A reduction leaves out requests."""
-    case = Case(known_policies()["default"], (Node("n1", ()),), steps=(Submit((Work("idle"),)),))
+    case = Case(known_policies()["default"], (CaseNode("n1", ()),), steps=(Submit((Work("idle"),)),))
     assert list(owed_jobs(case, Story(settled=[SettledState({}, {})]))) == []
 
 

@@ -13,7 +13,7 @@ from schedspec.cli.check import check_command
 from schedspec.lab.explore import Draw, Vocabulary, close, generate, lasting, owed_jobs, permitted
 from schedspec.lab.explore.hardware import PLAIN, QUOTAS, RACKS, SHARED, kind_of
 from schedspec.lab.explore.judge import judge
-from schedspec.lab.reduce import Known, play, reduce_case
+from schedspec.lab.reduce import ReductionInput, play, reduce_case
 from schedspec.lab.reduce.case import (
     CARD_MEMORY,
     CARDS,
@@ -22,13 +22,13 @@ from schedspec.lab.reduce.case import (
     REQUIRED,
     Amounts,
     Case,
+    CaseNode,
+    CasePriorityClass,
+    CaseQueue,
     Change,
     Complete,
     Fail,
     Join,
-    Node,
-    PriorityClass,
-    Queue,
     Submit,
     Use,
     Work,
@@ -110,8 +110,8 @@ def test_check_accepts_the_features_of_all_kinds(tmp_path: Path) -> None:
 def test_a_feature_names_models_quotas_services_shared_cards_and_racks() -> None:
     service = Work("chat", requests=cards(1), is_service=True, card=A100)
     job = Work("train", requests=cards(2), card=A100)
-    queue = Queue("speech", cards=amounts([(A100, 3000)]))
-    nodes = Node("n1", cards(4), A100), Node("n2", shared(2, 8192)), Node("n3", cpus(1), rack="rack-a")
+    queue = CaseQueue("speech", cards=amounts([(A100, 3000)]))
+    nodes = CaseNode("n1", cards(4), A100), CaseNode("n2", shared(2, 8192)), CaseNode("n3", cpus(1), rack="rack-a")
     steps = (
         Submit((service, job)),
         Submit((Work("part", requests=part(4096)), Work("gang", requests=cpus(1), rack=REQUIRED))),
@@ -140,9 +140,9 @@ ONLINE = replace(OFFLINE, name="chat", queue="inference", priority="high", is_se
 QUOTA = amounts([(A100, 2000)])
 RECLAIMED = Case(
     POLICIES["cross-queue-reclaim"],
-    (Node("n1", cards(2), A100),),
-    (Queue("inference", cards=QUOTA), Queue("training", cards=QUOTA)),
-    (PriorityClass("low", 10), PriorityClass("high", 100)),
+    (CaseNode("n1", cards(2), A100),),
+    (CaseQueue("inference", cards=QUOTA), CaseQueue("training", cards=QUOTA)),
+    (CasePriorityClass("low", 10), CasePriorityClass("high", 100)),
     steps=(Submit((OFFLINE,)), Submit((ONLINE,))),
 )
 
@@ -178,7 +178,7 @@ def test_only_services_reclaim_cards_and_only_from_jobs_of_lower_priority(case: 
 GANG = Work("gang", pods=2, minimum=2, requests=cpus(1), rack=PREFERRED)
 RACKED = Case(
     POLICIES["gangs"],
-    tuple(Node(name, cpus(1), rack=rack) for name, rack in (("n1", "a"), ("n2", "b"), ("n3", "b"))),
+    tuple(CaseNode(name, cpus(1), rack=rack) for name, rack in (("n1", "a"), ("n2", "b"), ("n3", "b"))),
     steps=(Submit((GANG,)),),
 )
 BUSY = Work("busy", requests=cpus(1))
@@ -216,12 +216,12 @@ def test_our_scheduler_keeps_a_gang_in_the_rack_that_it_prefers() -> None:
 @pytest.mark.parametrize(
     ("node", "work"),
     [
-        (Node("n1", shared(2, 4096)), Work("wide", pods=1, requests=part(6144))),
-        (Node("n1", cpus(1), rack="a"), Work("close", requests=cpus(1), rack=REQUIRED)),
+        (CaseNode("n1", shared(2, 4096)), Work("wide", pods=1, requests=part(6144))),
+        (CaseNode("n1", cpus(1), rack="a"), Work("close", requests=cpus(1), rack=REQUIRED)),
     ],
     ids=["on one card", "in one rack"],
 )
-def test_work_that_needs_one_card_or_rack_is_owed_nothing_by_sums_over_nodes(node: Node, work: Work) -> None:
+def test_work_that_needs_one_card_or_rack_is_owed_nothing_by_sums_over_nodes(node: CaseNode, work: Work) -> None:
     case = Case(POLICIES["default"], (node,), steps=(Submit((work,)),))
     assert list(owed_jobs(case, Story(settled=[SettledState({}, {})]))) == []
     plain = replace(case, steps=(Submit((replace(work, rack="", requests=node.has),)),))
@@ -234,9 +234,9 @@ def test_a_pod_that_returns_to_a_node_with_shared_cards_may_be_on_another_card()
     new = Work("new", "q", "high", 3, 3, part(16384))
     case = Case(
         POLICIES["shared-cards"],
-        (Node("n1", shared(3, 24576)),),
-        (Queue("q"),),
-        (PriorityClass("low", 10), PriorityClass("high", 100)),
+        (CaseNode("n1", shared(3, 24576)),),
+        (CaseQueue("q"),),
+        (CasePriorityClass("low", 10), CasePriorityClass("high", 100)),
         steps=(Submit((keep,)), Submit((old,)), Submit((new,))),
     )
     story = play(case)
@@ -266,11 +266,11 @@ L40 = "NVIDIA-L40"
 OLD, NEW = Work("old", "q", pods=2, minimum=2, requests=cards(1), card=L40), Work("new", "q", requests=cards(1))
 MODELS = Case(
     POLICIES["cross-queue-reclaim"],
-    (Node("n1", cards(2), L40), Node("n2", cards(1), A100)),
-    (Queue("q", cards=amounts([(A100, 1000), (L40, 2000)])),),
+    (CaseNode("n1", cards(2), L40), CaseNode("n2", cards(1), A100)),
+    (CaseQueue("q", cards=amounts([(A100, 1000), (L40, 2000)])),),
     steps=(
         Submit((OLD,)),
-        Change(Queue("q", cards=amounts([(A100, 1000), (L40, 1000)]))),
+        Change(CaseQueue("q", cards=amounts([(A100, 1000), (L40, 1000)]))),
         Submit((replace(NEW, card=A100),)),
     ),
 )
@@ -298,8 +298,8 @@ def test_no_pod_is_evicted_for_a_job_whose_policy_does_not_know_its_rack() -> No
     """Found by exploration: preempt evicted forever for a job that waits because its policy has no plugin for racks."""
     low = Work("low", "q", requests=cpus(1))
     high = replace(low, name="high", priority="high", rack=REQUIRED)
-    nodes, classes = (Node("n1", cpus(1), rack="a"),), (PriorityClass("high", 100),)
-    case = Case(POLICIES["preempt"], nodes, (Queue("q"),), classes, steps=(Submit((low,)), Submit((high,))))
+    nodes, classes = (CaseNode("n1", cpus(1), rack="a"),), (CasePriorityClass("high", 100),)
+    case = Case(POLICIES["preempt"], nodes, (CaseQueue("q"),), classes, steps=(Submit((low,)), Submit((high,))))
     assert play(case).evictions == []
     assert judge(case).findings == []
     assert [eviction.job for eviction in play(replace(case, policy=POLICIES["gangs"])).evictions] == ["low"]
@@ -310,7 +310,7 @@ def test_no_pod_is_evicted_for_a_job_whose_policy_does_not_know_its_rack() -> No
 IDLE = Work("idle", "training", requests=cards(1), card=A100)
 PARTS = Case(
     POLICIES["shared-cards"],
-    (Node("n1", shared(2, 8192)), Node("n2", shared(1, 8192))),
+    (CaseNode("n1", shared(2, 8192)), CaseNode("n2", shared(1, 8192))),
     steps=(Submit((Work("one", pods=2, minimum=2, requests=part(4096)),)),),
 )
 
@@ -330,7 +330,7 @@ def test_a_case_with_hardware_is_reduced_to_a_feature_that_check_accepts(
     def broken(candidate: Case) -> set[str]:
         return {"rule"} if is_shown(play(candidate)) else set()  # type: ignore[operator]
 
-    reduced = reduce_case(case, Broken("rule", broken), Known(POLICIES, lambda: False)).case
+    reduced = reduce_case(case, Broken("rule", broken), ReductionInput(POLICIES, lambda: False)).case
     assert reduced.size < case.size
     feature = tmp_path / "reduced.feature"
     names = {text: name for name, text in POLICIES.items()}

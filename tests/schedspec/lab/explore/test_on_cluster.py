@@ -16,7 +16,7 @@ from schedspec.lab.explore import on_cluster, profiles
 from schedspec.lab.explore.on_cluster import OnCluster, judge_record
 from schedspec.lab.explore.rounds import case_of
 from schedspec.lab.reduce import confirm
-from schedspec.lab.reduce.case import Case, Change, Fail, Node, Queue, Submit, Use, Work, amounts
+from schedspec.lab.reduce.case import Case, CaseNode, CaseQueue, Change, Fail, Submit, Use, Work, amounts
 from schedspec.lab.reduce.confirm import Ran, Site
 from schedspec.lab.reduce.written import known_policies
 from schedspec.report.record import ActMoment, Judgement, Moment, ScenarioRecord, Sentence, Software, Story
@@ -26,8 +26,8 @@ from schedspec.schedulers import find
 CPU = amounts([("cpu", 1000)])
 CASE = Case(
     known_policies()["capacity"],
-    (Node("n1", amounts([("cpu", 2000)])),),
-    (Queue("research", deserved=CPU),),
+    (CaseNode("n1", amounts([("cpu", 2000)])),),
+    (CaseQueue("research", deserved=CPU),),
     steps=(Submit((Work("train-1", requests=CPU), Work("train-2", "research", requests=CPU))),),
 )
 
@@ -128,7 +128,7 @@ def cases(scheduler: str, level: Level | None) -> list[Case]:
     return [case_of((seed, None), policies, may) for seed in range(200)]
 
 
-def queues_of(case: Case) -> list[Queue]:
+def queues_of(case: Case) -> list[CaseQueue]:
     return [*case.queues, *(step.queue for step in case.steps if isinstance(step, Change))]
 
 
@@ -138,7 +138,7 @@ def test_cases_of_the_core_use_only_ceilings_priority_and_whole_gangs(scheduler:
         assert all(job.minimum == job.pods and job.preemptable for job in case.jobs)
         assert not any(isinstance(step, Use | Fail) for step in case.steps)
         for queue in queues_of(case):
-            assert queue == Queue(queue.name, capability=queue.capability)
+            assert queue == CaseQueue(queue.name, capability=queue.capability)
 
 
 def test_cases_use_only_what_the_scheduler_supports() -> None:

@@ -13,29 +13,29 @@ from schedspec.lab.reduce.case import (
     GPU,
     Amounts,
     Case,
+    CaseNode,
+    CasePriorityClass,
+    CaseQueue,
     Change,
     Fail,
     Join,
-    Node,
-    PriorityClass,
-    Queue,
     Submit,
     Work,
     amounts,
 )
-from schedspec.lab.reduce.play import Act, Eviction, Happened, SettledState, Story
+from schedspec.lab.reduce.play import Act, Happened, PlayedEviction, SettledState, Story
 from schedspec.lab.reduce.written import known_policies
 from schedspec.scheduler.reasons import Refusal, VictimReason
 
 POLICIES = known_policies()
 ZERO, ONE, TWO = (amounts([("cpu", cpus * 1000)]) for cpus in range(3))
-CLASSES = (PriorityClass("high", 100),)
+CLASSES = (CasePriorityClass("high", 100),)
 OLD, YOUNG = Work("old", "lender", requests=ONE), Work("young", "lender", requests=ONE)
 CLAIM = Work("claim", "owner", requests=ONE)
 LENT = Case(
     POLICIES["capacity"],
-    (Node("n1", TWO),),
-    (Queue("lender", deserved=ONE), Queue("owner", deserved=ONE)),
+    (CaseNode("n1", TWO),),
+    (CaseQueue("lender", deserved=ONE), CaseQueue("owner", deserved=ONE)),
     CLASSES,
     steps=(Submit((OLD,)), Submit((YOUNG,)), Submit((CLAIM,))),
 )
@@ -59,16 +59,16 @@ def rules(case: Case, *acts: Act) -> set[str]:
 
 
 BEFORE = placed("old", 1), placed("young", 2)
-ALL = Queue("lender", deserved=TWO)
+ALL = CaseQueue("lender", deserved=TWO)
 """A queue that deserves all that it holds."""
 
 
-def with_queues(lender: Queue, owner: Queue) -> Case:
+def with_queues(lender: CaseQueue, owner: CaseQueue) -> Case:
     return replace(LENT, queues=(lender, owner))
 
 
 CLAIMED = replace(
-    with_queues(ALL, Queue("owner", deserved=ONE)),
+    with_queues(ALL, CaseQueue("owner", deserved=ONE)),
     policy=POLICIES["capacity"].replace("reclaim", "reclaim, preempt", 1),
     steps=(*LENT.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
 )
@@ -86,8 +86,8 @@ CLAIMED = replace(
         (PAIR, (*BEFORE, replace(placed("young", 3), pod="young-task-1"), evicted("young", tier=0)), set()),
         (LENT, (BEFORE[0], placed("young", 3, 90.0), evicted("young")), set()),
         (LENT, (BEFORE[0], placed("young", 3, 89.99), evicted("young")), {"starting"}),
-        (with_queues(ALL, Queue("owner", deserved=ONE)), (*BEFORE, evicted("young")), {"deserved"}),
-        (with_queues(Queue("lender", deserved=ONE), Queue("owner")), (*BEFORE, evicted("young")), {"deserved"}),
+        (with_queues(ALL, CaseQueue("owner", deserved=ONE)), (*BEFORE, evicted("young")), {"deserved"}),
+        (with_queues(CaseQueue("lender", deserved=ONE), CaseQueue("owner")), (*BEFORE, evicted("young")), {"deserved"}),
         (replace(LENT, policy=POLICIES["without-reclaim"]), (*BEFORE, evicted("young")), {"action"}),
         (PREEMPTED, (*BEFORE, evicted("young", "preempt", tier=0)), set()),
         (PREEMPTED, (*BEFORE, evicted("old", "preempt", tier=0)), {"order"}),
@@ -130,10 +130,12 @@ def test_only_backfill_places_work_without_requests(policy: str, *, broken: bool
 
 
 FIRST, SECOND = Work("b", "lender", requests=TWO), Work("a", "lender", requests=TWO)
-LATER = replace(LENT, steps=(Submit((FIRST,)), Submit((SECOND,)), Join((Node("n2", TWO),))), nodes=())
+LATER = replace(LENT, steps=(Submit((FIRST,)), Submit((SECOND,)), Join((CaseNode("n2", TWO),))), nodes=())
 TOGETHER = replace(LENT, steps=(Submit((replace(FIRST, priority="high"), SECOND)),))
 OWN_QUEUES = replace(
-    LENT, queues=(Queue("lender", priority=1), Queue("owner")), steps=(Submit((FIRST, replace(SECOND, queue="owner"))),)
+    LENT,
+    queues=(CaseQueue("lender", priority=1), CaseQueue("owner")),
+    steps=(Submit((FIRST, replace(SECOND, queue="owner"))),),
 )  # fmt: skip
 
 
@@ -151,7 +153,7 @@ def test_the_job_that_is_served_first_starts_first(case: Case, rule: str, job: s
 
 @pytest.mark.parametrize(("most", "broken"), [(ONE, ["limit"]), (TWO, []), ((), [])])
 def test_a_job_whose_minimum_exceeds_the_limit_of_its_queue_is_not_admitted(most: object, broken: list[str]) -> None:
-    case = replace(LENT, queues=(Queue("lender", capability=most),), steps=(Submit((FIRST,)),))  # type: ignore[arg-type]
+    case = replace(LENT, queues=(CaseQueue("lender", capability=most),), steps=(Submit((FIRST,)),))  # type: ignore[arg-type]
     story = Story(acts=[Act(Happened.ADMITTED, 30.0, 1, "b")])
     assert [breach.rule for breach in served.admitted_above_limits(case, story)] == broken
     assert list(served.admitted_above_limits(case, play(case))) == []
@@ -159,14 +161,14 @@ def test_a_job_whose_minimum_exceeds_the_limit_of_its_queue_is_not_admitted(most
 
 @pytest.mark.parametrize(("kept", "broken"), [(ONE, ["guarantee"]), ((), [])])
 def test_a_queue_does_not_use_what_is_guaranteed_to_another_queue(kept: object, broken: list[str]) -> None:
-    owner = Queue("owner", deserved=ONE, guarantee=kept)  # type: ignore[arg-type]
+    owner = CaseQueue("owner", deserved=ONE, guarantee=kept)  # type: ignore[arg-type]
     case = replace(with_queues(LENT.queues[0], owner), steps=LENT.steps[:2])
     assert [breach.rule for breach in served.lent_guarantees(case, Story(acts=[*BEFORE]))] == broken
     assert list(served.lent_guarantees(case, play(case))) == []
 
 
 HELD = {"old": {"old-task-0": "n1"}, "young": {"young-task-0": "n1"}}
-BY_WEIGHT = replace(LENT, policy=POLICIES["proportion"], queues=(Queue("lender"), Queue("owner", weight=2)))
+BY_WEIGHT = replace(LENT, policy=POLICIES["proportion"], queues=(CaseQueue("lender"), CaseQueue("owner", weight=2)))
 IDLE = Work("idle", "lender")
 
 
@@ -177,8 +179,8 @@ IDLE = Work("idle", "lender")
         (PREEMPTED, "preempt"),
         (BY_WEIGHT, "reclaim"),
         (replace(LENT, steps=(*LENT.steps[:2], Submit((IDLE,)))), "backfill"),
-        (with_queues(ALL, Queue("owner", deserved=ONE)), ""),
-        (with_queues(Queue("lender", deserved=ONE, reclaimable=False), Queue("owner", deserved=ONE)), ""),
+        (with_queues(ALL, CaseQueue("owner", deserved=ONE)), ""),
+        (with_queues(CaseQueue("lender", deserved=ONE, reclaimable=False), CaseQueue("owner", deserved=ONE)), ""),
         (replace(PREEMPTED, classes=()), ""),
         (replace(LENT, policy=POLICIES["without-reclaim"]), ""),
         (replace(LENT, policy=POLICIES["without-backfill"], steps=(*LENT.steps[:2], Submit((IDLE,)))), ""),
@@ -208,8 +210,8 @@ def shape(cpus: int, gibibytes: int = 0, cards: int = 0) -> Amounts:
 def shapes(node: Amounts, share: Amounts, held: Amounts, pods: int, claim: Work) -> tuple[Case, Story]:
     """Return a claim beside pods of queue `lender` that fill one node, settled."""
     jobs = tuple(Work(f"held-{number}", "lender", requests=held) for number in range(pods))
-    queues = Queue("lender", deserved=share), Queue("owner", deserved=share)
-    case = Case(SHAPES, (Node("n1", node),), queues, CLASSES, steps=(Submit(jobs), Submit((claim,))))
+    queues = CaseQueue("lender", deserved=share), CaseQueue("owner", deserved=share)
+    case = Case(SHAPES, (CaseNode("n1", node),), queues, CLASSES, steps=(Submit(jobs), Submit((claim,))))
     placed = {job.name: {f"{job.name}-task-0": "n1"} for job in jobs}
     return case, Story(settled=[SettledState(placed, {})])
 
@@ -275,11 +277,11 @@ def test_a_pod_that_is_bound_in_the_same_moment_counts_for_the_minimum_of_its_ga
     steps = (
         Submit((pair, replace(pair, name="train-2", queue="research"))),
         Submit((Work("train-3", "speech", requests=ONE),)),
-        Change(Queue("research", priority=1, deserved=ONE)),
+        Change(CaseQueue("research", priority=1, deserved=ONE)),
         Fail("train-1", 1),
     )
-    nodes = tuple(Node(name, TWO) for name in ("n1", "n2", "n3"))
-    queues = Queue("research"), Queue("speech", deserved=amounts([("cpu", 3000)]))
+    nodes = tuple(CaseNode(name, TWO) for name in ("n1", "n2", "n3"))
+    queues = CaseQueue("research"), CaseQueue("speech", deserved=amounts([("cpu", 3000)]))
     case = Case(POLICIES["capacity"], nodes, queues, steps=steps)
     story = play(case)
     assert [eviction.pod for eviction in story.evictions] == ["train-2-task-0"]
@@ -287,7 +289,9 @@ def test_a_pod_that_is_bound_in_the_same_moment_counts_for_the_minimum_of_its_ga
 
 
 BACK = replace(placed("young", 3), at=90.1)
-LOST = [Eviction("young", "young-task-0", VictimReason("reclaim", "case/claim", "case/claim-task-0", "", ""), 3, 90.0)]
+LOST = [
+    PlayedEviction("young", "young-task-0", VictimReason("reclaim", "case/claim", "case/claim-task-0", "", ""), 3, 90.0)
+]
 
 
 @pytest.mark.parametrize(
@@ -325,10 +329,10 @@ TREE = replace(
     LENT,
     policy=POLICIES["hierarchy"],
     queues=(
-        Queue("above", deserved=TWO),
-        Queue("cousin", deserved=ZERO),
-        Queue("owner", "above", deserved=ONE),
-        Queue("sibling", "above", deserved=ZERO),
+        CaseQueue("above", deserved=TWO),
+        CaseQueue("cousin", deserved=ZERO),
+        CaseQueue("owner", "above", deserved=ONE),
+        CaseQueue("sibling", "above", deserved=ZERO),
     ),
     steps=(
         Submit((replace(OLD, queue="sibling"),)),
@@ -350,7 +354,7 @@ GANG = Work("gang", "lender", pods=2, minimum=2, requests=ONE)
 WAITED = replace(
     LENT,
     policy=POLICIES["sla"],
-    queues=(Queue("lender"), Queue("owner")),
+    queues=(CaseQueue("lender"), CaseQueue("owner")),
     steps=(Submit((OLD,)), Submit((GANG,)), Submit((YOUNG,)), Submit((replace(CLAIM, name="third", queue="lender"),))),
 )
 OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, queue="owner"),))))
@@ -361,7 +365,7 @@ OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, q
     [
         (WAITED, "Inqueue", ["young"]),
         (WAITED, "Pending", []),
-        (replace(WAITED, nodes=(*WAITED.nodes, Node("n2", TWO))), "Inqueue", []),
+        (replace(WAITED, nodes=(*WAITED.nodes, CaseNode("n2", TWO))), "Inqueue", []),
         (replace(WAITED, policy=POLICIES["default"]), "Inqueue", []),
         (OTHER_QUEUE, "Inqueue", []),
     ],
@@ -387,7 +391,7 @@ def test_the_only_pod_of_a_job_is_placed_before_a_spare_pod_of_another_job() -> 
     lenders = Work("lender-1", "team", pods=2, minimum=2, requests=ONE), Work("lender-2", "team", "", 3, 2, ONE)
     steps = Submit(lenders), Submit((urgent, replace(urgent, name="urgent-too", pods=1)))
     four = amounts([("cpu", 4000)])
-    case = Case(POLICIES["gangs"], (Node("n1", four),), (Queue("team"),), CLASSES, steps=steps)
+    case = Case(POLICIES["gangs"], (CaseNode("n1", four),), (CaseQueue("team"),), CLASSES, steps=steps)
     story = play(case)
     assert [eviction.job for eviction in story.evictions] == ["lender-2", "lender-2"]
     assert list(lasting.evictions_that_do_not_last(case, story)) == []

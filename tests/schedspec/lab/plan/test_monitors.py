@@ -12,7 +12,7 @@ from schedspec.lab.plan import Request, Side, judge, make_plan, parse_conditions
 from schedspec.lab.plan.make import nothing
 from schedspec.lab.plan.over_load import Course, Result, compare, run_courses
 from schedspec.lab.simulate.present import RunTimes
-from schedspec.lab.simulate.records import Eviction, JobRecord, read_result
+from schedspec.lab.simulate.records import JobEviction, JobRecord, read_result
 from schedspec.scheduler.policy.loader import load_policy
 from schedspec.virtual import Settings
 from schedspec.virtual.state.dump import write_state
@@ -92,7 +92,7 @@ def test_pods_for_which_other_pods_are_evicted_in_vain_are_a_finding(tmp_path: P
     (low,) = proposed.jobs.values()
     starts = {**proposed.jobs, "high": JobRecord("high", "a", "", 0, 1, 1, {}, 1.0, 60.0, NOW, started=NOW)}
     waits = {**starts, "high": JobRecord("high", "a", "", 0, 1, 1, {}, 1.0, 60.0, NOW)}
-    low.evictions = [Eviction(NOW, 2, 2.0, "preempt", "load/high")]
+    low.evictions = [JobEviction(NOW, 2, 2.0, "preempt", "load/high")]
     for jobs, rules in ((starts, []), (waits, ["eviction-in-vain"])):
         proposed.jobs = jobs
         assert [it.rule for it in compare(now, proposed, "", "", "").findings] == rules

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.lab.reduce import Known, reduce_case, shrink
+from schedspec.lab.reduce import ReductionInput, reduce_case, shrink
 from schedspec.lab.reduce.as_steps import variants
 from schedspec.lab.reduce.case import (
     Amounts,
     Case,
+    CaseNode,
+    CasePriorityClass,
+    CaseQueue,
     Change,
     Fail,
-    Node,
-    PriorityClass,
-    Queue,
     Submit,
     Use,
     Work,
@@ -25,14 +25,14 @@ from schedspec.lab.reduce.case import (
     ancestors,
 )
 from schedspec.lab.reduce.play import play
-from schedspec.lab.reduce.signature import Evicted, Waits, of_eviction, of_wait, preemptor_of, shows
+from schedspec.lab.reduce.signature import EvictedFate, WaitingFate, of_eviction, of_wait, preemptor_of, shows
 
 POLICIES = {
     it.stem: it.read_text("utf-8")
     for it in sorted((Path(__file__).parents[4] / "templates" / "policies").glob("*.yaml"))
     if it.stem in ("capacity", "gangs", "preempt", "default")
 }
-KNOWN = Known(POLICIES, lambda: False)
+KNOWN = ReductionInput(POLICIES, lambda: False)
 GPU = "nvidia.com/gpu"
 
 
@@ -46,7 +46,7 @@ def noise(case: Case, seed: int) -> Case:
     nodes, work = [], []
     for number in range(4):
         name = f"full-{number}"
-        nodes.append(Node(name, gpus(8)))
+        nodes.append(CaseNode(name, gpus(8)))
         left = 8
         while left:
             size = min(draw.choice((1, 2, 4)), left)
@@ -58,50 +58,50 @@ def noise(case: Case, seed: int) -> Case:
     return replace(
         case,
         nodes=(*case.nodes, *nodes),
-        queues=(*case.queues, Queue("quiet", deserved=gpus(32), reclaimable=False)),
-        classes=(*case.classes, PriorityClass("top", 900)),
+        queues=(*case.queues, CaseQueue("quiet", deserved=gpus(32), reclaimable=False)),
+        classes=(*case.classes, CasePriorityClass("top", 900)),
         work=(*case.work, *work),
     )
 
 
 def reclaimed() -> Case:
-    queues = Queue("a", deserved=gpus(3)), Queue("b", deserved=gpus(5))
+    queues = CaseQueue("a", deserved=gpus(3)), CaseQueue("b", deserved=gpus(5))
     lent = Work("lent", "b", requests=gpus(1), nodes=("n",))
     owed = Work("owed", "a", requests=gpus(1), created=100)
     kept = tuple(Work(f"kept-{it}", "b", requests=gpus(1), nodes=("n",), created=it) for it in range(7))
-    return Case(POLICIES["capacity"], (Node("n", gpus(8)),), queues, (), (lent, *kept, owed), subject="kept-6")
+    return Case(POLICIES["capacity"], (CaseNode("n", gpus(8)),), queues, (), (lent, *kept, owed), subject="kept-6")
 
 
 def preempted() -> Case:
     low = Work("low", pods=4, minimum=4, requests=gpus(2), nodes=("n",) * 4, priority="small")
     high = Work("high", pods=2, minimum=2, requests=gpus(2), priority="large", created=9)
-    classes = PriorityClass("small", 10), PriorityClass("large", 700)
-    return Case(POLICIES["gangs"], (Node("n", gpus(8)),), (), classes, (low, high), subject="low")
+    classes = CasePriorityClass("small", 10), CasePriorityClass("large", 700)
+    return Case(POLICIES["gangs"], (CaseNode("n", gpus(8)),), (), classes, (low, high), subject="low")
 
 
 def above_its_capability() -> Case:
-    queue = Queue("a", capability=gpus(2), deserved=gpus(1))
+    queue = CaseQueue("a", capability=gpus(2), deserved=gpus(1))
     first = Work("first", "a", requests=gpus(2), nodes=("n",))
     more = Work("more", "a", requests=gpus(1), created=7)
-    return Case(POLICIES["capacity"], (Node("n", gpus(8)),), (queue,), (), (first, more), subject="more")
+    return Case(POLICIES["capacity"], (CaseNode("n", gpus(8)),), (queue,), (), (first, more), subject="more")
 
 
 def too_large() -> Case:
     wide = Work("wide", pods=3, minimum=1, requests=gpus(16))
-    return Case(POLICIES["default"], (Node("n", gpus(8)),), (), (), (wide,), subject="wide")
+    return Case(POLICIES["default"], (CaseNode("n", gpus(8)),), (), (), (wide,), subject="wide")
 
 
 def short_gang() -> Case:
     holder = Work("holder", requests=gpus(6), nodes=("n",))
     gang = Work("gang", pods=9, minimum=6, requests=gpus(2), created=5)
-    return Case(POLICIES["preempt"], (Node("n", gpus(12)),), (), (), (holder, gang), subject="gang")
+    return Case(POLICIES["preempt"], (CaseNode("n", gpus(12)),), (), (), (holder, gang), subject="gang")
 
 
 MINIMA = {reclaimed: 5, preempted: 4, above_its_capability: 3, too_large: 2, short_gang: 3}
 """Objects of the smallest case."""
 
 
-def signature_of(case: Case) -> Evicted | Waits:
+def signature_of(case: Case) -> EvictedFate | WaitingFate:
     story = play(case)
     found = next((of_eviction(it) for it in story.evictions if it.job == case.subject), None)
     wanted = found or of_wait(story, case, case.subject)
@@ -121,10 +121,10 @@ def test_a_planted_incident_is_reduced_to_its_minimum(planted, seed: int) -> Non
 
 
 def test_a_wait_for_a_capability_keeps_the_capability_and_a_node() -> None:
-    queue = Queue("a", capability=gpus(6))
+    queue = CaseQueue("a", capability=gpus(6))
     runs = tuple(Work(f"runs-{it}", "a", requests=gpus(2), nodes=("n",), created=it) for it in range(3))
     more = Work("more", "a", requests=gpus(2), created=7)
-    case = Case(POLICIES["capacity"], (Node("n", gpus(32)),), (queue,), (), (*runs, more), subject="more")
+    case = Case(POLICIES["capacity"], (CaseNode("n", gpus(32)),), (queue,), (), (*runs, more), subject="more")
     found = reduce_case(case, signature_of(case), KNOWN).case
     (left,), (node,) = found.queues, found.all_nodes
     assert 0 < dict(left.capability)[GPU] < dict(node.has)[GPU]
@@ -145,7 +145,7 @@ def test_renamed_jobs_keep_the_order_of_their_names() -> None:
 
 def test_a_policy_that_no_sentence_can_name_is_cut_down() -> None:
     case = replace(too_large(), policy=POLICIES["gangs"])
-    found = reduce_case(case, signature_of(case), Known({}, lambda: False))
+    found = reduce_case(case, signature_of(case), ReductionInput({}, lambda: False))
     assert found.policy_name == ""
     assert "conformance" not in found.case.policy
     assert "allocate" in found.case.policy
@@ -155,14 +155,14 @@ def test_a_budget_that_is_used_up_leaves_a_case_that_shows_the_incident() -> Non
     case = too_large()
     wanted = signature_of(case)
     allowed = iter([False] * 12)
-    found = reduce_case(case, wanted, Known(POLICIES, lambda: next(allowed, True))) if wanted else None
+    found = reduce_case(case, wanted, ReductionInput(POLICIES, lambda: next(allowed, True))) if wanted else None
     assert found is not None
     assert shows(found.case, wanted)
 
 
 def test_a_bound_pod_holds_its_own_requests_and_not_those_of_another_pod() -> None:
     """Found by exploration (seed 4): a node took 9 of 8 cpus, because the id of a spec was reused for another spec."""
-    nodes = tuple(Node(f"n{it}", gpus(cards)) for it, cards in enumerate((8, 3, 2, 2)))
+    nodes = tuple(CaseNode(f"n{it}", gpus(cards)) for it, cards in enumerate((8, 3, 2, 2)))
     sizes = (3, 4, 3, 2, 2, 2, 1, 1, 4)
     steps = tuple(Submit((Work(f"j{it}", requests=gpus(size)),)) for it, size in enumerate(sizes))
     placed = play(Case(POLICIES["default"], nodes, steps=steps)).end.placed
@@ -174,23 +174,23 @@ def test_a_bound_pod_holds_its_own_requests_and_not_those_of_another_pod() -> No
 def test_work_admitted_after_all_other_actions_starts_in_the_next_cycle() -> None:
     """Found by exploration (seed 3346): the simulation waited for a change from outside."""
     policy = POLICIES["capacity"].replace('"enqueue, allocate, backfill, reclaim"', '"allocate, backfill, enqueue"')
-    case = Case(policy, (Node("n1", gpus(1)),), steps=(Submit((Work("a", requests=gpus(1)),)),))
+    case = Case(policy, (CaseNode("n1", gpus(1)),), steps=(Submit((Work("a", requests=gpus(1)),)),))
     assert play(case).end.placed == {"a": {"a-task-0": "n1"}}
 
 
 def test_work_admitted_by_allocate_after_reclaim_reclaims_in_the_next_cycle() -> None:
     """Found by exploration (seed 1000270): in a policy without enqueue, allocate admits work."""
     policy = POLICIES["capacity"].replace('"enqueue, allocate, backfill, reclaim"', '"reclaim, allocate, backfill"')
-    queues = Queue("borrows"), Queue("owed", deserved=gpus(1))
+    queues = CaseQueue("borrows"), CaseQueue("owed", deserved=gpus(1))
     lent, late = (Submit((Work(name, of, requests=gpus(1)),)) for name, of in (("lent", "borrows"), ("late", "owed")))
-    case = Case(policy, (Node("n1", gpus(1)),), queues, steps=(lent, late))
+    case = Case(policy, (CaseNode("n1", gpus(1)),), queues, steps=(lent, late))
     assert play(case).end.placed == {"late": {"late-task-0": "n1"}}
 
 
 def test_a_failed_pod_frees_its_capacity_and_is_not_created_again() -> None:
     gang, waits = Work("gang", pods=2, minimum=2, requests=gpus(1)), Work("waits", requests=gpus(1))
     steps = (Submit((gang,)), Submit((waits,)), Fail("gang", 1))
-    placed = play(Case(POLICIES["capacity"], (Node("n1", gpus(2)),), steps=steps)).end.placed
+    placed = play(Case(POLICIES["capacity"], (CaseNode("n1", gpus(2)),), steps=steps)).end.placed
     assert placed == {"gang": {"gang-task-0": "n1"}, "waits": {"waits-task-0": "n1"}}
 
 
@@ -198,8 +198,8 @@ def test_another_policy_is_in_force_from_its_step_on() -> None:
     high, low = Work("high", priority="high", requests=gpus(1)), Work("low", requests=gpus(1))
     case = Case(
         POLICIES["default"],
-        (Node("n1", gpus(1)),),
-        classes=(PriorityClass("high", 100),),
+        (CaseNode("n1", gpus(1)),),
+        classes=(CasePriorityClass("high", 100),),
         steps=(Submit((low,)), Submit((high,)), Use("preempt", POLICIES["preempt"])),
     )
     story = play(case)
@@ -209,9 +209,9 @@ def test_another_policy_is_in_force_from_its_step_on() -> None:
 
 def test_one_of_several_equal_steps_is_removed() -> None:
     """Found by exploration (seed 1000393): equal changes of a queue were removed together or not at all."""
-    first, other = (Change(Queue("a", weight=weight)) for weight in (2, 3))
+    first, other = (Change(CaseQueue("a", weight=weight)) for weight in (2, 3))
     steps = (Submit((Work("job", "a"),)), first, other, first, other, first)
-    case = Case(POLICIES["capacity"], (Node("n", gpus(1)),), (Queue("a"),), steps=steps, subject="job")
+    case = Case(POLICIES["capacity"], (CaseNode("n", gpus(1)),), (CaseQueue("a"),), steps=steps, subject="job")
 
     def changes_back(candidate: Case) -> bool:
         return (other, first, other) in zip(candidate.steps, candidate.steps[1:], candidate.steps[2:], strict=False)
@@ -237,7 +237,7 @@ def test_no_case_for_another_scheduler_begins_with_running_work() -> None:
         judged.append(candidate)
         return len({work.queue for work in candidate.jobs}) > 1
 
-    found = reduce_case(case, Waits(frozenset()), replace(KNOWN, shows=has_both))
+    found = reduce_case(case, WaitingFate(frozenset()), replace(KNOWN, shows=has_both))
     assert not any(candidate.work for candidate in judged)
     assert len(found.case.jobs) == 2
     assert {work.name for work in found.case.jobs} == {"train-1", "train-2"}
@@ -252,7 +252,7 @@ def test_a_policy_that_a_sentence_can_name_is_kept_on_a_cluster() -> None:
         judged.add(candidate.policy)
         return len(candidate.jobs) > 1
 
-    found = reduce_case(case, Waits(frozenset()), replace(KNOWN, shows=keeps_jobs))
+    found = reduce_case(case, WaitingFate(frozenset()), replace(KNOWN, shows=keeps_jobs))
     assert judged == {case.policy}
     assert found.policy_name == [*POLICIES][-1]
 
@@ -261,7 +261,7 @@ def test_no_name_of_the_state_remains_if_the_budget_is_used_up() -> None:
     case = replace(noise(reclaimed(), 3), subject="kept-6")
     allowed = iter([False] * 2)
     known = replace(KNOWN, is_over=lambda: next(allowed, True), shows=lambda *_: True)
-    found = reduce_case(case, Waits(frozenset()), known)
+    found = reduce_case(case, WaitingFate(frozenset()), known)
     assert found.notes == ["the budget was used up: this may not be the smallest case"]
     assert all(work.name.startswith("train-") for work in found.case.jobs)
     assert not {queue.name for queue in found.case.queues} & {queue.name for queue in case.queues}
@@ -281,13 +281,13 @@ def test_whenever_the_budget_ends_the_smallest_case_so_far_is_returned(planted, 
 
 def test_a_wait_keeps_the_queue_the_resource_and_who_reserves_it() -> None:
     """The queue above is full: a smaller case whose own queue is full is another incident."""
-    queues = Queue("top", capability=gpus(4)), Queue("a", "top"), Queue("b", "top")
+    queues = CaseQueue("top", capability=gpus(4)), CaseQueue("a", "top"), CaseQueue("b", "top")
     runs = Work("runs", "b", requests=gpus(4), nodes=("n",))
     more = Work("more", "a", requests=gpus(1), created=7)
     policy = POLICIES["capacity"].replace("name: capacity", "name: capacity\n    enableHierarchy: true")
-    case = Case(policy, (Node("n", gpus(8)),), queues, (), (runs, more), subject="more")
+    case = Case(policy, (CaseNode("n", gpus(8)),), queues, (), (runs, more), subject="more")
     wanted = signature_of(case)
-    assert isinstance(wanted, Waits)
+    assert isinstance(wanted, WaitingFate)
     assert any(", a queue above" in reason for reason in wanted.reasons), wanted
     found = reduce_case(case, wanted, KNOWN).case
     (subject,) = (job for job in found.jobs if job.name == found.subject)
@@ -298,7 +298,9 @@ def test_an_eviction_keeps_its_preemptor() -> None:
     """Two jobs each could reclaim from the subject; the one that did is in the smallest case."""
     case = reclaimed()
     other = Work("other", "a", requests=gpus(2), created=50)
-    case = replace(case, work=(*case.work, other), preemptor="owed", nodes=(Node("n", gpus(8)), Node("m", gpus(2))))
+    case = replace(
+        case, work=(*case.work, other), preemptor="owed", nodes=(CaseNode("n", gpus(8)), CaseNode("m", gpus(2)))
+    )
     story = play(case)
     assert {preemptor_of(eviction) for eviction in story.evictions if eviction.job == case.subject} == {"owed"}
     wanted = signature_of(case)

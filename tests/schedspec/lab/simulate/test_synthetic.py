@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schedspec.lab.simulate.columns import Job
+from schedspec.lab.simulate.columns import TraceJob
 from schedspec.lab.simulate.distributions import parse
 from schedspec.lab.simulate.errors import InputError
 from schedspec.lab.simulate.synthetic import read_synthetic
@@ -30,13 +30,13 @@ queues:
 """
 
 
-def load(folder: Path, text: str = LOAD, seed: int | None = None, queues: list[str] | None = None) -> list[Job]:
+def load(folder: Path, text: str = LOAD, seed: int | None = None, queues: list[str] | None = None) -> list[TraceJob]:
     path = folder / "load.yaml"
     path.write_text(text)
     return read_synthetic(path, "nvidia.com/gpu", seed, queues)[0].jobs
 
 
-def of(jobs: list[Job], queue: str) -> list[Job]:
+def of(jobs: list[TraceJob], queue: str) -> list[TraceJob]:
     return [job for job in jobs if job.queue == queue]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from schedspec.scheduler.controllers.job.reconcile import reconcile
 from schedspec.scheduler.controllers.job.state import ObservedJob
-from schedspec.scheduler.controllers.runtime.objects import DependsOn, Job
+from schedspec.scheduler.controllers.runtime.objects import DependsOn, VolcanoJob
 from tests.support.controllers.fake_cluster import FakeJobCluster, task
 
 Body = dict[str, Any]
@@ -131,7 +131,7 @@ def test_the_cost_of_dependencies_is_linear_in_their_number(iteration: str) -> N
             "metadata": {"name": "j"},
             "spec": {"tasks": [{"name": f"t{n}", "template": POD} for n in range(number)]},
         }
-        job = msgspec.convert(body, Job)
+        job = msgspec.convert(body, VolcanoJob)
         for place, task_spec in enumerate(job.spec.tasks[1:]):
             task_spec.depends_on = DependsOn(name=CountedNames([f"t{place}"]), iteration=iteration)
         CountedNames.reads = 0

@@ -9,13 +9,15 @@ import pytest
 
 from schedspec.scheduler.controllers.queue.reconcile import ObservedQueue, reconcile
 from schedspec.scheduler.controllers.queue.state import usability
-from schedspec.scheduler.controllers.runtime.objects import COMMANDS, Command, Queue
+from schedspec.scheduler.controllers.runtime.objects import COMMANDS, Command, ControlledQueue
 from schedspec.scheduler.controllers.runtime.writes import ApplyObject, Create, EmitEvent, Remove
 
 
-def queue(name: str, state: str = "Open", parent: str = "root", **given: Any) -> Queue:
+def queue(name: str, state: str = "Open", parent: str = "root", **given: Any) -> ControlledQueue:
     meta = {"name": name, "uid": f"uid-{name}", "annotations": given.pop("annotations", {})}
-    return msgspec.convert({"metadata": meta, "spec": {"parent": parent, **given}, "status": {"state": state}}, Queue)
+    return msgspec.convert(
+        {"metadata": meta, "spec": {"parent": parent, **given}, "status": {"state": state}}, ControlledQueue
+    )
 
 
 def command(action: str, name: str) -> Command:
@@ -23,7 +25,7 @@ def command(action: str, name: str) -> Command:
     return msgspec.convert({**body, "target": {"kind": "Queue", "name": name}}, Command)
 
 
-def seen(name: str, *queues: Queue, **given: Any) -> ObservedQueue:
+def seen(name: str, *queues: ControlledQueue, **given: Any) -> ObservedQueue:
     known = {one.metadata.name: one for one in [queue("root", parent=""), *queues]}
     return ObservedQueue(name, known.get(name), known, **given)
 
@@ -155,7 +157,7 @@ def of_memory(amount: str) -> dict[str, dict[str, str]]:
         ([queue("q", dequeueStrategy="traverse")], "Ready", ""),
     ],
 )
-def test_problems_are_reported_on_the_queue(queues: list[Queue], reason: str, text: str) -> None:
+def test_problems_are_reported_on_the_queue(queues: list[ControlledQueue], reason: str, text: str) -> None:
     status, found, message = problem(seen("q", *queues))
     assert (status, found) == ("True" if reason == "Ready" else "False", reason)
     assert text in message
