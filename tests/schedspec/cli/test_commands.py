@@ -198,6 +198,14 @@ def test_check_reports_errors_with_file_and_line(output_of: OutputOf, tmp_path: 
     assert any(file == "policies/broken.yaml" for file, _ in errors)
 
 
+@pytest.mark.parametrize("name", ["f.FEATURE", "f.feature.txt", "f.Feature"])
+def test_check_says_how_a_feature_is_named(output_of: OutputOf, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(FEATURE)
+    done = output_of("check", name)
+    assert done.returncode == 1
+    assert f"{name}:1: the name of a feature ends with .feature, in lower case: rename the file" in done.stdout
+
+
 def test_check_and_pytest_report_the_same_errors(output_of: OutputOf, tmp_path: Path) -> None:
     output_of("init")
     feature = tmp_path / "features/lending.feature"
