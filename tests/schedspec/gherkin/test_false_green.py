@@ -128,6 +128,10 @@ WRONG = {
         table("When these services are submitted:", "service | replicas", "s | 0"),
         "5: replicas '0': write at least 1: of work without pods nothing can be shown",
     ),
+    "a word that the scheduler would read as false": (
+        table("When these jobs are submitted:", "job | preemptable", "j | yes"),
+        "5: preemptable 'yes': write true or false",
+    ),
     "memory in thousandths of a byte": (
         table("When these jobs are submitted:", "job | memory", "j | 4m"),
         "5: memory '4m': is less than a byte: write bytes, for instance 8Gi or 512Mi (m means thousandths)",
