@@ -6,7 +6,7 @@ import pytest
 
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, makes
-from schedspec.gherkin.things import CARD, MODEL, NODE, RESOURCE
+from schedspec.gherkin.things import CARD, MODEL, NODE, RESOURCE, TAINT
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
 from schedspec.steps.columns import Cards
@@ -23,7 +23,16 @@ def schedspec_cards() -> Cards:
 
 @given('a cluster with {number:d} gpus "{model}"')
 @given('a cluster with {number:d} cards "{model}"')
-@makes(lambda values, _: [(MODEL, values["model"]), (NODE, _NODE), (NODE, "*"), (CARD, values["model"]), _GPU])
+@makes(
+    lambda values, _: [
+        (MODEL, values["model"]),
+        (NODE, _NODE),
+        (NODE, "*"),
+        (CARD, values["model"]),
+        _GPU,
+        (TAINT, "*"),
+    ]
+)
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:
     """One node with this many cards: the cluster's own node if it has one, else a KWOK node."""
     cards.model = model

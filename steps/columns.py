@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
-from schedspec.gherkin.things import CARD, MODEL, NODE, QUEUE, RESOURCE
+from schedspec.gherkin.things import CARD, MODEL, NODE, QUEUE, RESOURCE, TAINT
 from schedspec.scenario import manifests
 
 _AMOUNTS = ("guarantee", "deserved", "capability")
@@ -100,6 +100,7 @@ def needed_by_work(row: tables.Row) -> Iterator[Thing]:
     if row.get("cards"):
         yield RESOURCE, GPU
     yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
+    yield from ((TAINT, key) for key in cast("list[str]", row.get("tolerates", [])))
 
 
 def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
@@ -195,6 +196,8 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
         (RESOURCE, resource) for row in rows for name in _ANNOUNCED if row.get(name) for resource in _ANNOUNCED[name]
     ]
     named = [(RESOURCE, name) for row in rows for name in resources_of(row)]
+    found = [taint for row in rows for taint in cast("list[dict[str, str]]", row.get("taints", []))]
+    named += [(TAINT, taint["key"]) for taint in found]
     return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 
 

@@ -61,6 +61,13 @@ def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
         yield "", "required and preferred contradict each other: fill in one of the two columns"
 
 
+def _truth(text: str) -> str:
+    """Return the value of an annotation that Volcano reads: any other word counts as false. Raises ValueError."""
+    if text not in ("true", "false"):
+        raise ValueError("write true or false")
+    return text
+
+
 _COMMON: dict[str, tables.Column] = {
     "queue": ("queue", tables.name),
     "priority": ("priority", tables.name),
@@ -72,7 +79,7 @@ _COMMON: dict[str, tables.Column] = {
     **SHARED_CARDS,
     "node selector": ("node_selector", tables.labels),
     "tolerates": ("tolerates", tables.keys),
-    "preemptable": ("preemptable", tables.word),
+    "preemptable": ("preemptable", _truth),
     "start after": ("start_after", tables.duration),
     "stop after": ("stop_after", tables.duration),
 }

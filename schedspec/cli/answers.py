@@ -66,6 +66,9 @@ def explains_errors(function: Callable[..., int]) -> Callable[..., int]:
         except (ClusterError, HarnessError) as problem:
             click.echo(str(problem), err=True)
             return 1
+        except OSError as problem:
+            click.echo(_of_file(problem), err=True)
+            return 1
         except KeyboardInterrupt:
             click.echo("interrupted; everything that this command started is stopped", err=True)
             return 130
@@ -90,5 +93,17 @@ def refuses_bad_input(function: Callable[..., int]) -> Callable[..., int]:
                 raise
             click.echo(str(problem), err=True)
             return 2
+        except OSError as problem:
+            click.echo(_of_file(problem), err=True)
+            return 2
 
     return run
+
+
+def _of_file(problem: OSError) -> str:
+    """Return the text of the error of a file that cannot be read or written. Any other error is a defect: raise it."""
+    if problem.filename is None:
+        raise problem
+    return (
+        f"{problem.filename}: {problem.strerror}\n  do next: name another file or folder, or permit access to this one"
+    )

@@ -103,6 +103,8 @@ def belongs_to_us(path: Path) -> bool:
 
 def _unknown(path: Path) -> dict[str, object]:
     text = "this file is neither a feature, nor a policy (`actions:` and `tiers:`), nor a manifest of a Queue"
+    if ".feature" in path.name.lower():
+        text = "the name of a feature ends with .feature, in lower case: rename the file"
     return {"kind": "error", "file": str(path), "line": 1, "text": text}
 
 

@@ -121,8 +121,8 @@ def _home(folder: Path, into: str | None) -> Path:
             raise InitError(
                 f"{into!r} is not the plain name of a folder", "--into", "write letters, digits, - _ . and /"
             )
-        if taken := next((path for path in (home, *home.parents) if path.is_file()), None):
-            raise InitError("a file has this name", str(taken), "name another folder with --into")
+        if file := next((path for path in (home, *home.parents) if path.is_file()), None):
+            raise InitError("a file has this name", str(file), "name another folder with --into")
         if not home.resolve().is_relative_to(top_of(folder.resolve())):
             raise InitError("the folder is outside of the repository", str(home), "name a folder of it with --into")
         if home != folder and repository.options_file(home) and not repository.is_home(home):

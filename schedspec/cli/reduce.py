@@ -42,7 +42,11 @@ from .sites import site_options
     help="The policy that was in force; default: that of STATE.",
 )
 @click.option(
-    "--minutes", default=2.0, show_default=True, help="The budget: of CPU time; of time, with another scheduler."
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="The budget: of CPU time; of time, with another scheduler.",
 )
 @click.option(
     "--cases", type=click.IntRange(1), metavar="N", help="Try at most N cases, so that every machine ends alike."

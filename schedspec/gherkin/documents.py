@@ -6,12 +6,14 @@ The parser is pytest-bdd's, so that a file is read here exactly as it is run.
 from __future__ import annotations
 
 import codecs
+import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gherkin.dialect import Dialect
+from gherkin.dialect import DIALECTS, Dialect
 from gherkin.errors import CompositeParserException
 from gherkin.parser import Parser
 from pytest_bdd.exceptions import GherkinParseError, TokenError
@@ -50,6 +52,7 @@ __all__ = [
     "sentences_in",
 ]
 
+_LANGUAGE = re.compile(r"\s*#\s*language\s*:\s*([A-Za-z_-]+)")
 Part = RuleNode | ScenarioNode | Background
 """The parts of a feature file, each with a line of its own."""
 
@@ -163,10 +166,35 @@ def document_of(text: str) -> Document:
     """
     try:
         return GherkinDocument.from_dict(Parser().parse(text)).feature
-    except CompositeParserException as problem:
-        raise UnreadableFeatureError([_parse_error(error) for error in problem.errors]) from None
-    except KeyError:  # the parser has no error for a file without a feature
+    except (CompositeParserException, KeyError) as problem:
+        if wrong := _language_problem(text):
+            raise UnreadableFeatureError([wrong]) from None
+        if isinstance(problem, CompositeParserException):
+            raise UnreadableFeatureError(
+                [_parse_error(error) for error in problem.errors]
+            ) from None  # the parser has no error for a file without a feature
         raise UnreadableFeatureError([(1, "there is no Feature in this file")]) from None
+
+
+def _language_problem(text: str) -> tuple[int, str] | None:
+    """Return the line and problem of a file whose language is unknown, or whose first keyword is of another one."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if named := _LANGUAGE.match(line):
+            if Dialect.for_name(named[1]) is not None:
+                return None
+            near = difflib.get_close_matches(named[1], DIALECTS, n=1)
+            return number, f"there is no language {named[1]!r}" + (f": write # language: {near[0]}" if near else "")
+        if not line.strip() or line.lstrip().startswith(("#", "@")):
+            continue
+        word = line.replace("：", ":").partition(":")[0].strip()
+        for language in ("en", "zh-CN", *DIALECTS):
+            if word in DIALECTS[language]["feature"]:
+                comment = f"# language: {language}"
+                return (
+                    None if language == "en" else (number, f"{word} is of {language}: begin the file with {comment!r}")
+                )
+        return None
+    return None
 
 
 def _parse_error(error: Any) -> tuple[int, str]:

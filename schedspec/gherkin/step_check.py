@@ -151,11 +151,10 @@ def _check_examples(node: documents.ScenarioNode, used: Collection[str]) -> Iter
         yield Problem(node.location.line, f"the outline {node.name!r} has no row of examples: it would not run")
     rows: dict[tuple[str, ...], int] = {}
     for examples in node.examples:
-        if header := examples.table_header:
-            for cell in header.cells:
-                if cell.value not in used:
-                    text = f"no step and no name of the outline uses <{cell.value}>: use it, or remove the column"
-                    yield Problem(header.location.line, text)
+        if examples.table_header is not None:
+            for cell in (cell for cell in examples.table_header.cells if cell.value not in used):
+                text = f"no step and no name of the outline uses <{cell.value}>: use it, or remove the column"
+                yield Problem(examples.table_header.location.line, text)
         for row in examples.table_body or ():
             values = tuple(cell.value for cell in row.cells)
             if any("::" in value for value in values):

@@ -317,6 +317,8 @@ def _read(path: Path, left: int) -> tuple[ScenarioRecord, int]:
     try:
         raw = untrusted.read_bytes(path)
         schema = untrusted.decode(path, raw, _Versioned, "a record of a scenario").schema
+        if not schema:
+            raise RecordError(f"{path}: not a record of a scenario: name a folder of out/*/scenarios")
         if schema != SCHEMA:
             raise RecordError(f"{path}: schema {schema}, but this version reads {SCHEMA}: run the scenario again")
         record = untrusted.decode(path, raw, ScenarioRecord, "a record of a scenario", left)

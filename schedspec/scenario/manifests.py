@@ -51,7 +51,7 @@ def find(name: str, folders: Sequence[Path]) -> Path:
             raise ManifestError(f"the file {name!r} is outside of the repository {tops[0]}: copy it beside the feature")
         if path.is_file():
             return path
-    files = sorted({path.name for folder in folders for path in folder.glob("*.y*ml")})
+    files = sorted({path.name for folder in folders for path in folder.glob("*.y*ml") if path.is_file()})
     looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
     raise ManifestError(f"there is no file {name!r}{nearest(name, files)}\n  looked in: {looked}")
 

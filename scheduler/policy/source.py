@@ -100,7 +100,8 @@ class PolicySource:
                 return nodes[0]
             if nodes:
                 line = nodes[1].start_mark.line + 1
-                self.note(self._lines_above + line, "file", "", "a second document", "keep one document in the file")
+                remedy = "keep one document in the file; manifests are checked with `lint POLICY --queues FILE`"
+                self.note(self._lines_above + line, "file", "", "a second document", remedy)
             else:
                 self.note(1, "file", "", "empty", "write at least actions and tiers")
         raise PolicyError(self.name, self.problems)

@@ -14,7 +14,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from schedspec import cli, distribution
-from schedspec.cli import testing
+from schedspec.cli import answers, testing
 from schedspec.options import FLAGS
 
 OutputOf = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -196,6 +196,35 @@ def test_check_reports_errors_with_file_and_line(output_of: OutputOf, tmp_path: 
     assert done.returncode == 1
     assert ("features/lending.feature", 'no step matches: And "build" flies') in errors
     assert any(file == "policies/broken.yaml" for file, _ in errors)
+
+
+@pytest.mark.parametrize("name", ["f.FEATURE", "f.feature.txt", "f.Feature"])
+def test_check_says_how_a_feature_is_named(output_of: OutputOf, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(FEATURE)
+    done = output_of("check", name)
+    assert done.returncode == 1
+    assert f"{name}:1: the name of a feature ends with .feature, in lower case: rename the file" in done.stdout
+
+
+@pytest.mark.parametrize("refuses", [answers.explains_errors, answers.refuses_bad_input])
+@pytest.mark.parametrize("place", ["file/below", "folder", "gone/file"])
+def test_a_place_that_cannot_be_written_is_named_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., Callable[..., int]], place: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    assert refuses((tmp_path / place).write_text)("x") in (1, 2)
+    assert f"{place}: " in (printed := capsys.readouterr().err)
+    assert "do next: name another file or folder" in printed
+
+
+def test_an_error_of_the_system_without_a_file_is_a_defect() -> None:
+    def broken() -> int:
+        raise OSError("no file")
+
+    for refuses in (answers.explains_errors, answers.refuses_bad_input):
+        with pytest.raises(OSError, match="no file"):
+            refuses(broken)()
 
 
 def test_check_and_pytest_report_the_same_errors(output_of: OutputOf, tmp_path: Path) -> None:

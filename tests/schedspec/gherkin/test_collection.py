@@ -200,6 +200,18 @@ WRONG = {
     "a feature without scenarios": ("Feature: f\n", ["bad.feature:1: the feature has no scenario"]),
     "an empty file": ("", ["bad.feature:1: there is no Feature in this file"]),
     "no Gherkin": ("hello\n", ["bad.feature:1: *"]),
+    "Chinese without its language": (
+        "# ours\n\n功能：借\n  场景: 还\n    那么没有 Pod 被驱逐\n",
+        ["bad.feature:3: 功能 is of zh-CN: begin the file with '# language: zh-CN': *"],
+    ),
+    "a misspelt language": (
+        "# language: zh_CN\n功能: 借\n  场景: 还\n    那么没有 Pod 被驱逐\n",
+        ["bad.feature:1: there is no language 'zh_CN': write # language: zh-CN: *"],
+    ),
+    "another language": (
+        "Funktion: leihen\n",
+        ["bad.feature:1: Funktion is of de: begin the file with '# language: de'*"],
+    ),
 }
 
 
@@ -251,7 +263,7 @@ def test_a_syntax_error_hides_no_other_mistake(specs: Run) -> None:
     ("feature", "lines"),
     [
         ("Featur: f\n  Scenario: s\n    Then all is well\n", ["bad.feature:1: *Featur: f", "    is Feature: meant?"]),
-        ("# language: xx\nFeature: f\n", ["bad.feature:1: Language not supported: xx*"]),
+        ("# language: xx\nFeature: f\n", ["bad.feature:1: there is no language 'xx'*"]),
         ("Feature: f\n  Scenario: s\n    Given x\n      " + '"' * 3, ["bad.feature:*: unexpected end *"]),
         (
             "# language: zh-CN\n功能: f\n  场景: s\n    那么好\n  场景大刚: t\n",

@@ -128,6 +128,15 @@ WRONG = {
         table("When these services are submitted:", "service | replicas", "s | 0"),
         "5: replicas '0': write at least 1: of work without pods nothing can be shown",
     ),
+    "a word that the scheduler would read as false": (
+        table("When these jobs are submitted:", "job | preemptable", "j | yes"),
+        "5: preemptable 'yes': write true or false",
+    ),
+    "a taint that no node has": (
+        table("Given these nodes:", "node | cpu | memory | taints", "n | 1 | 1Gi | spot:NoSchedule")
+        + table("When these jobs are submitted:", "job | tolerates", "j | spoot"),
+        "8: no sentence creates a node with a taint 'spoot' (is 'spot' meant?); there are: spot",
+    ),
     "memory in thousandths of a byte": (
         table("When these jobs are submitted:", "job | memory", "j | 4m"),
         "5: memory '4m': is less than a byte: write bytes, for instance 8Gi or 512Mi (m means thousandths)",

@@ -152,6 +152,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     [
         ('{"schema": 1}', "schema 1, but this version reads 2: run the scenario again"),
         ('{"schema": 2}', "not a record of a scenario"),
+        ('{"kind": "List"}', "not a record of a scenario: name a folder of out"),
         ("[", "not a record of a scenario"),
     ],
 )

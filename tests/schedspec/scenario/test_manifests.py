@@ -132,3 +132,9 @@ def test_a_file_elsewhere_in_the_repository_is_read(tmp_path: Path) -> None:
     (tmp_path / "features").mkdir()
     queues = written(tmp_path, "queues.yaml", QUEUES)
     assert manifests.find("../queues.yaml", (tmp_path / "features",)).resolve() == queues.resolve()
+
+
+def test_a_name_that_no_file_has_is_not_suggested_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "queues.yaml").symlink_to("queues.yaml")
+    with pytest.raises(manifests.ManifestError, match=r"there is no file 'queues.yaml'\n"):
+        manifests.find("queues.yaml", [tmp_path])
