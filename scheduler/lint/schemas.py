@@ -215,7 +215,8 @@ def _of_model(validator: Any, item: Object) -> Iterator[Flaw]:
 
 def _of_kubernetes(item: Object) -> Iterator[Flaw]:
     """Yield flaws by rules that the API server has beside the schemas of its own kinds."""
-    spec, name = item.get("spec") or {}, str((item.get("metadata") or {}).get("name", ""))
+    spec, metadata = (part if isinstance(part := item.get(key), Mapping) else {} for key in ("spec", "metadata"))
+    name = str(metadata.get("name", ""))
     if item["kind"] == "PriorityClass" and name not in _SYSTEM_CLASSES:
         if name.startswith("system-"):
             yield Flaw(("metadata", "name"), "names with system- belong to Kubernetes", "choose another name")

@@ -131,3 +131,11 @@ def test_mutated_and_truncated_files_never_end_in_a_traceback(
     with contextlib.suppress(*REFUSALS):
         READERS[reader](text, tmp_path_factory.getbasetemp())
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20, "more than 1 GB"
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("part", ["metadata: name", "spec: [1]", "metadata: [a]", "spec: text"])
+@pytest.mark.parametrize("kind", ["Queue", "Node", "PriorityClass", "PodDisruptionBudget", "ClusterRole"])
+def test_a_part_of_another_type_never_ends_in_a_traceback(reader: str, part: str, kind: str, tmp_path: Path) -> None:
+    with contextlib.suppress(*REFUSALS):
+        READERS[reader](f"apiVersion: v1\nkind: {kind}\n{part}\n", tmp_path)
