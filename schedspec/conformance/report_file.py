@@ -20,7 +20,7 @@ _URL = "https://"
 Outcome = Literal["conformant", "partial", "not conformant", "incomplete"]
 
 
-class UnpassedScenario(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A scenario that did not pass."""
 
     feature: str
@@ -39,11 +39,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     `incomplete`: some scenarios could not be judged, or no scenario passed."""
     scenarios: int
     passed: int
-    failed: list[UnpassedScenario]
-    known_differences: list[UnpassedScenario]
-    lacking: list[UnpassedScenario]
+    failed: list[Entry]
+    known_differences: list[Entry]
+    lacking: list[Entry]
     """Scenarios that need a capability that the scheduler lacks."""
-    unjudged: list[UnpassedScenario]
+    unjudged: list[Entry]
     """Scenarios that could not be judged or were skipped."""
 
 
@@ -132,10 +132,10 @@ def _profile(level: Level, results: Sequence[Result]) -> Profile:
     )
 
 
-def _entries(results: Iterable[Result], *verdicts: Verdict) -> list[UnpassedScenario]:
+def _entries(results: Iterable[Result], *verdicts: Verdict) -> list[Entry]:
     found = [result for result in results if result.verdict in verdicts]
     return [
-        UnpassedScenario(
+        Entry(
             feature=_of_suite(result.feature),
             scenario=title_of(result.scenario, result.example),
             why=_first_line(result.why),

@@ -248,7 +248,7 @@ def test_a_folder_that_cannot_hold_the_features_is_refused(repo: Path, into: str
 
 
 @pytest.mark.parametrize("into", ["Queues", "schedspec", "checkout", "main", "out"])
-def test_a_workflow_that_only_has_the_word_does_not_count_as_the_workflow_of_a_folder(repo: Path, into: str) -> None:
+def test_a_workflow_that_only_has_the_word_is_not_the_workflow_of_a_folder(repo: Path, into: str) -> None:
     for folder in ("queues", into):
         CliRunner().invoke(init_command, [str(repo), "--into", folder, "--action", f"o/schedspec@{COMMIT}"])
     texts = [file.read_text() for file in (repo / ".github/workflows").iterdir()]
