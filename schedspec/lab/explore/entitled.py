@@ -203,19 +203,23 @@ class _Search:
         return True
 
     def _keeps_guarantees(self, units: tuple[_Unit, ...]) -> bool:
-        """Whether each queue keeps its guarantee, and what others are guaranteed and do not use stays free."""
+        """Whether each queue keeps its guarantee, and what others are guaranteed and do not use stays free.
+
+        In a tree, the guarantee of a queue also protects what the queues below it hold.
+        """
         freed: dict[str, Sums] = {}
         for unit in units:
-            add(freed.setdefault(unit.work.queue, {}), tuple(unit.frees.items()))
+            for name in self._shares.above(unit.work.queue):
+                add(freed.setdefault(name, {}), tuple(unit.frees.items()))
         total = sum_of(tuple(unit.frees.items()) for unit in units)
         unused: Sums = {}
         for queue in self._end.queues.values():
-            held = self._end.held(queue.name, is_tree=False)
+            held = self._shares.held(queue.name)
             for name, amount in queue.guarantee:
                 left = held.get(name, 0) - freed.get(queue.name, {}).get(name, 0)
                 if queue.name in freed and left < amount:
                     return False
-                if queue.name != self._work.queue:
+                if queue.name not in self._shares.above(self._work.queue):
                     unused[name] = unused.get(name, 0) + max(amount - left, 0)
         idle = sum_of(tuple(amounts.items()) for amounts in self._end.idle.values())
         return all(
