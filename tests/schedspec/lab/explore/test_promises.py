@@ -194,6 +194,19 @@ def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(ca
     assert list(entitled.jobs_without_room(case, play(case))) == []
 
 
+@pytest.mark.parametrize(("guarantee", "rule"), [((), "reclaim"), (ONE, "")], ids=["none", "all that is held"])
+def test_a_claim_is_owed_nothing_that_a_queue_above_the_victims_is_guaranteed(guarantee: Amounts, rule: str) -> None:
+    queues = (
+        CaseQueue("lender", parent="team"),
+        CaseQueue("team", guarantee=guarantee),
+        CaseQueue("owner", deserved=TWO),
+    )
+    nodes, steps = (CaseNode("n1", TWO), CaseNode("n2", ONE)), (Submit((OLD,)), Submit((replace(CLAIM, requests=TWO),)))
+    case = replace(LENT, policy=POLICIES["hierarchy"], nodes=nodes, queues=queues, steps=steps)
+    found = entitled.jobs_without_room(case, Story(settled=[SettledState({"old": HELD["old"]}, {})]))
+    assert [breach.rule for breach in found] == ([rule] if rule else [])
+
+
 SHAPES = """
 actions: "allocate, reclaim, preempt"
 tiers:
