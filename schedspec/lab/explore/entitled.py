@@ -233,14 +233,11 @@ class _Search:
         return all(held.get(name, 0) + amount <= share.get(name, 0) for name, amount in self._claim.items())
 
     def _can_go(self, units: tuple[_Unit, ...]) -> bool:
-        """Whether the units can be evicted in some order, each from a queue that is above its share when it goes."""
-        if not units:
-            return True
-        for last in units:
-            others = tuple(other for other in units if other is not last)
-            if self._is_above_share(last, others) and self._can_go(others):
-                return True
-        return False
+        """Whether the units can be evicted in any order: the queue of each is above its share even if it goes last.
+
+        The scheduler evicts in the order of its policy, in which the last unit may be at its queue's share.
+        """
+        return all(self._is_above_share(last, tuple(one for one in units if one is not last)) for last in units)
 
     def _is_above_share(self, unit: _Unit, gone: tuple[_Unit, ...]) -> bool:
         """Whether the queue of a unit holds more than it deserves of a resource that the unit frees for the job."""
