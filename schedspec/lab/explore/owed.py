@@ -49,7 +49,7 @@ class End:
         self.judged = [
             job
             for job in self.waiting
-            if job.name not in case.failed and job.queue not in closed | parents and not _needs_one_place(job)
+            if job.name not in case.failed and job.queue not in closed | parents and not needs_one_place(job)
         ]
         """The waiting jobs that no failed pod, no closed queue and no place keeps from running."""
         self.idle = idle_of(nodes, ((node, work.requests) for node, work in self.on_nodes))
@@ -121,7 +121,7 @@ class End:
         return held
 
 
-def _needs_one_place(work: Work) -> bool:
+def needs_one_place(work: Work) -> bool:
     """Whether a job needs its capacity in one place, which sums do not show: on one card, or in one rack."""
     return bool(work.rack) or CARD_MEMORY in dict(work.requests)
 

@@ -13,6 +13,7 @@ from ...scheduler.model.times import duration
 from ...scheduler.policy.model import Policy
 from ..reduce.case import Case, Work
 from ..reduce.play import PAUSE, Happened, Story, policy_of
+from .owed import needs_one_place
 from .timeline import Breach, Sums, add, closed_at, idle_of, moments, slots, steps_of
 
 _LIMITING = ("capacity", "proportion", "capacity-card", "resourcequota", "nodegroup", "network-topology-aware", "cdp")
@@ -62,6 +63,8 @@ def _holder(case: Case, story: Story, step: int, steps: dict[str, int]) -> Work 
     over = case.completed | case.failed
     waiting = [work for work in case.jobs if steps[work.name] < step and len(placed.get(work.name, ())) < work.pods]
     if len(waiting) != 1 or waiting[0].name in over or placed.get(waiting[0].name) or waiting[0].queue in closed:
+        return None
+    if needs_one_place(waiting[0]):
         return None
     is_admitted = "enqueue" not in policy_of(case.policy).actions or before.phases.get(waiting[0].name) == "Inqueue"
     return waiting[0] if is_admitted and any(amount for _, amount in waiting[0].requests) else None

@@ -370,6 +370,7 @@ WAITED = replace(
     queues=(CaseQueue("lender"), CaseQueue("owner")),
     steps=(Submit((OLD,)), Submit((GANG,)), Submit((YOUNG,)), Submit((replace(CLAIM, name="third", queue="lender"),))),
 )
+IN_A_RACK = replace(WAITED, steps=(WAITED.steps[0], Submit((replace(GANG, rack="required"),)), *WAITED.steps[2:]))
 OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, queue="owner"),))))
 
 
@@ -381,6 +382,7 @@ OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, q
         (replace(WAITED, nodes=(*WAITED.nodes, CaseNode("n2", TWO))), "Inqueue", []),
         (replace(WAITED, policy=POLICIES["default"]), "Inqueue", []),
         (OTHER_QUEUE, "Inqueue", []),
+        (IN_A_RACK, "Inqueue", []),
     ],
     ids=[
         "on capacity that a gang holds",
@@ -388,6 +390,7 @@ OTHER_QUEUE = replace(WAITED, steps=(*WAITED.steps[:2], Submit((replace(YOUNG, q
         "beside capacity for the whole gang",
         "under a policy without holds",
         "of another queue",
+        "beside a gang that no rack can hold",
     ],
 )
 def test_no_later_job_starts_on_capacity_that_a_gang_holds(case: Case, phase: str, broken: list[str]) -> None:
