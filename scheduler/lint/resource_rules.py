@@ -15,6 +15,8 @@ from .objects import Manifest
 
 COMMON = (CPU, MEMORY, "pods", "nvidia.com/gpu", "amd.com/gpu", "huawei.com/Ascend910", "ephemeral-storage")
 """Resources for which a similar name is reported as a misspelling."""
+NATIVE = (CPU, MEMORY, "pods", "ephemeral-storage")
+"""Resources that Kubernetes itself names, beside pages of memory."""
 ALIKE = 0.85
 """Minimum similarity of two names, from 0 to 1, that counts as a misspelling."""
 _LIST = "binpack.resources"
@@ -60,8 +62,15 @@ def _unknown(name: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
     near = _nearest(name, COMMON if has is None else has)
     if has is not None:
         yield f"no node has {name}: it does not count", near or "remove it"
-    elif near and name not in COMMON:
-        yield f"{name} is hardly a resource of a node: it does not count", near
+    elif name not in COMMON and (near or not may_be_of_a_node(name)):
+        full = next((known for known in COMMON if known.endswith(f"/{name}")), "")
+        remedy = near or (f"did you mean {full}?" if full else "write its whole name, such as nvidia.com/gpu")
+        yield f"{name} is hardly a resource of a node: it does not count", remedy
+
+
+def may_be_of_a_node(name: str) -> bool:
+    """Whether a node may have a resource of this name: a native one, or one with the domain of its vendor."""
+    return "/" in name or name in NATIVE or name.startswith("hugepages-")
 
 
 def _not_listed(name: str, listed: list[str]) -> tuple[str, str]:

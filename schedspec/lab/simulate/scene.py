@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ...scheduler.lint.objects import ManifestError, documents, refusals
+from ...scheduler.lint.resource_rules import NATIVE, may_be_of_a_node
 from ...scheduler.model import objects, resources
 from ...scheduler.policy.source import suggest
 from ...virtual import node
@@ -19,7 +20,6 @@ from .errors import InputError
 from .node_list import read_nodes
 from .present import opened
 
-_NATIVE = ("cpu", "memory", "pods", "ephemeral-storage")
 _NODES = re.compile(r"(?P<count>[1-9]\d{0,5})x(?P<cards>\d{1,6})(?P<more>(,[^,=]+=[^,=]+)*)", re.ASCII)
 
 
@@ -71,8 +71,8 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
         name, _, amount = part.partition("=")
         if name in more or name == resource:
             raise InputError("--nodes", f"{text!r} has {name} twice", "write each resource once")
-        if "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
-            remedy = suggest(name, (*_NATIVE, "example.com/resource"))
+        if not may_be_of_a_node(name):
+            remedy = suggest(name, (*NATIVE, "example.com/resource"))
             raise InputError("--nodes", f"{name!r} is no resource of a node", remedy)
         more[name] = amount
     try:
