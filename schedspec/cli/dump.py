@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from contextlib import redirect_stdout
-from typing import TextIO, cast
 
-from ..scheduler.model.printable import PrintableStream
 from ..virtual.state import dump
+from .answers import refuses_bad_input
 from .scheduling import ParsedCommand
 
 
@@ -23,10 +20,10 @@ class DumpCommand(ParsedCommand):
         """Declare the options."""
         dump.add_arguments(parser)
 
+    @refuses_bad_input
     def execute(self, given: argparse.Namespace) -> int:
         """Run the command."""
-        with redirect_stdout(cast("TextIO", PrintableStream(sys.stdout))):
-            return dump.main(given)
+        return dump.main(given)
 
 
 dump_command = DumpCommand("dump", "read a cluster's state and write it to a file")
