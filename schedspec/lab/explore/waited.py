@@ -62,12 +62,13 @@ def _holder(case: Case, story: Story, step: int, steps: dict[str, int]) -> Work 
     placed = before.placed
     over = case.completed | case.failed
     waiting = [work for work in case.jobs if steps[work.name] < step and len(placed.get(work.name, ())) < work.pods]
-    if len(waiting) != 1 or waiting[0].name in over or placed.get(waiting[0].name) or waiting[0].queue in closed:
+    if len(waiting) != 1:
         return None
-    if needs_one_place(waiting[0]):
+    (work,) = waiting
+    if work.name in over or placed.get(work.name) or work.queue in closed or needs_one_place(work):
         return None
-    is_admitted = "enqueue" not in policy_of(case.policy).actions or before.phases.get(waiting[0].name) == "Inqueue"
-    return waiting[0] if is_admitted and any(amount for _, amount in waiting[0].requests) else None
+    is_admitted = "enqueue" not in policy_of(case.policy).actions or before.phases.get(work.name) == "Inqueue"
+    return work if is_admitted and any(amount for _, amount in work.requests) else None
 
 
 def _fitting(idle: dict[str, Sums], work: Work) -> int:
