@@ -1,8 +1,8 @@
 """The owner of everything that one cycle leaves to the next.
 
-The one rule: within a process, only this object changes between two cycles. `scheduler.inputs.apply_input`
-changes the state, `Core.decide` keeps the last cycle and the opened plugins. Both are only a shortcut: without them,
-`scheduler.decide.decide` returns equal binds and evictions, and opens the plugins anew.
+Within a process, only this object changes between two cycles: `scheduler.inputs.apply_input` changes the state, and
+`Core.decide` keeps the last cycle and the opened plugins. Both save work only: without them, `scheduler.decide.decide`
+opens the plugins anew, and returns equal binds and evictions.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Timeline(Generic[Value]):
 
 
 class QueueSums:
-    """What each queue holds by itself, and with its descendants where queues form a tree (`is_tree`)."""
+    """The holdings of each queue, alone and, if queues form a tree (`is_tree`), with its descendants."""
 
     def __init__(self, *, is_tree: bool = False) -> None:
         self.own: dict[str, Amounts] = {}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class OrderedBy(Enum):
-    """What the `job_order` of a plugin depends on. `ANYTHING` is safe."""
+    """The input on which the `job_order` of a plugin depends. `ANYTHING` is safe."""
 
     ANYTHING = "anything"
     JOB = "job"

@@ -45,7 +45,7 @@ class Document(NamedTuple):
 
     @property
     def name(self) -> tuple[str, ...]:
-        """What no other object of a cluster has: API version, kind, namespace and name; empty without a name."""
+        """The identity of the object in a cluster: API version, kind, namespace and name; empty without a name."""
         metadata = self.item.get("metadata")
         given = metadata if isinstance(metadata, dict) else {}
         parts = (self.item.get("apiVersion"), self.item.get("kind"), given.get("namespace"), given.get("name"))

@@ -26,7 +26,7 @@ from ...scheduler.model.task import job_key_of
 Cause = tuple[str, str]
 """The job for which a pod is evicted, and the action."""
 OTHER_WRITER: Cause = ("", "")
-"""The cause of a pod that somebody else deletes, for instance the owner of a broken gang."""
+"""The cause of a deletion that the scheduler did not decide: the owner of a broken gang deletes its pods."""
 
 
 @dataclass(slots=True)
@@ -213,7 +213,7 @@ class Books:
 
     @property
     def unused(self) -> UnusedGuarantees:
-        """What queues are guaranteed and do not use."""
+        """The unused guarantees of queues."""
         if self._unused is None:
             lines = {name: self.lineage(name) for name in self._specs if name != ROOT}
             parents = {name: line[1] if len(line) > 1 else CLUSTER for name, line in lines.items()}

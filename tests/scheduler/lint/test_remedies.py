@@ -1,4 +1,4 @@
-"""A remedy of lint ends its finding, and whoever follows the remedies comes to an end.
+"""A remedy of lint ends its finding, and no chain of remedies goes on for ever.
 
 The remedies are read as a person reads them: each alternative is applied to the policy, which is judged again.
 """

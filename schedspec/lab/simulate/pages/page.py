@@ -42,7 +42,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the template shows."""
+    """The content of the page, for its template."""
 
     title: str
     worlds: Sequence[ResultWorld]
@@ -76,7 +76,7 @@ class Page:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What ran and what came of it: name and value. Where two worlds differ, both values."""
+        """Names and values of the inputs and results of a run; both values where two worlds differ."""
         rows = zip(*(self._facts(world) for world in self.worlds), strict=True)
         found = [(row[0][0], " → ".join(dict.fromkeys(value for _, value in row))) for row in rows]
         return [("Worlds", " → ".join(world.title for world in self.worlds)), *found] if self.worlds[1:] else found

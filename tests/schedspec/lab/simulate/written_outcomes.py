@@ -29,7 +29,7 @@ SECONDS = 10.0
 
 
 class Story:
-    """What happens on two nodes of four cpus, and the findings of the monitors in it.
+    """Outcomes on two nodes of four cpus, and the findings of the monitors in them.
 
     Owners create released pods again. The end of a story is quiet.
     """
