@@ -108,6 +108,12 @@ class Started(msgspec.Struct, tag="started"):
     node_selector: dict[str, str]
 
 
+class Noted(msgspec.Struct, tag="noted"):
+    """An object of another scheduler, as the API server served it. Only dumps have it; our decisions do not read it."""
+
+    object: dict[str, Any]
+
+
 class Taken(msgspec.Struct, tag="taken"):
     """Last line of a dump: the time at which the state was taken from a cluster, and notes for its reader."""
 
@@ -127,6 +133,7 @@ Input = (
     | Decided
     | Remembered
     | Started
+    | Noted
     | Taken
 )
 

@@ -24,6 +24,7 @@ from ..lab.plan import (
     rules,
     sources,
 )
+from ..lab.twin import Choice
 from ..scheduler.inputs import write_line
 from .answers import explains_errors, print_json, refuses_bad_input
 
@@ -49,7 +50,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     help="A dump (`schedspec dump`), a SIGUSR2 dump, a recording, or files of kubectl get -o json.",
 )
 @click.option("--now", metavar="OLD", help="The current folder, file or git revision; default: the cluster itself.")
-@click.option("--proposed", required=True, metavar="NEW", help="Folder, file or git revision; or OLD..NEW.")
+@click.option("--proposed", metavar="NEW", help="Folder, file or git revision; or OLD..NEW.")
 @click.option(
     "--policy",
     "policy_path",
@@ -107,6 +108,28 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     metavar="CONDITION",
     help="Exit with 1 if this holds: evictions>0, wait-p95>+10%, starvation …. Repeat for several.",
 )
+@click.option(
+    "--scheduler",
+    default="",
+    metavar="NAME[@VERSION]",
+    help="Ask this scheduler's own program: kueue, volcano, kube-scheduler, schedspec; NAME@OLD..NEW compares two "
+    "versions. Default: that of the state, if its program is on this machine; else our model of it.",
+)
+@click.option("--model", "by_model", is_flag=True, help="Ask our model: in seconds, without a cluster.")
+@click.option(
+    "--scheduler-binaries",
+    "programs",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with the scheduler's programs.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 100),
+    help="How often the program decides; default: 1, for Volcano 3.",
+)
+@click.option(
+    "--settle", type=click.FloatRange(1.0), help="Seconds after which a world that has not settled is cut; default 120."
+)
 @click.option("--max-age", default="30d", show_default=True, metavar="DAYS", help="Refuse an older state.")
 @click.option(
     "--out",
@@ -142,8 +165,10 @@ def _planned(given: dict[str, Any]) -> Plan:
     """Make the plan, run the features and judge the plan by the conditions of --fail-on."""
     features = [*given["features"]]
     conditions = parse_conditions([*given["fail_on"]], load=given["load"] != "none", features=bool(features))
-    plan = make_plan(_request(given))
-    plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
+    choice = _choice(given)
+    plan = make_plan(_request(given, choice), choice.of)
+    if not plan.decided_by:
+        plan.notes = [*foreign.foreign_notes(plan.subject.schedulers, plan.policies), *plan.notes]
     if features:
         plan.rules = rules.run_rules(features, plan.policies)
     plan.conditions = [condition.text for condition in conditions]
@@ -151,8 +176,31 @@ def _planned(given: dict[str, Any]) -> Plan:
     return plan
 
 
-def _request(given: dict[str, Any]) -> Request:
+def _choice(given: dict[str, Any]) -> Choice:
+    for option, is_set in (
+        ("--scheduler", given["scheduler"]),
+        ("--runs", given["runs"]),
+        ("--settle", given["settle"]),
+        ("--scheduler-binaries", given["programs"]),
+    ):
+        if is_set and given["by_model"]:
+            raise sources.SourceError(
+                f"{option}: --model asks no program of a scheduler\n  do next: leave one of them out"
+            )
+    return Choice(
+        given["scheduler"],
+        given["by_model"],
+        given["programs"],
+        given["runs"] or 0,
+        given["settle"] or 120.0,
+        lambda line: click.echo(line, err=True),
+    )
+
+
+def _request(given: dict[str, Any], choice: Choice) -> Request:
     now, proposed = given["now"], given["proposed"]
+    if proposed is None and not choice.is_upgrade:
+        raise sources.SourceError("--proposed is missing\n  do next: name the proposed folder, file or revision")
     load, has_trace = given["load"], given["load"] not in ("none", "drain") and not Path(given["load"]).is_dir()
     for option, is_set, is_read, needs in (
         ("--map", given["mapping"], has_trace, "--load TRACE"),
@@ -164,6 +212,8 @@ def _request(given: dict[str, Any]) -> Request:
             raise sources.SourceError(
                 f"{option}: nothing reads it without {needs}\n  do next: add {needs}, or leave {option} out"
             )
+    if proposed is None:
+        return _made_of(given, None, Side(choice.scheduler.partition("..")[2], {}))
     if sources.is_range(proposed):
         if now is not None:
             raise sources.SourceError(
@@ -175,10 +225,16 @@ def _request(given: dict[str, Any]) -> Request:
     before, after = None if now is None else sources.files_of(now), sources.files_of(proposed)
     if now is not None and Path(now).is_file() and Path(proposed).is_file():  # two versions of one file
         before = {Path(proposed).name: next(iter((before or {}).values()))}
+    return _made_of(
+        given, None if before is None else Side(sources.short(now), before), Side(sources.short(proposed), after)
+    )
+
+
+def _made_of(given: dict[str, Any], now: Side | None, proposed: Side) -> Request:
     return Request(
         given["state"],
-        None if before is None else Side(sources.short(now), before),
-        Side(sources.short(proposed), after),
+        now,
+        proposed,
         given["policy_path"],
         given["load"],
         given["preset"],

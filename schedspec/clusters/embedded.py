@@ -45,13 +45,15 @@ class EmbeddedCluster(MadeCluster):
     kind: ClusterKind = "embedded"
     simulated = True
 
-    def __init__(self, settings: Settings, *, audit_policy: Path | None = None) -> None:
+    def __init__(self, settings: Settings, *, audit_policy: Path | None = None, with_controllers: bool = True) -> None:
         """Prepare a cluster; `up` starts it.
 
         Args:
             settings: Settings of the run.
             audit_policy: Audit policy file. `audit_log` then has the requests to the API server, and the cluster is
                 not reused.
+            with_controllers: Whether kube-controller-manager runs. Its garbage collector deletes objects whose owners
+                are not in the cluster.
         """
         versions = kubernetes_versions()
         if settings.kubernetes_version not in (None, *versions):
@@ -63,7 +65,7 @@ class EmbeddedCluster(MadeCluster):
         minor = settings.kubernetes_version or next(iter(versions))
         self._gates = GANG_GATES[minor] if settings.gang_api else NO_GATES
         unique = fingerprint(kind_config() / "stages", settings.kubernetes_version, self._gates)
-        self._audit_policy = audit_policy
+        self._audit_policy, self._with_controllers = audit_policy, with_controllers
         super().__init__(settings, unique if settings.reuse else secrets.token_hex(3))
 
     def up(self, progress: Progress, served: Served = nobody_waits) -> None:
@@ -74,7 +76,7 @@ class EmbeddedCluster(MadeCluster):
         self._binaries = binaries.provide(
             EMBEDDED, folder=settings.binaries, progress=progress, kubernetes=settings.kubernetes_version
         )
-        if self._settings.reuse and self._lifecycle.adopt(_healthy):
+        if self._settings.reuse and self._lifecycle.adopt(self._healthy):
             progress(f"{self.name}: reusing the running cluster")
             served()
             return
@@ -93,6 +95,15 @@ class EmbeddedCluster(MadeCluster):
             BootError: the cluster is not up.
         """
         return self._lifecycle.record.kubeconfig.parent / "logs" / "audit.log"
+
+    @property
+    def etcd(self) -> str:
+        """Address of etcd, which serves plain HTTP on this machine only.
+
+        Raises:
+            BootError: the cluster is not up.
+        """
+        return f"http://127.0.0.1:{Ports(*self._lifecycle.record.ports).etcd}"
 
     def load_image(self, archive: Path) -> None:
         """Do nothing: no node runs containers."""
@@ -125,7 +136,10 @@ class EmbeddedCluster(MadeCluster):
         config = record.home / "create.yaml"
         stages = kind_config() / "stages"
         ports, policy = Ports(*record.ports), self._audit_policy
-        config.write_text(kwokctl_config(paths, version, ports, stages, self._gates, audit_policy=policy), "utf-8")
+        text = kwokctl_config(
+            paths, version, ports, stages, self._gates, audit_policy=policy, with_controllers=self._with_controllers
+        )
+        config.write_text(text, "utf-8")
         command: list[str | Path] = [
             paths["kwokctl"],
             "create",
@@ -150,11 +164,20 @@ class EmbeddedCluster(MadeCluster):
                 if _gave_up_waiting(files):
                     progress(f"{self.name}: the API server was late; restarting {_RESTARTABLE}")
                     self._restart_late_program(record, files)
-                return _healthy(record)
+                return self._healthy(record)
 
             if _wait_for(healthy, files, end - time.monotonic()):
                 return
         raise _boot_error(record, files, done)
+
+    def _healthy(self, record: ClusterRecord) -> bool:
+        """Whether the API server is ready, KWOK runs, and the namespace `default` accepts pods if controllers run."""
+        api = _probe(record)
+        return (
+            api.ready()
+            and probe.get(f"http://127.0.0.1:{Ports(*record.ports).kwok}/healthz") is not None
+            and (not self._with_controllers or api.has("/api/v1/namespaces/default/serviceaccounts/default"))
+        )
 
     def _restart_late_program(self, record: ClusterRecord, files: Path) -> None:
         """Restart the program that stopped waiting for the API server.
@@ -172,16 +195,6 @@ class EmbeddedCluster(MadeCluster):
 def _probe(record: ClusterRecord) -> probe.ApiProbe:
     files = record.kubeconfig.parent
     return probe.ApiProbe(f"https://127.0.0.1:{Ports(*record.ports).kube_apiserver}", files / "pki")
-
-
-def _healthy(record: ClusterRecord) -> bool:
-    """Whether the API server is ready, KWOK runs, and the namespace `default` accepts pods."""
-    api = _probe(record)
-    return (
-        api.ready()
-        and probe.get(f"http://127.0.0.1:{Ports(*record.ports).kwok}/healthz") is not None
-        and api.has("/api/v1/namespaces/default/serviceaccounts/default")
-    )
 
 
 def _wait_for(state: Callable[[], bool], files: Path, seconds: float) -> bool:

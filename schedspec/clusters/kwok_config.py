@@ -85,6 +85,7 @@ def kwokctl_config(
     gates: Gates = NO_GATES,
     *,
     audit_policy: Path | None = None,
+    with_controllers: bool = True,
 ) -> str:
     """Return the YAML documents for `kwokctl create cluster --config`.
 
@@ -95,12 +96,14 @@ def kwokctl_config(
         stages: Folder of *.yaml files.
         gates: Feature gates and API versions beyond the defaults.
         audit_policy: File; with it the API server writes an audit log.
+        with_controllers: Whether kube-controller-manager runs.
     """
+    without = ["kube-scheduler", *([] if with_controllers else ["kube-controller-manager"])]
     options = {
         "runtime": "binary",
         "kubeVersion": kube_version,
         "bindAddress": "127.0.0.1",
-        "disable": ["kube-scheduler"],
+        "disable": without,
         "etcdBinary": str(binaries["etcd"]),
         "kubeApiserverBinary": str(binaries["kube-apiserver"]),
         "kubeControllerManagerBinary": str(binaries["kube-controller-manager"]),
@@ -123,6 +126,7 @@ def kwokctl_config(
             "extraEnvs": [{"name": name, "value": value} for name, value in GO.items()],
         }
         for component in _COMPONENTS
+        if component not in without
     ]
     kwokctl = {"apiVersion": _KWOK_API, "kind": "KwokctlConfiguration", "options": options}
     return yaml.safe_dump(kwokctl | {"componentsPatches": patches}) + "---\n" + kwok_config(stages)

@@ -125,6 +125,8 @@ class Adapter:
     silent_for: ClassVar[float] = 0.0
     """Seconds after which waiting work counts as refused, for a scheduler that does not publish every reason; else 0.
     """
+    settles_after: ClassVar[float] = 3.0
+    """Seconds without a decision after which the scheduler has nothing left to decide: its periods and back-offs."""
     names_preemptors: ClassVar[bool] = False
     """True if an event of each victim names its preemptor (`related`). The end of a scenario waits for these events."""
     sees_all: bool = False
@@ -181,6 +183,14 @@ class Adapter:
             AdapterError: the scheduler is not available.
         """
         raise NotImplementedError
+
+    def alone(self, site: Site) -> Scheduler | None:
+        """Return the scheduler without controllers that create or delete work, for a cluster that has its objects.
+
+        Raises:
+            AdapterError: the scheduler is not available.
+        """
+        return self.scheduler(site)
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         """Check before the cluster boots that the scheduler's programs are present or can be built.

@@ -63,6 +63,7 @@ class Volcano(Installable):
     templates: ClassVar[str] = "volcano"
     runs: ClassVar[int] = 3
     silent_for: ClassVar[float] = 3.0
+    settles_after: ClassVar[float] = 5.0
     sees_all: bool = True
     lacks: ClassVar[Mapping[Capability, str]] = {
         Capability.POLICY_REFUSAL: "it continues with its previous policy and logs a line",
@@ -96,6 +97,9 @@ class Volcano(Installable):
             return VolcanoProcesses(site, programs)
         self.scheduler_name = "volcano"
         return DeployedVolcano(site, Images(self.version(site), self.images, programs))
+
+    def alone(self, site: Site) -> VolcanoProcesses:
+        return VolcanoProcesses(site, _programs(site.scheduler_programs, site.progress), with_controllers=False)
 
     def starts(self, site: Site) -> str:
         return "" if self.installed(site) else self.scheduler_name

@@ -44,10 +44,13 @@ _INVALID: Final = re.compile(r"Scheduler config .* is invalid: (.*)$", re.MULTIL
 
 
 class VolcanoProcesses:
-    """Two programs. A new policy restarts the scheduler; the controllers keep running."""
+    """Two programs. A new policy restarts the scheduler; the controllers keep running.
 
-    def __init__(self, site: Site, programs: Mapping[str, Path]) -> None:
-        self._site, self._programs = site, programs
+    Without controllers, the cluster has its queues and PodGroups with their states.
+    """
+
+    def __init__(self, site: Site, programs: Mapping[str, Path], *, with_controllers: bool = True) -> None:
+        self._site, self._programs, self._with_controllers = site, programs, with_controllers
         self._scheduler = Daemon("vc-scheduler", site.folder / "scheduler.log")
         self._controllers = Daemon("vc-controller-manager", site.folder / "controllers.log")
         # Volcano reads its policy again after every write in the policy's folder, and logs that.
@@ -66,6 +69,9 @@ class VolcanoProcesses:
             except RejectedError as problem:
                 if problem.status != 409:  # the namespace exists already
                     raise
+        if not self._with_controllers:
+            self.use_policy(policy)
+            return
         self._launch(self._controllers, "--kube-api-qps", "1000", "--kube-api-burst", "2000")
         self.use_policy(policy)
         for attempt in retrying(self._timeout, 0.05):
@@ -94,7 +100,8 @@ class VolcanoProcesses:
             SchedulerDiedError: one of them ended.
         """
         self._scheduler.check()
-        self._controllers.check()
+        if self._with_controllers:
+            self._controllers.check()
 
     def use_policy(self, text: str) -> str:
         """Start the scheduler with this policy, unless it runs with it already.

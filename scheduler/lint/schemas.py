@@ -100,6 +100,11 @@ class Definitions:
         was = item if old is None else _with_defaults(schema, old)
         return found or list(self._denied(key, item, was, operation))
 
+    def complete(self, item: Object) -> Object:
+        """Return an object with the defaults that the API server sets; unchanged for a kind without a definition."""
+        schema = self._schemas.get((str(item.get("apiVersion", "")), str(item.get("kind", ""))))
+        return item if schema is None else _with_defaults(schema, item)
+
     @staticmethod
     def _is_near(known: tuple[str, str], key: tuple[str, str]) -> bool:
         """Whether a kind is known in another version of its group."""

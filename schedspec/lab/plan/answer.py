@@ -47,11 +47,20 @@ class PlannedEviction(msgspec.Struct):
     why: str
     runs_again: bool = False
     """Whether its replacement is placed at once."""
+    runs: int = 1
+    """In how many runs of the plan."""
+    pods: int = 1
+    """Number of pods, where a scheduler evicts a job as one unit, whose name then stands in `pod`."""
 
     @property
     def rule(self) -> str:
         """The part of the reason that names the deciding tier."""
         return self.why.partition("; ")[2] or self.why
+
+
+def pods_of(evictions: Iterable[PlannedEviction]) -> int:
+    """Return the number of evicted pods."""
+    return sum(eviction.pods for eviction in evictions)
 
 
 class Start(msgspec.Struct):
@@ -62,6 +71,8 @@ class Start(msgspec.Struct):
     pods: int
     nodes: list[str] = []
     """The node of each placed pod, in the order of the pods' names."""
+    runs: int = 1
+    """In how many runs of the plan."""
 
 
 class NewlyWaiting(msgspec.Struct):
@@ -193,6 +204,10 @@ class Plan(msgspec.Struct):
     """The conditions of --fail-on; without one, nothing judges the plan."""
     failed: list[str] = []
     """The results that are worse than permitted."""
+    decided_by: str = ""
+    """The scheduler's own program that decided at once, with its version; empty: our model of it."""
+    runs: list[AtOnce] = []
+    """The effects in each run, where the scheduler's order is not deterministic; else one."""
     names: dict[str, str] = {}
     """Job → the name that its user gave it, where a controller made another from it."""
     format: int = 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from ...scheduler.model import resources
 from ...scheduler.model.cluster import Cluster
@@ -149,6 +151,51 @@ def compare(now: PlannedWorld, proposed: PlannedWorld, queues: Mapping[str, str]
     starts = [start for start in proposed.starts if start.pods > started.get(start.job, 0)]
     spared = [eviction for pod, eviction in before.items() if pod not in after]
     return AtOnce(now, proposed, evictions, spared, starts, refused, _of_queues(now, proposed, evictions, starts))
+
+
+def any_of(worlds: Sequence[PlannedWorld]) -> PlannedWorld:
+    """Return a world with what happens in any of several runs: a change does not cause it."""
+    first = worlds[0]
+    if len(worlds) == 1:
+        return first
+    evictions = {eviction.pod: eviction for world in worlds for eviction in world.evictions}
+    starts: dict[str, Start] = {}
+    for start in (start for world in worlds for start in world.starts):
+        if start.job not in starts or starts[start.job].pods < start.pods:
+            starts[start.job] = start
+    waiting = {job: why for world in worlds for job, why in world.waiting.items()}
+    problem = next((world.problem for world in worlds if world.problem), "")
+    return PlannedWorld(
+        [*evictions.values()], [*starts.values()], waiting, first.held, first.deserved, first.cycles, problem
+    )
+
+
+def merged(runs: Sequence[AtOnce]) -> AtOnce:
+    """Return the effects of several runs as one answer, which says of each in how many runs it was seen.
+
+    What the change prevents counts only if no run with the change shows it.
+    """
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    evictions: dict[str, PlannedEviction] = {}
+    starts: dict[str, Start] = {}
+    refused: dict[str, NewlyWaiting] = {}
+    for run in runs:
+        for eviction in run.evictions:
+            known = evictions.setdefault(eviction.pod, msgspec.structs.replace(eviction, runs=0))
+            known.runs += 1
+        for start in run.starts:
+            begun = starts.setdefault(start.job, msgspec.structs.replace(start, runs=0))
+            begun.runs += 1
+        refused |= {one.job: one for one in run.refused}
+    spared = [one for one in first.spared if all(one.pod in {it.pod for it in run.spared} for run in runs)]
+    proposed = any_of([run.proposed for run in runs])
+    often = lambda one: -one.runs  # noqa: E731
+    return AtOnce(
+        first.now, proposed, sorted(evictions.values(), key=often), spared, sorted(starts.values(), key=often),
+        [*refused.values()], first.queues,
+    )  # fmt: skip
 
 
 def _of_queues(

@@ -19,6 +19,7 @@ import yaml
 from ...scheduler.inputs import PolicyLoaded
 from ...scheduler.lint.objects import Document, Manifest, ManifestError, documents, refusals
 from ...scheduler.lint.queue_rules import queue_findings
+from ...scheduler.lint.schemas import definitions
 from ...scheduler.lint.vote_rules import evicting, voters
 from ...scheduler.model import objects, resources
 from ...scheduler.model.errors import PlacedError
@@ -28,8 +29,9 @@ from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import load_policy, texts_in
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons.text import count
-from ...virtual.state import State
+from ...virtual.state import State, kueue
 from .differences import BUDGET, describe, left_behind, same, with_status
+from .served_changes import changed_objects
 
 KINDS = {
     "HyperNode": "topology.volcano.sh",
@@ -60,9 +62,12 @@ class Side:
         """Return the policy files."""
         return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _only_quotes(path)}
 
-    def declared(self, other: Side | None) -> Declared:
-        """Return the objects in files that differ from the other side. Raises ChangeError."""
-        found = Declared()
+    def declared(self, other: Side | None, crds: Path | None = None) -> Declared:
+        """Return the objects in files that differ from the other side; with `crds`, also Kueue's. Raises ChangeError.
+
+        `crds` is the folder of Kueue's definitions.
+        """
+        found = Declared(crds)
         for path, text in sorted(self.files.items()):
             if other is not None and other.files.get(path) == text:
                 continue
@@ -75,7 +80,11 @@ class Side:
 class Declared:
     """The objects of one side that a plan reads, by kind and name, and what it does not read."""
 
+    crds: Path | None = None
+    """The folder of Kueue's definitions, if Kueue decides."""
     objects: dict[tuple[str, str], Any] = field(default_factory=dict)
+    served: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    """The objects of Kueue and its configuration, where Kueue decides."""
     places: dict[tuple[str, str], tuple[str, Document]] = field(default_factory=dict)
     """The file of each object, and its place there."""
     repeated: list[str] = field(default_factory=list)
@@ -92,7 +101,9 @@ class Declared:
                 group = str(document.item.get("apiVersion", "")).rpartition("/")[0]
                 if any(texts_in(document.node)):
                     continue  # an object that holds a policy
-                if kind not in KINDS or group != KINDS[kind]:
+                if self.crds is not None and _is_of_kueue(kind, group, document.item):
+                    self._add_served(place, document, self.crds)
+                elif kind not in KINDS or group != KINDS[kind]:
                     self.ignored[kind or "object without a kind"] += 1
                 else:
                     self._add(place, document)
@@ -121,11 +132,26 @@ class Declared:
         self.objects[kind, struct.metadata.key] = struct
         self.places[kind, struct.metadata.key] = place, document
 
+    def _add_served(self, place: str, document: Document, folder: Path) -> None:
+        for refusal in refusals(document, place, folder):
+            if refusal.is_error:
+                raise ChangeError(f"{place}:{refusal.line}", f"{refusal.field}: {refusal.text}", refusal.remedy)
+        kind, meta = document.item["kind"], document.item["metadata"]
+        if kueue.PLURALS.get(kind, ("", True))[1]:
+            meta.setdefault("namespace", "default")
+        key = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+        self.served[kind, key] = document.item
+
     def without_budgets(self) -> None:
         """Leave out the budgets, which no policy reads."""
         for key in [key for key in self.objects if key[0] == BUDGET]:
             del self.objects[key]
             self.ignored[BUDGET] += 1
+
+
+def _is_of_kueue(kind: str, group: str, item: Mapping[str, Any]) -> bool:
+    is_configuration = kind == "ConfigMap" and kueue.CONFIGURATION in (item.get("data") or {})
+    return is_configuration or (group == kueue.GROUP and kind in kueue.PLURALS)
 
 
 def _only_quotes(path: str) -> bool:
@@ -154,7 +180,9 @@ class Worlds:
     notes: list[str] = field(default_factory=list)
 
 
-def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str = "") -> Worlds:
+def find_worlds(
+    state: State, now: Side | None, proposed: Side, policy_path: str = "", crds: Path | None = None
+) -> Worlds:
     """Find the changes.
 
     Args:
@@ -162,15 +190,17 @@ def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str
         now: The files as they are; None: the cluster itself.
         proposed: The files as proposed.
         policy_path: The policy file on both sides, if several could be meant.
+        crds: The folder of Kueue's definitions, if Kueue decides; no policy of ours is needed then.
 
     Raises:
         ChangeError: a file cannot be read, or several policies could be meant.
         PolicyError: a policy is refused.
     """
     worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
-    _find_policies(worlds, now, proposed, policy_path)
-    known_files = Declared() if now is None else now.declared(proposed)
-    declared = proposed.declared(now)
+    if crds is None:
+        _find_policies(worlds, now, proposed, policy_path)
+    known_files = Declared() if now is None else now.declared(proposed, crds)
+    declared = proposed.declared(now, crds)
     if not any(map(_reads_budgets, (worlds.now, worlds.proposed))):
         known_files.without_budgets()
         declared.without_budgets()
@@ -190,6 +220,12 @@ def find_worlds(state: State, now: Side | None, proposed: Side, policy_path: str
     removed = [key for key in before if key not in after and key[1] in state.objects[key[0]]]
     worlds.changes += [f"{kind} {name} is removed{left_behind(state, kind, name)}" for kind, name in removed]
     worlds.proposed_state = _changed(state, replaced, removed)
+    if crds is not None:
+        present = None if now is None else known_files.served
+        others, changes, notes = changed_objects(state, present, declared.served, definitions(crds))
+        worlds.proposed_state.others = others
+        worlds.changes += changes
+        worlds.notes += notes
     worlds.notes += _remarks(worlds, declared, replaced)
     return worlds
 
@@ -291,5 +327,12 @@ def _changed(state: State, replaced: Mapping[tuple[str, str], Any], removed: lis
     for kind, name in removed:
         kinds[kind].pop(name, None)
     return State(
-        state.source, state.taken, state.is_exact, kinds, state.policy, state.scheduler_names, state.node_selector
+        state.source,
+        state.taken,
+        state.is_exact,
+        kinds,
+        state.others,
+        state.policy,
+        state.scheduler_names,
+        state.node_selector,
     )

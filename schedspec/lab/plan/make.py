@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from ...scheduler.model import times
 from ...scheduler.reasons.text import count
 from ...scheduler.recording.segments import segments
 from ...virtual import Arrival, Settings
-from ...virtual.state import At, State, read_state
+from ...virtual.state import At, State, read_state, require_ours
 from ..simulate.columns import PRESETS, changed, parse_mapping
 from ..simulate.errors import InputError
 from ..simulate.present import ANNOTATION, Present, RunTimes
 from ..simulate.recorded import Recorded
 from ..simulate.trace import Trace, arrivals, read_trace
 from . import at_once, over_load
-from .answer import OverLoad, Plan, Subject
+from .answer import OverLoad, Plan, PlannedWorld, Subject
 from .changes import Side, Worlds, find_worlds
 
 DAY = 86400.0
@@ -59,29 +60,86 @@ class Request:
     """The time now, in seconds since 1970."""
 
 
-def make_plan(request: Request) -> Plan:
+class Decided(NamedTuple):
+    """What a scheduler decides at once in the world as it is and in the proposed one."""
+
+    now: Sequence[PlannedWorld]
+    """One for each run."""
+    proposed: Sequence[PlannedWorld]
+    assumptions: Sequence[str]
+    by: str = ""
+    """The program that decided, with its version; empty for the model."""
+    note: str = ""
+
+
+class Decider(Protocol):
+    """Who decides at once in the two worlds of a plan."""
+
+    @property
+    def definitions(self) -> Path | None:
+        """The folder of Kueue's definitions, if Kueue decides."""
+
+    def decide(self, request: Request, worlds: Worlds) -> Decided:
+        """Let the scheduler decide until both worlds settle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Our own scheduler decides, in virtual time."""
+
+    note: str = ""
+    """Why the scheduler of the cluster does not decide itself; empty if nobody asked."""
+
+    @property
+    def definitions(self) -> None:
+        """None: the model reads no objects of Kueue."""
+
+    def decide(self, request: Request, worlds: Worlds) -> Decided:
+        """Run both worlds until they settle."""
+        settings = Settings(start_delay=request.start_delay, grace=request.grace)
+        (now, present), (proposed, _) = at_once.settle_both(
+            (worlds.state, worlds.now),
+            (worlds.proposed_state, worlds.proposed),
+            request.resource or resource_of(worlds.state),
+            settings,
+        )
+        return Decided([now], [proposed], _assumptions(request, worlds.state, present), note=self.note)
+
+
+def our_model(state: State) -> Model:
+    """Return the model. Raises StateError if only Kueue decides on the state."""
+    require_ours(state)
+    return Model()
+
+
+def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) -> Plan:
     """Compute the effects of a change at once and over the load.
+
+    Args:
+        request: The state, the change and the options.
+        choose: Returns who decides at once on a state. Over the load, our own scheduler decides.
 
     Raises:
         StateError, ChangeError, InputError, PolicyError: an input cannot be used; the text says what to do next.
     """
     follows = request.load not in ("none", "drain") and Path(request.load).resolve() == request.state.resolve()
-    state = read_state(request.state, At.CHECKPOINT if follows else At.END)
+    state = read_state(request.state, At.CHECKPOINT if follows else At.END, with_kueue=True)
+    decider = choose(state)
     state.check_age(request.clock, request.max_age)
     _check(request, state)
-    worlds = find_worlds(state, request.now, request.proposed, request.policy_path)
-    settings = Settings(start_delay=request.start_delay, grace=request.grace)
+    worlds = find_worlds(state, request.now, request.proposed, request.policy_path, decider.definitions)
     queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
-    (now, present), (proposed, _) = at_once.settle_both(
-        (state, worlds.now), (worlds.proposed_state, worlds.proposed), request.resource or resource_of(state), settings
-    )
+    decided = decider.decide(request, worlds)
+    effects = [at_once.compare(at_once.any_of(decided.now), world, queues) for world in decided.proposed]
     plan = Plan(
         _subject(request, state),
         worlds.changes,
         worlds.texts,
-        at_once.compare(now, proposed, queues),
-        notes=[*worlds.notes, *state.notes],
-        assumptions=_assumptions(request, state, present),
+        at_once.merged(effects),
+        runs=effects,
+        decided_by=decided.by,
+        notes=[*filter(None, [decided.note]), *worlds.notes, *state.notes],
+        assumptions=[*decided.assumptions],
         names=_names(state),
     )
     if request.load == "none":
@@ -89,6 +147,7 @@ def make_plan(request: Request) -> Plan:
     load = _read_load(request, state)
     rules = _run_times(request, load.known)
     plan.assumptions.insert(2, _rule(rules))
+    settings = Settings(start_delay=request.start_delay, grace=request.grace)
     plan.over_load = _over_load(request, worlds, settings, load, rules)
     return plan
 
@@ -126,6 +185,10 @@ def _subject(request: Request, state: State) -> Subject:
 def _names(state: State) -> dict[str, str]:
     """Return the names of jobs whose PodGroups a controller named: `team/train` for `team/train-UID`."""
     found = {}
+    for key, workload in state.others.get("Workload", {}).items():
+        owner = next(iter(workload["metadata"].get("ownerReferences") or ()), None)
+        if owner is not None:
+            found[key] = f"{workload['metadata']['namespace']}/{owner['name']}"
     for key, group in state.objects["PodGroup"].items():
         owner = next(iter(group.metadata.owner_references or ()), None)
         if owner is not None and owner.name and owner.name != group.metadata.name:
@@ -134,7 +197,7 @@ def _names(state: State) -> dict[str, str]:
 
 
 def resource_of(state: State) -> str:
-    """Return the extended resource that most nodes have; cpu without one."""
+    """Return the extended resource that most nodes have, or ClusterQueues without nodes; cpu without one."""
     found = {name: nodes for name, nodes in _resources(state).items() if "/" in name}
     return min(found, key=lambda name: (-found[name], name), default="cpu")
 
@@ -144,6 +207,11 @@ def _resources(state: State) -> Counter[str]:
     found: Counter[str] = Counter()
     for node in state.objects["Node"].values():
         found.update((node.status.allocatable or node.status.capacity or {}).keys())
+    if not found:
+        for queue in state.others.get("ClusterQueue", {}).values():
+            found.update(
+                {name for group in queue["spec"].get("resourceGroups") or () for name in group["coveredResources"]}
+            )
     return found
 
 

@@ -6,7 +6,7 @@ from ...scheduler.model.printable import printable
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
 from .answer import Plan
-from .text import grouped, headline, queue_line, shown, spans
+from .text import grouped, headline_of, in_runs, queue_line, shown, spans
 
 _MAX = 20
 _ESCAPED = str.maketrans(
@@ -20,7 +20,9 @@ def render_markdown(plan: Plan) -> str:
     verdict = "Nothing is worse than permitted." if plan.conditions else "Not judged: no condition of `--fail-on`."
     if plan.failed:
         verdict = f"**Worse than permitted:** {'; '.join(plan.failed)}"
-    lines = [f"### Plan: {_safe(headline(plan.at_once))}", ""]
+    lines = [f"### Plan: {_safe(headline_of(plan))}", ""]
+    if plan.decided_by:
+        lines += [f"Decided by {_safe(plan.decided_by)}, the scheduler's own program.", ""]
     lines += [*(f"> {_safe(note)}  " for note in plan.notes), *([""] if plan.notes else []), verdict, ""]
     lines += [f"* {_safe(change)}" for change in plan.changes or ["no change that affects decisions"]]
     lines += _at_once(plan) + _over_load(plan) + _rules(plan)
@@ -51,13 +53,17 @@ def _at_once(plan: Plan) -> list[str]:
     decisions = plan.at_once
     lines = [f"* {_safe(queue_line(row, plan.subject.resource))}" for row in decisions.queues]
     lines = ["", "At once:", "", *lines] if lines else []
-    evicted = [(one.pod, one.queue, f"{one.preemptor} ({one.preemptor_queue})", one.why) for one in decisions.evictions]
+    runs = len(plan.runs)
+    evicted = [
+        (one.pod, one.queue, f"{one.preemptor} ({one.preemptor_queue})", f"{one.why}{in_runs(one.runs, runs)}")
+        for one in decisions.evictions
+    ]
     lines += _table(("evicted at once", "queue", "for", "why"), grouped(evicted, "pod"))
     lines += _table(("refused", "queue", "why"), grouped(
         ((one.job, one.queue, one.why) for one in decisions.refused), "job"
     ))  # fmt: skip
     return lines + _table(("starts", "queue", "pods"), grouped(
-        ((one.job, one.queue, str(one.pods)) for one in decisions.starts), "job"
+        ((one.job, one.queue, f"{one.pods}{in_runs(one.runs, runs)}") for one in decisions.starts), "job"
     ))  # fmt: skip
 
 

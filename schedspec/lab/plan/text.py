@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
-from .answer import AtOnce, OverLoad, Plan, QueueAtOnce, Subject
+from .answer import AtOnce, OverLoad, Plan, PlannedEviction, QueueAtOnce, Subject, pods_of
 
 MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
@@ -15,9 +15,10 @@ _AT_ONCE, _QUEUES, _WAITS, _FLIPS, _NOTES, _CHANGES = 10, 4, 5, 4, 5, 4
 
 def render_text(plan: Plan) -> str:
     """Format a plan: `+` starts, `-` is evicted, `=` is spared, `!` refused or a finding, `~` changes over the load."""
-    lines = [_head(plan.subject), *_first(plan.notes, _NOTES, "notes")]
+    decider = [f"decided by {plan.decided_by}, the scheduler's own program"] if plan.decided_by else []
+    lines = [_head(plan.subject), *decider, *_first(plan.notes, _NOTES, "notes")]
     lines += ["changes:", *_indented(_first(plan.changes or ["no change that affects decisions"], _CHANGES, "changes"))]
-    lines += at_once_lines(plan.at_once, plan.subject.resource)
+    lines += at_once_lines(plan)
     lines += load_lines(plan.over_load)
     if plan.rules is not None:
         title = (
@@ -58,18 +59,27 @@ def _first(lines: list[str], limit: int, what: str) -> list[str]:
     return lines if hidden < 2 else [*lines[: limit - 1], f"and {hidden} more {what} (-o json)"]
 
 
+def headline_of(plan: Plan) -> str:
+    """Return the immediate effects in one line; of several runs, the range of evicted pods."""
+    if len(plan.runs) < 2:
+        return headline(plan.at_once)
+    numbers = sorted(pods_of(run.evictions) for run in plan.runs)
+    spread = f"{numbers[0]}" if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
+    return f"{spread} pods are evicted in {len(plan.runs)} runs; in any of them: {headline(plan.at_once)}"
+
+
 def headline(decisions: AtOnce) -> str:
     """Return the immediate effects in one line."""
-    pods = count(len(decisions.evictions), "pod") + (" is" if len(decisions.evictions) == 1 else " are")
+    pods = pods_of(decisions.evictions)
     parts = [
-        f"{pods} evicted",
+        f"{count(pods, 'pod')} {'is' if pods == 1 else 'are'} evicted",
         f"{count(len(decisions.starts), 'job')} more start",
         f"{len(decisions.refused)} refused",
     ]
     if decisions.spared:
         parts.append(f"{count(len(decisions.spared), 'pod')} spared")
     unchanged = (
-        len(decisions.proposed.evictions) - len(decisions.evictions),
+        pods_of(decisions.proposed.evictions) - pods,
         len(decisions.proposed.starts) - len(decisions.starts),
     )
     if any(unchanged):
@@ -98,14 +108,26 @@ def _sentences(sign: str, rows: Iterable[tuple[str, str]], what: str) -> list[st
     return [f"{sign} {subject} {sentence}" for subject, sentence in grouped(rows, what)]
 
 
-def at_once_lines(decisions: AtOnce, resource: str) -> list[str]:
+def _eviction(one: PlannedEviction, runs: int) -> str:
+    """Return an eviction after its pod: of a scheduler's own program its own words, of our model the deciding tier."""
+    unit = f" of {count(one.pods, 'pod')}" if one.pods > 1 else ""
+    preemptor = f" for {one.preemptor} ({one.preemptor_queue})" if one.preemptor else ""
+    return f"({one.queue}){unit}{preemptor}{in_runs(one.runs, runs)}: {one.action}; {one.rule}"
+
+
+def in_runs(seen: int, runs: int) -> str:
+    """Return in how many runs something was seen; empty for one run."""
+    return f" in {seen} of {runs} runs" if runs > 1 else ""
+
+
+def at_once_lines(plan: Plan) -> list[str]:
     """Return the lines of the immediate effects."""
-    evicted = _sentences("-", (
-        (one.pod, f"({one.queue}) for {one.preemptor} ({one.preemptor_queue}): {one.action}; {one.rule}")
-        for one in decisions.evictions
-    ), "pod")  # fmt: skip
+    decisions, runs = plan.at_once, len(plan.runs)
+    evicted = _sentences("-", ((one.pod, _eviction(one, runs)) for one in decisions.evictions), "pod")
     started = _sentences(
-        "+", ((one.job, f"({one.queue}): {count(one.pods, 'pod')}") for one in decisions.starts), "job"
+        "+",
+        ((one.job, f"({one.queue}): {count(one.pods, 'pod')}{in_runs(one.runs, runs)}") for one in decisions.starts),
+        "job",
     )
     refused = _sentences("!", (
         (one.job, f"({one.queue}) {one.was} without the change, now waits: {one.why}") for one in decisions.refused
@@ -114,8 +136,8 @@ def at_once_lines(decisions: AtOnce, resource: str) -> list[str]:
         (one.pod, f"({one.queue}) keeps running: without the change it is evicted") for one in decisions.spared
     ), "pod")  # fmt: skip
     limit = max(_AT_ONCE // max(sum(bool(part) for part in (evicted, started, refused, spared)), 1), 3)
-    lines = [f"at once: {headline(decisions)}"]
-    lines += _indented(_first([queue_line(row, resource) for row in decisions.queues], _QUEUES, "queues"))
+    lines = [f"at once: {headline_of(plan)}"]
+    lines += _indented(_first([queue_line(row, plan.subject.resource) for row in decisions.queues], _QUEUES, "queues"))
     for part, what in ((evicted, "evictions"), (refused, "refusals"), (started, "starts"), (spared, "spared pods")):
         lines += _indented(_first(part, limit, what))
     for side, world in (("now", decisions.now), ("proposed", decisions.proposed)):

@@ -2,7 +2,8 @@
 
 `evictions>0`, `wait-p95>+10%`, `wait-p95>+5m`, `lost-card-hours>1`, `refused>0`, `starvation`, `flips`, `monitor`.
 A condition limits by how much a metric of the proposed world may exceed the metric of the present world. A plus sign is
-optional. With a range of run times, the worst run counts.
+optional. With a range of run times, the worst run counts. Where a scheduler ran several times, a condition about what
+happens at once holds if it holds in any run; `evictions>0 in all` needs all of them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .answer import OverLoad, Plan
+from .answer import OverLoad, Plan, pods_of
 from .changes import ChangeError
 
-_CONDITION = re.compile(r"(?P<name>[a-z][a-z0-9-]*)(?:>(?P<plus>\+)?(?P<value>\d+(?:\.\d+)?)(?P<unit>%|s|m|h)?)?")
+_CONDITION = re.compile(
+    r"(?P<name>[a-z][a-z0-9-]*)(?:>(?P<plus>\+)?(?P<value>\d+(?:\.\d+)?)(?P<unit>%|s|m|h)?)?(?P<of> in (?:any|all))?"
+)
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
 
@@ -26,6 +29,8 @@ class Condition:
     name: str
     value: float
     is_share: bool
+    in_all: bool = False
+    """Whether all runs have to be worse than permitted, not any."""
 
 
 def _of_each(name: str) -> Callable[[Plan], list[tuple[float, float]]]:
@@ -54,8 +59,8 @@ def _starved(plan: Plan) -> list[tuple[float, float]]:
 
 
 _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
-    "evictions": lambda plan: [(0.0, float(len(plan.at_once.evictions)))],
-    "refused": lambda plan: [(0.0, float(len(plan.at_once.refused)))],
+    "evictions": lambda plan: [(0.0, float(pods_of(run.evictions))) for run in plan.runs],
+    "refused": lambda plan: [(0.0, float(len(run.refused))) for run in plan.runs],
     "wait-p50": _of_each("wait_p50"),
     "wait-p95": _of_each("wait_p95"),
     "wait-max": _of_each("wait_max"),
@@ -72,6 +77,8 @@ _METRICS: dict[str, Callable[[Plan], list[tuple[float, float]]]] = {
         *((0.0, float(len(load.findings))) for load in plan.over_load),
     ],
 }
+_IN_RUNS = ("evictions", "refused")
+"""Metrics that each run has."""
 _AT_ONCE = ("evictions", "refused", "monitor")
 """Metrics that need neither a load nor features."""
 
@@ -97,13 +104,15 @@ def parse_conditions(texts: list[str], *, load: bool = True, features: bool = Tr
         needs, has = ("--features", features) if match["name"] == "flips" else ("--load", load)
         if match["name"] not in _AT_ONCE and not has:
             raise ChangeError("--fail-on", f"{text!r} cannot be judged without {needs}", f"add {needs}")
+        if match["of"] and match["name"] not in _IN_RUNS:
+            raise ChangeError("--fail-on", f"{text!r}: only {' and '.join(_IN_RUNS)} differ by run", "leave it out")
         unit = match["unit"] or ""
         if unit not in ("", *_units(match["name"])):
             units = ", ".join(_units(match["name"])) or "none"
             raise ChangeError("--fail-on", f"{text!r} has a unit that means nothing here", f"units: {units}")
         value = float(match["value"] or 0.0)
         permitted = value * (0.01 if unit == "%" else _SECONDS[unit])
-        found.append(Condition(text, match["name"], permitted, unit == "%"))
+        found.append(Condition(text, match["name"], permitted, unit == "%", match["of"] == " in all"))
     return found
 
 
@@ -117,7 +126,7 @@ def judge(plan: Plan, conditions: list[Condition]) -> list[str]:
             for now, new in pairs
             if new - now > (condition.value * now if condition.is_share else condition.value)
         ]
-        if worst:
+        if worst and (len(worst) == len(pairs) or not condition.in_all):
             now, new = max(worst, key=lambda pair: pair[1] - pair[0])
             shown = f"{new:g}" if not now else f"{now:g} → {new:g}"
             failed.append(f"{condition.text}: {shown}")

@@ -104,7 +104,7 @@ class Kueue(Installable):
         if not self.is_provided(settings, folder):
             binaries.require((PROGRAM,), folder=folder, progress=progress, option=option, version=self._version)
         if not self.is_installed:
-            self._source(folder)
+            self.source(folder)
         if minor in kubernetes_versions():  # else `scheduler` raises the error
             binaries.require(("kube-scheduler",), folder=folder, progress=progress, option=option, kubernetes=minor)
 
@@ -149,14 +149,14 @@ class Kueue(Installable):
         folder = site.folder / "definitions"
         folder.mkdir(parents=True, exist_ok=True)
         self.sees_all = not self.installed(site)  # an installed Kueue runs with its operator's settings
-        for source in sorted(self._source(site.scheduler_programs).glob("*.yaml")) if self.sees_all else ():
+        for source in sorted(self.source(site.scheduler_programs).glob("*.yaml")) if self.sees_all else ():
             found = yaml.safe_load(source.read_text("utf-8"))
             (folder / source.name).write_text(yaml.safe_dump(converted(found)), "utf-8")
         for source in sorted((distribution.folder("scheduler") / "crds").glob("*queue*.yaml")):
             (folder / f"schedspec-{source.name}").write_bytes(source.read_bytes())
         return folder
 
-    def _source(self, folder: Path | None) -> Path:
+    def source(self, folder: Path | None) -> Path:
         """Return the folder of Kueue's definitions: the user's, or one with those of the pinned version.
 
         Raises:

@@ -6,7 +6,7 @@
 """
 
 from .errors import CutStateError, ForeignStateError, OtherVersionError, StateError, TooLargeError, TooOldError
-from .reader import At, read_state
+from .reader import At, read_state, require_ours
 from .state import State
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "TooLargeError",
     "TooOldError",
     "read_state",
+    "require_ours",
 ]

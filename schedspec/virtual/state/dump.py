@@ -38,6 +38,7 @@ from ...scheduler.model.times import timestamp
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import PolicyError, load_policy
 from ...scheduler.recording.segments import VERSION
+from . import kueue
 from .errors import StateError
 from .redaction import redact
 from .state import State
@@ -97,7 +98,7 @@ def _policy_of(path: Path) -> PolicyLoaded:
 
 def summary(state: State, out: Path) -> str:
     """Describe a state in a few lines."""
-    counts = [f"{len(found)} {kind}" for kind, found in state.objects.items() if found]
+    counts = [f"{len(found)} {kind}" for part in (state.objects, state.others) for kind, found in part.items() if found]
     lines = [
         f"{out}: taken at {timestamp(state.taken)}, sha256 {state.digest[:16]}{', redacted' if state.redacted else ''}",
         f"  {', '.join(counts) or 'no objects'}",
@@ -131,8 +132,10 @@ async def take_state(
         StateError: the cluster serves no Queues or no PodGroups.
     """
     state = State(source, time.time())
+    await kueue.take(client, state)
+    needed = _NEEDED if not state.others else (NODES, PODS)
     for resource in (*_NEEDED, *(other for other in WATCHED if other not in _NEEDED)):
-        await _list(client, resource, state)
+        await _list(client, resource, state, is_needed=resource in needed)
     pods = state.objects["Pod"].values()
     state.scheduler_names = sorted(
         {*scheduler_names} or {pod.spec.scheduler_name for pod in pods if _is_of_a_group(pod)}
@@ -148,16 +151,16 @@ def _is_of_a_group(pod: Any) -> bool:
     return bool(annotations.get(GROUP_NAME) or annotations.get(VOLCANO_GROUP_NAME))
 
 
-async def _list(client: Client, resource: Resource[Any], state: State) -> None:
+async def _list(client: Client, resource: Resource[Any], state: State, *, is_needed: bool) -> None:
     try:
         listing = await client.list(resource)
     except NotFound as error:
-        if resource in _NEEDED:
-            problem = f"serves no {resource.id}: neither schedspec nor Volcano schedules this cluster"
+        if is_needed:
+            problem = f"serves no {resource.id}: neither schedspec, Volcano nor Kueue schedules this cluster"
             raise StateError(state.source, problem, "name another cluster with --context") from error
         return
     except Forbidden:
-        if resource in _NEEDED:
+        if is_needed:
             raise
         state.notes.append(f"{resource.id} are missing: listing them is forbidden")
         return
@@ -199,4 +202,5 @@ def _lines(state: State) -> Iterator[Input]:
     yield Started(VERSION, state.scheduler_names, state.node_selector)
     yield state.policy or PolicyLoaded("", "")
     yield from state.inputs()
+    yield from state.noted()
     yield Taken(state.taken, state.redacted, state.notes)

@@ -13,16 +13,14 @@ from ...scheduler.lint.objects import ManifestError, documents
 from ...scheduler.model import objects, resources
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.times import seconds
-from .errors import CutStateError, ForeignStateError, StateError, TooLargeError
+from . import kueue
+from .errors import CutStateError, StateError, TooLargeError
 from .state import State
 
 MAX_BYTES = 4 << 30
 """Maximum size of all files: more than ten times the JSON of 5,000 nodes and 50,000 pods."""
 MAX_UNPACKED, MAX_RATIO = 16 << 20, 100
 """A compressed list may unpack to this many bytes, and to this many times its own size: usual lists have 10 to 40."""
-KUEUE = "kueue.x-k8s.io"
-_OF_KUEUE = "kueue.x-k8s.io/managed"
-"""A label of every pod that Kueue admits."""
 _VOLCANO = "scheduling.volcano.sh"
 _GROUPS = {
     "CSINode": "storage.k8s.io",
@@ -33,7 +31,7 @@ _GROUPS = {
     "Queue": _VOLCANO,
 }
 """Kind of a state → its API group, for kinds outside of the core group."""
-_REMEDY = "write it with kubectl get nodes,pods,podgroups,queues,priorityclasses,poddisruptionbudgets -A -o json"
+REMEDY = "write it with kubectl get nodes,pods,podgroups,queues,priorityclasses,poddisruptionbudgets -A -o json"
 
 
 class _Head(msgspec.Struct, rename="camel"):
@@ -45,6 +43,7 @@ class _Head(msgspec.Struct, rename="camel"):
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
+_decode_served = msgspec.json.Decoder(kueue.Served).decode
 _decoders = {kind: msgspec.json.Decoder(known.struct).decode for kind, known in STATE_KINDS.items()}
 
 
@@ -54,7 +53,7 @@ def read_lists(paths: list[Path], source: str) -> State:
     size = sum(path.stat().st_size for path in paths)
     for path in paths:
         if size > MAX_BYTES:
-            raise TooLargeError(source, f"has {size} bytes; the maximum is {MAX_BYTES}", _REMEDY)
+            raise TooLargeError(source, f"has {size} bytes; the maximum is {MAX_BYTES}", REMEDY)
         content = _content(path)
         try:
             if path.suffix in (".yaml", ".yml"):
@@ -62,8 +61,7 @@ def read_lists(paths: list[Path], source: str) -> State:
             else:
                 _add_json(state, content, path)
         except RecursionError as error:
-            raise StateError(str(path), "is nested too deeply", _REMEDY) from error
-    _check(state)
+            raise StateError(str(path), "is nested too deeply", REMEDY) from error
     state.taken = _newest(state)
     state.notes.append("a list contains no time of its own: the state's time is that of its newest object")
     return state
@@ -77,7 +75,7 @@ def _content(path: Path) -> bytes:
             with gzip.open(path) as file:
                 content = file.read(most + 1)
             if len(content) > most:
-                raise TooLargeError(str(path), f"unpacks to more than {most} bytes", _REMEDY)
+                raise TooLargeError(str(path), f"unpacks to more than {most} bytes", REMEDY)
     except EOFError as error:
         raise CutStateError(str(path), "is cut off", "copy or write it again") from error
     except OSError as error:
@@ -92,27 +90,27 @@ def _add_yaml(state: State, content: bytes, path: Path) -> None:
             _add(state, _as_json(item, place), place)
     except (ManifestError, UnicodeDecodeError) as error:
         place = f"{path}:{error.line}" if isinstance(error, ManifestError) else str(path)
-        raise StateError(place, str(error), _REMEDY) from error
+        raise StateError(place, str(error), REMEDY) from error
 
 
 def _as_json(item: dict[str, Any], place: str) -> bytes:
     try:
         return msgspec.json.encode(item)
     except TypeError as error:
-        raise StateError(place, f"is not an object: {error}", _REMEDY) from error
+        raise StateError(place, f"is not an object: {error}", REMEDY) from error
 
 
 def _add_json(state: State, content: bytes, path: Path) -> None:
     if not content.strip():
-        raise StateError(str(path), "is empty", _REMEDY)
+        raise StateError(str(path), "is empty", REMEDY)
     try:
         head = _decode_head(content)
     except msgspec.ValidationError as error:
-        raise StateError(str(path), f"is not a list of objects: {error}", _REMEDY) from error
+        raise StateError(str(path), f"is not a list of objects: {error}", REMEDY) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if "truncated" in str(error):
             raise CutStateError(str(path), "is cut off: its JSON has no end", "copy or write it again") from error
-        raise StateError(str(path), f"is not JSON: {error}", _REMEDY) from error
+        raise StateError(str(path), f"is not JSON: {error}", REMEDY) from error
     if head.items is None:
         _add(state, content, str(path))
         return
@@ -126,10 +124,18 @@ def _add(state: State, raw: msgspec.Raw | bytes, place: str) -> None:
     try:
         head = _decode_head(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StateError(place, f"is not an object: {error}", _REMEDY) from error
+        raise StateError(place, f"is not an object: {error}", REMEDY) from error
     group = head.api_version.rpartition("/")[0]
     if head.kind == "ConfigMap" and any(name.endswith(".conf") for name in head.data or ()):
         state.policy = PolicyLoaded(place, bytes(raw).decode(errors="replace"))
+    elif (group == kueue.GROUP and head.kind in kueue.PLURALS) or (
+        head.kind == "ConfigMap" and kueue.CONFIGURATION in (head.data or {})
+    ):
+        try:
+            kueue.put(state, head.kind, head.api_version, _decode_served(raw))
+        except msgspec.ValidationError as error:
+            name = head.metadata.get("name", "without a name")
+            raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
     elif head.kind in STATE_KINDS and group == _GROUPS.get(head.kind, ""):
         try:
             item: Any = _decoders[head.kind](raw)
@@ -148,30 +154,10 @@ def _check_amounts(item: Any) -> None:
         resources.parse(item.status.allocatable or item.status.capacity)
 
 
-def _check(state: State) -> None:
-    """Raise StateError for a state in which this scheduler could decide nothing."""
-    of_kueue = sorted(kind for kind in state.left_out if kind.endswith(f".{KUEUE}"))
-    names = ", ".join(kind.removesuffix(f".{KUEUE}") for kind in of_kueue)
-    if of_kueue and state.objects["PodGroup"]:
-        state.notes.append(f"Kueue decides here too ({names}): its pods count as pods that are not scheduled here")
-    managed = sum(_OF_KUEUE in (pod.metadata.labels or {}) for pod in state.objects["Pod"].values())
-    if managed and not of_kueue and not state.objects["PodGroup"]:
-        raise ForeignStateError(
-            state.source,
-            f"contains {managed} pods that Kueue manages and no PodGroup: Kueue decides in this cluster",
-            "a state needs Queues and PodGroups of scheduling.volcano.sh",
-        )
-    if of_kueue and not state.objects["PodGroup"]:
-        raise ForeignStateError(
-            state.source,
-            f"contains Kueue's objects ({names}) and no PodGroup: Kueue decides in this cluster",
-            "a state needs Queues and PodGroups of scheduling.volcano.sh",
-        )
-    if not state.objects["Node"]:
-        raise StateError(state.source, "has no Node", _REMEDY)
-
-
 def _newest(state: State) -> float:
     moments = [item.metadata.creation_timestamp for found in state.objects.values() for item in found.values()]
     moments += [pod.status.start_time for pod in state.objects["Pod"].values()]
+    for obj in (obj for found in state.others.values() for obj in found.values()):
+        conditions = (obj.get("status") or {}).get("conditions") or ()
+        moments += [obj["metadata"].get("creationTimestamp"), *(each.get("lastTransitionTime") for each in conditions)]
     return seconds(max(filter(None, moments), default=None))

@@ -6,32 +6,74 @@ import zlib
 from pathlib import Path
 
 from ...scheduler.recording.segments import SUFFIX, segments
-from .errors import StateError
-from .listed import read_lists
+from . import kueue
+from .errors import ForeignStateError, StateError
+from .listed import REMEDY, read_lists
 from .podless import add_missing_pods
 from .recorded import At, read_recorded
 from .state import State
 
-__all__ = ["At", "read_state"]
+__all__ = ["At", "read_state", "require_ours"]
 
+_OF_KUEUE = "kueue.x-k8s.io/managed"
+"""A label of every pod that Kueue admits."""
 _MAGIC = b"\x1f\x8b"
 _BEGINS = b'{"type":"started"'
 _LISTS = (".json", ".yaml", ".yml", ".gz")
 
 
-def read_state(path: Path, at: At = At.END) -> State:
+def read_state(path: Path, at: At = At.END, *, with_kueue: bool = False) -> State:
     """Read a state, and add the pods of jobs whose pods do not exist yet.
 
     Args:
         path: A dump or a recording (file or folder), or files of `kubectl get -o json` or `-o yaml`.
         at: The moment of a recording.
+        with_kueue: Whether the caller asks Kueue itself; else a state in which only Kueue decides is refused.
 
     Raises:
         StateError: the file cannot be read, is cut, is too large, or belongs to another version or queueing system.
     """
     state = _read(path, at)
+    _check(state)
+    if not with_kueue:
+        require_ours(state)
     add_missing_pods(state)
     return state
+
+
+def require_ours(state: State) -> None:
+    """Check that our own scheduler can decide on a state.
+
+    Raises:
+        ForeignStateError: only Kueue decides in this cluster.
+        StateError: the state has no node.
+    """
+    kinds = ", ".join(sorted(state.others))
+    if state.objects["PodGroup"]:
+        if kinds:
+            state.notes.append(f"Kueue decides here too ({kinds}): its pods count as pods that are not scheduled here")
+    elif kinds:
+        raise ForeignStateError(
+            state.source,
+            f"contains Kueue's objects ({kinds}) and no PodGroup: Kueue decides in this cluster",
+            "ask Kueue itself with `schedspec plan --scheduler kueue`; this needs Queues and PodGroups of "
+            "scheduling.volcano.sh",
+        )
+    if not state.objects["Node"]:
+        raise StateError(state.source, "has no Node", REMEDY)
+
+
+def _check(state: State) -> None:
+    """Raise ForeignStateError for pods of Kueue without the objects by which Kueue decides."""
+    managed = sum(_OF_KUEUE in (pod.metadata.labels or {}) for pod in state.objects["Pod"].values())
+    if managed and not state.objects["PodGroup"] and not state.others:
+        raise ForeignStateError(
+            state.source,
+            f"contains {managed} pods that Kueue manages, no PodGroup, and no object of Kueue: Kueue decides in this "
+            "cluster",
+            f"add {','.join(plural for plural, _ in kueue.PLURALS.values())} to the list, and plan with "
+            "--scheduler kueue",
+        )
 
 
 def _read(path: Path, at: At) -> State:

@@ -11,6 +11,7 @@ from ...scheduler.inputs import (
     Assumed,
     Decided,
     Input,
+    Noted,
     ObjectGone,
     ObjectSeen,
     PolicyLoaded,
@@ -21,6 +22,7 @@ from ...scheduler.inputs import (
 )
 from ...scheduler.recording.segments import OtherVersionError as OtherRecordError
 from ...scheduler.recording.segments import RecordError, read_segment, unpacked
+from . import kueue
 from .errors import CutStateError, OtherVersionError, StateError
 from .state import State
 
@@ -75,6 +77,8 @@ def apply_to(state: State, given: Input) -> None:
             state.revert(given.key)
         case Decided():
             state.taken = given.now
+        case Noted():
+            kueue.put_served(state, given.object)
         case Taken():
             state.taken, state.redacted = given.at, given.redacted
             state.notes += given.notes

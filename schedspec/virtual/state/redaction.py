@@ -20,6 +20,7 @@ from ...scheduler.model.card_demand import APART, AVOID_CARD, AVOID_TYPE, MODE, 
 from ...scheduler.model.card_notation import GPU_INDEX, REGISTER, UNHEALTHY, VGPU_IDS
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.topology.hyper_nodes import PatternError, compiled
+from .errors import StateError
 from .redacted_policy import PolicyText
 from .renaming import Replaced, StateNames
 from .state import State
@@ -67,7 +68,16 @@ _WITHIN = frozenset({"podGroupName"})
 
 
 def redact(state: State) -> State:
-    """Return a redacted copy of the state."""
+    """Return a redacted copy of the state.
+
+    Raises:
+        StateError: the state has objects of Kueue.
+    """
+    if state.others:
+        kinds = ", ".join(sorted(state.others))
+        raise StateError(
+            state.source, f"has objects of Kueue ({kinds}), which cannot be redacted", "leave --redact out"
+        )
     plain = {kind: [msgspec.to_builtins(item) for item in state.objects[kind].values()] for kind in STATE_KINDS}
     domains = _domains(plain)
     policy = None if state.policy is None else PolicyText(state.policy.text)

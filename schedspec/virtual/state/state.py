@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ...scheduler.inputs import Assumed, ObjectGone, ObjectSeen, PolicyLoaded
+from ...scheduler.inputs import Assumed, Noted, ObjectGone, ObjectSeen, PolicyLoaded
 from ...scheduler.model.objects import Pod
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.task import job_key_of
@@ -30,6 +30,8 @@ class State:
     is_exact: bool = True
     """Whether the file contains that time; otherwise `taken` is the newest time in an object."""
     objects: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in STATE_KINDS})
+    others: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    """The objects of Kueue as the API served them, by kind and key, and the ConfigMap of its configuration."""
     policy: PolicyLoaded | None = None
     scheduler_names: list[str] = field(default_factory=list)
     """Schedulers whose pods are placed; empty: every pod of a PodGroup."""
@@ -87,13 +89,19 @@ class State:
             for _, item in sorted(self.objects[kind].items()):
                 yield ObjectSeen(kind, item)
 
+    def noted(self) -> Iterator[Noted]:
+        """Yield the objects of Kueue, in the order of their names."""
+        for _, found in sorted(self.others.items()):
+            for _, obj in sorted(found.items()):
+                yield Noted(obj)
+
     @property
     def digest(self) -> str:
         """Return the sha256 of everything that influences decisions."""
         encode, total = msgspec.json.Encoder(order="deterministic").encode, hashlib.sha256()
         text = "" if self.policy is None else self.policy.text
         total.update(encode([self.scheduler_names, self.node_selector, text]))
-        for given in self.inputs():
+        for given in (*self.inputs(), *self.noted()):
             total.update(encode(given))
         return total.hexdigest()
 

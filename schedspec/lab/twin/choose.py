@@ -1,0 +1,111 @@
+"""Choose who decides in a plan: the scheduler's own program, or our model of it.
+
+Without the user's word it is the scheduler whose objects the state has, if its program is on this machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...api.errors import HarnessError
+from ...clusters.programs import binaries
+from ...schedulers import Adapter, find
+from ...schedulers.kueue import Kueue
+from ...virtual.state import State, require_ours
+from ..plan.changes import Worlds
+from ..plan.make import Decided, Decider, Model, Request
+from .decide import decide
+from .world import Twin
+
+_RANGE = re.compile(r"(?P<name>[a-z-]+)@(?P<old>[^@]+?)\.\.(?P<new>[^@]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the user says about the scheduler of a plan."""
+
+    scheduler: str = ""
+    """`NAME`, `NAME@VERSION` or `NAME@OLD..NEW`; empty for that of the state."""
+    by_model: bool = False
+    programs: Path | None = None
+    """The user's folder with the scheduler's programs."""
+    runs: int = 0
+    """How often each world runs; 0 for the scheduler's usual number."""
+    settle: float = 120.0
+    progress: Callable[[str], None] = print
+
+    @property
+    def is_upgrade(self) -> bool:
+        """Whether two versions are compared."""
+        return _RANGE.fullmatch(self.scheduler) is not None
+
+    def of(self, state: State) -> Decider:
+        """Return who decides.
+
+        Raises:
+            StateError: only Kueue decides in this cluster, and the model was asked.
+            AdapterError: no scheduler has this name.
+            HarnessError: several schedulers decide in this cluster, and none was named.
+        """
+        if self.by_model:
+            require_ours(state)
+            return Model()
+        named = self.scheduler or _scheduler_of(state)
+        if not named:
+            require_ours(state)
+            return Model()
+        bounds = _RANGE.fullmatch(named)
+        if bounds:
+            old, new = (find(f"{bounds['name']}@{version}") for version in (bounds["old"], bounds["new"]))
+            return OwnProgram(self._twin(old), self._twin(new), self.runs or new.runs)
+        adapter = find(named)
+        if not self.scheduler and not isinstance(adapter, Kueue) and self._lacks(adapter):
+            note = (
+                f"{adapter} decides in this cluster, and its program is not on this machine: schedspec's model of it "
+                f"answers (--scheduler {named} gets the program, in minutes)"
+            )
+            return Model(note)
+        twin = self._twin(adapter)
+        return OwnProgram(twin, twin, self.runs or adapter.runs)
+
+    def _lacks(self, adapter: Adapter) -> bool:
+        return self.programs is None and bool(binaries.missing(adapter.programs, folder=None))
+
+    def _twin(self, adapter: Adapter) -> Twin:
+        return Twin(adapter, self.programs, self.progress, self.settle)
+
+
+def _scheduler_of(state: State) -> str:
+    """Return the name of the scheduler that decides on a state; empty for ours."""
+    pods = {pod.spec.scheduler_name for found in state.of_job().values() for pod in found}
+    others = sorted(pods - {"", "schedspec"})
+    if state.others and state.objects["PodGroup"]:
+        raise HarnessError(
+            f"{state.source} has work of Kueue and PodGroups: two schedulers decide in this cluster\n"
+            "  do next: name the one that the plan asks, with --scheduler kueue or --scheduler volcano"
+        )
+    if state.others:
+        return Kueue.name
+    return "volcano" if others == ["volcano"] else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnProgram:
+    """The scheduler's own program decides, in the world as it is and in the proposed one."""
+
+    now: Twin
+    proposed: Twin
+    runs: int
+
+    @property
+    def definitions(self) -> Path | None:
+        """The folder of Kueue's definitions, by which its manifests are read."""
+        adapter = self.proposed.adapter
+        return adapter.source(self.proposed.programs) if isinstance(adapter, Kueue) else None
+
+    def decide(self, request: Request, worlds: Worlds) -> Decided:
+        """Run both worlds. Raises HarnessError, ClusterError."""
+        return decide(request, worlds, self.now, self.proposed, self.runs)
