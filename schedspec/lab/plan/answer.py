@@ -32,6 +32,8 @@ class Subject(msgspec.Struct):
     now: str
     proposed: str
     schedulers: list[str]
+    workloads: int = 0
+    """Number of Kueue's Workloads."""
 
 
 class PlannedEviction(msgspec.Struct):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...schedulers import known
+from ...schedulers import ADAPTERS, known
 
 _KNOWN = Path(known.__file__).with_name("volcano_known.yaml")
 _TOUCHES = {
@@ -16,7 +16,6 @@ _TOUCHES = {
     "cross_queue_reclaim": ("reclaim",),
 }
 """Folder of features → words in a policy to which known differences of these features apply."""
-_MAX_NOTES = 4
 
 
 def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]:
@@ -24,7 +23,8 @@ def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]
     others = sorted({*schedulers} - {"schedspec"})
     if not others:
         return []
-    notes = [f"{', '.join(others)} schedules this cluster; this plan was computed by schedspec's scheduler"]
+    asks = f"--scheduler {others[0]} asks its own program" if others[0] in ADAPTERS else "a model of it"
+    notes = [f"{', '.join(others)} schedules this cluster; this plan was computed by schedspec's scheduler ({asks})"]
     if "volcano" not in others:
         return notes
     entries = {
@@ -32,6 +32,4 @@ def foreign_notes(schedulers: list[str], policies: tuple[str, str]) -> list[str]
         for difference in known.read(_KNOWN)
         if any(word in text for word in _TOUCHES.get(difference.feature.partition("/")[0], ()) for text in policies)
     }
-    found = [f"known difference of Volcano: {' '.join(text.split())}" for text in sorted(entries)]
-    more = len(found) - _MAX_NOTES
-    return notes + found[:_MAX_NOTES] + ([f"and {more} more known differences"] if more > 0 else [])
+    return notes + [f"known difference of Volcano: {' '.join(text.split())}" for text in sorted(entries)]

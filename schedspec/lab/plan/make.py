@@ -69,7 +69,6 @@ class Decided(NamedTuple):
     assumptions: Sequence[str]
     by: str = ""
     """The program that decided, with its version; empty for the model."""
-    note: str = ""
 
 
 class Decider(Protocol):
@@ -83,12 +82,8 @@ class Decider(Protocol):
         """Let the scheduler decide until both worlds settle."""
 
 
-@dataclass(frozen=True, slots=True)
 class Model:
     """Our own scheduler decides, in virtual time."""
-
-    note: str = ""
-    """Why the scheduler of the cluster does not decide itself; empty if nobody asked."""
 
     @property
     def definitions(self) -> None:
@@ -103,7 +98,7 @@ class Model:
             request.resource or resource_of(worlds.state),
             settings,
         )
-        return Decided([now], [proposed], _assumptions(request, worlds.state, present), note=self.note)
+        return Decided([now], [proposed], _assumptions(request, worlds.state, present))
 
 
 def our_model(state: State) -> Model:
@@ -128,7 +123,7 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
     state.check_age(request.clock, request.max_age)
     _check(request, state)
     worlds = find_worlds(state, request.now, request.proposed, request.policy_path, decider.definitions)
-    queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
+    queues = state.queues_of_work()
     decided = decider.decide(request, worlds)
     effects = [at_once.compare(at_once.any_of(decided.now), world, queues) for world in decided.proposed]
     plan = Plan(
@@ -138,7 +133,7 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
         at_once.merged(effects),
         runs=effects,
         decided_by=decided.by,
-        notes=[*filter(None, [decided.note]), *worlds.notes, *state.notes],
+        notes=[*worlds.notes, *state.notes],
         assumptions=[*decided.assumptions],
         names=_names(state),
     )
@@ -173,12 +168,13 @@ def _subject(request: Request, state: State) -> Subject:
         state.digest,
         state.redacted,
         len(state.objects["Node"]),
-        len(state.objects["Queue"]),
+        len(state.objects["Queue"]) + len(state.others.get("ClusterQueue", ())),
         len(state.objects["Pod"]),
         request.resource or resource_of(state),
         request.now.name if request.now else "the cluster",
         request.proposed.name,
         sorted(pods),
+        len(state.others.get("Workload", ())),
     )
 
 

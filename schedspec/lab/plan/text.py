@@ -44,6 +44,7 @@ def _head(subject: Subject) -> str:
         f" taken {render_age(subject.age_seconds)} ago "
         f"(sha256 {subject.sha256[:12]}{', redacted' if subject.redacted else ''}): "
         f"{count(subject.nodes, 'node')}, {count(subject.queues, 'queue')}, {count(subject.pods, 'pod')}"
+        + (f", {count(subject.workloads, 'Workload')}" if subject.workloads else "")
     )
     fits = len(before + subject.state + after) <= _WIDTH
     return before + (subject.state if fits else subject.state.rstrip("/").rpartition("/")[2]) + after

@@ -63,11 +63,7 @@ class Choice:
             return OwnProgram(self._twin(old), self._twin(new), self.runs or new.runs)
         adapter = find(named)
         if not self.scheduler and not isinstance(adapter, Kueue) and self._lacks(adapter):
-            note = (
-                f"{adapter} decides in this cluster, and its program is not on this machine: schedspec's model of it "
-                f"answers (--scheduler {named} gets the program, in minutes)"
-            )
-            return Model(note)
+            return Model()
         twin = self._twin(adapter)
         return OwnProgram(twin, twin, self.runs or adapter.runs)
 

@@ -99,16 +99,9 @@ def _kueue_policy(state: State) -> str:
 
 
 def _work_of(state: State) -> Work:
-    of_local = {
-        key: str(obj["spec"].get("clusterQueue", "")) for key, obj in state.others.get("LocalQueue", {}).items()
-    }
-    workloads = state.others.get("Workload", {})
-    queues = {key: group.spec.queue or "default" for key, group in state.objects["PodGroup"].items()}
-    for key, workload in workloads.items():
-        space = workload["metadata"]["namespace"]
-        queues[key] = of_local.get(f"{space}/{workload['spec'].get('queueName', '')}", "")
     jobs = {key: job_key_of(pod) or key for key, pod in state.objects["Pod"].items()}
-    return Work(jobs, queues, {workload["metadata"]["uid"]: key for key, workload in workloads.items()})
+    uids = {obj["metadata"]["uid"]: key for key, obj in state.others.get("Workload", {}).items()}
+    return Work(jobs, state.queues_of_work(), uids)
 
 
 def _nominal(state: State, resource: str) -> dict[str, float]:

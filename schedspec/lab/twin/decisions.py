@@ -83,10 +83,20 @@ class Decisions:
         )  # fmt: skip
 
     def _place(self, key: str, obj: Object) -> None:
+        if not self._by_workload:
+            self._infer(key, str(obj["spec"]["nodeName"]))
         if key in self._evicted:
             self._evicted[key].runs_again = True
         else:
             self._placed[key] = "" if self._by_workload else obj["spec"]["nodeName"]
+
+    def _infer(self, pod: str, node: str) -> None:
+        """Take a pod as the preemptor of the victim on its node that has none, where the scheduler names none."""
+        job = self._job(pod)
+        for victim in self._evicted.values():
+            if victim.node == node and victim.job != job and not victim.preemptor:
+                victim.preemptor, victim.preemptor_queue = job, self._work.queues.get(job, "")
+                return
 
     def result(self, deserved: Mapping[str, float], problem: str) -> PlannedWorld:
         """Return the world after the last version."""

@@ -113,6 +113,17 @@ class State:
                 found.get(job_key_of(pod), []).append(pod)
         return found
 
+    def queues_of_work(self) -> dict[str, str]:
+        """Return the queue of each PodGroup and, for Kueue, the ClusterQueue of each Workload."""
+        found = {key: group.spec.queue or "default" for key, group in self.objects["PodGroup"].items()}
+        local = {
+            key: str(obj["spec"].get("clusterQueue", "")) for key, obj in self.others.get("LocalQueue", {}).items()
+        }
+        for key, workload in self.others.get("Workload", {}).items():
+            named = f"{workload['metadata']['namespace']}/{workload['spec'].get('queueName', '')}"
+            found[key] = local.get(named, "")
+        return found
+
     def check_age(self, now: float, most: float) -> None:
         """Raise TooOldError if the state was taken more than `most` seconds before `now`."""
         if now - self.taken > most:

@@ -32,7 +32,7 @@ def test_the_step_finds_the_change_of_a_pull_request(action: Any, team: Path) ->
     command.chmod(0o755)
     given = {
         "SCHEDSPEC_PLAN_STATE": "state.json",
-        "SCHEDSPEC_PLAN_ARGUMENTS": "--max-age 100000d --fail-on evictions>0",
+        "SCHEDSPEC_PLAN_ARGUMENTS": "--model --max-age 100000d --fail-on evictions>0",
         "SCHEDSPEC_PLAN_BASE": "main~1",
     }
     assert given.keys() == step["env"].keys()

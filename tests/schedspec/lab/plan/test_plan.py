@@ -79,7 +79,7 @@ def team(tmp_path: Path) -> Path:
 @pytest.fixture
 def plan(team: Path) -> Plan:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        words = ["plan", "--state", "state.json", "--max-age", "100000d", *arguments]
+        words = ["plan", "--model", "--state", "state.json", "--max-age", "100000d", *arguments]
         return subprocess.run(
             [sys.executable, "-P", "-m", "schedspec", *words],
             cwd=team, env=distribution.environment(), capture_output=True, text=True, check=False,

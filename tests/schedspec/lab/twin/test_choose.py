@@ -1,0 +1,70 @@
+"""Who decides in a plan: the user's choice, else the scheduler of the state if its program is here, else our model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedspec.api.errors import HarnessError
+from schedspec.lab.plan.make import Model
+from schedspec.lab.twin import choose
+from schedspec.lab.twin.choose import Choice, OwnProgram
+from schedspec.virtual.state import ForeignStateError, State
+from tests.schedspec.lab.twin.test_objects import TABLE
+from tests.support.core.states import state_of
+from tests.support.kueue_state import workload
+
+
+def state(scheduler: str = "", *, kueue: bool = False, groups: bool = True) -> State:
+    found = state_of(TABLE)
+    for pod in found.objects["Pod"].values():
+        pod.spec.scheduler_name = scheduler
+    if not groups:
+        found.objects["PodGroup"].clear()
+    if kueue:
+        found.others["Workload"] = {"team/w": workload("w", "q", 1)}
+    return found
+
+
+CHOICES: dict[str, tuple[Choice, State, bool, str]] = {
+    "ours": (Choice(), state("schedspec"), True, "model"),
+    "no name": (Choice(), state(), True, "model"),
+    "volcano, its program is here": (Choice(), state("volcano"), False, "volcano"),
+    "volcano, its program is not here": (Choice(), state("volcano"), True, "model"),
+    "volcano, by the user's folder": (Choice(programs=Path(), progress=print), state("volcano"), True, "volcano"),
+    "kueue": (Choice(), state(kueue=True, groups=False), True, "kueue"),
+    "named": (Choice("kube-scheduler"), state("schedspec"), True, "kube-scheduler"),
+    "named, in spite of the state": (Choice("volcano"), state("schedspec"), True, "volcano"),
+    "the model, in spite of the state": (Choice(by_model=True), state("volcano"), False, "model"),
+}
+
+
+@pytest.mark.parametrize(("choice", "found", "is_missing", "who"), CHOICES.values(), ids=CHOICES.keys())
+def test_who_decides(choice: Choice, found: State, is_missing: bool, who: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(choose.binaries, "missing", lambda names, **_: [*names] if is_missing else [])
+    decider = choice.of(found)
+    if isinstance(decider, Model):
+        assert who == "model"
+    else:
+        assert isinstance(decider, OwnProgram)
+        assert decider.proposed.adapter.name == who
+        assert decider.runs == (3 if who == "volcano" else 1)
+
+
+def test_the_model_is_not_asked_about_kueue() -> None:
+    with pytest.raises(ForeignStateError, match="--scheduler kueue"):
+        Choice(by_model=True).of(state(kueue=True, groups=False))
+
+
+def test_of_two_schedulers_in_one_cluster_the_user_names_one() -> None:
+    with pytest.raises(HarnessError, match="two schedulers decide"):
+        Choice().of(state("volcano", kueue=True))
+    assert isinstance(Choice("volcano").of(state("volcano", kueue=True)), OwnProgram)
+
+
+def test_an_upgrade_runs_the_old_version_in_the_world_as_it_is() -> None:
+    decider = Choice("kueue@v0.19.1..v0.19.2").of(state(kueue=True, groups=False))
+    assert isinstance(decider, OwnProgram)
+    assert decider.now is not decider.proposed

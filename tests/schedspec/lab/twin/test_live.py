@@ -1,0 +1,80 @@
+"""The programs of schedulers decide on twins: ours as its model foretells, Volcano and Kueue as they do in clusters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from schedspec.lab.plan import Plan, Request, Side, make_plan
+from schedspec.lab.twin import Choice
+from schedspec.virtual.state.dump import write_state
+from tests.schedspec.lab.plan.test_at_once import TABLE, gpus, queue
+from tests.support.core.states import NOW, state_of
+from tests.support.kueue_state import GPU, cluster_queue, flavor, listed, local_queue, workload
+
+pytestmark = pytest.mark.embedded
+RECLAIMS = {"preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}}
+
+
+def asked(choice: Choice, state: Path, proposed: dict[str, str], out: Path) -> Plan:
+    return make_plan(Request(state, None, Side("new", proposed), out=out, clock=NOW, max_age=float("inf")), choice.of)
+
+
+def table(tmp_path: Path) -> Path:
+    write_state(state_of(TABLE), tmp_path / "state.jsonl.gz")
+    return tmp_path / "state.jsonl.gz"
+
+
+def test_our_own_program_decides_as_its_model_foretells(tmp_path: Path) -> None:
+    change = {"q.yaml": queue("a", deserved=gpus(4))}
+    twin = asked(Choice("schedspec"), table(tmp_path), change, tmp_path / "twin")
+    model = asked(Choice(by_model=True), table(tmp_path), change, tmp_path / "model")
+    assert twin.decided_by.startswith("schedspec")
+    for real, foretold in ((twin.at_once.now, model.at_once.now), (twin.at_once.proposed, model.at_once.proposed)):
+        assert {(one.pod, one.node) for one in real.evictions} == {(one.pod, one.node) for one in foretold.evictions}
+        assert {(one.job, one.pods) for one in real.starts} == {(one.job, one.pods) for one in foretold.starts}
+        assert real.held == foretold.held
+        assert real.waiting.keys() == foretold.waiting.keys()
+    assert {one.pod for one in twin.at_once.evictions} == {one.pod for one in model.at_once.evictions} != set()
+
+
+@pytest.mark.nightly
+def test_volcano_reclaims_what_a_larger_share_asks_for(tmp_path: Path) -> None:
+    plan = asked(Choice("volcano"), table(tmp_path), {"q.yaml": queue("a", deserved=gpus(4))}, tmp_path)
+    assert plan.decided_by.startswith("volcano v1.")
+    assert len(plan.runs) == 3
+    for run in plan.runs:
+        assert (len(run.now.evictions), len(run.proposed.evictions)) != (0, 0)
+        assert run.proposed.held == {"a": 4.0, "b": 4.0}
+    assert {one.queue for one in plan.at_once.evictions} == {"b"}
+    assert {one.runs for one in plan.at_once.starts} == {3}
+
+
+def kueue_list(tmp_path: Path, *queues: dict[str, Any]) -> Path:
+    names = [item["metadata"]["name"] for item in queues]
+    items = [flavor(), *queues, *map(local_queue, names)]
+    items += [workload(f"l{number}", "lender", 1, admitted=10 + number) for number in range(8)]
+    (tmp_path / "list.json").write_text(json.dumps(listed(*items, workload("w", "owner", 3))))
+    return tmp_path / "list.json"
+
+
+def manifest(**spec: Any) -> dict[str, str]:
+    item = cluster_queue("owner", **spec)
+    return {"q.yaml": yaml.safe_dump(item | {"metadata": {"name": "owner"}})}
+
+
+@pytest.mark.nightly
+def test_kueue_reclaims_from_the_youngest_until_the_quota_changes(tmp_path: Path) -> None:
+    state = kueue_list(tmp_path, cluster_queue("lender", 4, **RECLAIMS), cluster_queue("owner", 4, **RECLAIMS))
+    plan = asked(Choice(), state, manifest(gpus=2, **RECLAIMS), tmp_path)
+    assert plan.decided_by.startswith("kueue v0.")
+    assert [one.pod for one in plan.at_once.spared] == ["team/l7", "team/l6", "team/l5"]
+    assert {(one.preemptor, one.action) for one in plan.at_once.spared} == {("team/w", "InCohortReclamation")}
+    assert [(one.job, one.queue, one.was) for one in plan.at_once.refused] == [("team/w", "owner", "starts")]
+    assert "insufficient unused quota" in plan.at_once.refused[0].why
+    quota = f"spec.resourceGroups[{GPU}].flavors[gpu].resources[{GPU}].nominalQuota"
+    assert plan.changes == [f"ClusterQueue owner: {quota} 4 → 2"]
