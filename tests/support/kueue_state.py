@@ -22,12 +22,21 @@ def cluster_queue(name: str, gpus: int, *, cohort: str = "all", quota: Mapping[s
     return {"apiVersion": _API, "kind": "ClusterQueue", "metadata": _meta(name), "spec": found}
 
 
+def cohort(name: str, *flavors: Object, parent: str = "") -> Object:
+    spec: Object = {"parentName": parent} if parent else {}
+    if flavors:
+        spec["resourceGroups"] = [{"coveredResources": [GPU], "flavors": [*flavors]}]
+    return {"apiVersion": _API, "kind": "Cohort", "metadata": _meta(name), "spec": spec}
+
+
 def local_queue(name: str, space: str = "team") -> Object:
     meta = _meta(name) | {"namespace": space}
     return {"apiVersion": _API, "kind": "LocalQueue", "metadata": meta, "spec": {"clusterQueue": name}}
 
 
-def workload(name: str, queue: str, gpus: int, *, admitted: int | None = None, priority: int = 0) -> Object:
+def workload(
+    name: str, queue: str, gpus: int, *, admitted: int | None = None, priority: int = 0, flavor: str = "gpu"
+) -> Object:
     """Return a Workload of one pod; `admitted`: the minute in which it was, else it waits."""
     created = f"2026-11-20T08:{admitted or 0:02}:00Z"
     container = {"name": "c", "image": "work", "resources": {"requests": {GPU: str(gpus)}}}
@@ -48,7 +57,7 @@ def workload(name: str, queue: str, gpus: int, *, admitted: int | None = None, p
         assignment = {
             "name": "main",
             "count": 1,
-            "flavors": {GPU: "gpu"},
+            "flavors": {GPU: flavor},
             "resourceUsage": {GPU: str(gpus)},
         }
         conditions = [

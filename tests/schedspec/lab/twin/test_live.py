@@ -14,7 +14,7 @@ from schedspec.lab.twin import Choice
 from schedspec.virtual.state.dump import write_state
 from tests.schedspec.lab.plan.test_at_once import TABLE, gpus, queue
 from tests.support.core.states import NOW, state_of
-from tests.support.kueue_state import GPU, cluster_queue, flavor, listed, local_queue, workload
+from tests.support.kueue_state import GPU, cluster_queue, cohort, flavor, listed, local_queue, workload
 
 pytestmark = pytest.mark.embedded
 RECLAIMS = {"preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}}
@@ -72,9 +72,37 @@ def test_kueue_reclaims_from_the_youngest_until_the_quota_changes(tmp_path: Path
     state = kueue_list(tmp_path, cluster_queue("lender", 4, **RECLAIMS), cluster_queue("owner", 4, **RECLAIMS))
     plan = asked(Choice(), state, manifest(gpus=2, **RECLAIMS), tmp_path)
     assert plan.decided_by.startswith("kueue v0.")
-    assert [one.pod for one in plan.at_once.spared] == ["team/l7", "team/l6", "team/l5"]
+    assert {one.pod for one in plan.at_once.spared} == {"team/l5", "team/l6", "team/l7"}
     assert {(one.preemptor, one.action) for one in plan.at_once.spared} == {("team/w", "InCohortReclamation")}
     assert [(one.job, one.queue, one.was) for one in plan.at_once.refused] == [("team/w", "owner", "starts")]
     assert "insufficient unused quota" in plan.at_once.refused[0].why
     quota = f"spec.resourceGroups[{GPU}].flavors[gpu].resources[{GPU}].nominalQuota"
     assert plan.changes == [f"ClusterQueue owner: {quota} 4 → 2"]
+
+
+@pytest.mark.nightly
+def test_an_upgrade_shows_the_repair_of_kueue_13607_as_its_only_difference(tmp_path: Path) -> None:
+    # A queue has used its own quota, which it may not exceed; the idle quota of the whole tree is a second flavor.
+    own = {"name": GPU, "nominalQuota": "2", "borrowingLimit": "0"}
+    flavors = [{"name": "own", "resources": [own]}, {"name": "idle", "resources": [{"name": GPU, "nominalQuota": "0"}]}]
+    prefers = {"preference": "PreemptionOverBorrowing"} | dict.fromkeys(
+        ("whenCanBorrow", "whenCanPreempt"), "TryNextFlavor"
+    )
+    spec = {
+        "flavorFungibility": prefers,
+        "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "Never"},
+        "resourceGroups": [{"coveredResources": [GPU], "flavors": flavors}],
+    }
+    top = cohort("root", {"name": "idle", "resources": [{"name": GPU, "nominalQuota": "4"}]})
+    queues = [cluster_queue(name, 2, cohort="org", **spec) for name in ("team", "sibling")]
+    held = workload("held", "team", 2, admitted=5, flavor="own")
+    items = [flavor("own"), flavor("idle"), top, cohort("org", parent="root"), *queues, local_queue("team"), held]
+    (tmp_path / "list.json").write_text(json.dumps(listed(*items, workload("more", "team", 2))))
+    plan = make_plan(
+        Request(tmp_path / "list.json", None, Side("v0.19.1", {}), out=tmp_path, clock=NOW, max_age=float("inf")),
+        Choice("kueue@v0.19.0..v0.19.1").of,
+    )
+    assert plan.decided_by == "kueue v0.19.1 against v0.19.0"
+    assert plan.changes == []
+    assert [(one.job, one.queue) for one in plan.at_once.starts] == [("team/more", "team")]
+    assert (plan.at_once.now.starts, plan.at_once.evictions, plan.at_once.refused) == ([], [], [])
