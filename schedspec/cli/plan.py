@@ -52,6 +52,11 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
 @click.option("--now", metavar="OLD", help="The current folder, file or git revision; default: the cluster itself.")
 @click.option("--proposed", metavar="NEW", help="Folder, file or git revision; or OLD..NEW.")
 @click.option(
+    "--submit",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with work: does it run at once, what does it wait for, whom does it evict?",
+)
+@click.option(
     "--policy",
     "policy_path",
     default="",
@@ -199,8 +204,10 @@ def _choice(given: dict[str, Any]) -> Choice:
 
 def _request(given: dict[str, Any], choice: Choice) -> Request:
     now, proposed = given["now"], given["proposed"]
-    if proposed is None and not choice.is_upgrade:
-        raise sources.SourceError("--proposed is missing\n  do next: name the proposed folder, file or revision")
+    if proposed is None and not choice.is_upgrade and given["submit"] is None:
+        raise sources.SourceError(
+            "--proposed is missing\n  do next: name the proposed folder, file or revision, or --submit a file with work"
+        )
     load, has_trace = given["load"], given["load"] not in ("none", "drain") and not Path(given["load"]).is_dir()
     for option, is_set, is_read, needs in (
         ("--map", given["mapping"], has_trace, "--load TRACE"),
@@ -213,7 +220,7 @@ def _request(given: dict[str, Any], choice: Choice) -> Request:
                 f"{option}: nothing reads it without {needs}\n  do next: add {needs}, or leave {option} out"
             )
     if proposed is None:
-        return _made_of(given, None, Side(choice.scheduler.partition("..")[2], {}))
+        return _made_of(given, None, Side(choice.scheduler.partition("..")[2] or "the submitted work", {}))
     if sources.is_range(proposed):
         if now is not None:
             raise sources.SourceError(
@@ -247,6 +254,7 @@ def _made_of(given: dict[str, Any], now: Side | None, proposed: Side) -> Request
         _days(given["max_age"]),
         given["out"],
         time.time(),
+        given["submit"],
     )
 
 

@@ -11,6 +11,7 @@ _MADE = re.compile(r"[\w.-]+/[\w.-]*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 """The key of a PodGroup whose name a controller made: `team/podgroup-UID`, `team/train-UID`."""
 
 
+SUBMITTED = "is submitted"
 _OTHERS = "; others: "
 """Begins the part of a reason that tells what protects the candidates that were not chosen."""
 
@@ -84,7 +85,7 @@ class NewlyWaiting(msgspec.Struct):
     queue: str
     why: str
     was: str
-    """The fate of the job without the change: `runs` or `starts`."""
+    """The fate of the job without the change: `runs` or `starts`; `SUBMITTED` if it is part of the change."""
 
 
 class PlannedWorld(msgspec.Struct):

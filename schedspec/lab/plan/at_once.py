@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from ...virtual import Settings, Simulation, SimulationError
 from ...virtual import outcomes as happened
 from ...virtual.state import State
 from ..simulate.present import ENDLESS, Present, begin
-from .answer import AtOnce, NewlyWaiting, PlannedEviction, PlannedWorld, QueueAtOnce, Start
+from .answer import SUBMITTED, AtOnce, NewlyWaiting, PlannedEviction, PlannedWorld, QueueAtOnce, Start
 from .processes import process_pool
 
 LARGE = 5_000
@@ -135,8 +135,10 @@ def settle_both(
         return settle(*now, resource, settings), other.result()
 
 
-def compare(now: PlannedWorld, proposed: PlannedWorld, queues: Mapping[str, str]) -> AtOnce:
-    """Compare the two worlds: the effects of the change."""
+def compare(
+    now: PlannedWorld, proposed: PlannedWorld, queues: Mapping[str, str], submitted: Collection[str] = ()
+) -> AtOnce:
+    """Compare the two worlds: the effects of the change. `submitted` are jobs of the proposed world alone."""
     before, after = ({eviction.pod: eviction for eviction in world.evictions} for world in (now, proposed))
     victims = {eviction.job for eviction in proposed.evictions}
     started = {start.job: start.pods for start in now.starts}
@@ -144,7 +146,9 @@ def compare(now: PlannedWorld, proposed: PlannedWorld, queues: Mapping[str, str]
     for job in started.keys() - {start.job for start in proposed.starts} - waits.keys() - victims:
         waits[job] = proposed.waiting.get(job) or f"no cycle considers it; is there a queue {queues.get(job, '')}?"
     refused = [
-        NewlyWaiting(job, queues.get(job, ""), why, "starts" if job in started else "runs")
+        NewlyWaiting(
+            job, queues.get(job, ""), why, SUBMITTED if job in submitted else "starts" if job in started else "runs"
+        )
         for job, why in sorted(waits.items())
     ]
     evictions = [eviction for pod, eviction in after.items() if pod not in before]

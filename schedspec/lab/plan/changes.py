@@ -319,6 +319,13 @@ def _plugins(policy: Policy) -> str:
     return " | ".join(" ".join(option.name for option in tier) for tier in policy.tiers)
 
 
+def copied(state: State) -> State:
+    """Return a state whose objects can be changed without changing those of this one."""
+    found = _changed(state, {}, [])
+    found.others = {kind: {**objects} for kind, objects in state.others.items()}
+    return found
+
+
 def _changed(state: State, replaced: Mapping[tuple[str, str], Any], removed: list[tuple[str, str]]) -> State:
     """Return a copy of the state with these changes."""
     kinds = {kind: {**found} for kind, found in state.objects.items()}

@@ -22,7 +22,8 @@ from ..simulate.recorded import Recorded
 from ..simulate.trace import Trace, arrivals, read_trace
 from . import at_once, over_load
 from .answer import OverLoad, Plan, PlannedWorld, Subject
-from .changes import Side, Worlds, find_worlds
+from .changes import Side, Worlds, copied, find_worlds
+from .submitted import add_submitted
 
 DAY = 86400.0
 RULES = {"best": 1 / 3, "expected": 1.0, "worst": 3.0}
@@ -58,6 +59,8 @@ class Request:
     out: Path = Path("plan")
     clock: float = 0.0
     """The time now, in seconds since 1970."""
+    submit: Path | None = None
+    """A file with work that is submitted in the proposed world."""
 
 
 class Decided(NamedTuple):
@@ -124,8 +127,14 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
     _check(request, state)
     worlds = find_worlds(state, request.now, request.proposed, request.policy_path, decider.definitions)
     queues = state.queues_of_work()
+    new: list[str] = []
+    if request.submit is not None:
+        worlds.proposed_state = copied(worlds.proposed_state)
+        new = add_submitted(worlds.proposed_state, request.submit)
+        queues |= worlds.proposed_state.queues_of_work()
+        worlds.changes.append(f"{count(len(new), 'job')} submitted: {', '.join(new)}")
     decided = decider.decide(request, worlds)
-    effects = [at_once.compare(at_once.any_of(decided.now), world, queues) for world in decided.proposed]
+    effects = [at_once.compare(at_once.any_of(decided.now), world, queues, new) for world in decided.proposed]
     plan = Plan(
         _subject(request, state),
         worlds.changes,
@@ -135,7 +144,7 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
         decided_by=decided.by,
         notes=[*worlds.notes, *state.notes],
         assumptions=[*decided.assumptions],
-        names=_names(state),
+        names=_names(worlds.proposed_state),
     )
     if request.load == "none":
         return plan

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
-from .answer import AtOnce, OverLoad, Plan, PlannedEviction, QueueAtOnce, Subject, pods_of
+from .answer import SUBMITTED, AtOnce, NewlyWaiting, OverLoad, Plan, PlannedEviction, QueueAtOnce, Subject, pods_of
 
 MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
@@ -116,6 +116,10 @@ def _eviction(one: PlannedEviction, runs: int) -> str:
     return f"({one.queue}){unit}{preemptor}{in_runs(one.runs, runs)}: {one.action}; {one.rule}"
 
 
+def _was(one: NewlyWaiting) -> str:
+    return "is submitted and" if one.was == SUBMITTED else f"{one.was} without the change, now"
+
+
 def in_runs(seen: int, runs: int) -> str:
     """Return in how many runs something was seen; empty for one run."""
     return f" in {seen} of {runs} runs" if runs > 1 else ""
@@ -131,7 +135,7 @@ def at_once_lines(plan: Plan) -> list[str]:
         "job",
     )
     refused = _sentences("!", (
-        (one.job, f"({one.queue}) {one.was} without the change, now waits: {one.why}") for one in decisions.refused
+        (one.job, f"({one.queue}) {_was(one)} waits: {one.why}") for one in decisions.refused
     ), "job")  # fmt: skip
     spared = _sentences("=", (
         (one.pod, f"({one.queue}) keeps running: without the change it is evicted") for one in decisions.spared

@@ -10,18 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any
-
-import msgspec
 
 from ...api.client import Object
 from ...api.kinds import WORLD
-from ...scheduler.kube import WATCHED
 from ...virtual.state import State
+from ...virtual.state.api_objects import api_object
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
-_API_VERSIONS = {resource.kind: resource.api_version for resource in WATCHED}
 _STOP_AFTER = "schedspec.dev/stop-after"
 
 
@@ -40,8 +36,7 @@ def objects_of(state: State, scheduler_name: str, shift: float, grace: float) ->
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, **_ACTIVE}
     for kind, found in state.objects.items():
         for _, item in sorted(found.items()):
-            obj = {"apiVersion": _API_VERSIONS[kind], "kind": kind, **_plain(item)}
-            yield _later(_for_twin(obj, state, scheduler_name, grace), shift)
+            yield _later(_for_twin(api_object(kind, item), state, scheduler_name, grace), shift)
     for found in state.others.values():
         for _, obj in sorted(found.items()):
             if obj["kind"] != "ConfigMap":
@@ -78,24 +73,6 @@ def _unserved(obj: Object) -> Object:
     unserved = ("resourceVersion", "managedFields", "selfLink")
     meta = {name: value for name, value in obj["metadata"].items() if name not in unserved}
     return {**obj, "metadata": meta}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, without empty fields."""
-    if isinstance(value, msgspec.Struct):
-        return {
-            field.encode_name: _plain(found)
-            for field in _fields(type(value))
-            if (found := getattr(value, field.name)) is not None and (found or found != field.default)
-        }
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value
-
-
-@cache
-def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(struct)
 
 
 def _later(value: Any, shift: float) -> Any:

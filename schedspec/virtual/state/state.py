@@ -96,6 +96,11 @@ class State:
                 yield Noted(obj)
 
     @property
+    def moment(self) -> str:
+        """Return the time of the state as the API writes it."""
+        return timestamp(self.taken)
+
+    @property
     def digest(self) -> str:
         """Return the sha256 of everything that influences decisions."""
         encode, total = msgspec.json.Encoder(order="deterministic").encode, hashlib.sha256()
