@@ -34,6 +34,7 @@ def test_the_step_finds_the_change_of_a_pull_request(action: Any, team: Path) ->
         "SCHEDSPEC_PLAN_STATE": "state.json",
         "SCHEDSPEC_PLAN_ARGUMENTS": "--model --max-age 100000d --fail-on evictions>0",
         "SCHEDSPEC_PLAN_BASE": "main~1",
+        "SCHEDSPEC_PLAN_SCHEDULER": "",
     }
     assert given.keys() == step["env"].keys()
     summary = {"RUNNER_TEMP": str(team / "temp"), "GITHUB_STEP_SUMMARY": str(team / "summary.md")}
