@@ -32,6 +32,7 @@ _PURPOSES = {
     "scheduler": "run the scheduler or its controllers, lint policies, explain or replay a recording",
     "simulate": "run a load in virtual time and measure what each queue received",
     "plan": "show what a change of policies, queues or nodes does, before it is merged",
+    "why": "say why a job waits in a cluster, and what would have to change",
     "reduce": "reduce a dump and an incident to the smallest feature that shows the incident",
     "explore": "play random scenarios, and write each violation of a rule as a feature",
     "dump": "read a cluster's state and write it to a file",
@@ -123,6 +124,10 @@ def _imported(name: str) -> click.Command | None:  # noqa: PLR0911, PLR0912 - a 
             from .plan import plan_command
 
             return plan_command
+        case "why":
+            from .why import why_command
+
+            return why_command
         case "reduce":
             from .reduce import reduce_command
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -103,13 +103,23 @@ class _Watcher:
 
 
 def settle(
-    state: State, policy: Policy, resource: str, settings: Settings | None = None
+    state: State,
+    policy: Policy,
+    resource: str,
+    settings: Settings | None = None,
+    *,
+    also: Callable[[Any], None] = lambda _outcome: None,
 ) -> tuple[PlannedWorld, Present]:
-    """Run one world until it settles; amounts are of `resource`."""
+    """Run one world until it settles; amounts are of `resource`, and `also` receives every outcome."""
     watcher = _Watcher(state, resource)
+
+    def on_outcome(outcome: Any) -> None:
+        watcher.on_outcome(outcome)
+        also(outcome)
+
     simulation = Simulation(
         policy,
-        emit=watcher.on_outcome,
+        emit=on_outcome,
         settings=settings,
         start=state.taken,
         cluster=Cluster(state.scheduler_names, state.node_selector),

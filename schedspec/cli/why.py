@@ -1,0 +1,66 @@
+"""`schedspec why`: say why a job waits in a cluster, and what would have to change."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from ..lab import why
+from ..scheduler.kube import Client, Http, KubeError, connect_as_kubectl
+from ..scheduler.policy.file import read_policy
+from ..virtual.state import State, read_state
+from ..virtual.state.dump import take_state
+from .answers import explains_errors, print_json, refuses_bad_input
+
+
+@click.command("why")
+@click.argument("job")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A dump, a recording, or files of kubectl get -o json; default: the cluster of --kube-context.",
+)
+@click.option(
+    "--kube-context", metavar="NAME", help="Read this cluster now, as kubectl does; default: current context."
+)
+@click.option(
+    "--policy", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The policy that the cluster runs."
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Format.")
+@explains_errors
+@refuses_bad_input
+def why_command(job: str, state: Path | None, kube_context: str | None, policy: Path | None, output: str) -> int:
+    """Say why JOB waits: what it lacks, who is before it, who is evicted for it, what would have to end.
+
+    JOB is the name of a Job, PodGroup or Workload, or NAMESPACE/NAME.
+
+    \b
+    Examples:
+      schedspec why train --state state.jsonl.gz
+      schedspec why team-a/train --kube-context prod -o json
+    """
+    if state is not None and kube_context is not None:
+        raise click.UsageError("--state and --kube-context exclude each other")
+    try:
+        taken = read_state(state, with_kueue=True) if state is not None else asyncio.run(_taken(kube_context))
+    except KubeError as error:
+        click.echo(str(error), err=True)
+        return 1
+    found = why.why(taken, job, read_policy(policy) if policy is not None else "")
+    if output == "json":
+        print_json(found)
+    else:
+        click.echo(why.render(found), nl=False)
+    return 0
+
+
+async def _taken(context: str | None) -> State:
+    connection = connect_as_kubectl(None, context)
+    http = Http(connection, agent="schedspec-why", may_write=lambda: False)
+    try:
+        return await take_state(Client(http), connection.netloc)
+    finally:
+        await http.close()

@@ -1,0 +1,125 @@
+"""Why a job waits: the reason with its numbers, who is before it, whose end would start it, and what the cluster shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from schedspec.cli.why import why_command
+from schedspec.lab.why import WhyError, render, why
+from schedspec.scheduler.model.objects import Condition
+from schedspec.virtual.state import State, kueue
+from schedspec.virtual.state.dump import write_state
+from tests.support.core.states import NOW, state_of
+from tests.support.kueue_state import GPU, cluster_queue, local_queue, workload
+
+POLICY = """
+actions: "allocate, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: capacity}]
+"""
+TABLE: dict[str, Any] = {
+    "policy": POLICY,
+    "nodes": [{"name": "n1", "has": "16 cpu, 4 gpu"}],
+    "queues": [
+        {"name": "a", "deserved": "2 gpu", "capability": "2 gpu"},
+        {"name": "b", "deserved": "2 gpu"},
+    ],
+    "jobs": [
+        {"name": "small", "queue": "a", "tasks": "1 x 1 gpu running on n1"},
+        {"name": "large", "queue": "a", "min": 1, "tasks": "2 x 1 gpu"},
+        {"name": "next", "queue": "a", "tasks": "2 x 1 gpu"},
+        {"name": "idle", "queue": "b", "tasks": "1 x 1 gpu"},
+    ],
+}
+
+
+def state() -> State:
+    return state_of(TABLE)
+
+
+def test_a_job_that_waits_is_told_the_numbers_of_its_queue_and_who_is_before_it() -> None:
+    found = why(state(), "next")
+    assert (found.job, found.queue, found.fate) == ("t/next", "a", "waits")
+    assert "capability" in found.why
+    assert any(line.startswith("queue a: nvidia.com/gpu") for line in found.queues)
+    assert found.ahead == ["t/large"]
+
+
+def test_it_says_whose_end_would_start_the_job() -> None:
+    alone = state()
+    for key in [key for key in alone.objects["Pod"] if "large" in key]:
+        del alone.objects["Pod"][key]
+    del alone.objects["PodGroup"]["t/large"]
+    found = why(alone, "t/next")
+    assert found.ends == ["t/small"]
+    assert "it would start if one of these ended: t/small" in render(found)
+
+
+def test_a_job_that_could_start_is_no_job_that_waits() -> None:
+    assert why(state(), "idle").fate == "starts"
+    assert why(state(), "small").fate == "runs"
+
+
+@pytest.mark.parametrize(("job", "agrees"), [("next", True), ("idle", False)])
+def test_it_says_whether_the_cluster_agrees(job: str, agrees: bool) -> None:
+    shown = state()
+    group = shown.objects["PodGroup"][f"t/{job}"]
+    group.status.conditions = [Condition(type="Unschedulable", status="True", message="no room")]
+    found = why(shown, job)
+    assert (found.agrees, found.cluster) == (agrees, f"its PodGroup is {group.status.phase}; no room")
+    assert f"the cluster {'agrees' if agrees else 'does not agree'}" in render(found)
+
+
+REFUSED = {"nobody": "there is no such job", "": "there is no such job"}
+
+
+@pytest.mark.parametrize(("name", "says"), REFUSED.items())
+def test_a_job_that_is_not_there_is_refused_with_the_names_that_are(name: str, says: str) -> None:
+    with pytest.raises(WhyError, match=f"{says}.*t/large"):
+        why(state(), name)
+
+
+def test_without_a_policy_the_question_is_refused() -> None:
+    unknown = state()
+    unknown.policy = None
+    with pytest.raises(WhyError, match="has no policy"):
+        why(unknown, "next")
+    assert why(unknown, "next", POLICY).fate == "waits"
+
+
+def test_of_kueue_the_workload_says_why_and_the_quotas_are_added_up() -> None:
+    found = State("list", NOW)
+    refused = {"type": "QuotaReserved", "status": "False", "message": "insufficient unused quota for nvidia.com/gpu"}
+    items = [cluster_queue("team", 4), cluster_queue("other", 2), local_queue("team"), local_queue("other")]
+    items += [workload("runs", "team", 3, admitted=5), workload("lent", "other", 2, admitted=6)]
+    items += [workload("first", "team", 2, priority=10), workload("asked", "team", 2)]
+    items[-1]["status"]["conditions"] = [refused]
+    for item in items:
+        kueue.put_served(found, item)
+    answer = why(found, "asked")
+    assert (answer.job, answer.queue, answer.fate, answer.why) == ("team/asked", "team", "waits", refused["message"])
+    assert answer.ahead == ["team/first"]
+    assert answer.queues == [
+        f"queue team: {GPU} of flavor gpu: 3 reserved, 4 nominal; in cohort all",
+        f"queue other: {GPU} of flavor gpu: 2 reserved, 2 nominal; in cohort all",
+    ]
+    assert why(found, "runs").fate == "runs"
+
+
+def test_the_command_answers_as_text_and_as_data(tmp_path: Path) -> None:
+    write_state(state(), tmp_path / "state.jsonl.gz")
+    run = CliRunner().invoke
+    done = run(why_command, ["next", "--state", str(tmp_path / "state.jsonl.gz")], standalone_mode=False)
+    assert done.output.startswith("t/next (a) waits, decided by schedspec's model\n  why: ")
+    done = run(why_command, ["next", "--state", str(tmp_path / "state.jsonl.gz"), "-o", "json"], standalone_mode=False)
+    assert json.loads(done.output)["ahead"] == ["t/large"]
+    assert (
+        run(why_command, ["nobody", "--state", str(tmp_path / "state.jsonl.gz")], standalone_mode=False).return_value
+        == 2
+    )
