@@ -77,7 +77,7 @@ def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
         HarnessError, ClusterError: the world could not be made, or the scheduler ended.
     """
     decisions = Decisions(world.work, world.resource, by_workload=twin.asks_kueue)
-    with tempfile.TemporaryDirectory() as folder, _booted(twin, Path(folder)) as (site, cluster):
+    with tempfile.TemporaryDirectory() as folder, booted(twin, Path(folder)) as (site, cluster):
         etcd = Etcd(cluster.etcd, site.api)
         definitions = twin.adapter.definitions(site)
         if definitions is not None:
@@ -101,7 +101,7 @@ def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
 
 
 @contextmanager
-def _booted(twin: Twin, folder: Path) -> Iterator[tuple[Site, EmbeddedCluster]]:
+def booted(twin: Twin, folder: Path) -> Iterator[tuple[Site, EmbeddedCluster]]:
     cluster = EmbeddedCluster(Settings(kind="embedded"), with_controllers=False)
     cluster.up(twin.progress)
     try:

@@ -20,7 +20,8 @@ from ...scheduler.model.card_demand import APART, AVOID_CARD, AVOID_TYPE, MODE, 
 from ...scheduler.model.card_notation import GPU_INDEX, REGISTER, UNHEALTHY, VGPU_IDS
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.topology.hyper_nodes import PatternError, compiled
-from .errors import StateError
+from .kueue import put_served
+from .kueue_redaction import KueueRedaction, labels_of
 from .redacted_policy import PolicyText
 from .renaming import Replaced, StateNames
 from .state import State
@@ -68,21 +69,13 @@ _WITHIN = frozenset({"podGroupName"})
 
 
 def redact(state: State) -> State:
-    """Return a redacted copy of the state.
-
-    Raises:
-        StateError: the state has objects of Kueue.
-    """
-    if state.others:
-        kinds = ", ".join(sorted(state.others))
-        raise StateError(
-            state.source, f"has objects of Kueue ({kinds}), which cannot be redacted", "leave --redact out"
-        )
+    """Return a redacted copy of the state."""
     plain = {kind: [msgspec.to_builtins(item) for item in state.objects[kind].values()] for kind in STATE_KINDS}
     domains = _domains(plain)
     policy = None if state.policy is None else PolicyText(state.policy.text)
     rules = [] if policy is None else [*policy.rules()]
-    kept = _CORE_LABELS.union(state.node_selector, _selecting(plain), *rules)
+    of_kueue = [noted.object for noted in state.noted()]
+    kept = _CORE_LABELS.union(state.node_selector, _selecting(plain), *rules, *map(labels_of, of_kueue))
     claims = _ephemeral_claims(plain)
     for item in plain["HyperNode"]:
         item["spec"]["members"] = [*_members(item["spec"].get("members") or (), sorted(state.objects["Node"]))]
@@ -92,6 +85,8 @@ def redact(state: State) -> State:
             _Object(collected, kept, claims, kind, item).redacted()
     for labels in (state.node_selector, *rules):
         _labels(collected, labels)
+    for item in of_kueue:
+        KueueRedaction(collected, item).redacted()
     new = Replaced(collected)
     result = State(state.source, state.taken, state.is_exact, redacted=True, notes=[*state.notes])
     result.policy = None if policy is None else PolicyLoaded("policy", policy.redacted(partial(_labels, new)))
@@ -101,6 +96,8 @@ def redact(state: State) -> State:
         for item in items:
             done = _Object(new, kept, claims, kind, item).redacted()
             result.put(kind, msgspec.convert(done, STATE_KINDS[kind].struct))
+    for item in of_kueue:
+        put_served(result, KueueRedaction(new, item).redacted())
     return result
 
 

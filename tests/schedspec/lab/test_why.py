@@ -1,4 +1,4 @@
-"""Why a job waits: the reason with its numbers, who is before it, whose end would start it, and what the cluster shows."""
+"""Why a job waits: its reason with numbers, who is before it, whose end would start it, and what the cluster shows."""
 
 from __future__ import annotations
 

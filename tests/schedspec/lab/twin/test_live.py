@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from schedspec.api import crds
+from schedspec.cli.dump import dump_command
 from schedspec.lab.plan import Plan, Request, Side, make_plan
 from schedspec.lab.twin import Choice
+from schedspec.lab.twin.etcd import Etcd
+from schedspec.lab.twin.objects import objects_of
+from schedspec.lab.twin.world import Twin, booted
+from schedspec.schedulers import find
+from schedspec.virtual.state import read_state
 from schedspec.virtual.state.dump import write_state
 from tests.schedspec.lab.plan.test_at_once import TABLE, gpus, queue
 from tests.support.core.states import NOW, state_of
@@ -106,3 +114,30 @@ def test_an_upgrade_shows_the_repair_of_kueue_13607_as_its_only_difference(tmp_p
     assert plan.changes == []
     assert [(one.job, one.queue) for one in plan.at_once.starts] == [("team/more", "team")]
     assert (plan.at_once.now.starts, plan.at_once.evictions, plan.at_once.refused) == ([], [], [])
+
+
+@pytest.mark.nightly
+def test_a_dump_takes_kueues_objects_from_a_cluster(tmp_path: Path) -> None:
+    twin = Twin(find("kueue"), None, print)
+    queues = [cluster_queue("lender", 4, **RECLAIMS), cluster_queue("owner", 4, **RECLAIMS)]
+    listed_state = read_state(kueue_list(tmp_path, *queues), with_kueue=True)
+    with booted(twin, tmp_path / "site") as (site, cluster):
+        definitions = twin.adapter.definitions(site)
+        assert definitions is not None
+        crds.install(site.api, definitions)
+        etcd = Etcd(cluster.etcd, site.api)
+        etcd.put(objects_of(listed_state, "schedspec", 0.0, 1.0))
+        etcd.close()
+        done = CliRunner().invoke(
+            dump_command,
+            ["--kubeconfig", str(cluster.kubeconfig), "--context", cluster.context, "--out", str(tmp_path / "s.gz")],
+        )
+        assert done.exit_code == 0, done.output
+    taken = read_state(tmp_path / "s.gz", with_kueue=True)
+    assert {kind: set(found) for kind, found in taken.others.items()} == {
+        kind: set(found) for kind, found in listed_state.others.items()
+    }
+    assert taken.queues_of_work() == listed_state.queues_of_work()
+    for key, workload_ in listed_state.others["Workload"].items():
+        assert taken.others["Workload"][key]["status"] == workload_.get("status", {}) or not workload_.get("status")
+        assert taken.others["Workload"][key]["metadata"]["uid"] == workload_["metadata"]["uid"]
