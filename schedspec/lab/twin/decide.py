@@ -48,7 +48,7 @@ def decide(request: Request, worlds: Worlds, old: Twin, new: Twin, runs: int) ->
             pool.shutdown(cancel_futures=True)
             raise
     versions = [version for _, version in found[:2]]
-    by = f"{new.adapter.name} {versions[1]}" + (f" against {versions[0]}" if old is not new else "")
+    by = f"{new.adapter.name} {versions[1]}".strip() + (f" against {versions[0]}" if old is not new else "")
     ran = [world for world, _ in found]
     return Decided(ran[::2], ran[1::2], _assumptions(new, worlds.state), by)
 

@@ -85,7 +85,8 @@ def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
         shift = time.time() - world.state.taken
         number = etcd.put(objects_of(world.state, twin.adapter.scheduler_name, shift, twin.grace))
         version = twin.adapter.version(site)
-        twin.progress(f"{cluster.name}: {number} objects, {twin.adapter} {version} decides")
+        who = f"{twin.adapter} {version}".strip()
+        twin.progress(f"{cluster.name}: {number} objects, {who} decides")
         with _watched(twin, site.api) as history:
             scheduler = twin.adapter.alone(site)
             if scheduler is None:
