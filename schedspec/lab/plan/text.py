@@ -113,7 +113,8 @@ def _eviction(one: PlannedEviction, runs: int) -> str:
     """Return an eviction after its pod: of a scheduler's own program its own words, of our model the deciding tier."""
     unit = f" of {count(one.pods, 'pod')}" if one.pods > 1 else ""
     preemptor = f" for {one.preemptor} ({one.preemptor_queue})" if one.preemptor else ""
-    return f"({one.queue}){unit}{preemptor}{in_runs(one.runs, runs)}: {one.action}; {one.rule}"
+    why = "; ".join(filter(None, (one.action, one.rule))) or "the scheduler publishes no reason"
+    return f"({one.queue}){unit}{preemptor}{in_runs(one.runs, runs)}: {why}"
 
 
 def _was(one: NewlyWaiting) -> str:
