@@ -71,6 +71,9 @@ class KubeScheduler(Adapter):
     def scheduler(self, site: Site) -> KubeSchedulerProcess:
         return KubeSchedulerProcess(site, _minor(site))
 
+    def alone(self, site: Site) -> KubeSchedulerProcess:
+        return KubeSchedulerProcess(site, _minor(site), gates="")
+
     def definitions(self, site: Site) -> None:
         del site
 

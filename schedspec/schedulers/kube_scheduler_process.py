@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import distribution
 from ..api import timeouts
 from ..api.errors import PolicyRefusedError, SchedulerDiedError
 from ..clusters.kwok_config import GANG_GATES
@@ -94,3 +95,8 @@ class KubeSchedulerProcess:
 
     def last_lines(self, count: int) -> Sequence[str]:
         return self._daemon.last_lines(count)
+
+
+def default_policy() -> str:
+    """Return kube-scheduler's configuration with its defaults, on the nodes of a run."""
+    return (distribution.folder("templates") / "kube-scheduler" / "policies" / "default.yaml").read_text("utf-8")

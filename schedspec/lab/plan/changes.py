@@ -181,7 +181,13 @@ class Worlds:
 
 
 def find_worlds(
-    state: State, now: Side | None, proposed: Side, policy_path: str = "", crds: Path | None = None
+    state: State,
+    now: Side | None,
+    proposed: Side,
+    policy_path: str = "",
+    crds: Path | None = None,
+    *,
+    reads_policy: bool = True,
 ) -> Worlds:
     """Find the changes.
 
@@ -190,14 +196,15 @@ def find_worlds(
         now: The files as they are; None: the cluster itself.
         proposed: The files as proposed.
         policy_path: The policy file on both sides, if several could be meant.
-        crds: The folder of Kueue's definitions, if Kueue decides; no policy of ours is needed then.
+        crds: The folder of Kueue's definitions, if Kueue decides.
+        reads_policy: Whether a policy file decides.
 
     Raises:
         ChangeError: a file cannot be read, or several policies could be meant.
         PolicyError: a policy is refused.
     """
     worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
-    if crds is None:
+    if reads_policy:
         _find_policies(worlds, now, proposed, policy_path)
     known_files = Declared() if now is None else now.declared(proposed, crds)
     declared = proposed.declared(now, crds)

@@ -81,6 +81,10 @@ class Decider(Protocol):
     def definitions(self) -> Path | None:
         """The folder of Kueue's definitions, if Kueue decides."""
 
+    @property
+    def reads_policy(self) -> bool:
+        """Whether a policy file of ours or of Volcano decides."""
+
     def decide(self, request: Request, worlds: Worlds) -> Decided:
         """Let the scheduler decide until both worlds settle."""
 
@@ -91,6 +95,8 @@ class Model:
     @property
     def definitions(self) -> None:
         """None: the model reads no objects of Kueue."""
+
+    reads_policy = True
 
     def decide(self, request: Request, worlds: Worlds) -> Decided:
         """Run both worlds until they settle."""
@@ -125,7 +131,14 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
     decider = choose(state)
     state.check_age(request.clock, request.max_age)
     _check(request, state)
-    worlds = find_worlds(state, request.now, request.proposed, request.policy_path, decider.definitions)
+    worlds = find_worlds(
+        state,
+        request.now,
+        request.proposed,
+        request.policy_path,
+        decider.definitions,
+        reads_policy=decider.reads_policy,
+    )
     queues = state.queues_of_work()
     new: list[str] = []
     if request.submit is not None:

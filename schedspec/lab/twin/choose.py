@@ -13,6 +13,7 @@ from pathlib import Path
 from ...api.errors import HarnessError
 from ...clusters.programs import binaries
 from ...schedulers import Adapter, find
+from ...schedulers.kube_scheduler import KubeScheduler
 from ...schedulers.kueue import Kueue
 from ...virtual.state import State, require_ours
 from ..plan.changes import Worlds
@@ -101,6 +102,11 @@ class OwnProgram:
         """The folder of Kueue's definitions, by which its manifests are read."""
         adapter = self.proposed.adapter
         return adapter.source(self.proposed.programs) if isinstance(adapter, Kueue) else None
+
+    @property
+    def reads_policy(self) -> bool:
+        """Whether a policy file decides: not for Kueue and kube-scheduler, which read their own configurations."""
+        return not isinstance(self.proposed.adapter, Kueue | KubeScheduler)
 
     def decide(self, request: Request, worlds: Worlds) -> Decided:
         """Run both worlds. Raises HarnessError, ClusterError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
@@ -9,8 +10,11 @@ import yaml
 
 from ...api.errors import HarnessError
 from ...monitors import amounts
+from ...scheduler.model.objects import Pod
 from ...scheduler.model.task import job_key_of
 from ...scheduler.policy.loader import texts_in
+from ...schedulers.kube_scheduler import KubeScheduler
+from ...schedulers.kube_scheduler_process import default_policy
 from ...virtual.state import State, kueue
 from ..plan.answer import PlannedWorld
 from ..plan.changes import Worlds
@@ -69,8 +73,12 @@ def _fits_twice(state: State) -> bool:
 
 
 def _run(twin: Twin, state: State, text: str, resource: str) -> tuple[PlannedWorld, str]:
-    policy = _kueue_policy(state) if twin.asks_kueue else policy_text(text)
-    found, version = run_world(twin, World(state, policy, _work_of(state), resource))
+    ours: Sequence[str] = state.scheduler_names
+    if isinstance(twin.adapter, KubeScheduler):
+        policy, ours = default_policy(), ("default-scheduler",)
+    else:
+        policy = _kueue_policy(state) if twin.asks_kueue else policy_text(text)
+    found, version = run_world(twin, World(state, policy, _work_of(state), resource, ours))
     if twin.asks_kueue:
         found.deserved = _nominal(state, resource)
     return found, version
@@ -90,18 +98,28 @@ _RUN_OUTSIDE = (
 """Settings of Kueue that depend on where it runs, and decide nothing."""
 
 
+_NEVER = {"timeout": "87600h"}
+"""Kueue waits for ready pods by default (v0.19), and would evict all work of a cluster that does not."""
+
+
 def _kueue_policy(state: State) -> str:
     """Return Kueue's configuration in a state in the form of its adapter (`schedulers.kueue.policy`)."""
     found = yaml.safe_load(kueue.configuration_of(state) or "{}") or {}
     gates = found.pop("featureGates", None) or {}
+    found.setdefault("waitForPodsReady", _NEVER)
     kept = {name: part for name, part in found.items() if name not in _RUN_OUTSIDE}
     return yaml.safe_dump({"configuration": kept, "featureGates": gates})
 
 
 def _work_of(state: State) -> Work:
-    jobs = {key: job_key_of(pod) or key for key, pod in state.objects["Pod"].items()}
+    jobs = {key: job_key_of(pod) or _owner_of(pod) or key for key, pod in state.objects["Pod"].items()}
     uids = {obj["metadata"]["uid"]: key for key, obj in state.others.get("Workload", {}).items()}
     return Work(jobs, state.queues_of_work(), uids)
+
+
+def _owner_of(pod: Pod) -> str:
+    owner = next(iter(pod.metadata.owner_references or ()), None)
+    return f"{pod.metadata.namespace}/{owner.name}" if owner is not None else ""
 
 
 def _nominal(state: State, resource: str) -> dict[str, float]:

@@ -37,8 +37,11 @@ class Work:
 class Decisions:
     """The decisions of one scheduler on one twin. Feed it each version in order; not thread-safe."""
 
-    def __init__(self, work: Work, resource: str, *, by_workload: bool) -> None:
+    def __init__(self, work: Work, resource: str, scheduler_name: str, *, by_workload: bool) -> None:
         self._work, self._resource, self._by_workload = work, resource, by_workload
+        self._scheduler_name = scheduler_name
+        self._told: set[str] = set()
+        """Pods and Workloads of which the scheduler has shown something since the world began."""
         self._live: dict[str, Object] = {}
         self._groups: dict[str, Object] = {}
         self._evicted: dict[str, PlannedEviction] = {}
@@ -60,6 +63,7 @@ class Decisions:
             self._live[key] = obj
         if version.change == "was":
             return False
+        self._told.add(key)
         if _leaves(obj) and not (before is not None and _leaves(before)):
             self._evict(key, obj)
             return True
@@ -67,6 +71,15 @@ class Decisions:
             self._place(key, obj)
             return True
         return False
+
+    @property
+    def all_told(self) -> bool:
+        """Whether the scheduler has shown something of all work that waits."""
+        return all(key in self._told for key, obj in self._live.items() if self._waits(obj))
+
+    def _waits(self, obj: Object) -> bool:
+        is_ours = self._by_workload or obj["spec"].get("schedulerName") == self._scheduler_name
+        return is_ours and not _holds(obj) and not _ended(obj)
 
     def _evict(self, key: str, obj: Object) -> None:
         self._placed.pop(key, None)
@@ -128,7 +141,7 @@ class Decisions:
         found: dict[str, str] = {}
         for key, obj in sorted(self._live.items()):
             job = self._job(key)
-            if not _holds(obj) and not _ended(obj) and job in self._work.queues:
+            if self._waits(obj):
                 found[job] = found.get(job) or view.reason(obj) or view.reason(self._groups.get(job, {}))
         yield from sorted((job, why or "the scheduler publishes no reason") for job, why in found.items())
 

@@ -8,25 +8,31 @@ that waits and deadlines are what they were when it was taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ...api.client import Object
 from ...api.kinds import WORLD
+from ...scheduler.model.objects import Pod, Queue
+from ...scheduler.model.task import job_key_of
 from ...virtual.state import State
 from ...virtual.state.api_objects import api_object
+from ..simulate.present import opened
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _STOP_AFTER = "schedspec.dev/stop-after"
 
 
-def objects_of(state: State, scheduler_name: str, shift: float, grace: float) -> Iterator[Object]:
+def objects_of(
+    state: State, scheduler_name: str, shift: float, grace: float, ours: Collection[str] = ()
+) -> Iterator[Object]:
     """Yield the objects of a state as a twin has them; namespaces first.
 
     Args:
         state: The state.
         scheduler_name: Name of the twin's scheduler in the spec of pods.
+        ours: Names of the scheduler in the state's pods; empty: every pod of a PodGroup is its.
         shift: Seconds by which all times are later.
         grace: Seconds that a victim takes to end.
     """
@@ -36,7 +42,10 @@ def objects_of(state: State, scheduler_name: str, shift: float, grace: float) ->
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, **_ACTIVE}
     for kind, found in state.objects.items():
         for _, item in sorted(found.items()):
-            yield _later(_for_twin(api_object(kind, item), state, scheduler_name, grace), shift)
+            obj = _for_twin(api_object(kind, opened(item) if isinstance(item, Queue) else item), grace)
+            if isinstance(item, Pod) and (item.spec.scheduler_name in ours if ours else job_key_of(item)):
+                obj["spec"]["schedulerName"] = scheduler_name
+            yield _later(obj, shift)
     for found in state.others.values():
         for _, obj in sorted(found.items()):
             if obj["kind"] != "ConfigMap":
@@ -46,7 +55,7 @@ def objects_of(state: State, scheduler_name: str, shift: float, grace: float) ->
 _ACTIVE = {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 
 
-def _for_twin(obj: Object, state: State, scheduler_name: str, grace: float) -> Object:
+def _for_twin(obj: Object, grace: float) -> Object:
     meta = obj["metadata"]
     meta.pop("resourceVersion", None)
     for owner in meta.get("ownerReferences") or ():  # the API server refuses every later write without them
@@ -57,9 +66,6 @@ def _for_twin(obj: Object, state: State, scheduler_name: str, grace: float) -> O
         meta["labels"] = {**(meta.get("labels") or {}), WORLD: "true"}
     elif obj["kind"] == "Pod":
         spec = obj.setdefault("spec", {})
-        is_ours = not state.scheduler_names or spec.get("schedulerName") in state.scheduler_names
-        if is_ours:
-            spec["schedulerName"] = scheduler_name
         meta["annotations"] = {**(meta.get("annotations") or {}), _STOP_AFTER: f"{grace:g}s"}
         spec["terminationGracePeriodSeconds"] = max(int(grace) + 1, 1)
         for container in spec.get("containers") or ():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,8 @@ from .owners import Owners
 _WATCHED = (Kind.POD, Kind.PODGROUP, Kind.WORKLOAD)
 _LISTED_SECONDS = 60.0
 _PAUSE = 0.1
+_UNTOLD = 5
+"""Times as long as usual a scheduler has to be silent if there is work of which it has shown nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class World:
     """Names of the state's work."""
     resource: str
     """The resource in which amounts are counted."""
+    ours: Collection[str] = ()
+    """Names of the scheduler in the state's pods; empty: every pod of a PodGroup is its."""
 
 
 def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
@@ -76,14 +80,14 @@ def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
     Raises:
         HarnessError, ClusterError: the world could not be made, or the scheduler ended.
     """
-    decisions = Decisions(world.work, world.resource, by_workload=twin.asks_kueue)
+    decisions = Decisions(world.work, world.resource, twin.adapter.scheduler_name, by_workload=twin.asks_kueue)
     with tempfile.TemporaryDirectory() as folder, booted(twin, Path(folder)) as (site, cluster):
         etcd = Etcd(cluster.etcd, site.api)
         definitions = twin.adapter.definitions(site)
         if definitions is not None:
             crds.install(site.api, definitions)
         shift = time.time() - world.state.taken
-        number = etcd.put(objects_of(world.state, twin.adapter.scheduler_name, shift, twin.grace))
+        number = etcd.put(objects_of(world.state, twin.adapter.scheduler_name, shift, twin.grace, world.ours))
         version = twin.adapter.version(site)
         who = f"{twin.adapter} {version}".strip()
         twin.progress(f"{cluster.name}: {number} objects, {who} decides")
@@ -149,7 +153,9 @@ def _settle(twin: Twin, history: History, decisions: Decisions, owners: Owners, 
         now = time.monotonic()
         if owners.are_busy:
             last = now
-        if now - last >= twin.adapter.settles_after:
+        publishes = not twin.adapter.silent_for
+        silence = twin.adapter.settles_after * (_UNTOLD if publishes and not decisions.all_told else 1)
+        if now - last >= silence:
             return ""
         if now - began >= twin.settle:
             return f"the scheduler still decided after {twin.settle:g} s"

@@ -28,7 +28,7 @@ from ..adapter import AdapterError, Site, UnsuitableClusterError
 from ..deployed import DeploymentPlace, tag_of
 from ..from_images import Images
 from ..installable import Installable
-from ..kube_scheduler_process import KubeSchedulerProcess
+from ..kube_scheduler_process import KubeSchedulerProcess, default_policy
 from . import deployed, quota
 from . import policy as policies
 from .processes import SECRET_NAME, KueueProcess
@@ -118,9 +118,8 @@ class Kueue(Installable):
         minor = minor_of(site.cluster.facts().server_version)
         if minor not in kubernetes_versions():
             raise UnsuitableClusterError(f"no kube-scheduler, which places what Kueue admits, is pinned for {minor}")
-        placement = distribution.folder("templates") / "kube-scheduler" / "policies" / "default.yaml"
         scheduler = KubeSchedulerProcess(site, minor, gates="")
-        return KueueScheduler(self._manager(site), scheduler, placement.read_text("utf-8"))
+        return KueueScheduler(self._manager(site), scheduler, default_policy())
 
     def _manager(self, site: Site) -> Manager:
         if version := self.installed(site):

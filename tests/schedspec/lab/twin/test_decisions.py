@@ -20,11 +20,18 @@ def pod(name: str, node: str = "", *, uid: str = "", leaving: bool = False, **st
     if leaving:
         meta["deletionTimestamp"] = "2026-11-20T10:00:00Z"
     containers = [{"name": "c", "resources": {"requests": {GPU: "2"}}}]
-    spec = {"containers": containers} | ({"nodeName": node} if node else {})
+    spec = {"containers": containers, "schedulerName": "schedspec"} | ({"nodeName": node} if node else {})
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Pending", **status}}
 
 
-def told(scheduler: str, work: Work, *story: tuple[str, Kind, dict[str, Any]]) -> PlannedWorld:
+Story = tuple[str, Kind, dict[str, Any]]
+
+
+def told(scheduler: str, work: Work, *story: Story) -> PlannedWorld:
+    return fed(scheduler, work, *story).result({}, "")
+
+
+def fed(scheduler: str, work: Work, *story: Story) -> Decisions:
     """Feed a story: what was there, what changed, and what is gone."""
     adapter = find(scheduler)
     writer = HistoryWriter(adapter.marks)
@@ -36,10 +43,10 @@ def told(scheduler: str, work: Work, *story: tuple[str, Kind, dict[str, Any]]) -
         if change != "was":
             obj["metadata"]["resourceVersion"] = str(number + 10)
             writer.record(kind, obj, gone=change == "gone")
-    found = Decisions(work, GPU, by_workload=adapter.marks.unit_evicted is not None)
+    found = Decisions(work, GPU, adapter.scheduler_name, by_workload=adapter.marks.unit_evicted is not None)
     for version in history.since(0):
         found.feed(version)
-    return found.result({}, "")
+    return found
 
 
 def test_a_deletion_is_an_eviction_and_a_node_is_a_start_for_which_it_was() -> None:
@@ -115,3 +122,12 @@ def test_kueue_decides_by_the_conditions_of_workloads() -> None:
     assert one.action == "InCohortReclamation"
     assert [(start.job, start.queue) for start in found.starts] == [("team/new", "owner")]
     assert found.waiting["team/late"] == "no quota"
+
+
+def test_a_scheduler_that_has_shown_nothing_of_waiting_work_may_still_decide_on_it() -> None:
+    waits = [("was", Kind.POD, pod("a-0", "n1")), ("was", Kind.POD, pod("b-0")), ("was", Kind.POD, pod("b-1"))]
+    refused = pod("b-0", conditions=[{"type": "PodScheduled", "status": "False", "message": "no room"}])
+    some = ("changed", Kind.POD, refused)
+    assert not fed("schedspec", POD_WORK, *waits).all_told
+    assert not fed("schedspec", POD_WORK, *waits, some).all_told
+    assert fed("schedspec", POD_WORK, *waits, some, ("changed", Kind.POD, pod("b-1", "n1"))).all_told

@@ -88,6 +88,40 @@ def test_kueue_reclaims_from_the_youngest_until_the_quota_changes(tmp_path: Path
     assert plan.changes == [f"ClusterQueue owner: {quota} 4 → 2"]
 
 
+def test_kube_scheduler_preempts_by_priority_and_needs_no_queue(tmp_path: Path) -> None:
+    table: dict[str, Any] = {
+        "policy": "capacity",
+        "nodes": [{"name": "n1", "has": "4 cpu"}],
+        "jobs": [
+            {"name": "low", "tasks": "4 x 1 cpu running on n1", "pod": {"spec": {"priority": 1}}},
+            {"name": "high", "tasks": "1 x 2 cpu", "pod": {"spec": {"priority": 9}}},
+        ],
+    }
+    state = state_of(table)
+    for pod in state.objects["Pod"].values():
+        pod.spec.scheduler_name = "default-scheduler"
+    state.objects["PodGroup"].clear()
+    write_state(state, tmp_path / "state.jsonl.gz")
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "spec": {"unschedulable": True}}
+    change = {"node.yaml": yaml.safe_dump(node)}
+    plan = asked(Choice("kube-scheduler"), tmp_path / "state.jsonl.gz", change, tmp_path)
+    assert plan.decided_by.startswith("kube-scheduler v1.")
+    assert [len(world.evictions) for world in (plan.at_once.now, plan.at_once.proposed)] == [2, 0]
+    assert plan.changes[0].startswith("Node n1 is cordoned")
+    assert len(plan.at_once.spared) == 2
+
+
+@pytest.mark.nightly
+def test_work_that_has_run_for_a_month_is_not_evicted_by_a_deadline_that_the_cluster_does_not_have(
+    tmp_path: Path,
+) -> None:
+    state = kueue_list(tmp_path, cluster_queue("lender", 12, **RECLAIMS), cluster_queue("owner", 4, **RECLAIMS))
+    state.write_text(state.read_text().replace("2026-11-20T08:1", "2026-10-20T08:1"))
+    plan = asked(Choice("kueue"), state, manifest(gpus=3, **RECLAIMS), tmp_path)
+    assert (plan.at_once.now.evictions, plan.at_once.proposed.evictions) == ([], [])
+    assert [one.job for one in plan.at_once.proposed.starts] == ["team/w"]
+
+
 @pytest.mark.nightly
 def test_an_upgrade_shows_the_repair_of_kueue_13607_as_its_only_difference(tmp_path: Path) -> None:
     # A queue has used its own quota, which it may not exceed; the idle quota of the whole tree is a second flavor.

@@ -58,7 +58,7 @@ def test_an_object_is_read_back_as_it_was_but_for_what_a_twin_changes(seed: int)
     for kind, found in state.objects.items():
         for key, item in found.items():
             back = msgspec.convert(written[kind, key], STATE_KINDS[kind].struct)
-            if kind in ("Node", "Pod", "Namespace"):
+            if kind in ("Node", "Pod", "Namespace", "Queue"):
                 assert (back.metadata.uid, back.metadata.name) == (item.metadata.uid, item.metadata.name)
                 assert back.metadata.creation_timestamp == item.metadata.creation_timestamp
             else:
@@ -79,10 +79,9 @@ def test_every_time_is_later_and_nothing_else_changes() -> None:
 
 def test_pods_of_another_scheduler_keep_its_name_and_nodes_get_the_label_of_a_run() -> None:
     state = state_of(TABLE)
-    state.scheduler_names = ["volcano"]
     for number, pod in enumerate(state.objects["Pod"].values()):
         pod.spec.scheduler_name = "volcano" if number else "other"
-    found = [*objects_of(state, "schedspec", 0.0, 2.0)]
+    found = [*objects_of(state, "schedspec", 0.0, 2.0, ["volcano"])]
     assert sorted({obj["spec"]["schedulerName"] for obj in found if obj["kind"] == "Pod"}) == ["other", "schedspec"]
     assert all(obj["metadata"]["labels"][WORLD] == "true" for obj in found if obj["kind"] == "Node")
 
