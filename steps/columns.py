@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
@@ -103,12 +103,15 @@ def needed_by_work(row: tables.Row) -> Iterator[Thing]:
     yield from ((TAINT, key) for key in cast("list[str]", row.get("tolerates", [])))
 
 
+def amounts_needed(*columns: str) -> Callable[[tables.Row], Iterator[Thing]]:
+    """Return what the amounts of these columns need of the cluster: nodes with their resources."""
+    return lambda row: ((RESOURCE, name) for column in columns for name in cast("dict[str, str]", row.get(column, {})))
+
+
 def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
     if "parent" in row:
         yield QUEUE, str(row["parent"])
-    for name in _AMOUNTS:
-        amounts = row.get(name)
-        yield from ((RESOURCE, resource) for resource in (amounts if isinstance(amounts, dict) else ()))
+    yield from amounts_needed(*_AMOUNTS)(row)
     quota = row.get("card_quota")
     yield from ((CARD, model) for model in (quota if isinstance(quota, dict) else ()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterator
 
 from . import bdd, step_decorators, tables
@@ -25,9 +26,14 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
     yield from _arguments(sentence, step, shape)
     for placeholder, kinds in step_decorators.references_of(step.function).items():
         value = str(values.get(placeholder, ""))
-        for name in _names_in(value, placeholder, kinds):
-            if problem := known.problem(kinds, name):
-                yield sentence.line, problem
+        try:
+            named = _names_in(value, placeholder, kinds)
+        except ValueError as problem:
+            yield sentence.line, f"{value!r}: {problem}"
+            continue
+        for name in named:
+            if unknown := known.problem(kinds, name):
+                yield sentence.line, unknown
     if (refused := step_decorators.refusal_in(step.function, values)) is not None:
         known.expect_refusal(refused)
     rows: list[tables.Row] = []
@@ -35,6 +41,8 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
         rows = yield from _table(sentence, shape, known)
     if (shape is None or rows) and (why := step_decorators.vacuous_in(step.function, values, rows)):
         yield sentence.line, f"this sentence says nothing: {why}"
+    if (judged := step_decorators.judged_by(step.function)) and not known.has(judged):
+        yield sentence.line, f"this sentence says nothing: no earlier sentence creates a {judged}"
     made = step_decorators.made_by(step.function, values, rows)
     if shape is not None and not rows:  # already reported; the table's names are unknown
         known.add_anything()
@@ -47,10 +55,17 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
 
 
 def _names_in(value: str, placeholder: str, kinds: str) -> list[str]:
-    """Return the names in a placeholder's value: several in the plural, the resource of an amount (`8 gpus`)."""
+    """Return the names in a placeholder's value: several in the plural, the resource of an amount (`8 gpus`).
+
+    Raises:
+        ValueError: A name of several is empty, or is written twice.
+    """
     if kinds == RESOURCE:
         return [tables.resource(value.rpartition(" ")[2])]
-    return tables.names(value) if placeholder.endswith("s") else [value]
+    found = tables.names(value) if placeholder.endswith("s") else [value]
+    if repeated := [name for name, number in Counter(found).items() if number > 1]:
+        raise ValueError(f"{repeated[0]} appears twice")
+    return found
 
 
 def _arguments(sentence: Sentence, step: bdd.StepDefinition, shape: tables.Shape | None) -> Iterator[Found]:

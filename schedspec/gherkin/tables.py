@@ -319,7 +319,7 @@ def claims(text: str) -> dict[str, str]:
 def keys(text: str) -> list[str]:
     """Return `spot, gpu` as a list of the keys of labels or taints. Raises ValueError."""
     found = names(text)
-    if not found or not all(map(_KEY.fullmatch, found)):
+    if not all(map(_KEY.fullmatch, found)):
         raise ValueError("write keys, for instance: spot, example.com/gpu")
     return found
 
@@ -357,5 +357,8 @@ def yes(text: str) -> bool:
 
 
 def names(text: str) -> list[str]:
-    """Return `a, b` as [a, b]."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    """Return `a, b` as [a, b]. Raises ValueError."""
+    found = [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise ValueError("has an empty part: write a list such as: a, b")
+    return found

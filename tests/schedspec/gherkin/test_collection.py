@@ -405,7 +405,7 @@ def test_the_collection_finds_policies_in_the_same_folders_as_the_run(
 ) -> None:
     for name, text in policies.items():
         pytester.mkdir("policies").joinpath(f"{name}.yaml").write_text(text)
-    feature = 'Feature: f\n  Scenario: s\n    Given the policy "mien"\n    Then nothing is evicted\n'
+    feature = 'Feature: f\n  Scenario: s\n    Given the policy "mien"\n    Then queue "default" is Open\n'
     result = specs("--collect-only", "-q", *options, bad=feature)
     assert result.ret == (pytest.ExitCode.INTERRUPTED if messages else pytest.ExitCode.OK)
     result.stdout.fnmatch_lines(messages)

@@ -124,6 +124,73 @@ WRONG = {
         JOB_THEN.format("exactly 2 of these runs:\n      | workload |\n      | j |"),
         "6: this sentence says nothing: 2 of 1 rows can never be",
     ),
+    "a list with an empty name": (
+        JOB_THEN.format('each of "j, " has run'),
+        "6: 'j, ': has an empty part: write a list such as: a, b",
+    ),
+    "a list without a name": (
+        JOB_THEN.format('each of "" has run'),
+        "6: '': has an empty part: write a list such as: a, b",
+    ),
+    "a name twice in a list": (
+        JOB_THEN.format('each of "j, j" has run'),
+        "6: 'j, j': j appears twice",
+    ),
+    "a node selector with an empty part": (
+        table("When these jobs are submitted:", "job | node selector", "j | zone=a,"),
+        "5: node selector 'zone=a,': has an empty part: write a list such as: a, b",
+    ),
+    "a gang that needs no pods": (
+        JOB_THEN.format('the PodGroup of "j" has minMember 0'),
+        "6: this sentence says nothing: every gang needs 0 pods; name at least 1",
+    ),
+    "a refusal without a word": (
+        table("When this queue is submitted:", "queue", "a") + '    Then it is refused because of ""\n',
+        "6: this sentence says nothing: every refusal has the empty text; name a word of it",
+    ),
+    "a status of nothing": (
+        JOB_THEN.format("these queues have:\n      | queue | deserved |\n      | default | |"),
+        "6: this sentence says nothing: the row of default has only its name; fill in another column",
+    ),
+    "a change of nothing": (
+        table("When these queues change:", "queue", "default"),
+        "3: this sentence says nothing: the row of default has only its name; fill in another column",
+    ),
+    "a status of a resource that no node has": (
+        NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | amd.com/gpu 0 |"),
+        (
+            "11: no sentence creates a node with the resource 'amd.com/gpu' (is 'nvidia.com/gpu' meant?); "
+            f"there are: {ALWAYS}, nvidia.com/gpu"
+        ),
+    ),
+    "a failure with the exit code of success": (
+        JOB_THEN.format('"j" runs').replace("Then", 'And pod "j-task-0" fails with exit code 0\n    Then'),
+        "6: this sentence says nothing: no pod fails with this exit code; write 1 to 255",
+    ),
+    "an exit code that no process has": (
+        JOB_THEN.format('"j" runs').replace("Then", 'And pod "j-task-0" fails with exit code 256\n    Then'),
+        "6: this sentence says nothing: no pod fails with this exit code; write 1 to 255",
+    ),
+    "a gang whose minimum means all of its pods": (
+        table("When these gangs are submitted:", "gang | replicas | min available", "g | 4 | 0"),
+        "5: min available '0': write at least 1, or leave the cell empty: 0 would mean all replicas, as in Volcano",
+    ),
+    "a job of tasks that needs none of its pods": (
+        table("When this job with tasks is submitted:", "job | task | replicas | min available", "j | a | 4 | 0"),
+        "5: min available is 0 in every row, which would mean all replicas: a job needs at least 1 pod",
+    ),
+    "no evictions without work": (
+        NODE + "    Then nothing is evicted\n",
+        "6: this sentence says nothing: no earlier sentence creates a workload",
+    ),
+    "a count of evictions without work": (
+        NODE + "    Then exactly 0 pods are evicted, once each\n",
+        "6: this sentence says nothing: no earlier sentence creates a workload",
+    ),
+    "a limit that no work could exceed": (
+        '    When queue "default" is closed\n    Then queue "default" holds at most 1 cpu\n',
+        "4: this sentence says nothing: no earlier sentence creates a workload",
+    ),
     "work without pods": (
         table("When these services are submitted:", "service | replicas", "s | 0"),
         "5: replicas '0': write at least 1: of work without pods nothing can be shown",
@@ -164,7 +231,7 @@ RIGHT = {
     "the cluster's own nodes": "    Given the real nodes of the cluster\n" + QUEUE + work("research", "L4"),
     "a node of the sentence with cards": '    Given a cluster with 8 cards "L4"\n' + QUEUE + work("research", "L4"),
     "several tasks of a job": table(
-        "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 1", "j | b | 1 | 1"
+        "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 1", "j | b | 1 | 0"
     ),
     "a reason with names and numbers of the scenario": NODE
     + queues("queue | capability", "zebra | cards 2")
