@@ -9,7 +9,7 @@ from schedspec.api.kinds import GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, 
 from schedspec.checks import nodes, pods
 from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import makes, one_of, only_names, refers, table, vacuous, when
+from schedspec.gherkin.step_decorators import makes, one_of, only_names, refers, removes, table, vacuous, when
 from schedspec.gherkin.things import NODE, POD, QUEUE, WORKLOAD
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
@@ -85,6 +85,7 @@ def _(world: World, expect: Expect, name: str, code: int) -> None:
 
 
 @when('"{name}" is deleted')
+@removes("name")
 @refers(name=WORKLOAD)
 def _(world: World, history: History, expect: Expect, name: str) -> None:
     """The user deletes the workload, and its pods are gone."""
@@ -145,6 +146,7 @@ def _(world: World, datatable: tables.Table) -> None:
 
 
 @when('node "{name}" leaves with its pods')
+@removes("name")
 @refers(name=NODE)
 def _(world: World, history: History, expect: Expect, name: str) -> None:
     """The node is deleted together with its pods."""

@@ -13,6 +13,7 @@ from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES,
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
 from schedspec.gherkin.things import CARD, MODEL, NODE, QUEUE, RESOURCE, TAINT
+from schedspec.monitors.amounts import spoken
 from schedspec.scenario import manifests
 
 _AMOUNTS = ("guarantee", "deserved", "capability")
@@ -133,6 +134,23 @@ def _queue_flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
                 yield "", f"{low} {resource} {values[0]} is above {high} {resource} {values[1]}"
 
 
+def _tree_flaws(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
+    """Report the child that has more capability than its parent, or with which all children deserve more."""
+    for parent in rows:
+        children = [(at, row) for at, row in enumerate(rows, 1) if row.get("parent", "") == parent.get("name")]
+        for column in _AMOUNTS:
+            for resource, most in _quantities(parent, column).items():
+                total = Decimal(0)
+                for at, row in children:
+                    own = _quantities(row, column).get(resource, Decimal(0))
+                    total = own if column == "capability" else total + own
+                    if total > most:
+                        who = "" if total == own else "all children together: "
+                        limit = f"{spoken(resource, most)} of parent {parent['name']}"
+                        yield at, f"{who}{column} {spoken(resource, total)} is above {limit}"
+                        break
+
+
 NODES = tables.Shape(
     {
         "node": ("name", tables.name),
@@ -176,6 +194,7 @@ QUEUES = tables.Shape(
     },
     required=("queue",),
     judge=_queue_flaws,
+    judge_all=_tree_flaws,
     unique="queue",
     needs=_needed_by_queue,
     settings=frozenset(
@@ -186,7 +205,12 @@ QUEUES = tables.Shape(
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
 QUEUE_CLAIMS = replace(
-    QUEUES, columns={**QUEUES.columns, **_CLAIMS}, judge=_quota_without_model, settings=frozenset(), parent=""
+    QUEUES,
+    columns={**QUEUES.columns, **_CLAIMS},
+    judge=_quota_without_model,
+    settings=frozenset(),
+    parent="",
+    judge_all=tables.nothing,
 )
 """Columns of a queue that the API server may refuse: its amounts may be invalid."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any
 
 from . import bdd, step_decorators, tables
 from .documents import Sentence
@@ -24,16 +25,7 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
     values = step.values(sentence.text) or {}
     shape = step_decorators.shape_of(step.function, values, sentence.columns)
     yield from _arguments(sentence, step, shape)
-    for placeholder, kinds in step_decorators.references_of(step.function).items():
-        value = str(values.get(placeholder, ""))
-        try:
-            named = _names_in(value, placeholder, kinds)
-        except ValueError as problem:
-            yield sentence.line, f"{value!r}: {problem}"
-            continue
-        for name in named:
-            if unknown := known.problem(kinds, name):
-                yield sentence.line, unknown
+    yield from _references(sentence, step, values, known)
     if (refused := step_decorators.refusal_in(step.function, values)) is not None:
         known.expect_refusal(refused)
     rows: list[tables.Row] = []
@@ -49,9 +41,28 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
     elif made is not None:
         if step.type == "given":
             known.replace_policies(made)
+        yield from ((sentence.line, text) for text in known.repeated(made))
         known.add(made)
     elif step.type != "then" and not bdd.is_ours(step.function):
         known.add_anything()
+
+
+def _references(
+    sentence: Sentence, step: bdd.StepDefinition, values: Mapping[str, Any], known: KnownThings
+) -> Iterator[Found]:
+    """Yield the names in placeholders that cannot exist, and record which of the named things are gone afterwards."""
+    for placeholder, kinds in step_decorators.references_of(step.function).items():
+        value = str(values.get(placeholder, ""))
+        try:
+            named = _names_in(value, placeholder, kinds)
+        except ValueError as problem:
+            yield sentence.line, f"{value!r}: {problem}"
+            continue
+        for name in named:
+            if unknown := known.problem(kinds, name):
+                yield sentence.line, unknown
+            if placeholder == step_decorators.removed_by(step.function):
+                known.remove(kinds, name)
 
 
 def _names_in(value: str, placeholder: str, kinds: str) -> list[str]:

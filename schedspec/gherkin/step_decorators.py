@@ -56,6 +56,7 @@ _SHAPES = "__schedspec_shapes__"
 _COLUMN_NAMES = "__schedspec_column_names__"
 _REFERS = "__schedspec_refers__"
 _MAKES = "__schedspec_makes__"
+_REMOVES = "__schedspec_removes__"
 _REFUSES = "__schedspec_refuses__"
 _VACUOUS = "__schedspec_vacuous__"
 _JUDGES = "__schedspec_judges__"
@@ -116,6 +117,21 @@ def makes(made: Makes) -> Callable[[Step], Step]:
         return function
 
     return decorate
+
+
+def removes(placeholder: str) -> Callable[[Step], Step]:
+    """Declare that the thing that the placeholder names is gone after the sentence, so that its name is free again."""
+
+    def decorate(function: Step) -> Step:
+        setattr(function, _REMOVES, placeholder)
+        return function
+
+    return decorate
+
+
+def removed_by(function: Callable[..., object]) -> str:
+    """Return the placeholder that names what the sentence removes; empty if it removes nothing."""
+    return str(getattr(function, _REMOVES, ""))
 
 
 def vacuous(why: Vacuous) -> Callable[[Step], Step]:

@@ -191,6 +191,47 @@ WRONG = {
         '    When queue "default" is closed\n    Then queue "default" holds at most 1 cpu\n',
         "4: this sentence says nothing: no earlier sentence creates a workload",
     ),
+    "a node that joins beside its namesake": (
+        NODE + NODE.replace("Given these nodes:", "When these nodes join:"),
+        "6: a node 'n1' exists already, and would be replaced: write another name",
+    ),
+    "a job of the name of another": (
+        table("Given these jobs run:", "job | cpu", "j | 1") + JOB_THEN.format('"j" runs'),
+        "6: a workload 'j' exists already, and would be replaced: write another name",
+    ),
+    "a service of the name of a job": (
+        table("Given these services run:", "service | cpu", "j | 1") + JOB_THEN.format('"j" runs'),
+        "6: a workload 'j' exists already, and would be replaced: write another name",
+    ),
+    "a queue of the name of another": (
+        QUEUE + QUEUE,
+        "6: a queue 'research' exists already, and would be replaced: write another name",
+    ),
+    "a priority class of the name of another": (
+        table("Given these priority classes:", "class | value", "high | 5")
+        + table("Given these priority classes:", "class | value", "high | 7"),
+        "6: a priority class 'high' exists already, and would be replaced: write another name",
+    ),
+    "a child that may hold more than its parent": (
+        queues("queue | parent | capability", "org | root | cpu 4", "a | org | cpu 4", "b | org | cpu 5"),
+        "7: capability 5 cpu is above 4 cpu of parent org",
+    ),
+    "children that deserve more than their parent": (
+        queues("queue | parent | deserved", "org | root | cpu 4", "a | org | cpu 3", "b | org | cpu 2"),
+        "7: all children together: deserved 5 cpu is above 4 cpu of parent org",
+    ),
+    "children that are guaranteed more than their parent": (
+        queues("queue | parent | guarantee", "b | org | cpu 5000m", "org | root | cpu 4"),
+        "5: guarantee 5 cpu is above 4 cpu of parent org",
+    ),
+    "work in a queue with children": (
+        NODE + queues("queue | parent", "org | root", "a | org") + work("org", "NVIDIA-A100"),
+        "12: queue 'org' has children, and takes no work: name one of a",
+    ),
+    "work in the root of a tree": (
+        NODE + queues("queue | parent", "org | root", "a | org") + work("root", "NVIDIA-A100"),
+        "12: queue 'root' has children, and takes no work: name one of org",
+    ),
     "work without pods": (
         table("When these services are submitted:", "service | replicas", "s | 0"),
         "5: replicas '0': write at least 1: of work without pods nothing can be shown",
@@ -230,6 +271,23 @@ RIGHT = {
     + '    Then it is refused because of "guarantee"\n',
     "the cluster's own nodes": "    Given the real nodes of the cluster\n" + QUEUE + work("research", "L4"),
     "a node of the sentence with cards": '    Given a cluster with 8 cards "L4"\n' + QUEUE + work("research", "L4"),
+    "children that share what their parent has": queues(
+        "queue | parent | capability | deserved",
+        "org | root | cpu 4 | cpu 4",
+        "a | org | cpu 4 | cpu 3",
+        "b | org | cpu 4 |",
+    ),
+    "a refusal of work in a queue with children": NODE
+    + queues("queue | parent", "org | root", "a | org")
+    + work("org", "NVIDIA-A100")
+    + '    Then "train" waits because of "children"\n',
+    "a queue that exists at the start": queues("queue | deserved", "default | cpu 1"),
+    "a job that is submitted again after its deletion": table("Given these jobs run:", "job | cpu", "j | 1")
+    + '    When "j" is deleted\n'
+    + JOB_THEN.format('"j" runs'),
+    "a node that returns": NODE
+    + '    When node "n1" leaves with its pods\n'
+    + NODE.replace("Given these nodes:", "When these nodes join:"),
     "several tasks of a job": table(
         "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 1", "j | b | 1 | 0"
     ),
