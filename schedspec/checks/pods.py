@@ -169,17 +169,6 @@ def can_finish(workload: str) -> Check:
     return check
 
 
-def either(*checks: Check) -> Check:
-    """One of the conditions holds."""
-
-    def check(view: View) -> Outcome:
-        found = [one(view) for one in checks]
-        expected, seen = (" or ".join(getattr(one, field) for one in found) for field in ("expected", "seen"))
-        return Outcome(any(one.ok for one in found), expected, seen, tuple(ref for one in found for ref in one.about))
-
-    return check
-
-
 def pod_can_finish(name: str) -> Check:
     """The pod of that name runs, so that it can finish."""
 

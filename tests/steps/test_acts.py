@@ -26,7 +26,6 @@ Feature: Acts
 """
 IN_VAIN = {
     '"wait" completes': "expected: a pod of wait runs, and can finish",
-    'whichever of "wait" runs completes': "expected: a pod of wait runs, and can finish",
     '"j" grows to 2 pods': "expected: j grows to 2 pods",
     '"s" grows to 4 pods': "expected: s is a job or a gang: no other work grows",
     'pod "wait-task-0" completes': "expected: pod wait-task-0 runs, and can finish",

@@ -152,10 +152,6 @@ WRONG = {
         JOB_THEN.format("these queues have:\n      | queue | deserved |\n      | default | |"),
         "6: this sentence says nothing: the row of default has only its name; fill in another column",
     ),
-    "a change of nothing": (
-        table("When these queues change:", "queue", "default"),
-        "3: this sentence says nothing: the row of default has only its name; fill in another column",
-    ),
     "a status of a resource that no node has": (
         NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | amd.com/gpu 0 |"),
         (
