@@ -140,7 +140,8 @@ def default_paths() -> list[Path]:
     if not found and any(here.glob("*.feature")):
         return [here]
     if not found and not (here / "features").is_dir():
-        raise ClusterError(
-            "this folder has no features", str(here.absolute()), f"name a folder, or run: {distribution.prompt()} init"
-        )
+        home, do_next = repository.home_of(here), f"name a folder, or run: {distribution.prompt()} init"
+        if home is not None:
+            do_next = f"name the folder of the features that are nearest: {os.path.relpath(home)}"
+        raise ClusterError("this folder has no features", str(here.absolute()), do_next)
     return found or [here / "features"]

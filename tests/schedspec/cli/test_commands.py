@@ -320,3 +320,14 @@ def test_ci_joins_shards(output_of: OutputOf, tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "joined/durations.json").read_text())) == 2
     assert all(name in (tmp_path / "joined/report.html").read_text() for name in ("good", "bad"))
     assert "missing: 2" in output_of("ci", "--join", "out/1").stderr
+
+
+@pytest.mark.parametrize("command", ["test", "check"])
+def test_below_a_folder_of_ours_a_command_names_that_folder(output_of: OutputOf, tmp_path: Path, command: str) -> None:
+    assert output_of("init").returncode == 0
+    run = [sys.executable, "-P", "-m", "schedspec", command]
+    done = subprocess.run(
+        run, cwd=tmp_path / "steps", env=distribution.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "name the folder of the features that are nearest: .." in done.stderr
