@@ -22,6 +22,7 @@ from ..lab.reduce.reduce import Reduced, ReductionInput, reduce_incident
 from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
 from ..scheduler.policy.file import read_policy
+from ..scheduler.policy.loader import load_policy
 from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input
 from .sites import site_options
 
@@ -131,7 +132,9 @@ def _text_of(state: Path, policy: Path | None) -> str:
     beside = state / "policy.yaml"
     if policy is None and not (of_record.has_history(state) and beside.exists()):
         return ""
-    return read_policy(policy or beside)
+    text = read_policy(policy or beside)
+    load_policy(text, str(policy or beside))
+    return text
 
 
 def _confirm(out: Path, monitor: str, site: Site) -> int:

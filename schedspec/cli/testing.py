@@ -24,6 +24,9 @@ from .answers import explains_errors
 
 _LINES = re.compile(r"(:\d*)+$")
 """Line numbers after the path of a file."""
+_OF_PYTEST = ("-k", "-m", "-n", "-c", "-p", "-o", "-W", "--junitxml", "--junit-xml", "--rootdir", "--basetemp", "--tb")
+_VALUED = {*_OF_PYTEST, *(f"--{flag}" for flag, (value, _) in FLAGS.items() if value)}
+"""Options whose value is the next argument."""
 
 
 class PytestCommand(click.Command):
@@ -111,11 +114,17 @@ def _refuse_one_file(arguments: Sequence[str], runs: Sequence[tuple[Path, list[s
 
 
 def _paths(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments that name folders and feature files; the value of an option of ours is none of them."""
-    valued = {f"--{flag}" for flag, (value, _) in FLAGS.items() if value}
-    for before, argument in itertools.pairwise(("", *arguments)):
+    """Yield the arguments that name folders and feature files."""
+    for argument in _words(arguments):
         path = Path(_file_of(argument))
-        if not argument.startswith("-") and before not in valued and (path.is_dir() or path.suffix == ".feature"):
+        if path.is_dir() or path.suffix == ".feature":
+            yield argument
+
+
+def _words(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments that are neither an option nor the value of one."""
+    for before, argument in itertools.pairwise(("", *arguments)):
+        if argument and not argument.startswith("-") and before not in _VALUED:
             yield argument
 
 
@@ -125,8 +134,7 @@ def _file_of(argument: str) -> str:
 
 def names_path(arguments: Sequence[str]) -> bool:
     """Whether an argument names an existing file or folder, or a line or scenario in a file."""
-    first = [_file_of(argument) for argument in arguments if argument and not argument.startswith("-")]
-    return any(Path(path).exists() for path in first if path)
+    return any(Path(path).exists() for path in map(_file_of, _words(arguments)) if path)
 
 
 def default_paths() -> list[Path]:

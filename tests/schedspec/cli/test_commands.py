@@ -268,6 +268,21 @@ def test_an_argument_names_a_path_that_exists(
     assert testing.names_path([argument]) is named
 
 
+@pytest.mark.parametrize("option", [f"--{flag}" for flag, (value, _) in FLAGS.items() if value] + ["-k", "-m", "-n"])
+def test_the_value_of_an_option_names_no_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v2").mkdir()
+    assert not testing.names_path([option, "v2"])
+    assert testing.names_path([option, "v3", "v2"])
+
+
+@pytest.mark.parametrize("option", [f"--{flag}" for flag, (value, _) in FLAGS.items() if not value] + ["-v", "-x"])
+def test_after_a_switch_a_path_names_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v2").mkdir()
+    assert testing.names_path([option, "v2"])
+
+
 def test_ci_reports_a_failure_to_github(output_of: OutputOf, tmp_path: Path) -> None:
     (tmp_path / "features").mkdir()
     (tmp_path / "features/f.feature").write_text(FEATURE)
