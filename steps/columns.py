@@ -12,7 +12,7 @@ from typing import Any, cast
 from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
-from schedspec.gherkin.things import CARD, MODEL, NODE, QUEUE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, MODEL, NODE, QUEUE, RESOURCE, TAINT
 from schedspec.monitors.amounts import spoken
 from schedspec.scenario import manifests
 
@@ -28,6 +28,8 @@ SHARED_CARDS: dict[str, tables.Column] = {
     "vgpu cores": (tables.of_resource(VGPU_CORES), tables.whole_amount),
 }
 """Columns of work that shares cards: parts of cards, whole cards, virtual GPUs with memory and cores of each."""
+OF_NETWORK = ("required", "preferred", "partition_required")
+"""Parameters of work that name a level of the network."""
 _MODEL = 'name the model, or begin the scenario with: a cluster with N cards "MODEL"'
 
 
@@ -102,6 +104,7 @@ def needed_by_work(row: tables.Row) -> Iterator[Thing]:
         yield RESOURCE, GPU
     yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
     yield from ((TAINT, key) for key in cast("list[str]", row.get("tolerates", [])))
+    yield from ((DOMAIN, str(row[column])) for column in OF_NETWORK if column in row)
 
 
 def amounts_needed(*columns: str) -> Callable[[tables.Row], Iterator[Thing]]:
@@ -225,6 +228,7 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
     named = [(RESOURCE, name) for row in rows for name in resources_of(row)]
     found = [taint for row in rows for taint in cast("list[dict[str, str]]", row.get("taints", []))]
     named += [(TAINT, taint["key"]) for taint in found]
+    named += [(DOMAIN, level) for level in LEVELS for row in rows if level in row]
     return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 
 

@@ -19,7 +19,7 @@ from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.monitors.rules import CARD_PLUGIN, Rules
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
-from schedspec.steps.columns import SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
+from schedspec.steps.columns import OF_NETWORK, SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
 
 _ACTIONS = (
     *("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob"),
@@ -43,7 +43,8 @@ def _shape(name: str, own: Mapping[str, tables.Column]) -> tables.Shape:
     """Return the columns of work of one kind: its name, the common columns, and its own."""
     columns = {name: ("name", tables.name), **_COMMON, **own}
     refers = {"priority": PRIORITY_CLASS}
-    return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work)
+    settings = frozenset(column for column, (parameter, _) in columns.items() if parameter in OF_NETWORK)
+    return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work, settings=settings)
 
 
 def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:

@@ -228,6 +228,14 @@ WRONG = {
         NODE + queues("queue | parent", "org | root", "a | org") + work("root", "NVIDIA-A100"),
         "12: queue 'root' has children, and takes no work: name one of org",
     ),
+    **{
+        f"a level of the network that no node names, {column}": (
+            NODE
+            + table("When these jobs are submitted:", f"job | replicas | partition | {column}", "j | 2 | 1 | rack"),
+            "8: no sentence creates a node with a 'rack'; there are: none",
+        )
+        for column in ("required", "preferred", "partition required")
+    },
     "work without pods": (
         table("When these services are submitted:", "service | replicas", "s | 0"),
         "5: replicas '0': write at least 1: of work without pods nothing can be shown",
@@ -277,6 +285,10 @@ RIGHT = {
     + queues("queue | parent", "org | root", "a | org")
     + work("org", "NVIDIA-A100")
     + '    Then "train" waits because of "children"\n',
+    "a level of the network that a node names": table(
+        "Given these nodes:", "node | cpu | memory | rack | spine", "n1 | 8 | 64Gi | r1 | s1"
+    )
+    + table("When these jobs are submitted:", "job | required", "i | rack", "j | spine"),
     "a queue that exists at the start": queues("queue | deserved", "default | cpu 1"),
     "a job that is submitted again after its deletion": table("Given these jobs run:", "job | cpu", "j | 1")
     + '    When "j" is deleted\n'
@@ -291,7 +303,8 @@ RIGHT = {
     + queues("queue | capability", "zebra | cards 2")
     + work("zebra", "NVIDIA-A100")
     + '    Then "train" waits because of "queue zebra: 2 of 2 nvidia.com/gpu"\n'
-    + '    And "train" waits because of "NVIDIA-A100"\n',
+    + '    And "train" waits because of "NVIDIA-A100"\n'
+    + '    And "train" waits because of "gpu"\n',
 }
 
 
