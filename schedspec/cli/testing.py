@@ -86,6 +86,9 @@ def runs_of(arguments: Sequence[str]) -> list[tuple[Path, list[str]]]:
         ClusterError: no argument names features, and the working directory has none.
     """
     named = names_path(arguments)
+    words = [Path(_file_of(word)) for word in _words(arguments) if Path(_file_of(word)).exists()]
+    if words and not any(path.is_file() or next(path.rglob("*.feature"), None) for path in words):
+        raise ClusterError("no feature is below", ", ".join(map(str, words)), "name a folder of features")
     paths = [*_paths(arguments)] if named else [*map(str, default_paths())]
     others = [argument for argument in arguments if argument not in paths] if named else [*arguments]
     of_home: dict[Path | None, list[str]] = {}

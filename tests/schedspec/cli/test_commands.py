@@ -283,6 +283,18 @@ def test_after_a_switch_a_path_names_features(tmp_path: Path, monkeypatch: pytes
     assert testing.names_path([option, "v2"])
 
 
+@pytest.mark.parametrize("command", [["test"], ["check"], ["ci", "--features"]], ids=" ".join)
+def test_tests_of_a_folder_without_features_are_no_scenarios(
+    output_of: OutputOf, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_it.py").write_text("def test_it(): pass")
+    done = output_of(*command, "tests")
+    assert done.returncode == 1
+    assert "no feature is below" in done.stdout + done.stderr
+    assert "passed" not in done.stdout
+
+
 def test_ci_reports_a_failure_to_github(output_of: OutputOf, tmp_path: Path) -> None:
     (tmp_path / "features").mkdir()
     (tmp_path / "features/f.feature").write_text(FEATURE)
