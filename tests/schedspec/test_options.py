@@ -94,6 +94,10 @@ REFUSED = {
             "*do next: put *",
         ],
     ),
+    "programs of a scheduler in virtual time": (
+        ["--scheduler-binaries", ".", "--cluster", "simulated"],
+        ["*' is read by no cluster of kind 'simulated'", "*--scheduler-binaries *", "*leave --scheduler-binaries out*"],
+    ),
     "messages in the place of a feature": (
         ["--cucumber-messages", "lent.feature"],
         ["*'lent.feature' does not end with .ndjson", "*--cucumber-messages *", "*write lent.ndjson: *"],

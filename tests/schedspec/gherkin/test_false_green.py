@@ -183,6 +183,10 @@ WRONG = {
         NODE + "    Then exactly 0 pods are evicted, once each\n",
         "6: this sentence says nothing: no earlier sentence creates a workload",
     ),
+    "an amount that no work could hold": (
+        '    When queue "default" is closed\n    Then queue "default" never holds less than 1 cpu\n',
+        "4: this sentence says nothing: no earlier sentence creates a workload",
+    ),
     "a limit that no work could exceed": (
         '    When queue "default" is closed\n    Then queue "default" holds at most 1 cpu\n',
         "4: this sentence says nothing: no earlier sentence creates a workload",
