@@ -62,6 +62,8 @@ def _simulate(given: argparse.Namespace) -> int:
     )
     if given.join is not None:
         return sweep.join(given.join, given)
+    if given.seeds is not None and given.seeds < 1:
+        raise InputError("--seeds", f"{given.seeds} seeds are no run", "name at least 1")
     if given.seeds is not None or given.sweep:
         return sweep.run_all(given)
     if given.index is not None:
