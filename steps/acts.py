@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
-from schedspec.api.kinds import OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind
+from schedspec.api.errors import Unmet
+from schedspec.api.kinds import GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind
 from schedspec.checks import nodes, pods
+from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import makes, one_of, refers, table, when
+from schedspec.gherkin.step_decorators import makes, one_of, refers, removes, table, vacuous, when
 from schedspec.gherkin.things import NODE, POD, QUEUE, WORKLOAD
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
@@ -23,6 +25,7 @@ QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 @refers(name=WORKLOAD)
 def _(world: World, history: History, expect: Expect, name: str) -> None:
     """Every pod of the workload completes with exit code 0."""
+    expect.eventually(pods.can_finish(name), within=timeouts.RUNS)
     for pod in views.pods_of(history.now(), name):
         if views.runs(pod):
             world.finish(str(pod["metadata"]["name"]), exit_code=0)
@@ -32,9 +35,9 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 @when('whichever of "{names}" runs completes')
 @refers(names=WORKLOAD)
 def _(world: World, history: History, expect: Expect, names: str) -> None:
-    """Each of these workloads that runs completes: all of its pods exit with code 0."""
+    """Each of these workloads that runs completes: all of its pods exit with code 0. It may be that none runs."""
     view = history.now()
-    running = [name for name in tables.names(names) if any(map(views.runs, views.pods_of(view, name)))]
+    running = [name for name in tables.names(names) if pods.can_finish(name)(view).ok]
     for name in running:
         for pod in views.pods_of(view, name):
             world.finish(str(pod["metadata"]["name"]), exit_code=0)
@@ -47,33 +50,46 @@ def _(world: World, history: History, expect: Expect, names: str) -> None:
 @makes(lambda values, _: [(POD, f"{values['name']}-*")])
 def _(world: World, history: History, name: str, number: int) -> None:
     """A running gang gets more pods; its minimum stays the same."""
-    if history.now().get(Kind.VCJOB, name) is not None:
-        world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", number)
+    view = history.now()
+    job, existing = view.get(Kind.VCJOB, name), views.pods_of(view, name)
+    if job is None and not (view.get(Kind.JOB, name) and any(view.get(kind, name) for kind in GANGS)):
+        raise Unmet(f"{name} is a job or a gang: no other work grows", "it is neither")
+    more = number - (wanted_pods(view, name) or 0)
+    if more < 1:
+        raise Unmet(f"{name} grows to {number} pods", f"it wants {number - more} already")
+    if job is not None:
+        world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", int(job["spec"]["tasks"][0]["replicas"]) + more)
     else:
-        existing = views.pods_of(history.now(), name)
-        cpu = existing[0]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-        world.apply("more", name=f"{name}-more", gang=name, replicas=number - len(existing), cpu=cpu)
+        requests = dict(existing[0]["spec"]["containers"][0]["resources"]["requests"])
+        own = {column: requests.pop(column) for column in ("cpu", "memory") if column in requests}
+        world.apply("more", name=f"{name}-more", gang=name, replicas=more, **own, **{tables.BY_RESOURCE: requests})
 
 
 @when('pod "{name}" completes', needs=(Capability.POD_NAMES,))
 @refers(name=POD)
-def _(world: World, name: str) -> None:
+def _(world: World, expect: Expect, name: str) -> None:
     """One pod completes with exit code 0."""
+    expect.eventually(pods.pod_can_finish(name), within=timeouts.RUNS)
     world.finish(name, exit_code=0)
 
 
 @when('pod "{name}" fails with exit code {code:d}', needs=(Capability.POD_NAMES,))
 @refers(name=POD)
-def _(world: World, name: str, code: int) -> None:
+@vacuous(lambda values, _: "" if 0 < values["code"] < 256 else "no pod fails with this exit code; write 1 to 255")
+def _(world: World, expect: Expect, name: str, code: int) -> None:
     """One pod fails with this exit code."""
+    expect.eventually(pods.pod_can_finish(name), within=timeouts.RUNS)
     world.finish(name, exit_code=code)
 
 
 @when('"{name}" is deleted')
+@removes("name")
 @refers(name=WORKLOAD)
 def _(world: World, history: History, expect: Expect, name: str) -> None:
     """The user deletes the workload, and its pods are gone."""
-    kind = next((kind for kind in OWNERS if history.now().get(kind, name) is not None), Kind.VCJOB)
+    kind = next((kind for kind in (*OWNERS, Kind.POD) if history.now().get(kind, name) is not None), None)
+    if kind is None:
+        raise Unmet(f"{name} exists, and can be deleted", "it is gone")
     world.delete(kind, name)
     expect.eventually(pods.is_gone(name), within=timeouts.EVICTED)
 
@@ -94,10 +110,12 @@ def _(world: World, history: History, name: str, done: str) -> None:
 
 def _command(world: World, history: History, kind: Kind, name: str, action: str) -> None:
     target = history.now().get(kind, name)
-    uid = target["metadata"]["uid"] if target is not None else ""
+    if target is None:
+        raise Unmet(f"{kind} {name} exists, and can be commanded", "it does not exist")
     served = SERVED[kind]
     space = world.namespace if served.namespaced else QUEUE_COMMAND_NAMESPACE
-    owner = {"apiVersion": served.api_version, "kind": served.kind, "name": name, "uid": uid, "controller": True}
+    owner = {"apiVersion": served.api_version, "kind": served.kind, "name": name, "controller": True}
+    owner["uid"] = target["metadata"]["uid"]
     world.create(
         {
             "apiVersion": "bus.volcano.sh/v1alpha1",
@@ -125,8 +143,11 @@ def _(world: World, datatable: tables.Table) -> None:
 
 
 @when('node "{name}" leaves with its pods')
+@removes("name")
 @refers(name=NODE)
-def _(world: World, expect: Expect, name: str) -> None:
+def _(world: World, history: History, expect: Expect, name: str) -> None:
     """The node is deleted together with its pods."""
+    if history.now().get(Kind.NODE, name) is None:
+        raise Unmet(f"node {name} exists, and can leave", "there is no such node")
     world.remove_node(name)
     expect.eventually(nodes.is_empty(name), within=timeouts.EMPTY)

@@ -6,7 +6,7 @@ import pytest
 
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, makes
-from schedspec.gherkin.things import CARD, MODEL, NODE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, MODEL, NODE, RESOURCE, TAINT
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
 from schedspec.steps.columns import Cards
@@ -31,6 +31,7 @@ def schedspec_cards() -> Cards:
         (CARD, values["model"]),
         _GPU,
         (TAINT, "*"),
+        (DOMAIN, "*"),
     ]
 )
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
@@ -12,7 +12,8 @@ from typing import Any, cast
 from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
-from schedspec.gherkin.things import CARD, MODEL, NODE, QUEUE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, MODEL, NODE, QUEUE, RESOURCE, TAINT
+from schedspec.monitors.amounts import spoken
 from schedspec.scenario import manifests
 
 _AMOUNTS = ("guarantee", "deserved", "capability")
@@ -27,6 +28,8 @@ SHARED_CARDS: dict[str, tables.Column] = {
     "vgpu cores": (tables.of_resource(VGPU_CORES), tables.whole_amount),
 }
 """Columns of work that shares cards: parts of cards, whole cards, virtual GPUs with memory and cores of each."""
+OF_NETWORK = ("required", "preferred", "partition_required")
+"""Parameters of work that name a level of the network."""
 _MODEL = 'name the model, or begin the scenario with: a cluster with N cards "MODEL"'
 
 
@@ -101,14 +104,18 @@ def needed_by_work(row: tables.Row) -> Iterator[Thing]:
         yield RESOURCE, GPU
     yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
     yield from ((TAINT, key) for key in cast("list[str]", row.get("tolerates", [])))
+    yield from ((DOMAIN, str(row[column])) for column in OF_NETWORK if column in row)
+
+
+def amounts_needed(*columns: str) -> Callable[[tables.Row], Iterator[Thing]]:
+    """Return what the amounts of these columns need of the cluster: nodes with their resources."""
+    return lambda row: ((RESOURCE, name) for column in columns for name in cast("dict[str, str]", row.get(column, {})))
 
 
 def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
     if "parent" in row:
         yield QUEUE, str(row["parent"])
-    for name in _AMOUNTS:
-        amounts = row.get(name)
-        yield from ((RESOURCE, resource) for resource in (amounts if isinstance(amounts, dict) else ()))
+    yield from amounts_needed(*_AMOUNTS)(row)
     quota = row.get("card_quota")
     yield from ((CARD, model) for model in (quota if isinstance(quota, dict) else ()))
 
@@ -128,6 +135,23 @@ def _queue_flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
                 given = {name: row[name] for name in (low, high)}
                 values = [str(amounts[resource]) for amounts in given.values() if isinstance(amounts, dict)]
                 yield "", f"{low} {resource} {values[0]} is above {high} {resource} {values[1]}"
+
+
+def _tree_flaws(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
+    """Report the child that has more capability than its parent, or with which all children deserve more."""
+    for parent in rows:
+        children = [(at, row) for at, row in enumerate(rows, 1) if row.get("parent", "") == parent.get("name")]
+        for column in _AMOUNTS:
+            for resource, most in _quantities(parent, column).items():
+                total = Decimal(0)
+                for at, row in children:
+                    own = _quantities(row, column).get(resource, Decimal(0))
+                    total = own if column == "capability" else total + own
+                    if total > most:
+                        who = "" if total == own else "all children together: "
+                        limit = f"{spoken(resource, most)} of parent {parent['name']}"
+                        yield at, f"{who}{column} {spoken(resource, total)} is above {limit}"
+                        break
 
 
 NODES = tables.Shape(
@@ -173,6 +197,7 @@ QUEUES = tables.Shape(
     },
     required=("queue",),
     judge=_queue_flaws,
+    judge_all=_tree_flaws,
     unique="queue",
     needs=_needed_by_queue,
     settings=frozenset(
@@ -183,7 +208,12 @@ QUEUES = tables.Shape(
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
 QUEUE_CLAIMS = replace(
-    QUEUES, columns={**QUEUES.columns, **_CLAIMS}, judge=_quota_without_model, settings=frozenset(), parent=""
+    QUEUES,
+    columns={**QUEUES.columns, **_CLAIMS},
+    judge=_quota_without_model,
+    settings=frozenset(),
+    parent="",
+    judge_all=tables.nothing,
 )
 """Columns of a queue that the API server may refuse: its amounts may be invalid."""
 
@@ -198,6 +228,7 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
     named = [(RESOURCE, name) for row in rows for name in resources_of(row)]
     found = [taint for row in rows for taint in cast("list[dict[str, str]]", row.get("taints", []))]
     named += [(TAINT, taint["key"]) for taint in found]
+    named += [(DOMAIN, level) for level in LEVELS for row in rows if level in row]
     return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 
 

@@ -6,7 +6,7 @@ from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.api.kinds import Kind
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import not_more_than_rows, refers, table, then, vacuous
+from schedspec.gherkin.step_decorators import judges, not_more_than_rows, refers, table, then, vacuous
 from schedspec.gherkin.things import POD, WORKLOAD
 from schedspec.observe import queries
 from schedspec.observe.expect import Check, Expect, Outcome
@@ -27,6 +27,7 @@ def _names(shape: tables.Shape, datatable: tables.Table) -> list[str]:
 
 
 @then("nothing is evicted")
+@judges(WORKLOAD)
 def _(expect: Expect) -> None:
     """No pod of the scenario was or is evicted."""
     _and_no_more(expect, queries.evicted_exactly([]))
@@ -41,6 +42,7 @@ def _(expect: Expect, datatable: tables.Table) -> None:
 
 @then("exactly {number:d} pods are evicted, once each")
 @then("exactly {number:d} pod is evicted")
+@judges(WORKLOAD)
 def _(expect: Expect, number: int) -> None:
     """Exactly this many pods have been evicted since the scenario began, none of them twice."""
     _and_no_more(expect, queries.evicted_count(number))

@@ -19,7 +19,7 @@ from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.monitors.rules import CARD_PLUGIN, Rules
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
-from schedspec.steps.columns import SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
+from schedspec.steps.columns import OF_NETWORK, SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
 
 _ACTIONS = (
     *("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob"),
@@ -43,7 +43,8 @@ def _shape(name: str, own: Mapping[str, tables.Column]) -> tables.Shape:
     """Return the columns of work of one kind: its name, the common columns, and its own."""
     columns = {name: ("name", tables.name), **_COMMON, **own}
     refers = {"priority": PRIORITY_CLASS}
-    return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work)
+    settings = frozenset(column for column, (parameter, _) in columns.items() if parameter in OF_NETWORK)
+    return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work, settings=settings)
 
 
 def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
@@ -59,6 +60,13 @@ def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
         yield "", "partition required needs the column partition: how many pods a part has"
     if "required" in row and "preferred" in row:
         yield "", "required and preferred contradict each other: fill in one of the two columns"
+
+
+def _minimum(text: str) -> int:
+    """Return the number of pods that a gang needs. Raises ValueError."""
+    if not (number := tables.count(text)):
+        raise ValueError("write at least 1, or leave the cell empty: 0 would mean all replicas, as in Volcano")
+    return number
 
 
 def _truth(text: str) -> str:
@@ -108,7 +116,7 @@ _PARTS: dict[str, tables.Column] = {
 _OF_JOBS: dict[str, tables.Column] = {
     **_REPLICAS,
     "task": ("task", tables.name),
-    "min available": ("min_available", tables.count),
+    "min available": ("min_available", _minimum),
     "max retry": ("max_retry", tables.count),
     "on PodEvicted": ("policies", _on("PodEvicted")),
     "on TaskCompleted": ("task_policies", _on("TaskCompleted")),
@@ -117,7 +125,7 @@ _OF_JOBS: dict[str, tables.Column] = {
 }
 _OF_GANGS: dict[str, tables.Column] = {
     **_REPLICAS,
-    "min available": ("min_available", tables.count),
+    "min available": ("min_available", _minimum),
     "disruption": ("disruption", _disruption),
     **_OF_NETWORK,
 }
@@ -149,9 +157,17 @@ def _one_job(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
         if len(first) > 1:
             one, other = list(first)[:2]
             yield first[other], f"{column} {other} contradicts {column} {one} of an earlier row: a job has one {column}"
+    if rows and not any(row.get("min_available", 1) for row in rows):
+        yield 1, "min available is 0 in every row, which would mean all replicas: a job needs at least 1 pod"
 
 
-JOB_OF_TASKS = replace(_shape("job", _OF_JOBS), required=("job", "task", "replicas"), unique="task", judge_all=_one_job)
+JOB_OF_TASKS = replace(
+    _shape("job", _OF_JOBS | {"min available": ("min_available", tables.count)}),
+    required=("job", "task", "replicas"),
+    unique="task",
+    judge_all=_one_job,
+)
+"""A task may need none of its pods, unlike a job."""
 _SHAPES = {work: shape for work, (_, shape) in TEMPLATES.items()}
 WORK = one_of(*TEMPLATES)
 """The kinds of work that a sentence can name."""

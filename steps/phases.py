@@ -7,9 +7,10 @@ from schedspec.api.capabilities import Capability
 from schedspec.checks import phases, reasons
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
-from schedspec.gherkin.step_decorators import one_of, refers, several_of, table, then
+from schedspec.gherkin.step_decorators import one_of, only_names, refers, several_of, table, then, vacuous
 from schedspec.gherkin.things import QUEUE, WORKLOAD
 from schedspec.observe.expect import Expect
+from schedspec.steps.columns import amounts_needed
 
 _STATUS = tables.Shape(
     {
@@ -19,6 +20,7 @@ _STATUS = tables.Shape(
     },
     required=("queue",),
     refers={"queue": QUEUE},
+    needs=amounts_needed("deserved", "allocated"),
 )
 
 
@@ -64,6 +66,7 @@ def _(expect: Expect, name: str, names: str) -> None:
 
 @then('the PodGroup of "{name}" has minMember {members:d}', needs=(Capability.PHASES,))
 @refers(name=WORKLOAD)
+@vacuous(lambda values, _: "" if values["members"] else "every gang needs 0 pods; name at least 1")
 def _(expect: Expect, name: str, members: int) -> None:
     """The workload's PodGroup requires this many pods at once."""
     expect.eventually(phases.group_needs(name, members), within=timeouts.SHOWN)
@@ -95,6 +98,7 @@ def _(expect: Expect, name: str, state: str) -> None:
 
 @then("these queues have:", needs=_of_status)
 @table(_STATUS)
+@vacuous(only_names)
 def _(expect: Expect, datatable: tables.Table) -> None:
     """The deserved and allocated amounts in the queues' status. Columns: queue, deserved, allocated."""
     for row in _STATUS.rows(datatable):

@@ -12,7 +12,7 @@ from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
 from schedspec.conformance.policy_needs import needs_of_policy
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
-from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, table, then, when
+from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, table, then, vacuous, when
 from schedspec.gherkin.things import POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
@@ -148,12 +148,13 @@ def _(world: World, cards: Cards, refusals: Refusals, datatable: tables.Table) -
 
 @then('it is refused because of "{text}"')
 @then('the policy is refused because of "{text}"')
+@vacuous(lambda values, _: "" if values["text"].strip() else "every refusal has the empty text; name a word of it")
 @expects_refusal()
 def _(refusals: Refusals, text: str) -> None:
     """The last submission was refused, and the message of the refusal contains this text."""
-    message = refusals.texts.pop() if refusals.texts else "nothing was refused"
-    if text.lower() not in message.lower():
-        raise Unmet(f'a refusal that names "{text}"', message)
+    message = refusals.texts.pop() if refusals.texts else ""
+    if not message or text.lower() not in message.lower():
+        raise Unmet(f'a refusal that names "{text}"', message or "nothing was refused")
 
 
 @given("these priority classes:")

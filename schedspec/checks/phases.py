@@ -108,9 +108,10 @@ def group_needs(name: str, members: int) -> Check:
 
     def check(view: View) -> Outcome:
         group = views.podgroup_of(view, name)
-        seen = 0 if group is None else int(group["spec"].get("minMember", 0))
+        seen = None if group is None else int(group["spec"].get("minMember", 0))
         expected = f"the PodGroup of {name} has minMember {members}"
-        return Outcome(seen == members, expected, f"minMember {seen}" if group else "there is none", about(view, name))
+        text = "there is none" if seen is None else f"minMember {seen}"
+        return Outcome(seen == members, expected, text, about(view, name))
 
     return check
 

@@ -158,6 +158,31 @@ def has_no_pods(workload: str) -> Check:
     return check
 
 
+def can_finish(workload: str) -> Check:
+    """A pod of the workload runs, so that it can finish."""
+
+    def check(view: View) -> Outcome:
+        pods = views.pods_of(view, workload)
+        running = any(map(views.runs, pods))
+        return Outcome(running, f"a pod of {workload} runs, and can finish", tally(pods), about(view, workload))
+
+    return check
+
+
+def pod_can_finish(name: str) -> Check:
+    """The pod of that name runs, so that it can finish."""
+
+    def check(view: View) -> Outcome:
+        pod = view.get(Kind.POD, name)
+        seen = f"there is no pod {name}" if pod is None else views.summary(Kind.POD, pod)
+        running = pod is not None and views.runs(pod)
+        hopeless = 0.0 if pod is not None and views.is_over(pod) else None
+        return Outcome(running, f"pod {name} runs, and can finish", seen, (view.history.ref(Kind.POD, name),), hopeless)
+
+    return check
+
+
+@of_known
 def is_done(workload: str) -> Check:
     """All remaining pods of the workload ran to completion."""
 

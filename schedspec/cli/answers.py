@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -35,7 +37,46 @@ class NearestCommand(click.Group):
             near = difflib.get_close_matches(name, [*self.list_commands(ctx), *self.aliases], n=1)
             hint = f" (is {near[0]!r} meant?)" if near else f"; there are: {', '.join(self.list_commands(ctx))}"
             ctx.fail(f"no such command: {name!r}{hint}")
-        return super().resolve_command(ctx, args)
+        found = super().resolve_command(ctx, args)
+        options = [option for option in (found[1].params if found[1] else ()) if isinstance(option, click.Option)]
+        single = {
+            name: option for option in options if not option.multiple and not option.is_flag for name in option.opts
+        }
+        if not ctx.resilient_parsing:
+            refuse_option_twice(found[2], single, ctx)
+        return found
+
+
+def refuse_option_twice(arguments: Sequence[str], single: Mapping[str, object], context: click.Context | None) -> None:
+    """Refuse an option that is written twice although the command reads one value: the first would be lost.
+
+    Args:
+        arguments: The command line.
+        single: The spellings of the options that have one value, each with the option that it means.
+        context: The command, for its usage.
+
+    Raises:
+        click.UsageError: An option is written twice.
+    """
+    seen: dict[int, str] = {}
+    for word in itertools.takewhile("--".__ne__, arguments):
+        name = word.partition("=")[0]
+        if name in single and (first := seen.setdefault(id(single[name]), word)) is not word:
+            raise click.UsageError(f"{first.partition('=')[0]} is given twice, and only one value is read", context)
+
+
+def refuse_one_file_twice(
+    outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[tuple[str, Path | str | None]] = ()
+) -> None:
+    """Refuse an output that is an input too, or another output: writing it would destroy the other.
+
+    Raises:
+        HarnessError: Two options name one file or folder.
+    """
+    taken = {Path(file).resolve(): option for option, file in inputs if file is not None}
+    for option, file in outputs:
+        if file is not None and (other := taken.setdefault(file.resolve(), option)) is not option:
+            raise HarnessError(f"{option}: {file} is the file of {other}, too\n  do next: name another file or folder")
 
 
 def output_option(function: Function) -> Function:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from .. import distribution
+from ..gherkin.documents import WRONG_NAME, is_nearly_feature
 from ..scheduler.lint import lint
 from ..schedulers import Adapter, Own, find
 from . import collected, repository, testing
@@ -103,8 +104,8 @@ def belongs_to_us(path: Path) -> bool:
 
 def _unknown(path: Path) -> dict[str, object]:
     text = "this file is neither a feature, nor a policy (`actions:` and `tiers:`), nor a manifest of a Queue"
-    if ".feature" in path.name.lower():
-        text = "the name of a feature ends with .feature, in lower case: rename the file"
+    if ".feature" in path.name.lower() or is_nearly_feature(path):
+        text = WRONG_NAME
     return {"kind": "error", "file": str(path), "line": 1, "text": text}
 
 

@@ -55,7 +55,7 @@ def _collect(words: Sequence[str]) -> tuple[Collected | None, str]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "collected.json"
         done = subprocess.run(
-            [*command, "-p", "schedspec.plugin", "-p", __name__, *words],
+            [*command, "-p", "schedspec.plugin", "-p", __name__, "--runs=1", *words],
             env={**distribution.environment(), VARIABLE: str(file)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

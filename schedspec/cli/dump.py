@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..virtual.state import dump
-from .answers import refuses_bad_input
+from .answers import refuse_one_file_twice, refuses_bad_input
 from .scheduling import ParsedCommand
 
 
@@ -23,6 +23,7 @@ class DumpCommand(ParsedCommand):
     @refuses_bad_input
     def execute(self, given: argparse.Namespace) -> int:
         """Run the command."""
+        refuse_one_file_twice([("--out", given.out)], [("--policy", given.policy), ("--kubeconfig", given.kubeconfig)])
         return dump.main(given)
 
 

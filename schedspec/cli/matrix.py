@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..api.errors import HarnessError
 from ..report import matrix, matrix_summary, record
 from .answers import explains_errors
 
@@ -25,6 +26,8 @@ def matrix_command(runs: tuple[Path, ...], out: Path) -> int:
       pytest features --scheduler kube-scheduler --cluster embedded --out out/kube-scheduler
       schedspec matrix out/run out/kube-scheduler
     """
+    if len({run.resolve() for run in runs}) < len(runs):
+        raise HarnessError("a RUN is named twice: its verdicts would count twice\n  do next: name each run once")
     found = matrix.make(map(matrix.read, runs))
     folders = [run if run.is_dir() else run.parent for run in runs]
     files = matrix.write(found, out, list(record.read_all(folders)))

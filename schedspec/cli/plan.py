@@ -26,7 +26,7 @@ from ..lab.plan import (
 )
 from ..lab.twin import Choice
 from ..scheduler.inputs import write_line
-from .answers import explains_errors, print_json, refuses_bad_input
+from .answers import explains_errors, print_json, refuse_one_file_twice, refuses_bad_input
 
 _UNITS = {"d": 86400.0, "h": 3600.0}
 """Units of `--max-age`, in seconds."""
@@ -157,6 +157,8 @@ def plan_command(**given: Any) -> int:
       schedspec plan --state state.jsonl.gz --now old/ --proposed new/ --load recording --run-times range
       schedspec plan --state list.json --proposed policies/team.yaml -o markdown >> "$GITHUB_STEP_SUMMARY"
     """
+    inputs = [(f"--{name}", given[name]) for name in ("state", "now", "proposed", "load")]
+    refuse_one_file_twice([("--out", given["out"])], [*inputs, *(("--features", file) for file in given["features"])])
     plan = _planned(given)
     _write(plan, given["out"])
     if given["output"] == "json":

@@ -22,7 +22,8 @@ from ..lab.reduce.reduce import Reduced, ReductionInput, reduce_incident
 from ..lab.reduce.signature import rule_of
 from ..monitors import MONITORS
 from ..scheduler.policy.file import read_policy
-from .answers import count, explains_errors, refuses_bad_input
+from ..scheduler.policy.loader import load_policy
+from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input
 from .sites import site_options
 
 
@@ -76,6 +77,7 @@ def reduce_command(
     """
     if out.suffix != ".feature":
         raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
+    refuse_one_file_twice([("-o", out)], [("STATE", state), ("--policy", policy)])
     if because.startswith("monitor ") and (name := because.rsplit(maxsplit=1)[-1]) not in MONITORS:
         raise HarnessError(f"--because {because!r}: no monitor {name}\n  do next: name one of {', '.join(MONITORS)}")
     because = of_record.because_of(state) if because == of_record.FAILED else because
@@ -130,7 +132,9 @@ def _text_of(state: Path, policy: Path | None) -> str:
     beside = state / "policy.yaml"
     if policy is None and not (of_record.has_history(state) and beside.exists()):
         return ""
-    return read_policy(policy or beside)
+    text = read_policy(policy or beside)
+    load_policy(text, str(policy or beside))
+    return text
 
 
 def _confirm(out: Path, monitor: str, site: Site) -> int:

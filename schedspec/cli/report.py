@@ -8,7 +8,7 @@ import click
 
 from .. import results
 from ..report import build, comparison
-from .answers import explains_errors
+from .answers import explains_errors, refuse_one_file_twice
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -39,6 +39,9 @@ def report_command(
       schedspec report out/run --perfetto run.pftrace
       schedspec report out/run --against out/main     # flipped verdicts, evictions, times
     """
+    pages = [("-o", output), ("--perfetto", perfetto), ("--cucumber-messages", cucumber_messages)]
+    read = [("DIR", file) for folder in directories for file in (folder / "results.json", folder / "run.json")]
+    refuse_one_file_twice(pages, read)
     found = build(directories, output, perfetto=perfetto, cucumber_messages=cucumber_messages, against=against)
     if against is not None:
         for line in comparison.lines(comparison.compare(results.read_all([against]), results.read_all(directories))):

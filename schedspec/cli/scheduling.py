@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..scheduler import __main__ as program
-from .answers import NearestCommand
+from .answers import NearestCommand, refuse_option_twice
 
 _EXAMPLES = {
     "run": """\
@@ -60,7 +60,14 @@ class ParsedCommand(click.Command):
         if {"-h", "--help"} & {*arguments}:
             click.echo(context.get_help())
             return 0
-        return self.execute(self._parser(context).parse_args(arguments))
+        parser = self._parser(context)
+        single = {
+            name: action
+            for name, action in parser._option_string_actions.items()
+            if isinstance(action, argparse._StoreAction)
+        }
+        refuse_option_twice(arguments, single, context)
+        return self.execute(parser.parse_args(arguments))
 
     def _parser(self, context: click.Context | None = None) -> argparse.ArgumentParser:
         """Return the parser of the arguments; it reports errors as click does."""

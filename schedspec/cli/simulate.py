@@ -12,7 +12,7 @@ from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
 from ..lab.simulate.errors import InputError
 from ..lab.simulate.monitored import Monitors
-from .answers import explains_errors, refuses_bad_input
+from .answers import explains_errors, refuse_one_file_twice, refuses_bad_input
 from .scheduling import ParsedCommand
 
 _BAD_INPUT = 2
@@ -52,18 +52,22 @@ class SimulateCommand(ParsedCommand):
 @explains_errors
 @refuses_bad_input
 def _simulate(given: argparse.Namespace) -> int:
+    page = given.page or given.out.with_suffix(".html")
+    refuse_one_file_twice(
+        [("--out", given.out), ("--page", page), ("--record", given.record)],
+        [
+            *((f"--{name}", getattr(given, name)) for name in ("trace", "synthetic", "state", "policy", "against")),
+            *((f"--{name}", file) for name in ("nodes", "queues", "sweep") for file in getattr(given, name)),
+        ],
+    )
     if given.join is not None:
         return sweep.join(given.join, given)
+    if given.seeds is not None and given.seeds < 1:
+        raise InputError("--seeds", f"{given.seeds} seeds are no run", "name at least 1")
     if given.seeds is not None or given.sweep:
         return sweep.run_all(given)
     if given.index is not None:
         raise InputError("--index", "nothing reads it without --seeds and --sweep", "add one, or leave --index out")
-    page = given.page or given.out.with_suffix(".html")
-    files = [("--out", given.out), ("--page", page), ("--against", given.against)]
-    for at, (option, file) in enumerate(files):
-        for other, same in files[:at]:
-            if file is not None and file.resolve() == same.resolve():
-                raise InputError(option, f"{file} is the file of {other}, too", "name another file")
     monitors: list[Monitors] = []
 
     def make(policy: str) -> Monitors:

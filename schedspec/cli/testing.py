@@ -24,6 +24,9 @@ from .answers import explains_errors
 
 _LINES = re.compile(r"(:\d*)+$")
 """Line numbers after the path of a file."""
+_OF_PYTEST = ("-k", "-m", "-n", "-c", "-p", "-o", "-W", "--junitxml", "--junit-xml", "--rootdir", "--basetemp", "--tb")
+_VALUED = {*_OF_PYTEST, *(f"--{flag}" for flag, (value, _) in FLAGS.items() if value)}
+"""Options whose value is the next argument."""
 
 
 class PytestCommand(click.Command):
@@ -83,6 +86,9 @@ def runs_of(arguments: Sequence[str]) -> list[tuple[Path, list[str]]]:
         ClusterError: no argument names features, and the working directory has none.
     """
     named = names_path(arguments)
+    words = [Path(_file_of(word)) for word in _words(arguments) if Path(_file_of(word)).exists()]
+    if words and not any(path.is_file() or next(path.rglob("*.feature"), None) for path in words):
+        raise ClusterError("no feature is below", ", ".join(map(str, words)), "name a folder of features")
     paths = [*_paths(arguments)] if named else [*map(str, default_paths())]
     others = [argument for argument in arguments if argument not in paths] if named else [*arguments]
     of_home: dict[Path | None, list[str]] = {}
@@ -111,11 +117,17 @@ def _refuse_one_file(arguments: Sequence[str], runs: Sequence[tuple[Path, list[s
 
 
 def _paths(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments that name folders and feature files; the value of an option of ours is none of them."""
-    valued = {f"--{flag}" for flag, (value, _) in FLAGS.items() if value}
-    for before, argument in itertools.pairwise(("", *arguments)):
+    """Yield the arguments that name folders and feature files."""
+    for argument in _words(arguments):
         path = Path(_file_of(argument))
-        if not argument.startswith("-") and before not in valued and (path.is_dir() or path.suffix == ".feature"):
+        if path.is_dir() or path.suffix == ".feature":
+            yield argument
+
+
+def _words(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments that are neither an option nor the value of one."""
+    for before, argument in itertools.pairwise(("", *arguments)):
+        if argument and not argument.startswith("-") and before not in _VALUED:
             yield argument
 
 
@@ -125,8 +137,7 @@ def _file_of(argument: str) -> str:
 
 def names_path(arguments: Sequence[str]) -> bool:
     """Whether an argument names an existing file or folder, or a line or scenario in a file."""
-    first = [_file_of(argument) for argument in arguments if argument and not argument.startswith("-")]
-    return any(Path(path).exists() for path in first if path)
+    return any(Path(path).exists() for path in map(_file_of, _words(arguments)) if path)
 
 
 def default_paths() -> list[Path]:
@@ -140,7 +151,8 @@ def default_paths() -> list[Path]:
     if not found and any(here.glob("*.feature")):
         return [here]
     if not found and not (here / "features").is_dir():
-        raise ClusterError(
-            "this folder has no features", str(here.absolute()), f"name a folder, or run: {distribution.prompt()} init"
-        )
+        home, do_next = repository.home_of(here), f"name a folder, or run: {distribution.prompt()} init"
+        if home is not None:
+            do_next = f"name the folder of the features that are nearest: {os.path.relpath(home)}"
+        raise ClusterError("this folder has no features", str(here.absolute()), do_next)
     return found or [here / "features"]

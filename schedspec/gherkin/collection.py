@@ -29,7 +29,7 @@ RUN_FACTS: pytest.StashKey[RunFacts] = pytest.StashKey()
 def collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return the collector of a feature file of ours; None for any other file."""
     folders = parent.config.stash.get(FOLDERS, ())
-    if file_path.suffix != ".feature" or not any(file_path.is_relative_to(folder) for folder in folders):
+    if not documents.is_nearly_feature(file_path) or not any(file_path.is_relative_to(folder) for folder in folders):
         return None
     return FeatureFile.from_parent(parent, path=file_path)
 
@@ -52,6 +52,9 @@ class FeatureFile(pytest.Module):
 
     def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
         """Collect the scenarios of the file; an error reports all of its problems at once, before any scenario runs."""
+        shown = selection.shown_path(self.path, self.config)
+        if self.path.suffix != documents.SUFFIX:
+            raise self.CollectError(f"{shown}:1: {documents.WRONG_NAME}")
         try:
             text = documents.read_text(self.path)
         except documents.UnreadableFeatureError as problem:
@@ -65,7 +68,6 @@ class FeatureFile(pytest.Module):
             problems += step_check.check_document(document, marker_names(self.config))
             problems += step_check.check_steps(document, text.splitlines(), index, facts)
         if problems or document is None:
-            shown = selection.shown_path(self.path, self.config)
             self.problems = sorted(problems, key=lambda problem: problem.line)
             raise self.CollectError(step_check.format_problems(shown, problems))
         documents.forget(self.path)

@@ -27,6 +27,8 @@ from pytest_bdd.parser import PARAM_RE, render_string
 from pytest_bdd.types import STEP_TYPE_BY_PARSER_KEYWORD
 
 __all__ = [
+    "SUFFIX",
+    "WRONG_NAME",
     "Document",
     "Keywords",
     "Part",
@@ -41,6 +43,7 @@ __all__ = [
     "first_steps",
     "forget",
     "has_then",
+    "is_nearly_feature",
     "keywords_of",
     "parts_of",
     "placed_scenarios",
@@ -52,6 +55,8 @@ __all__ = [
     "sentences_in",
 ]
 
+SUFFIX = ".feature"
+WRONG_NAME = f"the name of a feature ends with {SUFFIX}, in lower case: rename the file"
 _LANGUAGE = re.compile(r"\s*#\s*language\s*:\s*([A-Za-z_-]+)")
 Part = RuleNode | ScenarioNode | Background
 """The parts of a feature file, each with a line of its own."""
@@ -120,6 +125,11 @@ class ScenarioSentences:
     row_line: int
     """0 without examples."""
     sentences: tuple[Sentence, ...]
+
+
+def is_nearly_feature(path: Path) -> bool:
+    """Whether a file has the suffix of a feature, or one that its author must have meant for it, such as `.featrue`."""
+    return path.suffix[1:].isalpha() and bool(difflib.get_close_matches(path.suffix.lower(), [SUFFIX], cutoff=0.85))
 
 
 def read_text(path: Path) -> str:

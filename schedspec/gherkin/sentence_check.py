@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any
 
 from . import bdd, step_decorators, tables
 from .documents import Sentence
@@ -23,11 +25,7 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
     values = step.values(sentence.text) or {}
     shape = step_decorators.shape_of(step.function, values, sentence.columns)
     yield from _arguments(sentence, step, shape)
-    for placeholder, kinds in step_decorators.references_of(step.function).items():
-        value = str(values.get(placeholder, ""))
-        for name in _names_in(value, placeholder, kinds):
-            if problem := known.problem(kinds, name):
-                yield sentence.line, problem
+    yield from _references(sentence, step, values, known)
     if (refused := step_decorators.refusal_in(step.function, values)) is not None:
         known.expect_refusal(refused)
     rows: list[tables.Row] = []
@@ -35,22 +33,50 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
         rows = yield from _table(sentence, shape, known)
     if (shape is None or rows) and (why := step_decorators.vacuous_in(step.function, values, rows)):
         yield sentence.line, f"this sentence says nothing: {why}"
+    if (judged := step_decorators.judged_by(step.function)) and not known.has(judged):
+        yield sentence.line, f"this sentence says nothing: no earlier sentence creates a {judged}"
     made = step_decorators.made_by(step.function, values, rows)
     if shape is not None and not rows:  # already reported; the table's names are unknown
         known.add_anything()
     elif made is not None:
         if step.type == "given":
             known.replace_policies(made)
+        yield from ((sentence.line, text) for text in known.repeated(made))
         known.add(made)
     elif step.type != "then" and not bdd.is_ours(step.function):
         known.add_anything()
 
 
+def _references(
+    sentence: Sentence, step: bdd.StepDefinition, values: Mapping[str, Any], known: KnownThings
+) -> Iterator[Found]:
+    """Yield the names in placeholders that cannot exist, and record which of the named things are gone afterwards."""
+    for placeholder, kinds in step_decorators.references_of(step.function).items():
+        value = str(values.get(placeholder, ""))
+        try:
+            named = _names_in(value, placeholder, kinds)
+        except ValueError as problem:
+            yield sentence.line, f"{value!r}: {problem}"
+            continue
+        for name in named:
+            if unknown := known.problem(kinds, name):
+                yield sentence.line, unknown
+            if placeholder == step_decorators.removed_by(step.function):
+                known.remove(kinds, name)
+
+
 def _names_in(value: str, placeholder: str, kinds: str) -> list[str]:
-    """Return the names in a placeholder's value: several in the plural, the resource of an amount (`8 gpus`)."""
+    """Return the names in a placeholder's value: several in the plural, the resource of an amount (`8 gpus`).
+
+    Raises:
+        ValueError: A name of several is empty, or is written twice.
+    """
     if kinds == RESOURCE:
         return [tables.resource(value.rpartition(" ")[2])]
-    return tables.names(value) if placeholder.endswith("s") else [value]
+    found = tables.names(value) if placeholder.endswith("s") else [value]
+    if repeated := [name for name, number in Counter(found).items() if number > 1]:
+        raise ValueError(f"{repeated[0]} appears twice")
+    return found
 
 
 def _arguments(sentence: Sentence, step: bdd.StepDefinition, shape: tables.Shape | None) -> Iterator[Found]:

@@ -56,8 +56,10 @@ _SHAPES = "__schedspec_shapes__"
 _COLUMN_NAMES = "__schedspec_column_names__"
 _REFERS = "__schedspec_refers__"
 _MAKES = "__schedspec_makes__"
+_REMOVES = "__schedspec_removes__"
 _REFUSES = "__schedspec_refuses__"
 _VACUOUS = "__schedspec_vacuous__"
+_JUDGES = "__schedspec_judges__"
 _NO_QUOTE = Wording(r'[^"]*')
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """The function of each sentence."""
@@ -117,6 +119,21 @@ def makes(made: Makes) -> Callable[[Step], Step]:
     return decorate
 
 
+def removes(placeholder: str) -> Callable[[Step], Step]:
+    """Declare that the thing that the placeholder names is gone after the sentence, so that its name is free again."""
+
+    def decorate(function: Step) -> Step:
+        setattr(function, _REMOVES, placeholder)
+        return function
+
+    return decorate
+
+
+def removed_by(function: Callable[..., object]) -> str:
+    """Return the placeholder that names what the sentence removes; empty if it removes nothing."""
+    return str(getattr(function, _REMOVES, ""))
+
+
 def vacuous(why: Vacuous) -> Callable[[Step], Step]:
     """Declare with which values a sentence says nothing: it then holds, or fails, whatever the scheduler does."""
 
@@ -127,9 +144,30 @@ def vacuous(why: Vacuous) -> Callable[[Step], Step]:
     return decorate
 
 
+def judges(kind: str) -> Callable[[Step], Step]:
+    """Declare a kind of things without which a sentence says nothing, for instance work that could be evicted."""
+
+    def decorate(function: Step) -> Step:
+        setattr(function, _JUDGES, kind)
+        return function
+
+    return decorate
+
+
+def judged_by(function: Callable[..., object]) -> str:
+    """Return the kind of things that the sentence judges; empty if it declares none."""
+    return str(getattr(function, _JUDGES, ""))
+
+
 def not_more_than_rows(values: Mapping[str, Any], rows: Sequence[Row]) -> str:
     """Return why `exactly N of these` says nothing: the table has fewer rows."""
     return f"{values['number']} of {len(rows)} rows can never be" if values["number"] > len(rows) else ""
+
+
+def only_names(_: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Return why a table says nothing: a row fills in no column beside the name."""
+    bare = next((str(row["name"]) for row in rows if len(row) == 1 and "name" in row), "")
+    return f"the row of {bare} has only its name; fill in another column" if bare else ""
 
 
 def vacuous_in(function: Callable[..., object], values: Mapping[str, Any], rows: Sequence[Row]) -> str:

@@ -57,7 +57,8 @@ Judge = Callable[[Row], Iterator[tuple[str, str]]]
 """Yield each problem of a row as a whole: the kind of thing whose presence solves it (or empty), and the text."""
 
 
-def _nothing(_: object) -> Iterator[Any]:
+def nothing(_: object) -> Iterator[Any]:
+    """Yield no problem and no thing."""
     return iter(())
 
 
@@ -67,18 +68,18 @@ class Shape:
 
     columns: Mapping[str, Column]
     required: tuple[str, ...] = ()
-    judge: Judge = _nothing
+    judge: Judge = nothing
     refers: Mapping[str, str] = field(default_factory=dict)
     """Columns whose cells name things that other sentences create → the kinds of these things."""
     unique: str = ""
     """The column whose cells must be unique; empty if there is none."""
-    needs: Callable[[Row], Iterable[tuple[str, str]]] = _nothing
+    needs: Callable[[Row], Iterable[tuple[str, str]]] = nothing
     """Kind and name of each thing that a row uses; a sentence of its scenario, also a later one, must create it."""
     settings: frozenset[str] = frozenset()
     """Columns that have an effect only if the policy reads them."""
     parent: str = ""
     """The column that names the parent of the thing in the column `unique`; empty if the things form no tree."""
-    judge_all: Callable[[Sequence[Row]], Iterator[Flaw]] = _nothing
+    judge_all: Callable[[Sequence[Row]], Iterator[Flaw]] = nothing
     """Yield each contradiction between rows."""
 
     def rows(self, table: Table) -> list[Row]:
@@ -319,7 +320,7 @@ def claims(text: str) -> dict[str, str]:
 def keys(text: str) -> list[str]:
     """Return `spot, gpu` as a list of the keys of labels or taints. Raises ValueError."""
     found = names(text)
-    if not found or not all(map(_KEY.fullmatch, found)):
+    if not all(map(_KEY.fullmatch, found)):
         raise ValueError("write keys, for instance: spot, example.com/gpu")
     return found
 
@@ -357,5 +358,8 @@ def yes(text: str) -> bool:
 
 
 def names(text: str) -> list[str]:
-    """Return `a, b` as [a, b]."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    """Return `a, b` as [a, b]. Raises ValueError."""
+    found = [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise ValueError("has an empty part: write a list such as: a, b")
+    return found

@@ -26,6 +26,8 @@ CARD = "node with a card"
 RESOURCE = "node with the resource"
 TAINT = "node with a taint"
 """The key of a taint."""
+DOMAIN = "node with a"
+"""A level of the network, of which a node names its domain: rack or spine."""
 POLICY = "policy"
 """The policy exists, and the scheduler accepts it."""
 POLICY_FILE = "policy file"
@@ -37,6 +39,8 @@ FILES = (POLICY_OF, QUEUES_OF, NODES_OF)
 REASON = "reason"
 """Words that the scheduler may publish for work that waits."""
 
+_ONCE = (WORKLOAD, NODE, PRIORITY_CLASS, QUEUE)
+"""Kinds of which a name stands for one thing at a time."""
 _AT_FIRST = (
     *((RESOURCE, name) for name in ("cpu", "memory", "pods", "ephemeral-storage")),
     *((QUEUE, name) for name in BUILT_IN_QUEUES),
@@ -85,6 +89,8 @@ class KnownThings:
     """Line, column and parameter of each cell that has an effect only if the policy reads it."""
     _parents: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Name → the parent that a table gives it last, and the line."""
+    _gone: set[tuple[str, str]] = field(default_factory=set)
+    """Things that a later sentence may create again: they were removed, or exist at the scenario's start."""
     _refused: set[str] = field(default_factory=set)
     """Names whose refusal the scenario asserts; empty text: the last submission."""
 
@@ -92,6 +98,7 @@ class KnownThings:
         self._anything = not self.facts.checks_names
         self._open |= self.facts.preexisting
         self.add(_AT_FIRST)
+        self._gone.update(_AT_FIRST)  # a scenario may create them in its own words
 
     def add(self, things: Iterable[tuple[str, str]]) -> None:
         """Add things that exist from now on; the name `*` allows any name of that kind."""
@@ -99,6 +106,17 @@ class KnownThings:
             if name == "*":
                 self._open.add(kind)
             self._things.setdefault(kind, []).append(name)
+            self._gone.discard((kind, name))
+
+    def repeated(self, things: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Yield the problem of each thing that exists already: a second one would replace the first."""
+        for kind, name in things:
+            if kind in _ONCE and name in self._things.get(kind, ()) and (kind, name) not in self._gone:
+                yield f"a {kind} {name!r} exists already, and would be replaced: write another name"
+
+    def remove(self, kinds: str, name: str) -> None:
+        """Record that the things of that name are gone."""
+        self._gone.update((kind, name) for kind in kinds.split("|"))
 
     def replace_policies(self, things: Iterable[tuple[str, str]]) -> None:
         """Forget earlier policies if another one is given before any work exists: they never decide anything."""
@@ -138,8 +156,14 @@ class KnownThings:
         yield from self._unread()
         yield from self._circles()
         for line, kind, name, owner in self._needed:
-            if not {owner, ""} & self._refused and (problem := self.problem(kind, name)):
+            if {owner, ""} & self._refused:
+                continue
+            if problem := self.problem(kind, name):
                 yield line, problem.replace("no earlier sentence", "no sentence")
+            elif kind == QUEUE and owner in self._things.get(WORKLOAD, ()):
+                leaves = [child for child, (parent, _) in self._parents.items() if parent == name]
+                if leaves:
+                    yield line, f"queue {name!r} has children, and takes no work: name one of {', '.join(leaves)}"
 
     def _unread(self) -> Iterator[tuple[int, str]]:
         if self._anything or not self._settings or self._refused:

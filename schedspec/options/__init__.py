@@ -3,9 +3,9 @@
 Each option exists on the command line and in the ini file; all are in one group of `pytest --help`.
 """
 
-from .flags import FLAGS, declare, ini_is_ours, ini_name
+from .flags import FLAGS, READ_BY, declare, ini_is_ours, ini_name
 from .reading import read
 from .run_options import Options
 from .values import home
 
-__all__ = ["FLAGS", "Options", "declare", "home", "ini_is_ours", "ini_name", "read"]
+__all__ = ["FLAGS", "READ_BY", "Options", "declare", "home", "ini_is_ours", "ini_name", "read"]

@@ -69,6 +69,14 @@ FLAGS: dict[str, tuple[str, str]] = {
 }
 """Name, placeholder of the value (none: a switch), purpose."""
 
+READ_BY = {
+    "kind-image": ("kind",),
+    "kind-config": ("kind",),
+    "binaries": ("embedded", "kind", "existing"),
+    "scheduler-binaries": ("embedded", "kind", "existing"),
+}
+"""The kinds of clusters that read an option, if not all do; `auto` may become any of them."""
+
 PATHS = {
     "schedspec_features": "folders and files whose .feature files are ours (default: the folder of the ini file)",
     "schedspec_steps": "Python files, and folders of them, with sentences of your own (default: none)",

@@ -14,7 +14,7 @@ from ..clusters import ClusterError, Settings
 from ..clusters.protocol import ClusterKind
 from ..schedulers import ADAPTERS, Adapter, AdapterError, Own, find
 from . import values
-from .flags import RECORDS
+from .flags import NOT_GIVEN, READ_BY, RECORDS, ini_name
 from .run_options import Options
 
 
@@ -37,6 +37,7 @@ def read(config: pytest.Config) -> Options:
     if settings.kind == "simulated" and (type(adapter) is not Own or adapter.gang_api != adapter.gang_apis[0]):
         todo = "leave --scheduler and --gang-api out, or name another cluster"
         raise values.refusal("cluster", "simulated", "runs our own scheduler only, with Volcano's PodGroups", todo)
+    _refuse_unread(config, settings)
     shard, durations = _shard(config)
     out, named = _out(config)
     programs = values.folder(config, "scheduler-binaries")
@@ -63,6 +64,19 @@ def read(config: pytest.Config) -> Options:
         features=_paths(config, "schedspec_features"),
         steps=_paths(config, "schedspec_steps"),
     )
+
+
+def _refuse_unread(config: pytest.Config, settings: Settings) -> None:
+    """Refuse what the command line gives and this kind of cluster never reads. An ini file serves several kinds."""
+    for flag, kinds in READ_BY.items():
+        given = config.getoption(ini_name(flag))
+        if given is not NOT_GIVEN and given and settings.kind not in ("auto", *kinds):
+            do_next = f"leave --{flag} out, or add --cluster {kinds[0]}"
+            raise values.refusal(flag, str(given), f"is read by no cluster of kind {settings.kind!r}", do_next)
+    messages = values.path(config, "cucumber-messages")
+    if messages is not None and messages.suffix != ".ndjson":
+        todo = f"write {messages.with_suffix('.ndjson').name}: no other file of the project is overwritten by mistake"
+        raise values.refusal("cucumber-messages", messages.name, "does not end with .ndjson", todo)
 
 
 def _settings(config: pytest.Config, kind_config: Path | None, binaries: Path | None) -> Settings:

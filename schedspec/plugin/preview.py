@@ -16,7 +16,7 @@ import pytest
 
 from .. import clusters, distribution
 from ..clusters import ClusterError
-from ..options import Options
+from ..options import READ_BY, Options
 from ..schedulers import Own
 
 _NOT_SIMULATED = {"--reuse-cluster", "--keep-cluster", "--pause-on-failure"}
@@ -54,6 +54,7 @@ def command(arguments: Sequence[object], folder: Path) -> list[str]:
     """Return the command of the preview: the arguments of the run, its outputs in `folder`."""
     words = [str(argument) for argument in arguments if argument not in _NOT_SIMULATED]
     own = ["--cluster=simulated", "--kubernetes-version=", f"--out={folder / 'out'}"]
+    own += [f"--{flag}=" for flag in READ_BY]
     own += [f"--junitxml={folder / 'junit.xml'}", "--record=failed", "-p", "no:cacheprovider"]
     return [sys.executable, "-m", "pytest", "-p", "schedspec.plugin", *words, *own]
 

@@ -23,6 +23,7 @@ _WORD = re.compile(r"[^\W\d_][\w./-]*")
 def problem(text: str, names: Iterable[str]) -> str:
     """Return the problem of the first word that the scheduler never publishes; empty if there is none."""
     known, own = _words(), {word for name in names for word in _split(name)}
+    own |= {part for name in own for part in re.split(r"[./-]", name) if part}  # a reason is searched for any text
     if not any(word in own or len(word) >= _TELLING for word in _split(text)):
         return f"nearly every reason has the text {text!r}: name a word of the reason, such as capability"
     for word in _split(text):

@@ -113,13 +113,23 @@ def lint_manifests(manifests: Sequence[tuple[str, str]], definitions: Path | Non
     return findings + queue_findings(objects, None)
 
 
+_NO_NETWORK = "every job with it waits; add the plugin network-topology-aware, or leave the column empty"
+
+
 def unread_settings(policy_text: str) -> dict[str, str]:
-    """Return the settings of queues that nothing in a policy reads, each with a remedy; empty for a refused policy."""
+    """Return the settings of queues and jobs that nothing in a policy reads, each with a remedy.
+
+    A refused policy has none.
+    """
     try:
         policy = read_document(policy_text, "policy").policy
     except PolicyError:
         return {}
-    return {name: setting.remedy for name, setting in unread(policy).items()}
+    found = {name: setting.remedy for name, setting in unread(policy).items()}
+    option = policy.plugin("network-topology-aware")
+    if option is None or not option.enabled("enabledHyperNodeGradient"):
+        found |= dict.fromkeys(("required", "preferred", "partition required"), _NO_NETWORK)
+    return found
 
 
 def _objects_of(manifests: Sequence[tuple[str, str]], definitions: Path | None) -> tuple[Manifest, list[LintFinding]]:

@@ -92,8 +92,12 @@ class Definitions:
         if schema is None:
             core = _model_schema(*key)
             known = core is None or operation == "DELETE"
-            return (None if core is None else []) if known else [*_of_model(core, item), *_of_kubernetes(item)]
-        found = [] if operation == "DELETE" else list(_of_schema(_validator(key, self), item))
+            return (
+                (None if core is None else [])
+                if known
+                else [*_of_model(core, item), *_of_name(item), *_of_kubernetes(item)]
+            )
+        found = [] if operation == "DELETE" else [*_of_schema(_validator(key, self), item), *_of_name(item)]
         if not found and operation != "DELETE":
             item = _with_defaults(schema, item)
             found = list(_broken_rules(schema, item, ()))
@@ -218,6 +222,14 @@ def _of_model(validator: Any, item: Object) -> Iterator[Flaw]:
             yield from _flaws_of(error)
 
 
+def _of_name(item: Object) -> Iterator[Flaw]:
+    """Yield the flaw of a name that the API server refuses. Kinds of RBAC have names with other characters."""
+    name = (item.get("metadata") or {}).get("name")
+    if isinstance(name, str) and name and not _NAME.fullmatch(name) and "rbac" not in str(item.get("apiVersion")):
+        text = "write at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+        yield Flaw(("metadata", "name"), f"{_short(repr(name))} is no name of an object", text)
+
+
 def _of_kubernetes(item: Object) -> Iterator[Flaw]:
     """Yield flaws by rules that the API server has beside the schemas of its own kinds."""
     spec, metadata = (part if isinstance(part := item.get(key), Mapping) else {} for key in ("spec", "metadata"))
@@ -237,6 +249,7 @@ def _of_kubernetes(item: Object) -> Iterator[Flaw]:
                 yield Flaw(("spec", rule), text, "write for example 2 or 50%")
 
 
+_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 MOST_PRIORITY = 1_000_000_000
 _SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 

@@ -52,6 +52,11 @@ QUEUES = {
         f"{QUEUE}spec: {{weight: 2}}\n---\n{QUEUE}spec: {{weight: 3}}\n",
         "Queue a is in this file twice, first in line 1",
     ),
+    **{
+        f"the name {name}": (f"{QUEUE.replace('name: a', f'name: {name}')}spec: {{weight: 2}}\n", name)
+        for name in ("Team", "team_a", "équipe", "-a", "a..b")
+    },
+    "a name with dots": (f"{QUEUE.replace('name: a', 'name: team.a-1')}spec: {{weight: 2}}\n", ""),
     "a weight of nothing": (f"{QUEUE}spec: {{weight: 0}}\n", "weight"),
     "a queue that is its own parent": (f"{QUEUE}spec: {{parent: a}}\n", "parent"),
     "a version that the API has not": (f"{QUEUE.replace('v1beta1', 'v1')}spec: {{}}\n", "v1"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schedspec.clusters import Settings
-from schedspec.options import Options
+from schedspec.options import READ_BY, Options
 from schedspec.schedulers import Own
 
 Run = Callable[..., pytest.RunResult]
@@ -93,6 +93,14 @@ REFUSED = {
             "*--scheduler-binaries *",
             "*do next: put *",
         ],
+    ),
+    "programs of a scheduler in virtual time": (
+        ["--scheduler-binaries", ".", "--cluster", "simulated"],
+        ["*' is read by no cluster of kind 'simulated'", "*--scheduler-binaries *", "*leave --scheduler-binaries out*"],
+    ),
+    "messages in the place of a feature": (
+        ["--cucumber-messages", "lent.feature"],
+        ["*'lent.feature' does not end with .ndjson", "*--cucumber-messages *", "*write lent.ndjson: *"],
     ),
     "an unknown value of --record": (
         ["--record", "never"],
@@ -197,3 +205,27 @@ def test_help_lists_the_options_in_one_group(specs: Run) -> None:
     start = next(at for at, line in enumerate(lines) if line.startswith("schedspec: "))
     group = "\n".join(lines[start : start + 50])
     assert all(f"--{flag}" in group for flag in ("cluster", "kube-context", "reuse-cluster", "policy", "timeout-scale"))
+
+
+def kinds_of_clusters() -> list[tuple[str, str, bool]]:
+    """Return each option that only some kinds of clusters read, with each kind, and whether the kind reads it."""
+    kinds = ("auto", "simulated", "embedded", "kind")
+    return [(flag, kind, kind in ("auto", *readers)) for flag, readers in READ_BY.items() for kind in kinds]
+
+
+@pytest.mark.parametrize(("flag", "kind", "is_read"), kinds_of_clusters())
+def test_an_option_that_the_kind_of_cluster_never_reads_is_refused(
+    pytester: pytest.Pytester, specs: Run, flag: str, kind: str, is_read: bool
+) -> None:
+    pytester.path.joinpath("file").touch()
+    value = "file" if flag == "kind-config" else "."
+    result = specs("--collect-only", f"--{flag}", value, "--cluster", kind, f=FEATURE)
+    text = result.stdout.str() + result.stderr.str()
+    assert (f"is read by no cluster of kind '{kind}'" in text) is not is_read
+
+
+def test_an_option_of_the_ini_file_may_serve_another_kind_of_cluster(pytester: pytest.Pytester, specs: Run) -> None:
+    specs(f=FEATURE)
+    pytester.makeini("[pytest]\nschedspec_kind_image = own:v1")
+    result = pytester.runpytest_inprocess("-p", "schedspec.plugin", "--cluster", "simulated")
+    result.stdout.fnmatch_lines(["schedspec: cluster simulated, *node image own:v1; *"])

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from schedspec import distribution
+from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.scenario.templates import Templates
 from schedspec.schedulers import ADAPTERS, Own
@@ -136,3 +137,23 @@ def test_rows_of_one_job_agree_about_the_job(rows: tuple[tuple[str, str, str], .
     read, _ = jobs.JOB_OF_TASKS.read([header, *(("w", task, "1", queue, retry) for task, queue, retry in rows)])
     found = [flaw for _, flaw in jobs.JOB_OF_TASKS.judge_all(read)]
     assert [text in flaw for flaw in found] == ([True] if text else [])
+
+
+OF_AMOUNTS = (tables.quantity, tables.memory, tables.whole_amount, tables.mebibytes, tables.count, tables.amounts)
+ALL_SHAPES = {**{work: shape for work, (_, shape) in SHAPES.items()}, "nodes": columns.NODES, "queues": columns.QUEUES}
+AMOUNTS = [
+    (what, column, read is tables.amounts)
+    for what, shape in ALL_SHAPES.items()
+    for column, (_, read) in shape.columns.items()
+    if read in OF_AMOUNTS
+]
+
+
+@pytest.mark.parametrize("amount", ["256 Gi", "-1", "4x", "1,5", "0x10", "Gi", "1e", "\u0664", "nan"])
+@pytest.mark.parametrize(("what", "column", "by_name"), AMOUNTS)
+def test_no_column_accepts_an_amount_that_kubernetes_refuses(
+    what: str, column: str, by_name: bool, amount: str
+) -> None:
+    cell = f"cpu {amount}" if by_name else amount
+    _, flaws = ALL_SHAPES[what].read(((column,), (cell,)))
+    assert [text for number, text in flaws if number == 1 and text.startswith(f"{column} {cell!r}: ")]

@@ -58,6 +58,10 @@ class Side:
     files: Mapping[str, str]
     """Path → text."""
 
+    def place(self, path: str) -> str:
+        """Return the place of a file for errors: `main:queues.yaml`; the name alone if it is that of the file."""
+        return self.name if Path(self.name).name == path else f"{self.name}:{path}"
+
     def policies(self) -> dict[str, str]:
         """Return the policy files."""
         return {path: text for path, text in self.files.items() if _POLICY.search(text) and not _only_quotes(path)}
@@ -72,7 +76,7 @@ class Side:
             if other is not None and other.files.get(path) == text:
                 continue
             if not _only_quotes(path) and _MANIFEST.search(text):
-                found.read(f"{self.name}:{path}", text)
+                found.read(self.place(path), text)
         return found
 
 
@@ -279,7 +283,7 @@ def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) 
     changed = [path] if path else sorted(name for name, text in after.items() if before.get(name) != text)
     if now is None and own is not None and len(changed) > 1:
         known = load_policy(own.text, own.source)
-        changed = [name for name in changed if load_policy(after[name], f"{proposed.name}:{name}") != known]
+        changed = [name for name in changed if load_policy(after[name], proposed.place(name)) != known]
     if len(changed) > 1:
         raise ChangeError(proposed.name, f"changes several policies: {', '.join(changed)}", "name one with --policy")
     if not changed and own is None and len(after) == 1:
@@ -288,10 +292,10 @@ def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) 
         remedy = "add --policy FILE, the policy that the cluster runs (or propose one)"
         raise ChangeError(worlds.state.source, "has no policy, and no policy changes", remedy)
     text = after[changed[0]] if changed else ""
-    new = load_policy(text, f"{proposed.name}:{changed[0]}") if changed else None
+    new = load_policy(text, proposed.place(changed[0])) if changed else None
     old_text = before.get(changed[0], "") if changed else ""
     if old_text:
-        worlds.now = load_policy(old_text, f"{now.name if now else ''}:{changed[0]}")
+        worlds.now = load_policy(old_text, now.place(changed[0]) if now else changed[0])
         if own is not None and load_policy(own.text, own.source) != worlds.now:
             worlds.notes.append(f"the state's own policy ({own.source}) is not that of {now.name if now else ''}")
     elif own is not None:

@@ -128,7 +128,7 @@ def _reduce_at(path: Path, state: State, because: str, policy: str, known: Reduc
     text = policy or (state.policy.text if state.policy is not None else "")
     if not text:
         raise IncidentError(f"{path}: the state names no policy\n  do next: name the one in force with --policy")
-    load_policy(text, "--policy" if policy else str(path))
+    load_policy(text, "policy" if policy else str(path))
     return reduce_state(state, because, plain_text(text), known)
 
 

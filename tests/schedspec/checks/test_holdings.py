@@ -95,3 +95,12 @@ def test_a_missing_queue_meets_no_bound() -> None:
     outcome = holdings.never_above("reserch", GPU, Decimal(8), FLAT)(at_end(bound("a").history))
     assert not outcome.ok
     assert outcome.seen.startswith("there is no queue reserch (is 'research' meant?)")
+
+
+@pytest.mark.parametrize(("cards", "ok"), [(8, False), (9, True)])
+def test_a_limit_that_the_nodes_cannot_exceed_says_nothing(cards: int, ok: bool) -> None:
+    it = bound("a", "b")
+    it.node("n1", cards=cards)
+    outcome = holdings.never_above("research", GPU, Decimal(8), FLAT)(at_end(it.history))
+    assert outcome.ok is ok
+    assert ok or outcome.seen == "all nodes have 8 gpus, so that this says nothing; name a smaller amount"

@@ -268,6 +268,33 @@ def test_an_argument_names_a_path_that_exists(
     assert testing.names_path([argument]) is named
 
 
+@pytest.mark.parametrize("option", [f"--{flag}" for flag, (value, _) in FLAGS.items() if value] + ["-k", "-m", "-n"])
+def test_the_value_of_an_option_names_no_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v2").mkdir()
+    assert not testing.names_path([option, "v2"])
+    assert testing.names_path([option, "v3", "v2"])
+
+
+@pytest.mark.parametrize("option", [f"--{flag}" for flag, (value, _) in FLAGS.items() if not value] + ["-v", "-x"])
+def test_after_a_switch_a_path_names_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v2").mkdir()
+    assert testing.names_path([option, "v2"])
+
+
+@pytest.mark.parametrize("command", [["test"], ["check"], ["ci", "--features"]], ids=" ".join)
+def test_tests_of_a_folder_without_features_are_no_scenarios(
+    output_of: OutputOf, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_it.py").write_text("def test_it(): pass")
+    done = output_of(*command, "tests")
+    assert done.returncode == 1
+    assert "no feature is below" in done.stdout + done.stderr
+    assert "passed" not in done.stdout
+
+
 def test_ci_reports_a_failure_to_github(output_of: OutputOf, tmp_path: Path) -> None:
     (tmp_path / "features").mkdir()
     (tmp_path / "features/f.feature").write_text(FEATURE)
@@ -320,3 +347,14 @@ def test_ci_joins_shards(output_of: OutputOf, tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "joined/durations.json").read_text())) == 2
     assert all(name in (tmp_path / "joined/report.html").read_text() for name in ("good", "bad"))
     assert "missing: 2" in output_of("ci", "--join", "out/1").stderr
+
+
+@pytest.mark.parametrize("command", ["test", "check"])
+def test_below_a_folder_of_ours_a_command_names_that_folder(output_of: OutputOf, tmp_path: Path, command: str) -> None:
+    assert output_of("init").returncode == 0
+    run = [sys.executable, "-P", "-m", "schedspec", command]
+    done = subprocess.run(
+        run, cwd=tmp_path / "steps", env=distribution.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "name the folder of the features that are nearest: .." in done.stderr

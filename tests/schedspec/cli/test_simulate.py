@@ -44,9 +44,11 @@ def test_with_against_the_page_shows_both_results(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        (("--against", "result.jsonl"), "--against: result.jsonl is the file of --out, too"),
+        (("--against", "result.jsonl"), "--out: result.jsonl is the file of --against, too"),
         (("--page", "./result.jsonl"), "--page: result.jsonl is the file of --out, too"),
-        (("--against", "result.html"), "--against: result.html is the file of --page, too"),
+        (("--against", "result.html"), "--page: result.html is the file of --against, too"),
+        (("--seeds", "0"), "--seeds: 0 seeds are no run; name at least 1"),
+        (("--seeds", "-3"), "--seeds: -3 seeds are no run; name at least 1"),
         (("--index", "3"), "--index: nothing reads it without --seeds and --sweep"),
     ],
 )

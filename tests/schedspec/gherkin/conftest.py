@@ -44,7 +44,7 @@ def mistakes_of(tmp_path: Path, request: pytest.FixtureRequest) -> MistakesOf:
 
 def scenario(text: str) -> str:
     """Return a feature whose steps begin in line 3; a scenario without a Then gets one."""
-    then = "" if "Then " in text else "    Then nothing is evicted\n"
+    then = "" if "Then " in text else '    Then queue "default" is Open\n'
     return f"Feature: f\n  Scenario: s\n{text}{then}"
 
 

@@ -405,7 +405,23 @@ def test_the_collection_finds_policies_in_the_same_folders_as_the_run(
 ) -> None:
     for name, text in policies.items():
         pytester.mkdir("policies").joinpath(f"{name}.yaml").write_text(text)
-    feature = 'Feature: f\n  Scenario: s\n    Given the policy "mien"\n    Then nothing is evicted\n'
+    feature = 'Feature: f\n  Scenario: s\n    Given the policy "mien"\n    Then queue "default" is Open\n'
     result = specs("--collect-only", "-q", *options, bad=feature)
     assert result.ret == (pytest.ExitCode.INTERRUPTED if messages else pytest.ExitCode.OK)
     result.stdout.fnmatch_lines(messages)
+
+
+@pytest.mark.parametrize("name", ["a.featrue", "a.FEATURE", "a.features", "a.Feature", "a.feture"])
+def test_a_misspelt_name_in_a_folder_of_features_is_an_error(specs: Run, pytester: pytest.Pytester, name: str) -> None:
+    pytester.path.joinpath(name).write_text(GOOD)
+    result = specs(pods=GOOD)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [f"*{name}:1: the name of a feature ends with .feature, in lower case: rename the file"]
+    )
+
+
+@pytest.mark.parametrize("name", ["a.feature~", "a.feature.bak", "a.future.md", "a.yaml", ".a.feature.swp"])
+def test_other_files_beside_features_are_not_read(specs: Run, pytester: pytest.Pytester, name: str) -> None:
+    pytester.path.joinpath(name).write_text(GOOD)
+    specs(pods=GOOD).assert_outcomes(passed=3)

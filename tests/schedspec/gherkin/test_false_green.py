@@ -124,6 +124,122 @@ WRONG = {
         JOB_THEN.format("exactly 2 of these runs:\n      | workload |\n      | j |"),
         "6: this sentence says nothing: 2 of 1 rows can never be",
     ),
+    "a list with an empty name": (
+        JOB_THEN.format('each of "j, " has run'),
+        "6: 'j, ': has an empty part: write a list such as: a, b",
+    ),
+    "a list without a name": (
+        JOB_THEN.format('each of "" has run'),
+        "6: '': has an empty part: write a list such as: a, b",
+    ),
+    "a name twice in a list": (
+        JOB_THEN.format('each of "j, j" has run'),
+        "6: 'j, j': j appears twice",
+    ),
+    "a node selector with an empty part": (
+        table("When these jobs are submitted:", "job | node selector", "j | zone=a,"),
+        "5: node selector 'zone=a,': has an empty part: write a list such as: a, b",
+    ),
+    "a gang that needs no pods": (
+        JOB_THEN.format('the PodGroup of "j" has minMember 0'),
+        "6: this sentence says nothing: every gang needs 0 pods; name at least 1",
+    ),
+    "a refusal without a word": (
+        table("When this queue is submitted:", "queue", "a") + '    Then it is refused because of ""\n',
+        "6: this sentence says nothing: every refusal has the empty text; name a word of it",
+    ),
+    "a status of nothing": (
+        JOB_THEN.format("these queues have:\n      | queue | deserved |\n      | default | |"),
+        "6: this sentence says nothing: the row of default has only its name; fill in another column",
+    ),
+    "a status of a resource that no node has": (
+        NODE + JOB_THEN.format("these queues have:\n      | queue | allocated |\n      | default | amd.com/gpu 0 |"),
+        (
+            "11: no sentence creates a node with the resource 'amd.com/gpu' (is 'nvidia.com/gpu' meant?); "
+            f"there are: {ALWAYS}, nvidia.com/gpu"
+        ),
+    ),
+    "a failure with the exit code of success": (
+        JOB_THEN.format('"j" runs').replace("Then", 'And pod "j-task-0" fails with exit code 0\n    Then'),
+        "6: this sentence says nothing: no pod fails with this exit code; write 1 to 255",
+    ),
+    "an exit code that no process has": (
+        JOB_THEN.format('"j" runs').replace("Then", 'And pod "j-task-0" fails with exit code 256\n    Then'),
+        "6: this sentence says nothing: no pod fails with this exit code; write 1 to 255",
+    ),
+    "a gang whose minimum means all of its pods": (
+        table("When these gangs are submitted:", "gang | replicas | min available", "g | 4 | 0"),
+        "5: min available '0': write at least 1, or leave the cell empty: 0 would mean all replicas, as in Volcano",
+    ),
+    "a job of tasks that needs none of its pods": (
+        table("When this job with tasks is submitted:", "job | task | replicas | min available", "j | a | 4 | 0"),
+        "5: min available is 0 in every row, which would mean all replicas: a job needs at least 1 pod",
+    ),
+    "no evictions without work": (
+        NODE + "    Then nothing is evicted\n",
+        "6: this sentence says nothing: no earlier sentence creates a workload",
+    ),
+    "a count of evictions without work": (
+        NODE + "    Then exactly 0 pods are evicted, once each\n",
+        "6: this sentence says nothing: no earlier sentence creates a workload",
+    ),
+    "an amount that no work could hold": (
+        '    When queue "default" is closed\n    Then queue "default" never holds less than 1 cpu\n',
+        "4: this sentence says nothing: no earlier sentence creates a workload",
+    ),
+    "a limit that no work could exceed": (
+        '    When queue "default" is closed\n    Then queue "default" holds at most 1 cpu\n',
+        "4: this sentence says nothing: no earlier sentence creates a workload",
+    ),
+    "a node that joins beside its namesake": (
+        NODE + NODE.replace("Given these nodes:", "When these nodes join:"),
+        "6: a node 'n1' exists already, and would be replaced: write another name",
+    ),
+    "a job of the name of another": (
+        table("Given these jobs run:", "job | cpu", "j | 1") + JOB_THEN.format('"j" runs'),
+        "6: a workload 'j' exists already, and would be replaced: write another name",
+    ),
+    "a service of the name of a job": (
+        table("Given these services run:", "service | cpu", "j | 1") + JOB_THEN.format('"j" runs'),
+        "6: a workload 'j' exists already, and would be replaced: write another name",
+    ),
+    "a queue of the name of another": (
+        QUEUE + QUEUE,
+        "6: a queue 'research' exists already, and would be replaced: write another name",
+    ),
+    "a priority class of the name of another": (
+        table("Given these priority classes:", "class | value", "high | 5")
+        + table("Given these priority classes:", "class | value", "high | 7"),
+        "6: a priority class 'high' exists already, and would be replaced: write another name",
+    ),
+    "a child that may hold more than its parent": (
+        queues("queue | parent | capability", "org | root | cpu 4", "a | org | cpu 4", "b | org | cpu 5"),
+        "7: capability 5 cpu is above 4 cpu of parent org",
+    ),
+    "children that deserve more than their parent": (
+        queues("queue | parent | deserved", "org | root | cpu 4", "a | org | cpu 3", "b | org | cpu 2"),
+        "7: all children together: deserved 5 cpu is above 4 cpu of parent org",
+    ),
+    "children that are guaranteed more than their parent": (
+        queues("queue | parent | guarantee", "b | org | cpu 5000m", "org | root | cpu 4"),
+        "5: guarantee 5 cpu is above 4 cpu of parent org",
+    ),
+    "work in a queue with children": (
+        NODE + queues("queue | parent", "org | root", "a | org") + work("org", "NVIDIA-A100"),
+        "12: queue 'org' has children, and takes no work: name one of a",
+    ),
+    "work in the root of a tree": (
+        NODE + queues("queue | parent", "org | root", "a | org") + work("root", "NVIDIA-A100"),
+        "12: queue 'root' has children, and takes no work: name one of org",
+    ),
+    **{
+        f"a level of the network that no node names, {column}": (
+            NODE
+            + table("When these jobs are submitted:", f"job | replicas | partition | {column}", "j | 2 | 1 | rack"),
+            "8: no sentence creates a node with a 'rack'; there are: none",
+        )
+        for column in ("required", "preferred", "partition required")
+    },
     "work without pods": (
         table("When these services are submitted:", "service | replicas", "s | 0"),
         "5: replicas '0': write at least 1: of work without pods nothing can be shown",
@@ -163,14 +279,36 @@ RIGHT = {
     + '    Then it is refused because of "guarantee"\n',
     "the cluster's own nodes": "    Given the real nodes of the cluster\n" + QUEUE + work("research", "L4"),
     "a node of the sentence with cards": '    Given a cluster with 8 cards "L4"\n' + QUEUE + work("research", "L4"),
+    "children that share what their parent has": queues(
+        "queue | parent | capability | deserved",
+        "org | root | cpu 4 | cpu 4",
+        "a | org | cpu 4 | cpu 3",
+        "b | org | cpu 4 |",
+    ),
+    "a refusal of work in a queue with children": NODE
+    + queues("queue | parent", "org | root", "a | org")
+    + work("org", "NVIDIA-A100")
+    + '    Then "train" waits because of "children"\n',
+    "a level of the network that a node names": table(
+        "Given these nodes:", "node | cpu | memory | rack | spine", "n1 | 8 | 64Gi | r1 | s1"
+    )
+    + table("When these jobs are submitted:", "job | required", "i | rack", "j | spine"),
+    "a queue that exists at the start": queues("queue | deserved", "default | cpu 1"),
+    "a job that is submitted again after its deletion": table("Given these jobs run:", "job | cpu", "j | 1")
+    + '    When "j" is deleted\n'
+    + JOB_THEN.format('"j" runs'),
+    "a node that returns": NODE
+    + '    When node "n1" leaves with its pods\n'
+    + NODE.replace("Given these nodes:", "When these nodes join:"),
     "several tasks of a job": table(
-        "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 1", "j | b | 1 | 1"
+        "Given this job with tasks runs:", "job | task | replicas | min available", "j | a | 2 | 1", "j | b | 1 | 0"
     ),
     "a reason with names and numbers of the scenario": NODE
     + queues("queue | capability", "zebra | cards 2")
     + work("zebra", "NVIDIA-A100")
     + '    Then "train" waits because of "queue zebra: 2 of 2 nvidia.com/gpu"\n'
-    + '    And "train" waits because of "NVIDIA-A100"\n',
+    + '    And "train" waits because of "NVIDIA-A100"\n'
+    + '    And "train" waits because of "gpu"\n',
 }
 
 

@@ -56,7 +56,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ["4: the scenario 's' has no steps: it would pass whatever happens"],
     ),
     "a misspelt Scenario": (
-        "Feature: f\n  Scenaro: lost\n    Then nothing is evicted\n\n  Scenario: s\n    Then nothing is evicted\n",
+        'Feature: f\n  Scenaro: lost\n    Then nothing is evicted\n\n  Scenario: s\n    Then queue "default" is Open\n',
         [
             "2: this line is a description, and is not run: Scenaro: lost\n    is Scenario: meant?",
             (
@@ -66,23 +66,23 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "a misspelt outline": (
-        "Feature: f\n  Scenario outlin: lost\n  Scenario: s\n    Then nothing is evicted\n",
+        'Feature: f\n  Scenario outlin: lost\n  Scenario: s\n    Then queue "default" is Open\n',
         ["2: this line is a description, and is not run: Scenario outlin: lost\n    is Scenario Outline: meant?"],
     ),
     "a keyword in small letters": (
-        "Feature: f\n  background:\n  Scenario: s\n    Then nothing is evicted\n",
+        'Feature: f\n  background:\n  Scenario: s\n    Then queue "default" is Open\n',
         ["2: this line is a description, and is not run: background:\n    is Background: meant?"],
     ),
     "a keyword with a blank before its colon": (
-        "Feature: f\n  Rule : r\n  Scenario: s\n    Then nothing is evicted\n",
+        'Feature: f\n  Rule : r\n  Scenario: s\n    Then queue "default" is Open\n',
         ["2: this line is a description, and is not run: Rule : r\n    remove the blank before the colon, as in Rule:"],
     ),
     "a misspelt Rule in the description of a Rule": (
-        "Feature: f\n  Rule: r\n    Some prose.\n\n  Rle: two\n    Scenario: s\n      Then nothing is evicted\n",
+        'Feature: f\n  Rule: r\n    Some prose.\n\n  Rle: two\n    Scenario: s\n      Then queue "default" is Open\n',
         ["5: this line is a description, and is not run: Rle: two\n    is Rule: meant?"],
     ),
     "a Chinese keyword in an English file": (
-        "Feature: f\n  场景: lost\n  Scenario: s\n    Then nothing is evicted\n",
+        'Feature: f\n  场景: lost\n  Scenario: s\n    Then queue "default" is Open\n',
         [
             (
                 "2: this line is a description, and is not run: 场景: lost\n"
@@ -91,21 +91,21 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "a misspelt Given": (
-        scenario("    Givne these queues:\n      | queue |\n      | a |\n    Then nothing is evicted\n"),
+        scenario('    Givne these queues:\n      | queue |\n      | a |\n    Then queue "default" is Open\n'),
         ["3: this line is a description, and is not run: Givne these queues:\n    is the keyword Given meant?"],
     ),
     # kinds of steps
     "a first step that begins with And": (
-        scenario("    And a second has passed\n    Then nothing is evicted\n"),
+        scenario('    And a second has passed\n    Then queue "default" is Open\n'),
         ["3: begin the first step with its kind: Given, When or Then, not And"],
     ),
     "a first step with an asterisk": (
-        "Feature: f\n  Background:\n    * a second has passed\n  Scenario: s\n    Then nothing is evicted\n",
+        'Feature: f\n  Background:\n    * a second has passed\n  Scenario: s\n    Then queue "default" is Open\n',
         ["3: begin the first step with its kind: Given, When or Then, not *"],
     ),
     "a Then sentence under Given": (
-        scenario("    Given nothing is evicted\n"),
-        ["3: this is a Then sentence, under Given: Given nothing is evicted"],
+        scenario('    Given queue "default" is Open\n'),
+        ['3: this is a Then sentence, under Given: Given queue "default" is Open'],
     ),
     "a Given and When sentence under Then": (
         scenario(table("Then these jobs are submitted:", "job | cpu", "a | 1")),
@@ -142,13 +142,13 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "an amount of a resource that no node has": (
-        scenario(table("Given these nodes:", "node | cpu | memory | gpus", "n1 | 4 | 8Gi | 8"))
-        + '    Then queue "default" holds at most 8 gpuss\n'
+        scenario(table("Given these nodes:", "node | cpu | memory | gpus", "n1 | 4 | 8Gi | 8") + JOB + "    Then ")
+        + 'queue "default" holds at most 8 gpuss\n'
         + '    And queue "default" never holds less than 8 amd.com/gpu\n'
         + '    And queue "default" holds at most 8 gpus\n',
         [
-            f"7: no earlier sentence creates a node with the resource 'gpuss'; there are: {AMOUNTS}",
-            f"8: no earlier sentence creates a node with the resource 'amd.com/gpu'{MEANT}; there are: {AMOUNTS}",
+            f"9: no earlier sentence creates a node with the resource 'gpuss'; there are: {AMOUNTS}",
+            f"10: no earlier sentence creates a node with the resource 'amd.com/gpu'{MEANT}; there are: {AMOUNTS}",
         ],
     ),
     "actions and priority classes that do not exist": (
@@ -285,17 +285,17 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     "an invalid cell from an example": (
         scenario(
             table("Given these queues:", "queue | weight", "a | <weight>")
-            + "    Then nothing is evicted\n    Examples:\n      | weight |\n      | 1 |\n      | many |\n"
+            + '    Then queue "default" is Open\n    Examples:\n      | weight |\n      | 1 |\n      | many |\n'
         ),
         ["5: weight 'many': write a whole number, for instance: 3 (with weight=many, of line 10)"],
     ),
     # in Chinese
     "a Chinese keyword with a wide colon": (
-        "# language: zh-CN\n功能: f\n  场景：丢了\n  场景: s\n    那么没有 Pod 被驱逐\n",
+        '# language: zh-CN\n功能: f\n  场景：丢了\n  场景: s\n    那么queue "default" is Open\n',
         ["3: this line is a description, and is not run: 场景：丢了\n    write an ASCII colon, as in 场景:"],
     ),
     "an English keyword in a Chinese file": (
-        "# language: zh-CN\n功能: f\n  Scenario: lost\n  场景: s\n    那么没有 Pod 被驱逐\n",
+        '# language: zh-CN\n功能: f\n  Scenario: lost\n  场景: s\n    那么queue "default" is Open\n',
         [
             (
                 "3: this line is a description, and is not run: Scenario: lost\n"
@@ -304,11 +304,11 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "a misspelt Chinese outline": (
-        "# language: zh-CN\n功能: f\n  场景大刚: lost\n  场景: s\n    那么没有 Pod 被驱逐\n",
+        '# language: zh-CN\n功能: f\n  场景大刚: lost\n  场景: s\n    那么queue "default" is Open\n',
         ["3: this line is a description, and is not run: 场景大刚: lost\n    is 场景大纲: meant?"],
     ),
     "a misspelt Chinese heading above a sentence": (
-        "# language: zh-CN\n功能: f\n  场境: lost\n    那么没有 Pod 被驱逐\n  场景: s\n    那么没有 Pod 被驱逐\n",
+        '# language: zh-CN\n功能: f\n  场境: 丢\n    那么没有 Pod 被驱逐\n  场景: s\n    那么queue "default" is Open\n',
         [
             (
                 "4: this line is a description, and is not run: 那么没有 Pod 被驱逐\n"
@@ -319,7 +319,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
     "an unknown Chinese column": (
         (
             "# language: zh-CN\n功能: f\n  场景: s\n    假如有以下队列：\n"
-            "      | 队列 | 权种 |\n      | a | 1 |\n    那么没有 Pod 被驱逐\n"
+            '      | 队列 | 权种 |\n      | a | 1 |\n    那么queue "default" is Open\n'
         ),
         [
             (

@@ -20,18 +20,18 @@ RIGHT = {
   Given that all is well, nothing is evicted: so it is.
   Scenario: s
     Why: because.
-    Then nothing is evicted
+    Then queue \"default\" is Open
 """,
     "prose with colons in Chinese": """# language: zh-CN
 功能: f
   说明：这里的规则是先来先得。例如：甲。注意: 乙。
   例子：丙。新功能：丁。规则一：戊。
   场景: s
-    那么没有 Pod 被驱逐
+    那么queue \"default\" is Open
 """,
     "an asterisk or And after the first step": scenario(
         "    Given a second has passed\n    * a second has passed\n    And a second has passed\n"
-        "    Then nothing is evicted\n"
+        '    Then queue "default" is Open\n'
     ),
     "the built-in queues": scenario('    Then queue "default" is Open\n    And queue "root" is Open\n'),
     "a queue that the API server is expected to refuse": scenario(

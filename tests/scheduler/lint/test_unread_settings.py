@@ -138,3 +138,20 @@ def test_a_setting_is_unread_exactly_where_it_changes_no_decision(name: str, set
         assert changes(policy, setting), "lint says that no job of such a queue is scheduled"
     else:
         assert changes(policy, setting) != (setting in unread_settings(policy))
+
+
+NETWORK = {"required", "preferred", "partition required"}
+AWARE = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: network-topology-aware%s}]}]\n"
+
+
+@pytest.mark.parametrize(
+    ("policy", "unread"),
+    [
+        (AWARE % "", False),
+        (AWARE % ", enabledHyperNodeGradient: false", True),
+        ("actions: allocate\ntiers: [{plugins: [{name: gang}]}]\n", True),
+    ],
+    ids=["the plugin", "the plugin without its hook", "no plugin"],
+)
+def test_levels_of_the_network_are_unread_where_their_jobs_wait(policy: str, unread: bool) -> None:
+    assert NETWORK & unread_settings(policy).keys() == (NETWORK if unread else set())

@@ -521,3 +521,8 @@ def test_a_plan_that_nobody_judges_is_not_called_good(tmp_path: Path) -> None:
     assert "Not judged" in render_markdown(found)
     found.conditions = ["evictions>9"]
     assert "Nothing is worse than permitted." in render_markdown(found)
+
+
+@pytest.mark.parametrize(("name", "place"), [("new", "new:q.yaml"), ("q.yaml", "q.yaml"), ("of/q.yaml", "of/q.yaml")])
+def test_the_place_of_an_error_names_a_file_once(name: str, place: str) -> None:
+    assert Side(name, {}).place("q.yaml") == place

@@ -79,7 +79,8 @@ def team(tmp_path: Path) -> Path:
 @pytest.fixture
 def plan(team: Path) -> Plan:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        words = ["plan", "--model", "--state", "state.json", "--max-age", "100000d", *arguments]
+        age = () if "--max-age" in arguments else ("--max-age", "100000d")
+        words = ["plan", "--model", "--state", "state.json", *age, *arguments]
         return subprocess.run(
             [sys.executable, "-P", "-m", "schedspec", *words],
             cwd=team, env=distribution.environment(), capture_output=True, text=True, check=False,

@@ -1,0 +1,94 @@
+"""Arguments that contradict each other: an option that is given twice, and a file that is read and written."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from schedspec import cli
+from schedspec.cli.scheduling import ParsedCommand
+
+
+def options() -> Iterator[tuple[str, str]]:
+    """Yield each command with each of its options that has one value."""
+    pending: list[tuple[str, click.Command]] = [("", cli.schedspec)]
+    while pending:
+        name, command = pending.pop()
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            inner = (
+                (f"{name} {one}".strip(), command.get_command(context, one)) for one in command.list_commands(context)
+            )
+            pending += [(full, one) for full, one in inner if one is not None]
+        elif isinstance(command, ParsedCommand):
+            for action in command._parser()._actions:
+                if isinstance(action, argparse._StoreAction) and action.option_strings:
+                    yield name, action.option_strings[-1]
+        else:
+            for option in command.params:
+                if isinstance(option, click.Option) and not option.multiple and not option.is_flag:
+                    yield name, option.opts[-1]
+
+
+@pytest.mark.parametrize(("name", "option"), list(options()))
+def test_an_option_with_one_value_is_refused_if_it_is_given_twice(
+    capsys: pytest.CaptureFixture[str], name: str, option: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*name.split(), option, "1", f"{option}=2"])
+    assert ended.value.code == 2
+    assert f"{option} is given twice, and only one value is read" in capsys.readouterr().err
+
+
+def test_the_arguments_of_pytest_are_not_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["conformance", "--profile", "none", "--out", "a", "--", "--out", "b"])
+    assert "given twice" not in capsys.readouterr().err
+
+
+SIMULATE = ("simulate", "--trace", "t", "--synthetic", "s", "--state", "l", "--policy", "p", "--against", "a")
+SIMULATE_MORE = ("--queues", "q", "--queues", "r", "--nodes", "n", "--sweep", "w")
+PLAN = ("plan", "--state", "l", "--now", "n", "--proposed", "p", "--load", "t", "--features", "q")
+REPORT = ("report", ".", "-o", "r", "--perfetto", "p")
+ONE_FILE = [
+    *((*SIMULATE, *SIMULATE_MORE, option, file) for option in ("--out", "--page", "--record") for file in "tslpaqrnw"),
+    (*SIMULATE, "--out", "o", "--page", "o"),
+    (*SIMULATE, "--out", "o", "--record", "o"),
+    *((*PLAN, "--out", file) for file in "lnptq"),
+    ("reduce", "x.feature", "--because", "monitor gang", "-o", "x.feature"),
+    ("reduce", "x", "--because", "monitor gang", "--policy", "y.feature", "-o", "./y.feature"),
+    ("report", ".", "-o", "results.json"),
+    ("report", ".", "--perfetto", "run.json"),
+    (*REPORT, "--cucumber-messages", "r"),
+    (*REPORT, "--cucumber-messages", "p"),
+    ("dump", "--policy", "p", "--out", "p"),
+    ("dump", "--kubeconfig", "p", "--out", "p"),
+]
+
+
+@pytest.mark.parametrize("arguments", ONE_FILE, ids=" ".join)
+def test_no_command_writes_a_file_that_it_reads_or_one_file_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in arguments[-1].removeprefix("./"), "y.feature", "x.feature":
+        folder = arguments[0] == "plan" and name == arguments[-1]
+        (tmp_path / name).mkdir() if folder else (tmp_path / name).write_text("mine")
+    if arguments[0] == "plan":
+        (tmp_path / "q").mkdir(exist_ok=True)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*arguments])
+    assert ended.value.code in (1, 2)
+    assert "is the file of" in capsys.readouterr().err
+    assert all(file.read_text() == "mine" for file in tmp_path.iterdir() if file.is_file())
+
+
+def test_a_run_counts_once_in_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["matrix", str(tmp_path), f"{tmp_path}/../{tmp_path.name}"])
+    assert ended.value.code == 1
+    assert "a RUN is named twice" in capsys.readouterr().err

@@ -1,0 +1,83 @@
+"""Steps that act: an act that would change nothing fails, so that no scenario passes without its `When`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BACKGROUND = """
+Feature: Acts
+
+  Background:
+    Given these nodes:
+      | node | cpu | memory |
+      | n1   | 8   | 8Gi    |
+    And these jobs run:
+      | job | replicas | cpu |
+      | j   | 2        | 1   |
+    And these services run:
+      | service | replicas | cpu |
+      | s       | 1        | 1   |
+    And these jobs are submitted:
+      | job  | replicas | cpu |
+      | wait | 1        | 9   |
+"""
+IN_VAIN = {
+    '"wait" completes': "expected: a pod of wait runs, and can finish",
+    '"j" grows to 2 pods': "expected: j grows to 2 pods",
+    '"s" grows to 4 pods': "expected: s is a job or a gang: no other work grows",
+    'pod "wait-task-0" completes': "expected: pod wait-task-0 runs, and can finish",
+    'pod "wait-task-0" fails with exit code 3': "expected: pod wait-task-0 runs, and can finish",
+    '"j" is deleted': "expected: j exists, and can be deleted",
+    'job "j" is aborted': "expected: vcjob j exists, and can be commanded",
+    'node "n1" leaves with its pods': "expected: node n1 exists, and can leave",
+}
+BEFORE = {'"j" is deleted': '"j" is deleted', 'job "j" is aborted': '"j" is deleted'}
+BEFORE['node "n1" leaves with its pods'] = 'node "n1" leaves with its pods'
+EFFECTIVE = {
+    'whichever of "wait, j" runs completes': 'job "j" is Completed',
+    '"j" grows to 3 pods': 'exactly 3 pods of "j" run',
+    'pod "j-task-0" fails with exit code 3': 'exactly 1 pod of "j" runs',
+    '"s" is deleted': 'exactly 2 pods of "j" run',
+}
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeini("[pytest]\naddopts = -p schedspec.plugin -p no:cacheprovider")
+    return pytester
+
+
+def run(suite: pytest.Pytester, scenarios: dict[str, tuple[str, str, str]]) -> pytest.RunResult:
+    text = "".join(
+        f"\n  Scenario: {name}\n{before}    When {act}\n    Then {then}\n"
+        for name, (before, act, then) in scenarios.items()
+    )
+    suite.makefile(".feature", acts=BACKGROUND + text)
+    return suite.runpytest_subprocess("acts.feature", "--cluster", "simulated", "--out", "out")
+
+
+def test_an_act_that_would_change_nothing_fails(suite: pytest.Pytester) -> None:
+    befores = {act: f"    When {BEFORE[act]}\n" if act in BEFORE else "" for act in IN_VAIN}
+    result = run(suite, {f"Act {n}": (befores[act], act, "nothing is evicted") for n, act in enumerate(IN_VAIN)})
+    result.assert_outcomes(failed=len(IN_VAIN))
+    text = result.stdout.str()
+    assert [expected for expected in IN_VAIN.values() if expected not in text] == []
+    assert "Traceback" not in text
+    assert "fixture_result" not in text
+
+
+def test_an_act_with_an_effect_passes(suite: pytest.Pytester) -> None:
+    run(suite, {f"Act {n}": ("", act, then) for n, (act, then) in enumerate(EFFECTIVE.items())}).assert_outcomes(
+        passed=len(EFFECTIVE)
+    )
+
+
+@pytest.mark.parametrize("text", ["refused", "nothing was", "e"])
+def test_a_refusal_that_did_not_happen_has_no_text(suite: pytest.Pytester, text: str) -> None:
+    result = run(suite, {"Queue": ("", 'queue "default" is opened', f'it is refused because of "{text}"')})
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*seen: nothing was refused"])
