@@ -477,7 +477,7 @@ def idle_capacity_and_two_victims() -> Story:
     return it
 
 
-AGAIN = "repeated-eviction: victim evicted again for the same job"
+AGAIN = "repeated-eviction: victim evicted again for the same cause: reclaim for first of queue blue"
 TOO_MUCH = "disproportionate-eviction: old3 reclaim for late: more evicted than is proportionate (8 of 3 cpu)"
 
 
