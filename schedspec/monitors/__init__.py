@@ -14,7 +14,8 @@ from .evictions.needless import NeedlessMonitor
 from .evictions.needless_workload import NeedlessWorkloadMonitor
 from .evictions.repeated import RepeatedMonitor
 from .gangs import GangMonitor
-from .ledger import Ledger, Monitor, Violation
+from .ledger import Ledger, Monitor
+from .lives import Violation
 from .nodes import NodeMonitor
 from .protection import ProtectionMonitor
 from .queues.capability import CapabilityMonitor

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .ledger import SWITCHES, Eviction, Job, Ledger, Monitor, Pod, Violation
+from .ledger import SWITCHES, Ledger, Monitor
+from .lives import Eviction, Job, Pod, Violation
 from .rules import Rules
 
 

@@ -45,6 +45,12 @@ class QueueSums:
                 add(self.below, above, held, 1)
 
 
+def change(held: Amounts, more: Amounts, sign: int) -> None:
+    """Add amounts in place."""
+    for dimension, amount in more.items():
+        held[dimension] = held.get(dimension, NONE) + sign * amount
+
+
 def add(sums: dict[str, Amounts], name: str, part: Amounts, sign: int) -> None:
     """Add to the sum of a queue or group, as a new object: yielded sums do not change. The name "" has no sum."""
     if not name:

@@ -11,18 +11,18 @@ The one rule: the ledger keeps what lives, so memory does not grow with the leng
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..api.kinds import Kind
 from ..observe import view
 from . import amounts
 from .amounts import NONE, Amounts, Object
-from .holdings import QueueSums, add
-from .limits import CLUSTER, QueueSpec, UnusedGuarantees, left_by_guarantees, lowest
+from .changes import Changes
+from .holdings import QueueSums, add, change
+from .limits import CLUSTER, QueueSpec, UnusedGuarantees, least_guarantee, left_by_guarantees, lowest
+from .lives import Eviction, Job, Pod, Violation
 from .rules import ROOT, Rules
 
 LATELY = 1.0
@@ -30,122 +30,6 @@ LATELY = 1.0
 BURST = 2.0
 """Maximum seconds between two acts of one decision in a cluster, because writes take time."""
 SWITCHES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
-_MODE = "schedspec.dev/disruption-mode"
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A violation of a rule. `time` is on the ledger's clock, `about` names the pod or the PodGroup."""
-
-    monitor: str
-    time: float
-    about: str
-    text: str
-    is_bind: bool = False
-    """Whether a bind broke the rule. The pod may be evicted in the same moment."""
-    job: str = ""
-    cycle: int = 0
-    """The cycle of the act, in virtual time."""
-    action: str = ""
-    reason: str = ""
-    """The scheduler's own reason for an eviction."""
-
-
-@dataclass(slots=True, eq=False)
-class Eviction:
-    """An eviction of a pod, as the scheduler explains it."""
-
-    cause: str
-    """The action and the preemptor: the message without its details."""
-    action: str
-    """`reclaim` or `preempt`, if the scheduler reports it."""
-    message: str
-    preemptors: Sequence[str]
-    """The jobs that the cause names."""
-    at: float
-    number: int
-    """Number of the act in the ledger."""
-    cycle: int
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """A PodGroup or a Workload of Kueue with its pods; `key` is empty for pods of neither."""
-
-    key: str
-    groups: dict[Kind, Object] = field(default_factory=dict)
-    queue: str = ""
-    minimum: int = 0
-    pods: dict[str, Pod] = field(default_factory=dict)
-    waiting: dict[str, Pod] = field(default_factory=dict)
-    """Its pods that have no node yet, in the order of their creation."""
-    active: int = 0
-    """Number of its pods that occupy capacity and do not leave."""
-    claimed: int = 0
-    """Number of the last eviction for this job in the ledger; 0 if there was none."""
-    freed: Amounts = field(default_factory=dict)
-    """The requests of pods evicted for this job, minus those of its pods bound since."""
-    taken: Amounts = field(default_factory=dict)
-    """The requests of its pods bound since the first eviction without a named preemptor."""
-    bound: int = 0
-    """Number of its last bind in the ledger, and the same for its other acts; 0 if there was none."""
-    evicted: int = 0
-    ended: int = 0
-    lost_to: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Job → numbers of the first and the last eviction of this job's pods for it."""
-    last_evicted: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Pod and cause → number of the last eviction of a pod of this name for this cause."""
-
-    @property
-    def group(self) -> Object | None:
-        """The PodGroup."""
-        return self.groups.get(Kind.PODGROUP)
-
-    @property
-    def loses_single_pods(self) -> bool:
-        """Whether its disruption mode permits the eviction of single pods."""
-        return ((self.group or {"metadata": {}})["metadata"].get("annotations") or {}).get(_MODE) == "pod"
-
-    def waits_since(self, number: int) -> bool:
-        """Whether a pod waits that was created before an act."""
-        first = next(iter(self.waiting.values()), None)
-        return first is not None and first.created < number
-
-
-@dataclass(slots=True, eq=False)
-class Pod:
-    """A pod. What has a monitor of it may outlive it: it then keeps its last state."""
-
-    key: str
-    uid: str
-    job: Job
-    created: int
-    """Number of its first version in the ledger."""
-    requests: Amounts
-    source: Any = None
-    """Its last version, for `Ledger.shown`."""
-    node: str = ""
-    over: str = ""
-    """`Succeeded` or `Failed`, or empty."""
-    is_leaving: bool = False
-    is_nominated: bool = False
-    bound: int = 0
-    """Number of its bind in the ledger; 0 if it was not bound."""
-    eviction: Eviction | None = None
-
-    @property
-    def name(self) -> str:
-        return self.key.rpartition("/")[2]
-
-    @property
-    def holds(self) -> bool:
-        """Whether it occupies capacity on its node. A pod that is leaving still does."""
-        return bool(self.node) and not self.over
-
-    @property
-    def keeps(self) -> bool:
-        """Whether it occupies capacity on its node and is not leaving."""
-        return bool(self.node) and not self.over and not self.is_leaving and self.eviction is None
 
 
 class Monitor:
@@ -176,11 +60,10 @@ class Monitor:
 
     def find(self, text: str, pod: Pod, eviction: Eviction | None = None) -> None:
         """Report a violation by the bind of a pod, or by its eviction."""
-        if eviction is None:
-            at, number, why = self.ledger.at, self.ledger.cycle, ("", "")
-        else:
-            at, number, why = eviction.at, eviction.cycle, (eviction.action, eviction.message)
-        found = Violation(self.NAME, at, pod.name, text, eviction is None, pod.job.key, number, *why)
+        act = eviction or Eviction("", "", "", (), self.ledger.at, pod.bound, self.ledger.cycle)
+        found = Violation(
+            self.NAME, act.at, pod.name, text, eviction is None, pod.job.key, act.cycle, act.action, act.message
+        )
         self.ledger.found.append(found)
 
 
@@ -222,9 +105,8 @@ class Ledger:
         self.sums = QueueSums(is_tree=rules.is_tree)
         self.unnamed: Amounts = {}
         """The requests of all pods evicted without a named preemptor."""
-        self.changed = 0
-        """Number of the last change of a node or a queue."""
-        self.evicted_at: list[Pod] = []
+        self.changes = Changes()
+        self.victims: list[Pod] = []
         """The victims of this moment."""
         self._before: dict[str, list[tuple[float, QueueSpec]]] = {}
         """Queue → its former specs, each with the time at which it was replaced."""
@@ -233,13 +115,6 @@ class Ledger:
         self._unused: UnusedGuarantees | None = None
         self._empty: dict[str, Job] = {}
         """Jobs without objects: they are forgotten at the end of the moment unless their objects return."""
-        self._group_changes: dict[str, int] = {}
-        """Number of the last creation or deletion of a PodGroup, for the last few of them."""
-        self._ends: list[tuple[int, int]] = []
-        """Pods that ended by themselves: the number of the last eviction of their job, and of their end.
-
-        Both grow: an end that a later one of a job evicted earlier makes superfluous is not kept.
-        """
         self._hooks: dict[str, list[Callable[..., None]]] = {name: [] for name in _HOOKS}
 
     def attach(self, monitor: Monitor) -> None:
@@ -262,18 +137,17 @@ class Ledger:
     def _end_moment(self) -> None:
         for process in self._hooks["on_moment"]:
             process()
-        self.evicted_at.clear()
+        self.victims.clear()
         for key in [*self._empty]:
             job = self._empty.pop(key)
             if not job.pods and not job.groups:
                 self.jobs.pop(key, None)
         if self._before:
-            self._before = {
-                name: recent
-                for name, specs in self._before.items()
-                if (recent := [(at, spec) for at, spec in specs if at >= self.at - LATELY])
-            }
             self._unused = None
+            for name, specs in [*self._before.items()]:
+                specs[:] = [(at, spec) for at, spec in specs if at >= self.at - LATELY]
+                if not specs:
+                    del self._before[name]
 
     def close(self) -> list[Violation]:
         """Judge what is still open; return all violations, in order of time."""
@@ -295,7 +169,7 @@ class Ledger:
             after = self.has[name] = amounts.parse(status.get("allocatable") or status.get("capacity"))
         if before != after:
             for part, sign in ((before or {}, -1), (after or {}, 1)):
-                _add(self.free, part, sign)
+                change(self.free, part, sign)
             self._limits.clear()
         if before != after or (known or {}).get("spec") != (node or {}).get("spec"):
             self._change()
@@ -319,7 +193,7 @@ class Ledger:
 
     def _change(self) -> None:
         self.number += 1
-        self.changed = self.number
+        self.changes.of_cluster = self.number
 
     def see_group(self, kind: Kind, key: str, group: Object | None) -> None:
         """Process a version of a PodGroup or a Workload; None if it is gone."""
@@ -343,10 +217,7 @@ class Ledger:
         job.minimum = int(spec.get("minMember") or 0)
         if kind in view.QUEUED and was_there != (group is not None):
             self.number += 1
-            self._group_changes.pop(key, None)
-            self._group_changes[key] = self.number
-            if len(self._group_changes) > 8:
-                del self._group_changes[next(iter(self._group_changes))]
+            self.changes.of_job(key, self.number)
         if group is None:
             self._forget_if_empty(job)
             self._notify("on_over", job)
@@ -393,18 +264,23 @@ class Ledger:
         pod.source = source
         pod.is_nominated = pod.is_nominated or is_nominated
         if pod.requests is not requests and pod.requests != requests:
-            self._count(pod, -1)
-            pod.requests = requests
-            self._count(pod, 1)
+            self._resize(pod, requests)
         if over and not pod.over:
             self._end(pod, over)
         if is_leaving and not pod.is_leaving:
             self._notify("before", pod, "leave")
-            self._count(pod, -1)
+            self._keep(pod, -1)
             pod.is_leaving = True
-            self._count(pod, 1)
         if node and not pod.node:
             self._bind(pod, node)
+
+    def _resize(self, pod: Pod, requests: Amounts) -> None:
+        self._keep(pod, -1)
+        if pod.holds:
+            add(self.on_node, pod.node, pod.requests, -1)
+            add(self.on_node, pod.node, requests, 1)
+        pod.requests = requests
+        self._keep(pod, 1)
 
     def _bind(self, pod: Pod, node: str) -> None:
         job = pod.job
@@ -416,7 +292,8 @@ class Ledger:
         if pod.over:
             return
         self.pods_on.setdefault(node, {})[pod.key] = pod
-        self._count(pod, 1)
+        add(self.on_node, node, pod.requests, 1)
+        self._keep(pod, 1)
         if not self.counts_binds:
             return
         job.bound = self.number
@@ -436,11 +313,10 @@ class Ledger:
         self.number += 1
         job, number = pod.job, self.number
         eviction = Eviction(cause, action, message, preemptors, self.at, number, self.cycle)
-        self._count(pod, -1)
+        self._keep(pod, -1)
         pod.eviction = eviction
-        self._count(pod, 1)
         job.evicted = number
-        self.evicted_at.append(pod)
+        self.victims.append(pod)
         for name in preemptors:
             job.lost_to[name] = job.lost_to.get(name, (number, number))[0], number
             if (preemptor := self.jobs.get(name)) is not None:
@@ -465,11 +341,12 @@ class Ledger:
     def _end(self, pod: Pod, over: str) -> None:
         self._notify("before", pod, "end")
         job = pod.job
-        self._count(pod, -1)
+        self._keep(pod, -1)
         pod.over = over
         job.waiting.pop(pod.key, None)
         if not pod.node:
             return
+        add(self.on_node, pod.node, pod.requests, -1)
         here = self.pods_on[pod.node]
         here.pop(pod.key, None)
         if not here:
@@ -477,37 +354,20 @@ class Ledger:
         if pod.eviction is None:
             self.number += 1
             job.ended = self.number
-            while self._ends and self._ends[-1][0] >= job.evicted:
-                self._ends.pop()
-            self._ends.append((job.evicted, self.number))
+            self.changes.of_pod(job.evicted, self.number)
 
-    def _count(self, pod: Pod, sign: int) -> None:
-        """Add what a pod holds to the sums, or remove it from them."""
-        if not pod.holds:
-            return
+    def _keep(self, pod: Pod, sign: int) -> None:
+        """Add what a pod holds to the sums of its job and queue, or remove it, unless the pod leaves."""
         if pod.keeps:
             pod.job.active += sign
             self._hold(pod.job.queue, pod.requests, sign)
-        if sign == -1 or pod.key in self.pods_on.get(pod.node, {}):
-            add(self.on_node, pod.node, pod.requests, sign)
 
     def _hold(self, queue: str, requests: Amounts, sign: int) -> None:
         if queue:
             self.sums.hold(queue, requests, sign)
-            _add(self.free, requests, -sign)
+            change(self.free, requests, -sign)
 
     # -------------------------------------------------------------------------------------------------------- queries
-
-    def has_changed(self, since: int, own: set[str]) -> bool:
-        """Whether something changed from outside after an act: a change that no eviction explains.
-
-        A node or a queue changed, a job other than `own` was created or deleted, or a pod ended by itself. Pods of a
-        job that was evicted since may end as a consequence.
-        """
-        if self.changed > since or any(at > since for key, at in self._group_changes.items() if key not in own):
-            return True
-        index = bisect.bisect_right(self._ends, since, key=lambda end: end[0]) - 1
-        return index >= 0 and self._ends[index][1] > since
 
     def lineage(self, queue: str) -> tuple[str, ...]:
         """Return the queue and, where queues form a tree, its ancestors below the root."""
@@ -532,12 +392,7 @@ class Ledger:
         if self._unused is None:
             lines = {name: self.lineage(name) for name in self.queues if name != ROOT}
             parents = {name: line[1] if len(line) > 1 else CLUSTER for name, line in lines.items()}
-            guarantees = {}
-            for name in parents:
-                recent = [spec.guarantee for spec in self.lately(name)]
-                common = set.intersection(*map(set, recent))
-                if common:
-                    guarantees[name] = {dimension: min(spec[dimension] for spec in recent) for dimension in common}
+            guarantees = {name: least_guarantee(self.lately(name)) for name in parents}
             self._unused = UnusedGuarantees(parents, guarantees, self.below)
         return self._unused
 
@@ -551,16 +406,3 @@ class Ledger:
                 remainder = left_by_guarantees(total, self.queues, self.lineage(queue), is_tree=self.rules.is_tree)
             found = self._limits[queue] = lowest(remainder, spec.capability if spec is not None else {})
         return found
-
-    def reserved(self, queue: str) -> Amounts:
-        """Return the capacity of evicted pods that the scheduler reserves for waiting jobs of a queue."""
-        return amounts.total(
-            amounts.at_most(job.freed, amounts.total(pod.requests for pod in job.waiting.values()))
-            for job in self.jobs.values()
-            if job.freed and job.waiting and queue in self.lineage(job.queue)
-        )
-
-
-def _add(held: Amounts, more: Amounts, sign: int) -> None:
-    for dimension, amount in more.items():
-        held[dimension] = held.get(dimension, NONE) + sign * amount

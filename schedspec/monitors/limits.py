@@ -86,6 +86,12 @@ def left_by_guarantees(
     return {name: total[name] - amount for name, amount in kept.items() if name in total}
 
 
+def least_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
+    """Return what each of the specs of a queue guarantees."""
+    common = set.intersection(*(set(spec.guarantee) for spec in specs))
+    return {name: min(spec.guarantee[name] for spec in specs) for name in common}
+
+
 def lowest(*limits: Amounts) -> Amounts:
     """Return the lowest limit of each dimension."""
     found: Amounts = {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from . import amounts
-from .ledger import Monitor, Pod
+from .ledger import Monitor
+from .lives import Pod
 
 
 class NodeMonitor(Monitor):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .amounts import Object
-from .ledger import SWITCHES, Eviction, Monitor, Pod
+from .ledger import SWITCHES, Monitor
+from .lives import Eviction, Pod
 from .rules import Rules
 
 PREEMPTABLE = "volcano.sh/preemptable"

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from ..observe.history import Object
 from ..observe.shared_cards import Card, CardPart, cards_of, cards_requested, parts_of
-from .ledger import Monitor, Pod
+from .ledger import Monitor
+from .lives import Pod
 
 PLUGIN = "deviceshare"
 _ALL_CORES = 100

@@ -8,7 +8,8 @@ does not matter: a scheduler without support for topology has to let the gang wa
 from __future__ import annotations
 
 from ..api.kinds import LEVELS, Kind
-from .ledger import Job, Monitor, Pod
+from .ledger import Monitor
+from .lives import Job, Pod
 
 _GROUPS = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA)
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from ..api.kinds import Kind
 from ..monitors import amounts
 from ..monitors.amounts import NONE, Amounts
-from ..monitors.ledger import Eviction, Ledger, Monitor, Pod
+from ..monitors.ledger import Ledger, Monitor
+from ..monitors.lives import Eviction, Pod
 from ..monitors.rules import Rules
 from ..observe import view
 from ..observe.history import Object, Version

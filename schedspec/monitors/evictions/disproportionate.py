@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..amounts import NONE, Amounts, above, total
-from ..ledger import SWITCHES, Eviction, Job, Ledger, Monitor, Pod
+from ..ledger import SWITCHES, Ledger, Monitor
+from ..lives import Eviction, Job, Pod
 from ..rules import Rules
 
 
@@ -52,7 +53,7 @@ class DisproportionateMonitor(Monitor):
 
     def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
         """Add an eviction to the sums of its preemptors."""
-        jobs, key = self.ledger.jobs, (eviction.cause, self.ledger.changed)
+        jobs, key = self.ledger.jobs, (eviction.cause, self.ledger.changes.of_cluster)
         preemptors = [jobs[name] for name in eviction.preemptors if name in jobs]
         for job in preemptors[:1]:
             found = self._sums.setdefault(job.key, {}).setdefault(key, _Sum((pod, eviction)))

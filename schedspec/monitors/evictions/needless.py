@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from .. import amounts, shared_cards
 from ..amounts import NONE, Amounts
-from ..ledger import SWITCHES, Eviction, Job, Ledger, Monitor, Pod
+from ..ledger import SWITCHES, Ledger, Monitor
 from ..limits import CLUSTER
+from ..lives import Eviction, Job, Pod
 from ..rules import Rules
 
 

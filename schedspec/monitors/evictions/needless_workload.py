@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from ...api.kinds import WORLD, Kind
 from .. import amounts
 from ..amounts import NONE, Amounts
-from ..ledger import Eviction, Job, Ledger, Monitor, Pod
+from ..ledger import Ledger, Monitor
+from ..lives import Eviction, Job, Pod
 from ..rules import Rules
 
 _PREEMPTOR = re.compile(r"accommodate a workload \(UID: ([^,)]+)")

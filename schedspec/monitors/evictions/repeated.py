@@ -9,7 +9,8 @@ that evict each other in turn would otherwise excuse each other.
 
 from __future__ import annotations
 
-from ..ledger import Eviction, Job, Ledger, Monitor, Pod
+from ..ledger import Ledger, Monitor
+from ..lives import Eviction, Job, Pod
 from ..rules import Rules
 
 
@@ -48,12 +49,12 @@ class RepeatedMonitor(Monitor):
         losses = {name: (job, since) for job in served for name, since in job.lost_to.items() if since[1] > first}
         if not losses and not any(max(job.ended, job.evicted) > first or job.waiting for job in served):
             return False
-        if self.ledger.has_changed(first, {victim.key, *(job.key for job in served)}):
+        if self.ledger.changes.since(first, {victim.key, *(job.key for job in served)}):
             return True
         return any(since[0] > first and self._keeps(name, since[1]) for name, (_, since) in losses.items())
 
     def _keeps(self, third: str, since: int) -> bool:
         """Whether a job that evicted the preemptor is bound, or may still be in this decision, and was not evicted."""
         job = self.ledger.jobs.get(third)
-        is_new = any(it.eviction is not None and it.eviction.number == since for it in self.ledger.evicted_at)
+        is_new = any(it.eviction is not None and it.eviction.number == since for it in self.ledger.victims)
         return job is not None and job.evicted < since and (job.bound > since or is_new)

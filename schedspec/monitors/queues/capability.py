@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from .. import amounts
 from ..amounts import NONE, Amounts
-from ..ledger import Ledger, Monitor, Pod
+from ..ledger import Ledger, Monitor
 from ..limits import without_cards
+from ..lives import Pod
 from ..rules import CARD_PLUGIN, Rules
 
 
@@ -52,7 +53,7 @@ class CapabilityMonitor(Monitor):
         for bind in self._suspects:
             victims = [
                 it.requests
-                for it in self.ledger.evicted_at
+                for it in self.ledger.victims
                 if it.eviction is not None and it.eviction.number > bind.pod.bound and self._counts(it)
                 and it is not bind.pod and bind.queue in self.ledger.lineage(it.job.queue)
             ]  # fmt: skip

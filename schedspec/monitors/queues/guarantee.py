@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from .. import amounts
 from ..amounts import NONE, Amounts
-from ..ledger import Eviction, Ledger, Monitor, Pod
+from ..ledger import Ledger, Monitor
 from ..limits import CLUSTER, UnusedGuarantees, without_cards
+from ..lives import Eviction, Pod
 from ..rules import CARD_PLUGIN, Rules
 
 
@@ -100,7 +101,7 @@ class GuaranteeMonitor(Monitor):
                 self._lacking.add(bind.dimension)
                 self.find(bind.text, bind.pod)
         for cut in self._cuts:
-            held = amounts.total((cut.held, self.ledger.reserved(cut.queue)))
+            held = amounts.total((cut.held, self._reserved(cut.queue)))
             if short := _short(cut.guarantees, held, cut.pod.requests):
                 text = f"its eviction cuts queue {cut.queue} below its guarantee: {', '.join(short)}"
                 self.find(text, cut.pod, cut.eviction)
@@ -111,12 +112,20 @@ class GuaranteeMonitor(Monitor):
         """Whether as much was freed for the job of a bind, or is reserved for waiting jobs of its queue."""
         later = amounts.total(
             it.requests
-            for it in self.ledger.evicted_at
+            for it in self.ledger.victims
             if it.eviction is not None and it.eviction.number > bind.pod.bound
             and (bind.pod.job.key in it.eviction.preemptors or not it.eviction.preemptors)
         )  # fmt: skip
-        freed = amounts.total((bind.freed, later, self.ledger.reserved(bind.pod.job.queue)))
+        freed = amounts.total((bind.freed, later, self._reserved(bind.pod.job.queue)))
         return bind.pod.requests[bind.dimension] <= freed.get(bind.dimension, NONE)
+
+    def _reserved(self, queue: str) -> Amounts:
+        """Return the capacity of evicted pods that the scheduler reserves for waiting jobs of a queue."""
+        return amounts.total(
+            amounts.at_most(job.freed, amounts.total(pod.requests for pod in job.waiting.values()))
+            for job in self.ledger.jobs.values()
+            if job.freed and job.waiting and queue in self.ledger.lineage(job.queue)
+        )
 
 
 def _taken(
