@@ -55,7 +55,9 @@ def add(sums: dict[str, Amounts], name: str, part: Amounts, sign: int) -> None:
     """Add to the sum of a queue or group, as a new object: yielded sums do not change. The name "" has no sum."""
     if not name:
         return
-    before = sums.pop(name, {})
-    after = {key: before.get(key, NONE) + sign * part.get(key, NONE) for key in {**before, **part}}
-    if after := {key: amount for key, amount in after.items() if amount}:
+    after = {**sums.pop(name, {})}
+    change(after, part, sign)
+    if not all(after.values()):
+        after = {dimension: amount for dimension, amount in after.items() if amount}
+    if after:
         sums[name] = after

@@ -172,7 +172,7 @@ class Ledger:
                 change(self.free, part, sign)
             self._limits.clear()
         if before != after or (known or {}).get("spec") != (node or {}).get("spec"):
-            self._change()
+            self.changes.of_cluster = self.number = self.number + 1
 
     def see_queue(self, name: str, queue: Object | None) -> None:
         """Process a version of a queue; None if it is gone."""
@@ -188,31 +188,21 @@ class Ledger:
         self._limits.clear()
         self._unused = None
         self.keeps_guarantees = self.rules.keeps_guarantees and any(it.guarantee for it in self.queues.values())
-        self._change()
+        self.changes.of_cluster = self.number = self.number + 1
         self.sums.put(name, after.parent if after is not None else "")
-
-    def _change(self) -> None:
-        self.number += 1
-        self.changes.of_cluster = self.number
 
     def see_group(self, kind: Kind, key: str, group: Object | None) -> None:
         """Process a version of a PodGroup or a Workload; None if it is gone."""
         job = self.job(key)
-        was_there = kind in job.groups
+        was_there = job.groups.pop(kind, None) is not None
         if group is not None:
             job.groups[kind] = group
-        elif not was_there:
-            return
-        else:
-            del job.groups[kind]
         queue = next((view.queue_named_by(job.groups[it]) for it in view.QUEUED if it in job.groups), "")
         if queue != job.queue:
-            kept = [pod for pod in job.pods.values() if pod.keeps]
-            for pod in kept:
+            for pod in (pod for pod in job.pods.values() if pod.keeps):
                 self._hold(job.queue, pod.requests, -1)
-            job.queue = queue
-            for pod in kept:
                 self._hold(queue, pod.requests, 1)
+            job.queue = queue
         spec = (job.group or {}).get("spec") or {}
         job.minimum = int(spec.get("minMember") or 0)
         if kind in view.QUEUED and was_there != (group is not None):
@@ -224,10 +214,7 @@ class Ledger:
 
     def job(self, key: str) -> Job:
         """Return the job of a key."""
-        found = self.jobs.get(key)
-        if found is None:
-            found = self.jobs[key] = Job(key)
-        return found
+        return self.jobs.get(key) or self.jobs.setdefault(key, Job(key))
 
     def _forget_if_empty(self, job: Job) -> None:
         if not job.pods and not job.groups and job.key:

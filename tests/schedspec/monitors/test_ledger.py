@@ -80,6 +80,9 @@ def shown(sums: Amounts) -> Amounts:
 @given(st.lists(changes, min_size=1, max_size=25))
 def test_the_sums_of_the_ledger_agree_with_the_objects_after_each_version(given_changes: list[Change]) -> None:
     history = WrittenHistory()
+    for group, queue in zip(GROUPS, QUEUES, strict=True):
+        history.queue(queue, parent="")
+        history.group(short(group), queue)
     for change in given_changes:
         change(history)
     ledger = Ledger(TREE)
