@@ -97,7 +97,7 @@ class Monitors:
             is_plain = not (spec.init_containers or spec.overhead or other.init_containers or other.overhead)
             if other is spec or (is_plain and other.containers == spec.containers):
                 return known.requests
-        return of_pod(as_shown(pod))
+        return of_pod({"spec": {name: value for name, value in msgspec.to_builtins(spec).items() if value is not None}})
 
     def _lose(self, kind: Kind, key: str) -> None:
         ledger = self._ledger

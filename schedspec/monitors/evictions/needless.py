@@ -107,7 +107,8 @@ class NeedlessMonitor(Monitor):
             if name in self._of_queue:
                 self._judge_queue(name, is_claim=pod.created < pod.job.claimed)
         for victim in self._on_node.get(pod.node, ()):
-            self._judge_node(victim)
+            if not victim.is_needed:
+                self._judge_node(victim)
         for victim in self._later.get(pod.job.key, ()):
             if pod.created < victim.eviction.number and victim.would_hold is not None:
                 victim.is_needed = victim.is_needed or self._is_limited(victim)
@@ -155,7 +156,7 @@ class NeedlessMonitor(Monitor):
         victim.would_hold = amounts.total((ledger.on_node.get(node, {}), *(pod.requests for pod in gone)))
         victim.has = ledger.has.get(node, {})
         is_limited = victim.exceeds or self._is_limited(victim)
-        victim.is_needed = victim.is_needed or is_limited or node not in ledger.nodes
+        victim.is_needed = is_limited or node not in ledger.nodes
         if self.rules.has(shared_cards.PLUGIN) and not victim.is_needed:
             pods = [ledger.shown(pod.source) for pod in (*there.values(), *gone)]
             victim.is_needed = shared_cards.exceeded(ledger.nodes[node], pods)
