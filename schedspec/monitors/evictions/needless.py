@@ -31,6 +31,10 @@ class _Unit:
     """The gang's minimum at the eviction."""
     undecided: int = 0
 
+    def pods(self, victim: _Victim) -> list[Pod]:
+        """Return the pods that would have had to stay together with a victim."""
+        return [it.pod for it in self.victims] if self.is_whole else [victim.pod]
+
 
 @dataclass(slots=True, eq=False)
 class _Victim:
@@ -150,9 +154,9 @@ class NeedlessMonitor(Monitor):
     def _judge_node(self, victim: _Victim) -> None:
         """Compute what the node would hold with the victim, and with the members of its unit that were there."""
         node, ledger, unit = victim.pod.node, self.ledger, victim.unit
-        here = [it.pod for it in unit.victims if it.pod.node == node] if unit.is_whole else [victim.pod]
+        here = {pod.key: pod for pod in unit.pods(victim) if pod.node == node}  # a pod may have been evicted twice
         there = ledger.pods_on.get(node, {})
-        gone = [pod for pod in here if pod.key not in there]
+        gone = [pod for key, pod in here.items() if key not in there]
         victim.would_hold = amounts.total((ledger.on_node.get(node, {}), *(pod.requests for pod in gone)))
         victim.has = ledger.has.get(node, {})
         is_limited = victim.exceeds or self._is_limited(victim)
@@ -194,8 +198,8 @@ class NeedlessMonitor(Monitor):
 
     def _more(self, victim: _Victim) -> Amounts:
         """Return what the unit would hold beside the present pods: its pods that have not been bound again."""
-        pods = [it.pod for it in victim.unit.victims] if victim.unit.is_whole else [victim.pod]
-        known = ((pod, self.ledger.pods.get(pod.key)) for pod in pods)
+        pods = {pod.key: pod for pod in victim.unit.pods(victim)}
+        known = ((pod, self.ledger.pods.get(key)) for key, pod in pods.items())
         return amounts.total(pod.requests for pod, now in known if now is None or not now.keeps)
 
     def _end(self, victim: _Victim) -> None:
