@@ -76,7 +76,7 @@ class Ledger:
     Args:
         rules: The policy in force.
         shown: Returns a pod's version as the API server shows it.
-        burst: Maximum seconds between acts of one decision; 0 in virtual time, where a decision takes no time.
+        burst: Maximum seconds between acts of one decision; 0 for a simulated load, in which a decision takes no time.
     """
 
     def __init__(self, rules: Rules, *, shown: Callable[[Any], Object] = lambda it: it, burst: float = BURST) -> None:
