@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ..api.kinds import Kind
-from ..monitors import Rules
+from ..monitors import Ledger, Rules
 from ..monitors.amounts import NONE, of_nodes, spoken
-from ..monitors.holdings import Holdings
-from ..monitors.ledger import in_order
+from ..monitors.reading import in_order, read
 from ..observe.expect import Check, Outcome
 from ..observe.history import Version, View
 from .workloads import no_queue
@@ -71,9 +70,10 @@ def _outcome(view: View, queue: str, expected: str, broken: _Broken | None, seen
 
 def _holdings(view: View, queue: str, resource: str, rules: Rules) -> Iterator[tuple[Version, Decimal]]:
     """Yield the versions that changed what the queue held, oldest first, with the amount held after each."""
-    history, sums, held = view.history, Holdings(is_tree=rules.is_tree), NONE
+    history, ledger, held = view.history, Ledger(rules), NONE
     own = (it for it in history.since(0) if it.seq <= view.seq and it.ref.namespace in ("", history.namespace))
     for version in in_order(own):
-        if queue in sums.apply(version) and held != (now := sums.below.get(queue, {}).get(resource, NONE)):
+        read(ledger, version)
+        if held != (now := ledger.below(queue).get(resource, NONE)):
             held = now
             yield version, held

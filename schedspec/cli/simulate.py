@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -11,13 +10,10 @@ import click
 from ..lab.simulate import command, sweep
 from ..lab.simulate import pages as load
 from ..lab.simulate.errors import InputError
-from ..lab.simulate.monitored import Monitors
 from .answers import explains_errors, refuse_one_file_twice, refuses_bad_input
 from .scheduling import ParsedCommand
 
 _BAD_INPUT = 2
-_SHOWN = 20
-"""Maximum number of findings that are printed."""
 
 
 class SimulateCommand(ParsedCommand):
@@ -68,27 +64,11 @@ def _simulate(given: argparse.Namespace) -> int:
         return sweep.run_all(given)
     if given.index is not None:
         raise InputError("--index", "nothing reads it without --seeds and --sweep", "add one, or leave --index out")
-    monitors: list[Monitors] = []
-
-    def make(policy: str) -> Monitors:
-        monitors.append(Monitors(policy))
-        return monitors[0]
-
-    status = command.main(given, None if given.no_monitors else make)
+    status = command.main(given, is_judged=not given.no_monitors)
     if status != _BAD_INPUT:
         write_page(given.out, page, given.against)
         click.echo(f"page: {page}")
-    found = [finding for judge in monitors for finding in judge.found]
-    for finding in found[:_SHOWN]:
-        when = datetime.fromtimestamp(finding.at, UTC).isoformat()
-        why = f" ({finding.reason})" if finding.reason else ""
-        click.echo(
-            f"{finding.monitor}: {when}, cycle {finding.cycle}, {finding.about}: {finding.text}{why}",
-            err=True,
-        )
-    if found:
-        click.echo(f"{len(found)} findings of monitors; {given.out} has all", err=True)
-    return status or bool(found)
+    return status
 
 
 def write_page(result: Path, page: Path, before: Path | None) -> None:

@@ -1,8 +1,7 @@
 """Monitors check rules that hold in every scenario, whatever its sentences are.
 
 A monitor judges acts (a bind, an eviction) by the policy and the objects at the time of the act. Its only source is the
-history of the cluster. A monitor is a module with `NAME` and `judge(ledger, rules)`. What breaks its rule is decided by
-a function of sums, which also judges a run in virtual time, act by act (`schedspec.lab.simulate.monitored`).
+ledger, which the history of a cluster (`reading`) or a run in virtual time feeds. A monitor is a class with its rule.
 """
 
 from __future__ import annotations
@@ -10,31 +9,49 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..observe.history import Version
-from . import gangs, nodes, protection, shared_cards, topology
-from .evictions import disproportionate, needless, needless_workload, repeated
-from .ledger import Ledger, Violation
-from .queues import capability, guarantee
+from .evictions.disproportionate import DisproportionateMonitor
+from .evictions.needless import NeedlessMonitor
+from .evictions.needless_workload import NeedlessWorkloadMonitor
+from .evictions.repeated import RepeatedMonitor
+from .gangs import GangMonitor
+from .ledger import Ledger, Monitor
+from .lives import Violation
+from .nodes import NodeMonitor
+from .protection import ProtectionMonitor
+from .queues.capability import CapabilityMonitor
+from .queues.guarantee import GuaranteeMonitor
+from .reading import feed
 from .rules import Rules
+from .shared_cards import SharedCardsMonitor
+from .topology import TopologyMonitor
 
-__all__ = ["MONITORS", "Ledger", "Rules", "Violation", "judge", "judge_ledger"]
+__all__ = ["MONITORS", "Ledger", "Rules", "Violation", "judge", "judged"]
 
-MONITORS = {
+MONITORS: dict[str, type[Monitor]] = {
     monitor.NAME: monitor
     for monitor in (
-        nodes,
-        capability,
-        guarantee,
-        gangs,
-        topology,
-        shared_cards,
-        protection,
-        needless,
-        needless_workload,
-        disproportionate,
-        repeated,
+        NodeMonitor,
+        CapabilityMonitor,
+        GuaranteeMonitor,
+        GangMonitor,
+        TopologyMonitor,
+        SharedCardsMonitor,
+        ProtectionMonitor,
+        NeedlessMonitor,
+        NeedlessWorkloadMonitor,
+        DisproportionateMonitor,
+        RepeatedMonitor,
     )
 }
 """The monitors by name. The tag `@without-monitor-NAME` turns one off."""
+
+
+def judged(ledger: Ledger, off: Sequence[str] = ()) -> Ledger:
+    """Attach all monitors to a ledger, except those named in `off`; return the ledger."""
+    for name, monitor in MONITORS.items():
+        if name not in off:
+            ledger.attach(monitor(ledger, ledger.rules))
+    return ledger
 
 
 def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) -> list[Violation]:
@@ -45,12 +62,4 @@ def judge(versions: Iterable[Version], rules: Rules, off: Sequence[str] = ()) ->
         rules: The plugins, switches and arguments of the policy in force.
         off: Names of monitors to skip.
     """
-    return judge_ledger(Ledger(versions), rules, off)
-
-
-def judge_ledger(ledger: Ledger, rules: Rules, off: Sequence[str] = ()) -> list[Violation]:
-    """Return the violations in a ledger; otherwise like `judge`."""
-    found = [
-        finding for name, monitor in MONITORS.items() if name not in off for finding in monitor.judge(ledger, rules)
-    ]
-    return sorted(found, key=lambda finding: finding.time)
+    return feed(judged(Ledger(rules), off), versions).close()

@@ -57,6 +57,11 @@ def total(parts: Iterable[Mapping[str, Decimal]]) -> Amounts:
     return sums
 
 
+def minus(amounts: Mapping[str, Decimal], less: Mapping[str, Decimal]) -> Amounts:
+    """Return the amounts, each reduced by what `less` has of it."""
+    return {name: amount - less.get(name, NONE) for name, amount in amounts.items()}
+
+
 def at_most(amounts: Mapping[str, Decimal], limits: Mapping[str, Decimal]) -> Amounts:
     """Return the amounts, each reduced to its limit; an amount without a limit becomes 0."""
     return {name: min(amount, limits.get(name, NONE)) for name, amount in amounts.items()}

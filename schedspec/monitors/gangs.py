@@ -1,95 +1,100 @@
 """Monitor: a gang is bound as a whole and never left in part, where the policy enables the gang plugin.
 
-A gang is judged after a burst of its binds or evictions, not after each one, because writes take time.
+A gang is judged after a burst of its binds or evictions, not after each one, because writes take time. What another
+writer changes after the burst does not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from ..api.kinds import Kind
-from ..observe.view import eviction
-from .ledger import Act, Ledger, Violation
-from .object_state import group_of, is_leaving
+from .ledger import SWITCHES, Ledger, Monitor
+from .lives import Eviction, Job, Pod, Violation
 from .rules import Rules
 
-NAME = "gang"
-BURST = 2.0
-"""Maximum seconds between two acts on one gang that belong to one decision."""
 
-_MODE = "schedspec.dev/disruption-mode"
-SWITCHES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
+@dataclass(slots=True)
+class _Burst:
+    """Binds or evictions (`kind`) of one gang that follow each other at once."""
 
-
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    if not rules.has("gang"):
-        return
-    for group in sorted({act.group for act in ledger.acts} - {""}):
-        for last in _ends_of_bursts(ledger.acts_on(group)):
-            if not is_kept_whole(last.kind, last.action, rules):
-                continue
-            if last.kind == "evict" and _is_evicted_pod_by_pod(ledger, group, last):
-                continue
-            yield from _judge_burst(ledger, group, last)
+    job: Job
+    kind: str
+    at: float
+    """The time of the last of them."""
+    pod: Pod
+    eviction: Eviction | None
+    is_over: bool = False
+    """Whether another writer or an act of the other kind has changed the gang since."""
+    text: str = ""
+    """What was wrong when the burst was over."""
 
 
-def is_kept_whole(kind: str, action: str, rules: Rules) -> bool:
-    """Whether the policy lets the plugin gang decide on this kind of act."""
-    return rules.is_enabled("gang", "enableJobReady" if kind == "bind" else SWITCHES.get(action, "enableReclaimable"))
+class GangMonitor(Monitor):
+    """Judges a gang when a burst of acts on it is over."""
 
+    NAME = "gang"
 
-def _is_evicted_pod_by_pod(ledger: Ledger, key: str, last: Act) -> bool:
-    found = ledger.at(last.position, Kind.PODGROUP, key)
-    return found is not None and loses_single_pods(found["metadata"].get("annotations"))
+    def __init__(self, ledger: Ledger, rules: Rules) -> None:
+        super().__init__(ledger, rules)
+        self._bursts: dict[str, _Burst] = {}
+        """By job, the oldest first."""
+        self._is_on = rules.has("gang")
 
+    def before(self, pod: Pod, what: str) -> None:
+        """End the burst with the state before a change of its gang that is no further act of it."""
+        burst = self._bursts.get(pod.job.key)
+        if burst is None:
+            return
+        own = (burst.kind, "added") if burst.kind == "bind" else (burst.kind,)
+        is_own = what in own or (what == "leave" and pod.eviction is not None)
+        if not is_own and not burst.is_over:
+            burst.is_over, burst.text = True, self._incomplete(burst)
+        if what in ("bind", "evict") and what != burst.kind:
+            self._judge(burst)
 
-def loses_single_pods(annotations: Mapping[str, str] | None) -> bool:
-    """Whether a gang's disruption mode permits the eviction of single pods."""
-    return (annotations or {}).get(_MODE) == "pod"
+    def on_bound(self, pod: Pod) -> None:
+        """Begin or continue a burst of binds."""
+        self._act(pod, "bind", None)
 
+    def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
+        """Begin or continue a burst of evictions."""
+        self._act(pod, "evict", eviction)
 
-def _ends_of_bursts(acts: Sequence[Act]) -> Iterator[Act]:
-    for act, following in zip(acts, [*acts[1:], None], strict=True):
-        if following is None or following.kind != act.kind or following.time - act.time > BURST:
-            yield act
+    def _act(self, pod: Pod, kind: str, eviction: Eviction | None) -> None:
+        if self._is_on and pod.job.key:
+            self._bursts.pop(pod.job.key, None)
+            self._bursts[pod.job.key] = _Burst(pod.job, kind, self.ledger.at, pod, eviction)
 
+    def on_moment(self) -> None:
+        """Judge the bursts that are over because of the time."""
+        while self._bursts:
+            burst = next(iter(self._bursts.values()))
+            if self.ledger.next - burst.at <= self.ledger.burst:
+                return
+            self._judge(burst)
 
-def _judge_burst(ledger: Ledger, key: str, last: Act) -> Iterator[Violation]:
-    if last.kind == "bind" and _still_moving(ledger, last):
-        return
-    position = _settled(ledger, last)
-    found = ledger.at(position, Kind.PODGROUP, key)
-    needed = int((found or {"spec": {}})["spec"].get("minMember", 0))
-    held = [p for p in ledger.members(position, key) if p["spec"].get("nodeName") and not is_leaving(p)]
-    over = [p for p in held if p.get("status", {}).get("phase") == "Failed"]
-    if found is None or over:  # the group is deleted, or a member ended by itself: not an act of the scheduler
-        return
-    if text := incomplete(last.kind, len(held), needed):
-        yield Violation(NAME, last.time, key, text)
+    def close(self) -> None:
+        """Judge all bursts, except those of binds that may still go on."""
+        for burst in [*self._bursts.values()]:
+            if burst.kind == "evict" or self.ledger.at - burst.at >= self.ledger.burst / 10:
+                self._judge(burst)
 
+    def _judge(self, burst: _Burst) -> None:
+        del self._bursts[burst.job.key]
+        if text := burst.text if burst.is_over else self._incomplete(burst):
+            why = burst.eviction
+            of_act = (why.cycle, why.action, why.message) if why is not None else (self.ledger.cycle,)
+            key = burst.job.key
+            self.ledger.found.append(Violation(self.NAME, burst.at, key, text, False, key, *of_act))
 
-def incomplete(kind: str, held: int, minimum: int) -> str:
-    """Return how binds or evictions (`kind`) left a gang with too few pods; empty if it has enough or none."""
-    done = "bound in part" if kind == "bind" else "left incomplete"
-    return f"{done}: {held} of {minimum} pods hold capacity" if 0 < held < minimum else ""
-
-
-def _settled(ledger: Ledger, last: Act) -> int:
-    """Return the last position before another writer changes the group, at most a burst later."""
-    position = last.position
-    others = {act.position for act in ledger.acts_on(last.group) if act.kind != last.kind}
-    for later in range(last.position + 1, len(ledger.versions)):
-        seen = ledger.versions[later]
-        if seen.at - last.time > BURST or later in others:
-            break
-        if seen.ref.kind == Kind.POD and group_of(seen.object) == last.group:
-            if seen.change == "gone" or (seen.change == "added" and last.kind == "evict"):
-                break
-            if seen.object["metadata"].get("deletionTimestamp") and not eviction(seen.object):
-                break
-        position = later
-    return position
-
-
-def _still_moving(ledger: Ledger, last: Act) -> bool:
-    return ledger.versions[-1].at - last.time < BURST / 10
+    def _incomplete(self, burst: _Burst) -> str:
+        """Return how a burst left its gang with too few pods; empty if the gang has enough or none."""
+        job, action = burst.job, burst.eviction.action if burst.eviction is not None else ""
+        switch = "enableJobReady" if burst.kind == "bind" else SWITCHES.get(action, "enableReclaimable")
+        if not self.rules.is_enabled("gang", switch) or (burst.kind == "evict" and job.loses_single_pods):
+            return ""
+        held = [pod for pod in job.pods.values() if pod.node and not pod.is_leaving and pod.eviction is None]
+        if job.group is None or any(pod.over == "Failed" for pod in held):  # not by an act of the scheduler
+            return ""
+        done = "bound in part" if burst.kind == "bind" else "left incomplete"
+        return f"{done}: {len(held)} of {job.minimum} pods hold capacity" if 0 < len(held) < job.minimum else ""

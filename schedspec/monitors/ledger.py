@@ -1,333 +1,395 @@
-"""Order a history as a ledger: every version in the order of the API server's writes, with the acts among them.
+"""The ledger: what lives in a cluster, and what its nodes, queues and jobs hold. Monitors, checks and reports read it.
 
-The order is that of resource versions, not of arrival, because watches of different kinds overtake each other. etcd
-numbers all writes in one sequence, so these numbers are comparable on every API server that this code runs against.
+1. Each version of a node, queue, PodGroup or pod, and each eviction, updates the sums. The history of a scenario is
+   read by `reading`; a run in virtual time feeds the ledger while it runs (`schedspec.lab.simulate.monitored`).
+2. From a pod's versions follow its acts: the pod is bound, is evicted, or ends. Each monitor is notified of each act.
+3. Acts at one time, or of one cycle, are one moment: a decision may be written in any order. Monitors that need all of
+   it judge at the end of the moment.
+
+The one rule: the ledger keeps what lives, so memory does not grow with the length of a history or a run.
 """
 
 from __future__ import annotations
 
-import bisect
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeVar
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..api.kinds import Kind
 from ..observe import view
-from ..observe.history import Version
-from ..observe.view import eviction
 from . import amounts
-from .amounts import Amounts, Object
-from .holdings import Holdings, Timeline, capacities
-from .object_state import group_of, holds, is_over, key_of
+from .amounts import NONE, Amounts, Object
+from .changes import Changes
+from .holdings import QueueSums, add, change
+from .limits import CLUSTER, QueueSpec, UnusedGuarantees, least_guarantee, left_by_guarantees, lowest
+from .lives import Eviction, Job, Pod, Violation
+from .rules import ROOT, Rules
 
-Key = TypeVar("Key")
-_DETAILS = re.compile(r" \(|[,;]")
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A violation of a rule. `time` is on the history's clock, `about` names the pod or queue.
-
-    `is_bind`: a bind broke the rule. The pod may be evicted in the same moment.
-    """
-
-    monitor: str
-    time: float
-    about: str
-    text: str
-    is_bind: bool = False
+LATELY = 1.0
+"""Seconds for which a former spec of a queue counts beside the present one: the scheduler may have seen only that."""
+BURST = 2.0
+"""Maximum seconds between two acts of one decision in a cluster, because writes take time."""
+SWITCHES = {"reclaim": "enableReclaimable", "preempt": "enablePreemptable"}
 
 
-@dataclass(frozen=True)
-class Act:
-    """A bind or an eviction: the pod after the act, and the act's position in the ledger."""
+class Monitor:
+    """A rule, and its judge: it is notified of each act after the ledger contains it, and reports violations."""
 
-    kind: str
-    """`bind` or `evict`."""
-    position: int
-    time: float
-    pod: Object
-    action: str = ""
-    """For an eviction `reclaim` or `preempt`, if the scheduler reports it."""
-    message: str = ""
+    NAME = ""
 
-    @property
-    def name(self) -> str:
-        return str(self.pod["metadata"]["name"])
+    def __init__(self, ledger: Ledger, rules: Rules) -> None:
+        self.ledger, self.rules = ledger, rules
 
-    @property
-    def uid(self) -> str:
-        return str(self.pod["metadata"]["uid"])
+    def on_bound(self, pod: Pod) -> None:
+        """Process a bind."""
 
-    @property
-    def node(self) -> str:
-        return str(self.pod["spec"].get("nodeName", ""))
+    def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
+        """Process an eviction."""
 
-    @cached_property
-    def cause(self) -> str:
-        """The preemptor and the action of an eviction: the scheduler's message without its details."""
-        return _DETAILS.split(self.message, maxsplit=1)[0]
+    def before(self, pod: Pod, what: str) -> None:
+        """Process that a pod is about to be `added`, `bind`, `evict`, `leave` or `end`."""
 
-    @cached_property
-    def group(self) -> str:
-        """The key of the pod's PodGroup, or an empty text."""
-        return group_of(self.pod)
+    def on_over(self, job: Job) -> None:
+        """Process the end of a job, or of one attempt: its PodGroup is deleted."""
 
-    @cached_property
-    def amounts(self) -> Amounts:
-        """The amounts that the pod occupies on a node."""
-        return amounts.of_pod(self.pod)
+    def on_moment(self) -> None:
+        """Process the end of a moment."""
 
-    def violation(self, monitor: str, text: str) -> Violation:
-        """Return the violation of a monitor's rule by this act."""
-        return Violation(monitor, self.time, self.name, text, is_bind=self.kind == "bind")
+    def close(self) -> None:
+        """Process the end of the history or the run."""
+
+    def find(self, text: str, pod: Pod, eviction: Eviction | None = None) -> None:
+        """Report a violation by the bind of a pod, or by its eviction."""
+        act = eviction or Eviction("", "", "", (), self.ledger.at, pod.bound, self.ledger.cycle)
+        found = Violation(
+            self.NAME, act.at, pod.name, text, eviction is None, pod.job.key, act.cycle, act.action, act.message
+        )
+        self.ledger.found.append(found)
+
+
+_HOOKS = ("on_bound", "on_evicted", "before", "on_over", "on_moment", "close")
 
 
 class Ledger:
-    """All versions in order, with queries about the state at a position.
+    """The state of a cluster and its sums.
 
-    Queries about one node, group, cause or queue use indexes, so monitors may make them at each act. `all_at` and
-    `holding` read all objects of a kind: if they were called with pods at each act, the time to judge a history would
-    grow with the square of its length.
+    Args:
+        rules: The policy in force.
+        shown: Returns a pod's version as the API server shows it.
+        burst: Maximum seconds between acts of one decision; 0 for a simulated load, in which a decision takes no time.
     """
 
-    def __init__(self, versions: Iterable[Version]) -> None:
-        self.versions = in_order(versions)
-        self._of: dict[tuple[Kind, str], list[tuple[int, Object | None]]] = {}
-        self._names: dict[Kind, list[str]] = {}
-        self._of_node: dict[str, dict[str, None]] = {}
-        """The names of the pods that were ever on a node."""
-        self._of_group: dict[str, dict[str, None]] = {}
-        """The names of the pods that were ever in a group."""
-        self._ends_on: dict[str, list[tuple[int, str]]] = {}
-        """The positions at which pods of a node have ended or are gone, with the uid of each pod."""
-        for position, seen in enumerate(self.versions):
-            name = key_of(seen.object)
-            key = (seen.ref.kind, name)
-            if key not in self._of:
-                self._names.setdefault(seen.ref.kind, []).append(name)
-            self._of.setdefault(key, []).append((position, None if seen.change == "gone" else seen.object))
-            if seen.ref.kind == Kind.POD:
-                self._of_group.setdefault(group_of(seen.object), {})[name] = None
-                if node := seen.object["spec"].get("nodeName"):
-                    self._of_node.setdefault(node, {})[name] = None
-                    if seen.change == "gone" or is_over(seen.object):
-                        self._ends_on.setdefault(node, []).append((position, str(seen.object["metadata"]["uid"])))
-        self.acts = list(self._find_acts())
-        self._binds = [act for act in self.acts if act.kind == "bind"]
-        self._evictions = [act for act in self.acts if act.kind == "evict"]
+    def __init__(self, rules: Rules, *, shown: Callable[[Any], Object] = lambda it: it, burst: float = BURST) -> None:
+        self.rules, self.shown, self.burst = rules, shown, burst
+        self.at, self.cycle = 0.0, 0
+        self.next = 0.0
+        """At the end of a moment, the time of the next one."""
+        self.counts_binds = True
+        """Whether pods that are new on their nodes were bound by the scheduler."""
+        self.number = 0
+        """Number of versions and acts so far."""
+        self.found: list[Violation] = []
+        self.jobs: dict[str, Job] = {}
+        self.pods: dict[str, Pod] = {}
+        self.nodes: dict[str, Object] = {}
+        self.has: dict[str, Amounts] = {}
+        """The allocatable amounts of each node."""
+        self.on_node: dict[str, Amounts] = {}
+        """What the pods on each node hold, with those that are leaving."""
+        self.pods_on: dict[str, dict[str, Pod]] = {}
+        self.free: Amounts = {}
+        """Amounts on all nodes that no queue holds."""
+        self.queues: dict[str, QueueSpec] = {}
+        self.keeps_guarantees = False
+        """Whether the policy keeps the guarantees of queues, and a queue has one."""
+        self.sums = QueueSums(is_tree=rules.is_tree)
+        self.unnamed: Amounts = {}
+        """The requests of all pods evicted without a named preemptor."""
+        self.changes = Changes()
+        self.victims: list[Pod] = []
+        """The victims of this moment."""
+        self._before: dict[str, list[tuple[float, QueueSpec]]] = {}
+        """Queue → its former specs, each with the time at which it was replaced."""
+        self._lineages: dict[str, tuple[str, ...]] = {}
+        self._limits: dict[str, Amounts] = {}
+        self._unused: UnusedGuarantees | None = None
+        self._empty: dict[str, Job] = {}
+        """Jobs without objects: they are forgotten at the end of the moment unless their objects return."""
+        self._hooks: dict[str, list[Callable[..., None]]] = {name: [] for name in _HOOKS}
 
-    def _find_acts(self) -> Iterator[Act]:
-        bound: set[str] = set()
-        evicted: set[str] = set()
-        for position, seen in enumerate(self.versions):
-            if seen.ref.kind != Kind.POD:
-                continue
-            pod, uid = seen.object, str(seen.object["metadata"]["uid"])
-            if pod["spec"].get("nodeName") and uid not in bound:
-                bound.add(uid)
-                yield Act("bind", position, seen.at, pod)
-            mark = eviction(pod)
-            if mark is not None and uid not in evicted:
-                evicted.add(uid)
-                message = str(mark.get("message", ""))
-                action = (
-                    "reclaim" if "reclaim" in message.lower() else "preempt" if "preempt" in message.lower() else ""
-                )
-                yield Act("evict", position, seen.at, pod, action, message)
+    def attach(self, monitor: Monitor) -> None:
+        """Notify a monitor from now on."""
+        for name in _HOOKS:
+            if getattr(type(monitor), name) is not getattr(Monitor, name):
+                self._hooks[name].append(getattr(monitor, name))
 
-    # ------------------------------------------------------------------------------------------------------------ acts
+    def _notify(self, hook: str, *given: object) -> None:
+        for process in self._hooks[hook]:
+            process(*given)
 
-    def binds(self) -> Sequence[Act]:
-        return self._binds
+    def advance(self, at: float, cycle: int = 0) -> None:
+        """Continue at a time, or with a cycle of the scheduler; what happens then is another moment."""
+        if cycle or at != self.at:
+            self.next = at if self.burst or not cycle else math.inf
+            self._end_moment()
+            self.at, self.cycle = at, cycle or self.cycle
 
-    def binds_between(self, position: int, end: int) -> Sequence[Act]:
-        """Return the binds after `position` and until `end`, `end` included."""
-        first, last = (bisect.bisect_right(self._binds, limit, key=_position) for limit in (position, end))
-        return self._binds[first:last]
+    def _end_moment(self) -> None:
+        for process in self._hooks["on_moment"]:
+            process()
+        self.victims.clear()
+        for key in [*self._empty]:
+            job = self._empty.pop(key)
+            if not job.pods and not job.groups:
+                self.jobs.pop(key, None)
+        if self._before:
+            self._unused = None
+            for name, specs in [*self._before.items()]:
+                specs[:] = [(at, spec) for at, spec in specs if at >= self.at - LATELY]
+                if not specs:
+                    del self._before[name]
 
-    def last_bind_between(self, position: int, end: float, node: str) -> int | None:
-        """Return the position of the last bind to a node after `position` and before `end`; None if there is none."""
-        binds = self._binds_on.get(node, [])
-        before = bisect.bisect_left(binds, end, key=_position) - 1
-        return binds[before].position if before >= 0 and binds[before].position > position else None
+    def close(self) -> list[Violation]:
+        """Judge what is still open; return all violations, in order of time."""
+        self.next = self.at
+        self._end_moment()
+        self._notify("close")
+        self.found.sort(key=lambda found: found.time)
+        return self.found
 
-    def ends_on(self, node: str) -> Sequence[tuple[int, str]]:
-        """Return the positions at which pods of a node have ended or are gone, with the uid of each pod."""
-        return self._ends_on.get(node, ())
+    # ------------------------------------------------------------------------------------------------------- objects
 
-    def evictions(self) -> Sequence[Act]:
-        return self._evictions
+    def see_node(self, name: str, node: Object | None) -> None:
+        """Process a version of a node; None if the node is gone."""
+        known, before = self.nodes.pop(name, None), self.has.pop(name, None)
+        after = None
+        if node is not None:
+            status = node.get("status") or {}
+            self.nodes[name] = node
+            after = self.has[name] = amounts.parse(status.get("allocatable") or status.get("capacity"))
+        if before != after:
+            for part, sign in ((before or {}, -1), (after or {}, 1)):
+                change(self.free, part, sign)
+            self._limits.clear()
+        if before != after or (known or {}).get("spec") != (node or {}).get("spec"):
+            self.changes.of_cluster = self.number = self.number + 1
 
-    def causes_until(self, position: int) -> dict[str, Act]:
-        """Return the last eviction of each cause until a position, this position included."""
-        known = ((acts, bisect.bisect_right(acts, position, key=_position)) for acts in self._evictions_of.values())
-        return {acts[number - 1].cause: acts[number - 1] for acts, number in known if number}
+    def see_queue(self, name: str, queue: Object | None) -> None:
+        """Process a version of a queue; None if it is gone."""
+        before = self.queues.pop(name, None)
+        after = None
+        if queue is not None:
+            after = self.queues[name] = QueueSpec.of(queue, self.rules)
+        if before == after:
+            return
+        if before is not None:
+            self._before.setdefault(name, []).append((self.at, before))
+        self._lineages.clear()
+        self._limits.clear()
+        self._unused = None
+        self.keeps_guarantees = self.rules.keeps_guarantees and any(it.guarantee for it in self.queues.values())
+        self.changes.of_cluster = self.number = self.number + 1
+        self.sums.put(name, after.parent if after is not None else "")
 
-    def evictions_at(self, time: float) -> Sequence[Act]:
-        """Return the evictions of a moment: those of one decision, which may be written after its binds."""
-        return self._evictions_at.get(time, ())
+    def see_group(self, kind: Kind, key: str, group: Object | None) -> None:
+        """Process a version of a PodGroup or a Workload; None if it is gone."""
+        job = self.job(key)
+        was_there = job.groups.pop(kind, None) is not None
+        if group is not None:
+            job.groups[kind] = group
+        queue = next((view.queue_named_by(job.groups[it]) for it in view.QUEUED if it in job.groups), "")
+        if queue != job.queue:
+            for pod in (pod for pod in job.pods.values() if pod.keeps):
+                self._hold(job.queue, pod.requests, -1)
+                self._hold(queue, pod.requests, 1)
+            job.queue = queue
+        spec = (job.group or {}).get("spec") or {}
+        job.minimum = int(spec.get("minMember") or 0)
+        if kind in view.QUEUED and was_there != (group is not None):
+            self.number += 1
+            self.changes.of_job(key, self.number)
+        if group is None:
+            self._forget_if_empty(job)
+            self._notify("on_over", job)
 
-    def evictions_of(self, cause: str) -> Sequence[Act]:
-        return self._evictions_of.get(cause, ())
+    def job(self, key: str) -> Job:
+        """Return the job of a key."""
+        return self.jobs.get(key) or self.jobs.setdefault(key, Job(key))
 
-    def evictions_of_group(self, cause: str, group: str) -> Sequence[Act]:
-        """Return the evictions of a group's pods for a cause."""
-        return self._evictions_of_group.get((cause, group), ())
+    def _forget_if_empty(self, job: Job) -> None:
+        if not job.pods and not job.groups and job.key:
+            self._empty[job.key] = job
 
-    def evictions_from(self, cause: str, node: str) -> Sequence[Act]:
-        """Return the evictions from a node for a cause."""
-        return self._evictions_from.get((cause, node), ())
+    # ---------------------------------------------------------------------------------------------------------- pods
 
-    def preemptors(self, act: Act) -> list[str]:
-        """Return the groups that the cause of an eviction names; none if the scheduler does not name its preemptor."""
-        return [word for word in dict.fromkeys(act.cause.split()) if word in self._of_group]
+    def see_pod(
+        self,
+        key: str,
+        uid: str,
+        group: str,
+        requests: Amounts,
+        source: Any,
+        *,
+        node: str = "",
+        over: str = "",
+        is_leaving: bool = False,
+        is_nominated: bool = False,
+    ) -> None:
+        """Process a version of a pod. A pod with another uid, job or node is another pod."""
+        pod = self.pods.get(key)
+        if pod is not None and (pod.uid != uid or pod.job.key != group or (pod.node and pod.node != node)):
+            self.lose_pod(key)
+            pod = None
+        if pod is None:
+            self.number += 1
+            job = self.job(group)
+            pod = Pod(key, uid, job, self.number, requests)
+            self._notify("before", pod, "added")
+            self.pods[key] = job.pods[key] = pod
+            if not node and not over:
+                job.waiting[key] = pod
+        pod.source = source
+        pod.is_nominated = pod.is_nominated or is_nominated
+        if pod.requests is not requests and pod.requests != requests:
+            self._resize(pod, requests)
+        if over and not pod.over:
+            self._end(pod, over)
+        if is_leaving and not pod.is_leaving:
+            self._notify("before", pod, "leave")
+            self._keep(pod, -1)
+            pod.is_leaving = True
+        if node and not pod.node:
+            self._bind(pod, node)
 
-    @cached_property
-    def evictions_for(self) -> Mapping[str, Sequence[Act]]:
-        """The evictions for each group that a cause names."""
-        found: dict[str, list[Act]] = {}
-        for act in self._evictions:
-            for group in self.preemptors(act):
-                found.setdefault(group, []).append(act)
+    def _resize(self, pod: Pod, requests: Amounts) -> None:
+        self._keep(pod, -1)
+        if pod.holds:
+            add(self.on_node, pod.node, pod.requests, -1)
+            add(self.on_node, pod.node, requests, 1)
+        pod.requests = requests
+        self._keep(pod, 1)
+
+    def _bind(self, pod: Pod, node: str) -> None:
+        job = pod.job
+        if not pod.over:
+            self._notify("before", pod, "bind")
+        self.number += 1
+        pod.node, pod.bound = node, self.number
+        job.waiting.pop(pod.key, None)
+        if pod.over:
+            return
+        self.pods_on.setdefault(node, {})[pod.key] = pod
+        add(self.on_node, node, pod.requests, 1)
+        self._keep(pod, 1)
+        if not self.counts_binds:
+            return
+        job.bound = self.number
+        if self.unnamed:
+            job.taken = amounts.total((job.taken, pod.requests))
+        self._notify("on_bound", pod)
+        if job.freed:
+            left = {name: amount - pod.requests.get(name, NONE) for name, amount in job.freed.items()}
+            job.freed = {name: amount for name, amount in left.items() if amount > 0}
+
+    def evict(self, key: str, cause: str, action: str, message: str, preemptors: Sequence[str]) -> None:
+        """Process an eviction, unless the pod is a victim already."""
+        pod = self.pods.get(key)
+        if pod is None or pod.eviction is not None:
+            return
+        self._notify("before", pod, "evict")
+        self.number += 1
+        job, number = pod.job, self.number
+        eviction = Eviction(cause, action, message, preemptors, self.at, number, self.cycle)
+        self._keep(pod, -1)
+        pod.eviction = eviction
+        job.evicted = number
+        self.victims.append(pod)
+        for name in preemptors:
+            job.lost_to[name] = job.lost_to.get(name, (number, number))[0], number
+            if (preemptor := self.jobs.get(name)) is not None:
+                preemptor.claimed = number
+                preemptor.freed = amounts.total((preemptor.freed, pod.requests))
+        if not preemptors:
+            self.unnamed = amounts.total((self.unnamed, pod.requests))
+        self._notify("on_evicted", pod, eviction)
+
+    def lose_pod(self, key: str) -> None:
+        """Process that a pod is gone."""
+        pod = self.pods.get(key)
+        if pod is None:
+            return
+        if not pod.over:
+            self._end(pod, "gone")
+        del self.pods[key]
+        del pod.job.pods[key]
+        pod.job.waiting.pop(key, None)
+        self._forget_if_empty(pod.job)
+
+    def _end(self, pod: Pod, over: str) -> None:
+        self._notify("before", pod, "end")
+        job = pod.job
+        self._keep(pod, -1)
+        pod.over = over
+        job.waiting.pop(pod.key, None)
+        if not pod.node:
+            return
+        add(self.on_node, pod.node, pod.requests, -1)
+        here = self.pods_on[pod.node]
+        here.pop(pod.key, None)
+        if not here:
+            del self.pods_on[pod.node]
+        if pod.eviction is None:
+            self.number += 1
+            job.ended = self.number
+            self.changes.of_pod(job.evicted, self.number)
+
+    def _keep(self, pod: Pod, sign: int) -> None:
+        """Add what a pod holds to the sums of its job and queue, or remove it, unless the pod leaves."""
+        if pod.keeps:
+            pod.job.active += sign
+            self._hold(pod.job.queue, pod.requests, sign)
+
+    def _hold(self, queue: str, requests: Amounts, sign: int) -> None:
+        if queue:
+            self.sums.hold(queue, requests, sign)
+            change(self.free, requests, -sign)
+
+    # -------------------------------------------------------------------------------------------------------- queries
+
+    def lineage(self, queue: str) -> tuple[str, ...]:
+        """Return the queue and, where queues form a tree, its ancestors below the root."""
+        found = self._lineages.get(queue)
+        if found is None:
+            line = self.sums.line(queue) if self.rules.is_tree else (queue,)
+            found = self._lineages[queue] = tuple(name for name in line if name not in ("", ROOT))
         return found
 
-    def acts_on(self, group: str) -> Sequence[Act]:
-        """Return the binds and evictions of a group's pods."""
-        return self._acts_on.get(group, ())
+    def below(self, queue: str) -> Amounts:
+        """Return what a queue holds with its descendants, where queues form a tree."""
+        return self.sums.below.get(queue, {})
 
-    @cached_property
-    def _evictions_at(self) -> dict[float, list[Act]]:
-        return _buckets(self._evictions, lambda act: act.time)
+    def lately(self, queue: str) -> list[QueueSpec]:
+        """Return the specs that the scheduler may have seen: those valid now and shortly before."""
+        now = [self.queues[queue]] if queue in self.queues else []
+        return now + [spec for at, spec in self._before.get(queue, ()) if at >= self.at - LATELY]
 
-    @cached_property
-    def _evictions_of(self) -> dict[str, list[Act]]:
-        return _buckets(self._evictions, lambda act: act.cause)
+    @property
+    def unused(self) -> UnusedGuarantees:
+        """The unused guarantees of queues; of recent specs of a queue, the smaller amounts count."""
+        if self._unused is None:
+            lines = {name: self.lineage(name) for name in self.queues if name != ROOT}
+            parents = {name: line[1] if len(line) > 1 else CLUSTER for name, line in lines.items()}
+            guarantees = {name: least_guarantee(self.lately(name)) for name in parents}
+            self._unused = UnusedGuarantees(parents, guarantees, self.below)
+        return self._unused
 
-    @cached_property
-    def _evictions_of_group(self) -> dict[tuple[str, str], list[Act]]:
-        return _buckets(self._evictions, lambda act: (act.cause, act.group))
-
-    @cached_property
-    def _evictions_from(self) -> dict[tuple[str, str], list[Act]]:
-        return _buckets(self._evictions, lambda act: (act.cause, act.node))
-
-    @cached_property
-    def _binds_on(self) -> dict[str, list[Act]]:
-        return _buckets(self._binds, lambda act: act.node)
-
-    @cached_property
-    def _acts_on(self) -> dict[str, list[Act]]:
-        return _buckets(self.acts, lambda act: act.group)
-
-    # ------------------------------------------------------------------------------------------------- at a position
-
-    def at(self, position: int, kind: Kind, name: str) -> Object | None:
-        """Return the object at a position, a version at this position included, or None if it did not exist."""
-        versions = self._of.get((kind, name), [])
-        index = bisect.bisect_right(versions, position, key=_position_of_version) - 1
-        return versions[index][1] if index >= 0 else None
-
-    def all_at(self, position: int, kind: Kind) -> list[Object]:
-        """Return all objects of a kind that existed at a position."""
-        return self._existing(position, kind, self._names.get(kind, ()))
-
-    def _existing(self, position: int, kind: Kind, names: Iterable[str]) -> list[Object]:
-        found = (self.at(position, kind, name) for name in names)
-        return [item for item in found if item is not None]
-
-    def lately(self, position: int, kind: Kind, name: str, seconds: float = 1.0) -> list[Object]:
-        """Return the versions that the scheduler may have seen: those valid at a position and shortly before it."""
-        since = self.versions[position].at - seconds
-        versions = self._of.get((kind, name), [])
-        index = bisect.bisect_right(versions, position, key=_position_of_version) - 1
-        found: list[Object] = []
-        while index >= 0:
-            at, version = versions[index]
-            if version is not None:
-                found.append(version)
-            if self.versions[at].at < since:
-                break
-            index -= 1
+    def limits(self, queue: str) -> Amounts:
+        """Return the upper limits of a queue: its capability, and what the guarantees of other queues leave."""
+        found = self._limits.get(queue)
+        if found is None:
+            spec, remainder = self.queues.get(queue), Amounts()
+            if self.rules.keeps_guarantees:
+                total = amounts.total(self.has.values())
+                remainder = left_by_guarantees(total, self.queues, self.lineage(queue), is_tree=self.rules.is_tree)
+            found = self._limits[queue] = lowest(remainder, spec.capability if spec is not None else {})
         return found
-
-    def since(self, position: int, kind: Kind, name: str) -> Iterator[Object]:
-        """Yield the versions of an object from a position on."""
-        versions = self._of.get((kind, name), [])
-        for _, version in versions[bisect.bisect_left(versions, position, key=_position_of_version) :]:
-            if version is not None:
-                yield version
-
-    def holding(self, position: int) -> list[Object]:
-        """Return the pods that occupy capacity on a node at a position."""
-        return [pod for pod in self.all_at(position, Kind.POD) if holds(pod)]
-
-    def on_node(self, position: int, node: str) -> list[Object]:
-        """Return the pods that occupy capacity on this node at a position."""
-        pods = self._existing(position, Kind.POD, self._of_node.get(node, ()))
-        return [pod for pod in pods if holds(pod) and pod["spec"]["nodeName"] == node]
-
-    def members(self, position: int, group: str) -> list[Object]:
-        """Return the pods of a group that existed at a position."""
-        pods = self._existing(position, Kind.POD, self._of_group.get(group, ()))
-        return [pod for pod in pods if group_of(pod) == group]
-
-    def pod_of(self, position: int, act: Act) -> Object | None:
-        """Return the pod of an act as it is at a position; None if it is gone, even if a successor has its name."""
-        pod = self.at(position, Kind.POD, key_of(act.pod))
-        return pod if pod is not None and pod["metadata"]["uid"] == act.uid else None
-
-    def queue_of(self, position: int, pod: Object) -> str:
-        """Return the name of the pod's queue; empty for a pod without a PodGroup."""
-        return self.queue_of_group(position, group_of(pod))
-
-    def queue_of_group(self, position: int, group: str) -> str:
-        """Return the name of a group's queue; empty if the group does not exist."""
-        found = (self.at(position, kind, group) for kind in view.QUEUED)
-        return next((view.queue_named_by(it) for it in found if it is not None), "")
-
-    # --------------------------------------------------------------------------------------------------------- amounts
-
-    def held(self, position: int) -> Mapping[str, Amounts]:
-        """Return what the pods of each queue hold at a position, without descendants and without leaving pods."""
-        return self._held.at(position)
-
-    def capacity(self, position: int) -> Amounts:
-        """Return the total allocatable amounts of all nodes at a position."""
-        return self._capacity.at(position)
-
-    @cached_property
-    def _held(self) -> Timeline[dict[str, Amounts]]:
-        sums = Holdings()
-        return Timeline(((at, {**sums.own}) for at, seen in enumerate(self.versions) if sums.apply(seen)), {})
-
-    @cached_property
-    def _capacity(self) -> Timeline[Amounts]:
-        return Timeline(capacities(self.versions), {})
-
-
-def in_order(versions: Iterable[Version]) -> list[Version]:
-    """Return versions in the order of the API server's writes."""
-    return sorted(versions, key=lambda seen: int(seen.object["metadata"].get("resourceVersion") or 0))
-
-
-def _position(act: Act) -> int:
-    return act.position
-
-
-def _position_of_version(entry: tuple[int, Object | None]) -> int:
-    return entry[0]
-
-
-def _buckets(acts: Iterable[Act], key: Callable[[Act], Key]) -> dict[Key, list[Act]]:
-    found: dict[Key, list[Act]] = {}
-    for act in acts:
-        found.setdefault(key(act), []).append(act)
-    return found
-
-
-def occupied(pods: Iterable[Object]) -> Amounts:
-    """Return the total amounts that pods occupy."""
-    return amounts.total(amounts.of_pod(pod) for pod in pods)

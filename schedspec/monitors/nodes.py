@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..api.kinds import Kind
 from . import amounts
-from .amounts import Amounts
-from .ledger import Ledger, Violation, occupied
-from .rules import Rules
-
-NAME = "node"
+from .ledger import Monitor
+from .lives import Pod
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    """Compare the pods on the node after each bind, terminating pods included, with the node's allocatable amounts."""
-    del rules
-    for act in ledger.binds():
-        node = ledger.at(act.position, Kind.NODE, act.node)
-        if node is None:
-            continue
-        used = occupied(ledger.on_node(act.position, act.node))
-        has = amounts.parse(node.get("status", {}).get("allocatable"))
-        if text := overfull(act.node, used, has, act.amounts):
-            yield act.violation(NAME, text)
+class NodeMonitor(Monitor):
+    """Compares the pods on a node after each bind with the node's allocatable amounts."""
 
+    NAME = "node"
 
-def overfull(node: str, held: Amounts, has: Amounts, requested: Amounts) -> str:
-    """Return how a bind exceeds a node, which has none of a requested resource that it does not list; else nothing."""
-    over = amounts.above(held, {**dict.fromkeys(requested, amounts.NONE), **has}, requested)
-    return f"bound to {node}, which then holds {', '.join(over)}" if over else ""
+    def on_bound(self, pod: Pod) -> None:
+        """Judge a bind. A node has none of a requested resource that it does not list."""
+        has = self.ledger.has.get(pod.node)
+        if has is None:
+            return
+        limits = {**{name: amounts.NONE for name in pod.requests if name != "pods"}, **has}
+        if over := amounts.above(self.ledger.on_node[pod.node], limits, pod.requests):
+            self.find(f"bound to {pod.node}, which then holds {', '.join(over)}", pod)

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..api.kinds import Kind
 from .amounts import Object
-from .gangs import SWITCHES
-from .ledger import Ledger, Violation
+from .ledger import SWITCHES, Monitor
+from .lives import Eviction, Pod
 from .rules import Rules
 
-NAME = "protection"
 PREEMPTABLE = "volcano.sh/preemptable"
 SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    for act in ledger.evictions():
-        reason = protection_of(act.pod, act.action, rules)
-        if not reason and act.action == "reclaim" and (queue := ledger.queue_of(act.position, act.pod)):
-            versions = ledger.lately(act.position, Kind.QUEUE, queue)
-            if versions and all(_is_closed_to_reclaim(version) for version in versions):
-                reason = closed(queue)
+class ProtectionMonitor(Monitor):
+    """Judges each eviction by the fields of the pod and of its queue."""
+
+    NAME = "protection"
+
+    def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
+        """Judge an eviction."""
+        reason = protection_of(self.ledger.shown(pod.source), eviction.action, self.rules)
+        if not reason and eviction.action == "reclaim":
+            specs = self.ledger.lately(pod.job.queue)
+            if specs and not any(spec.is_reclaimable for spec in specs):
+                reason = f"queue {pod.job.queue} is not reclaimable"
         if reason:
-            yield act.violation(NAME, f"evicted although {reason}")
+            self.find(f"evicted although {reason}", pod, eviction)
 
 
 def protection_of(pod: Object, action: str, rules: Rules) -> str:
@@ -35,12 +36,3 @@ def protection_of(pod: Object, action: str, rules: Rules) -> str:
     is_system = metadata.get("namespace") == "kube-system" or pod["spec"].get("priorityClassName") in SYSTEM_CLASSES
     is_judged = is_system and rules.is_enabled("conformance", SWITCHES.get(action, "enableReclaimable"))
     return "it is a system pod" if is_judged else ""
-
-
-def closed(queue: str) -> str:
-    """Return why the pods of a queue that is not reclaimable are protected from reclaim."""
-    return f"queue {queue} is not reclaimable"
-
-
-def _is_closed_to_reclaim(queue: Object) -> bool:
-    return (queue.get("spec") or {}).get("reclaimable") is False

@@ -45,6 +45,11 @@ class Rules:
         return next((name for name in QUEUE_PLUGINS if name in self._plugins), "")
 
     @property
+    def keeps_guarantees(self) -> bool:
+        """Whether its queue plugin keeps the guarantees of queues."""
+        return self.queue_plugin in ("capacity", "proportion")
+
+    @property
     def are_cards_unlimited(self) -> bool:
         """Whether pods with a card need no quota of cpu and memory."""
         return bool(self.argument(CARD_PLUGIN, "cardUnlimitedCpuMemory"))

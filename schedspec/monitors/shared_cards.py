@@ -7,35 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..api.kinds import Kind
 from ..observe.history import Object
 from ..observe.shared_cards import Card, CardPart, cards_of, cards_requested, parts_of
-from .ledger import Ledger, Violation
-from .rules import Rules
+from .ledger import Monitor
+from .lives import Pod
 
-NAME = "shared-cards"
-_PLUGIN = "deviceshare"
+PLUGIN = "deviceshare"
 _ALL_CORES = 100
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    """Compare the parts of each card of a node with the card after each bind, terminating pods included."""
-    if not rules.has(_PLUGIN):
-        return
-    for act in ledger.binds():
-        requested = cards_requested(act.pod)
-        node = ledger.at(act.position, Kind.NODE, act.node) if requested else None
-        if node is None:
-            continue
-        cards, own = cards_of(node), parts_of(act.pod)
+class SharedCardsMonitor(Monitor):
+    """Compares the parts of each card of a node with the card after each bind, terminating pods included."""
+
+    NAME = "shared-cards"
+
+    def on_bound(self, pod: Pod) -> None:
+        """Judge a bind."""
+        if not self.rules.has(PLUGIN):
+            return
+        shown = self.ledger.shown(pod.source)
+        requested, node = cards_requested(shown), self.ledger.nodes.get(pod.node)
+        if not requested or node is None:
+            return
+        cards, own = cards_of(node), parts_of(shown)
         named = {part.card for part in own}
         if len(own) != requested or not named <= cards.keys():
             seen = ", ".join(sorted(named)) or "none"
-            yield act.violation(NAME, f"requests {requested} of the cards of {act.node}, but has {seen}")
-        held = _held(ledger.on_node(act.position, act.node))
+            self.find(f"requests {requested} of the cards of {pod.node}, but has {seen}", pod)
+        held = _held(self.ledger.shown(it.source) for it in self.ledger.pods_on[pod.node].values())
         for name in sorted(named & cards.keys()):
             for over in _beyond(cards[name], held.get(name, [])):
-                yield act.violation(NAME, f"card {name} of {act.node} then has {over}")
+                self.find(f"card {name} of {pod.node} then has {over}", pod)
 
 
 def exceeded(node: Object, pods: Iterable[Object]) -> bool:

@@ -6,14 +6,17 @@ This module is pure and, unless preemptors are inferred, linear in the number of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from ..api.kinds import Kind
 from ..monitors import amounts
 from ..monitors.amounts import NONE, Amounts
-from ..monitors.ledger import Act, Ledger
+from ..monitors.ledger import Ledger, Monitor
+from ..monitors.lives import Eviction, Pod
+from ..monitors.rules import Rules
 from ..observe import view
-from ..observe.history import Object
+from ..observe.history import Object, Version
 from .objects import Queues, quantities
 from .record import ActMoment, EvictedAmounts
 
@@ -23,34 +26,67 @@ _SOON = 60.0
 """Maximum seconds from an eviction to the bind of the preemptor that is inferred for it."""
 
 
-def acts_of(ledger: Ledger, queues: Queues, clock: Clock) -> list[ActMoment]:
-    """Return binds and evictions in the order in which the API server recorded them."""
+class Act(NamedTuple):
+    """A bind or an eviction, and the pod after it."""
+
+    at: float
+    pod: Object
+    eviction: Eviction | None = None
+
+    @property
+    def uid(self) -> str:
+        return str(self.pod["metadata"]["uid"])
+
+    @property
+    def node(self) -> str:
+        return str(self.pod["spec"].get("nodeName", ""))
+
+
+class Acts(Monitor):
+    """Keeps the binds and evictions of a history, in the order in which the API server recorded them."""
+
+    def __init__(self, ledger: Ledger, rules: Rules) -> None:
+        super().__init__(ledger, rules)
+        self.acts: list[Act] = []
+
+    def on_bound(self, pod: Pod) -> None:
+        """Keep a bind."""
+        self.acts.append(Act(self.ledger.at, self.ledger.shown(pod.source)))
+
+    def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
+        """Keep an eviction."""
+        self.acts.append(Act(self.ledger.at, self.ledger.shown(pod.source), eviction))
+
+
+def acts_of(acts: Sequence[Act], versions: Sequence[Version], queues: Queues, clock: Clock) -> list[ActMoment]:
+    """Return the binds and evictions of a history as records."""
     preemptor_events = {
         str((version.object.get("involvedObject") or {}).get("uid")): version.object
-        for version in ledger.versions
+        for version in versions
         if version.ref.kind == Kind.EVENT and version.object.get("related")
     }
-    uids = {(v.ref.namespace, v.ref.name): v.uid for v in ledger.versions if v.ref.kind == Kind.POD}
+    uids = {(v.ref.namespace, v.ref.name): v.uid for v in versions if v.ref.kind == Kind.POD}
     return [
-        _act(act, queues, clock) if act.kind == "bind"
+        _act(act, queues, clock) if act.eviction is None
         else _eviction(act, preemptor_events[act.uid], queues, clock, uids=uids) if act.uid in preemptor_events
-        else _inferred(ledger, act, queues, clock)
-        for act in ledger.acts
+        else _inferred(acts[number + 1 :], act, queues, clock)
+        for number, act in enumerate(acts)
     ]  # fmt: skip
 
 
 def _act(act: Act, queues: Queues, clock: Clock, **more: object) -> ActMoment:
+    why = act.eviction
     return ActMoment(
-        at=clock(act.time),
-        act=act.kind,
-        pod=act.name,
+        at=clock(act.at),
+        act="bind" if why is None else "evict",
+        pod=str(act.pod["metadata"]["name"]),
         uid=act.uid,
         node=act.node,
         group=view.group_of(act.pod),
         queue=queues.of(act.pod),
         amounts=quantities(amounts.of_pod(act.pod)),
-        message=act.message,
-        action=act.action,
+        message=why.message if why is not None else "",
+        action=why.action if why is not None else "",
         **more,  # type: ignore[arg-type]
     )
 
@@ -73,11 +109,11 @@ def _eviction(act: Act, event: Object, queues: Queues, clock: Clock, *, uids: di
     )
 
 
-def _inferred(ledger: Ledger, act: Act, queues: Queues, clock: Clock) -> ActMoment:
+def _inferred(later: Sequence[Act], act: Act, queues: Queues, clock: Clock) -> ActMoment:
     """Infer the preemptor for a scheduler that names none: the next pod of another group bound to the victim's node."""
     mine = view.group_of(act.pod)
-    for other in ledger.binds():
-        if other.position <= act.position or other.node != act.node or other.time - act.time > _SOON:
+    for other in later:
+        if other.eviction is not None or other.node != act.node or other.at - act.at > _SOON:
             continue
         if not mine or view.group_of(other.pod) != mine:
             queue = queues.of(other.pod)
@@ -85,7 +121,7 @@ def _inferred(ledger: Ledger, act: Act, queues: Queues, clock: Clock) -> ActMome
                 act,
                 queues,
                 clock,
-                preemptor=other.name,
+                preemptor=str(other.pod["metadata"]["name"]),
                 preemptor_uid=other.uid,
                 preemptor_queue=queue,
                 inferred=True,
@@ -93,12 +129,12 @@ def _inferred(ledger: Ledger, act: Act, queues: Queues, clock: Clock) -> ActMome
     return _act(act, queues, clock, inferred=True)
 
 
-def evicted_of(acts: Sequence[ActMoment], ledger: Ledger) -> EvictedAmounts:
+def evicted_of(acts: Sequence[ActMoment], versions: Iterable[Version]) -> EvictedAmounts:
     """Return what was evicted, and what the preemptors requested for their waiting pods."""
     evictions = [act for act in acts if act.act == "evict"]
     if not evictions:
         return EvictedAmounts()
-    pods = {v.uid: v.object for v in ledger.versions if v.ref.kind == Kind.POD}
+    pods = {v.uid: v.object for v in versions if v.ref.kind == Kind.POD}
     bound = {act.uid: act.at for act in acts if act.act == "bind"}
     began: dict[str, float] = {}
     for act in evictions:

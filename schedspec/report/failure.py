@@ -18,7 +18,7 @@ from ..api.errors import Unmet
 from ..api.kinds import Kind, Ref
 from ..monitors.amounts import NONE, shown
 from ..monitors.ledger import Ledger
-from ..monitors.queues import usage
+from ..monitors.reading import feed
 from ..monitors.rules import Rules
 from ..observe import view as views
 from ..observe.history import History, Object, View
@@ -256,10 +256,10 @@ def _events(history: History) -> Iterator[_Row]:
 def _queues(history: History, view: View, rules: Rules) -> list[str]:
     """Return the limits of each queue and the amounts that its pods hold, as the rows of a table."""
     rows: list[tuple[str, ...]] = [("queue", "resource", "capability", "deserved", "guarantee", "held")]
-    ledger = Ledger(history.since(0))
+    ledger = feed(Ledger(rules), history.since(0))
     for queue in sorted(view.all(Kind.QUEUE), key=lambda queue: str(queue["metadata"]["name"])):
         spec, status, name = queue.get("spec") or {}, queue.get("status") or {}, str(queue["metadata"]["name"])
-        held = usage.held_below(ledger, len(ledger.versions) - 1, name, rules)
+        held = ledger.below(name)
         columns = (
             spec.get("capability") or {},
             status.get("deserved") or spec.get("deserved") or {},

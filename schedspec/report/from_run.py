@@ -41,10 +41,13 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         return round(max(0.0, at - zero), 4)
 
     versions = list(own(history)) if history is not None else []
-    queues, ledger = Queues(versions), Ledger(version for version in versions if version.at < cleanup)
+    lived = [version for version in versions if version.at < cleanup]
+    queues, ledger = Queues(versions), Ledger(Rules(running.policy))
+    recorded = course.Acts(ledger, ledger.rules)
+    ledger.attach(recorded)
     stories = _stories(versions, queues, clock, cleanup)
-    acts = course.acts_of(ledger, queues, clock)
-    numbers = queue_moments(ledger, Rules(running.policy).is_tree, clock)
+    numbers = queue_moments(ledger, lived, clock)
+    acts = course.acts_of(recorded.acts, lived, queues, clock)
     recording = running.folder / RECORDING
     return ScenarioRecord(
         feature=running.feature,
@@ -73,7 +76,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         objects=stories,
         queues=numbers,
         acts=acts,
-        evicted=course.evicted_of(acts, ledger),
+        evicted=course.evicted_of(acts, lived),
         reasons=_reasons(stories),
         findings=[Judgement(clock(finding.time), finding.monitor, finding.about, finding.text) for finding in findings],
         monitors_off=list(off),

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..api.kinds import Kind
 from ..monitors import amounts
-from ..monitors.queues import usage
+from ..monitors.limits import card_quota
 from ..observe import view
 from ..observe.history import Object, Version
 
@@ -98,7 +98,7 @@ def _state(kind: Kind, obj: Object, queues: Queues) -> Iterator[tuple[str, Any]]
             yield "phase", (status.get("state") or {}).get("phase")
         case Kind.QUEUE:
             yield from spec.items()
-            yield "card_quota", {name: plain(amount) for name, amount in usage.card_quota(obj).items()}
+            yield "card_quota", {name: plain(amount) for name, amount in card_quota(obj).items()}
             yield "state", status.get("state")
             yield "allocated", status.get("allocated")
         case Kind.NODE:

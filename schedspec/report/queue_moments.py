@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import msgspec
 
 from ..api.kinds import Kind
 from ..monitors.amounts import Amounts
-from ..monitors.holdings import Holdings
 from ..monitors.ledger import Ledger
-from ..monitors.queues import usage
-from ..observe.history import Object
+from ..monitors.limits import card_quota
+from ..monitors.reading import in_order, read
+from ..observe.history import Object, Version
 from .objects import parsed, plain, quantities
 from .record import QueueMoment
 
@@ -20,20 +20,26 @@ _AT_ONCE = 0.001
 """Seconds within which changes of one queue are one moment."""
 
 
-def queue_moments(ledger: Ledger, is_tree: bool, clock: Callable[[float], float]) -> list[QueueMoment]:
-    """Return the queues' numbers at every change. `clock` converts a history's time to the record's."""
-    sums, found, now = Holdings(is_tree=is_tree), _Moments(), 0.0
-    for version in ledger.versions:
-        changed, name = sums.apply(version), version.ref.name
+def queue_moments(ledger: Ledger, versions: Iterable[Version], clock: Callable[[float], float]) -> list[QueueMoment]:
+    """Feed an empty ledger with a history, and return the queues' numbers at every change.
+
+    `clock` converts a history's time to the record's.
+    """
+    found, now, known = _Moments(), 0.0, dict[str, Amounts]()
+    for version in in_order(versions):
+        read(ledger, version)
+        name = version.ref.name
+        changed = [queue for queue in found.queues if known.get(queue) is not ledger.sums.below.get(queue)]
         if version.ref.kind == Kind.QUEUE:
             found.queues[name] = version.object
             if version.change == "gone":
                 del found.queues[name]
-            changed = (name, *changed)
+            changed = [name, *changed]
         if changed:
             now = max(now, clock(version.at))
         for queue in changed:
-            found.note(queue, now, sums.below.get(queue, {}))
+            found.note(queue, now, ledger.below(queue))
+        known = {queue: ledger.below(queue) for queue in found.queues} if changed else known
     return found.moments
 
 
@@ -71,6 +77,6 @@ def _queue_moment(at: float, name: str, held: Amounts, queue: Object) -> QueueMo
         parsed(status.get("deserved") or spec.get("deserved")),
         parsed(spec.get("capability")),
         parsed((spec.get("guarantee") or {}).get("resource")),
-        {model: plain(amount) for model, amount in usage.card_quota(queue).items()},
+        {model: plain(amount) for model, amount in card_quota(queue).items()},
         str(spec.get("parent") or ""),
     )

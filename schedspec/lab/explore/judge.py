@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-from ...monitors import Ledger, Rules, Violation, judge_ledger
-from ...monitors.evictions.repeated import NAME as REPEATED
+from ...monitors import Rules, Violation
+from ...monitors.evictions.repeated import RepeatedMonitor
+from ...monitors.ledger import BURST
 from ...scheduler.model.errors import BadInputError
+from ...virtual.outcomes import Evicted
 from ..reduce import written
 from ..reduce.case import Case, Use
-from ..reduce.play import NOT_PLAYED, PAUSE, play
-from ..reduce.versions import Recorder
+from ..reduce.play import NOT_PLAYED, PAUSE, START, play
+from ..simulate.monitored import Monitors
 from .promises import Worlds, broken_promises, error_of
 from .reach import reach_of
 
@@ -21,6 +24,9 @@ _NOT_UNDER_PROPORTION = {"needless-eviction: preempt", "needless-eviction: recla
 """Signatures that do not count under the plugin proportion. Its shares follow from requests, and no object shows them:
 a queue deserves less until its evicted pods are created again, and meanwhile preempts although capacity is idle.
 """
+
+Events = list[tuple[float, object]]
+"""The inputs of the core and the outcomes of a play, each with its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +63,15 @@ def judge(case: Case, worlds: Worlds | None = None) -> Judged:
         case: The case.
         worlds: The variants that are played beside the case; by default all.
     """
-    recorder = Recorder()
+    events: Events = []
     try:
-        story = play(case, listener=recorder.record)
+        story = play(case, listener=lambda at, given: events.append((at, given)))
         promises = [*broken_promises(case, story, worlds or Worlds())]  # plays variants of the case
     except BadInputError:  # a reduction cut the policy down too far
         raise
     except Exception as problem:  # noqa: BLE001 - whatever it is, the explored scheduler raised it
         story, promises = NOT_PLAYED, [error_of(case, problem)]
-    findings = [*_monitored(case, recorder, PAUSE)]
+    findings = [*_monitored(case, events)]
     findings += (CaseFinding(promise.name, promise.text, promise.case, case, promise.thens) for promise in promises)
     return Judged(_once(findings), reach_of(case, story))
 
@@ -74,36 +80,33 @@ def _once(findings: list[CaseFinding]) -> list[CaseFinding]:
     return list({finding.name: finding for finding in reversed(findings)}.values())[::-1]
 
 
-def _monitored(case: Case, recorder: Recorder, pause: float) -> Iterator[CaseFinding]:
+def _monitored(case: Case, events: Events) -> Iterator[CaseFinding]:
     """Judge each span of time by the policy that was in force in it."""
-    ledger = Ledger(recorder.versions)
-    begins = ledger.versions[0].at if ledger.versions else 0.0
-    spans = [(begins, case.policy)]
-    spans += [(begins + pause * at, step.text) for at, step in enumerate(case.steps, 1) if isinstance(step, Use)]
-    placed_before = {work.name for work in case.work if work.nodes}
-    for (since, policy), (until, _) in pairwise([*spans, (float("inf"), "")]):
-        if not any(since <= act.time < until for act in ledger.acts):
-            continue
+    spans = [(-math.inf, case.policy)]
+    spans += [(START + PAUSE * at, step.text) for at, step in enumerate(case.steps, 1) if isinstance(step, Use)]
+    for (since, policy), (until, _) in pairwise([*spans, (math.inf, "")]):
         rules = _rules(policy)
-        for violation in judge_ledger(ledger, rules):
-            name = _signature(violation, recorder)
+        monitors = Monitors(rules, burst=BURST)
+        for at, given in events:
+            monitors.observe(at, given)
+        for violation in monitors.close():
+            name = f"{violation.monitor}: {'bind' if violation.is_bind else violation.action or 'bind'}"
             if name in _NOT_UNDER_PROPORTION and rules.queue_plugin == "proportion":
                 continue
-            is_bind = name.endswith(": bind")
-            ran_before = violation.time == begins and _job(violation) in placed_before and is_bind
-            if violation.monitor == REPEATED and not _was_evicted_since(ledger, violation, since):
+            if violation.monitor == RepeatedMonitor.NAME and not _was_evicted_since(events, violation, since):
                 continue
-            if since <= violation.time < until and not ran_before:
+            if since <= violation.time < until:
                 thens = written.thens_of_monitor(name, _job(violation), case)
                 yield CaseFinding(name, f"{violation.about}: {violation.text}", case, case, tuple(thens))
 
 
-def _was_evicted_since(ledger: Ledger, violation: Violation, since: float) -> bool:
+def _was_evicted_since(events: Events, violation: Violation, since: float) -> bool:
     """Whether the pod was evicted before, after the policy in force was put into force at `since`.
 
     A new policy is a new cause: it may let the preemptor claim capacity for more of its pods.
     """
-    return any(act.name == violation.about and since <= act.time < violation.time for act in ledger.evictions())
+    before = (given for at, given in events if isinstance(given, Evicted) and since <= at < violation.time)
+    return any(given.pod.rpartition("/")[2] == violation.about for given in before)
 
 
 @lru_cache(4096)
@@ -122,19 +125,6 @@ def monitors(case: Case) -> set[str]:
 
 def found_by_monitors(case: Case) -> list[CaseFinding]:
     """Return the violations that monitors find in a case, as findings."""
-    recorder = Recorder()
-    play(case, listener=recorder.record)
-    return _once([*_monitored(case, recorder, PAUSE)])
-
-
-def _signature(found: Violation, recorder: Recorder) -> str:
-    """Return the monitor with the action of the eviction that violated it, or with `bind`."""
-    if found.is_bind:
-        return f"{found.monitor}: bind"
-    pod = found.about.rpartition("/")[2]
-    actions = {
-        action
-        for at, name, action in recorder.evictions
-        if at == found.time and (name == pod or name.startswith(f"{pod}-task-"))
-    }
-    return f"{found.monitor}: {' + '.join(sorted(actions)) or 'bind'}"
+    events: Events = []
+    play(case, listener=lambda at, given: events.append((at, given)))
+    return _once([*_monitored(case, events)])

@@ -6,7 +6,6 @@
 * `owed`: no job waits that fits on idle capacity to which its queue is entitled.
 * `entitled`: no job waits for which the policy may free capacity, as an exact search shows (`entitled`).
 * `permitted`: each eviction is one that the policy permits, and of equal pods the right one is evicted (`permitted`).
-* `lasting`: an evicted pod does not return to its node at once (`lasting`).
 * `order`, `admitted`, `lent`: jobs start in the order of service, and queues keep their limits (`served`).
 * `waited`: a job that has waited its time under `sla` keeps the capacity that it has reserved (`waited`).
 * `close`: a gang that prefers a rack is in one rack, if a rack could hold all of its pods (`close`).
@@ -27,7 +26,7 @@ from ..reduce.case import CARD_MEMORY, CARDS, Case, Submit, Work, amounts, map_w
 from ..reduce.play import PAUSE, START, Story, play, policy_of
 from ..reduce.signature import reason_type
 from ..reduce.simplify import rename
-from . import close, entitled, lasting, permitted, served, waited
+from . import close, entitled, permitted, served, waited
 from .hardware import unit_of
 from .owed import owed_jobs
 from .timeline import Breach
@@ -35,7 +34,6 @@ from .timeline import Breach
 _RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], str]] = {
     "entitled": ((entitled.jobs_without_room,), '"{}" runs'),
     "permitted": ((permitted.forbidden_evictions, permitted.unasked_backfills), '"{}" keeps running'),
-    "lasting": ((lasting.evictions_that_do_not_last,), '"{}" keeps running'),
     "order": ((served.out_of_order,), '"{}" runs'),
     "admitted": ((served.admitted_above_limits, served.served_in_closed_queues), 'the PodGroup of "{}" stays Pending'),
     "lent": ((served.lent_guarantees,), '"{}" stays pending'),

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...monitors import Rules
 from ...scheduler.model import resources, times
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.model import Policy
@@ -77,7 +78,7 @@ def _run(course: Course) -> str:
         until=course.until,
         begin=partial(begin, state=state, run_times=course.run_times),
         cluster=Cluster(state.scheduler_names, state.node_selector),
-        monitor=Monitors(course.policy_text),
+        monitors=Monitors(Rules(course.policy_text)),
     )
     return outcome.problem
 

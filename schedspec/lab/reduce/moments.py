@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...monitors import MONITORS, Ledger, Rules
+from ...monitors import MONITORS, Rules
+from ...monitors.ledger import BURST
 from ...scheduler.inputs import Decided, PolicyLoaded
+from ..simulate.monitored import Monitors
 from .of_recording import inputs_of
-from .versions import Recorder
 
 
 def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
@@ -22,24 +23,22 @@ def moments(path: Path, monitor: str) -> Iterator[tuple[float, int]]:
     """
     if monitor not in MONITORS:
         return
-    recorder, now, policy = Recorder(), 0.0, ""
+    inputs = [*inputs_of(path)]
+    policy = [given.text for given in inputs if isinstance(given, PolicyLoaded)][-1:]
+    monitors, now = Monitors(Rules("".join(policy)), burst=BURST), 0.0
     acts: list[tuple[str, tuple[float, int]]] = []
-    for recorded in inputs_of(path):
-        match recorded:
-            case PolicyLoaded():
-                policy = recorded.text
-            case Decided():
-                now = recorded.now
-                done = [act.task for act in recorded.decisions.binds] + [
-                    act.task for act in recorded.decisions.evictions
-                ]
-                acts += [(_short(task), (now, recorded.cycle)) for task in done]
-                for eviction in recorded.decisions.evictions:
-                    recorder.evict(now, eviction.task, eviction.reason)
-            case _:
-                recorder.record(now, recorded)
+    for recorded in inputs:
+        monitors.observe(now, recorded)
+        if isinstance(recorded, Decided):
+            now = recorded.now
+            monitors.begin_cycle(now, recorded.cycle)
+            done = [act.task for act in recorded.decisions.binds]
+            done += [act.task for act in recorded.decisions.evictions]
+            acts += [(_short(task), (now, recorded.cycle)) for task in done]
+            for eviction in recorded.decisions.evictions:
+                monitors.evict(eviction.task, eviction.reason)
     seen: set[tuple[float, int]] = set()
-    for found in MONITORS[monitor].judge(Ledger(recorder.versions), Rules(policy)):
+    for found in (found for found in monitors.close() if found.monitor == monitor):
         about = _short(found.about)
         before = [(pod, moment) for pod, moment in acts if moment[0] <= found.time]
         own = [moment for pod, moment in before if pod == about or pod.startswith(f"{about}-")]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ... import distribution
 from ...api.capabilities import Capability
-from ...monitors import MONITORS, protection
-from ...monitors.evictions import needless, needless_workload, repeated
+from ...monitors import MONITORS
 from ...report.record import UID
 from ...schedulers import find
 from .case import Case
@@ -94,7 +94,8 @@ def title_of_monitor(rule: str) -> str:
     monitor = MONITORS.get(rule.partition(":")[0])
     if monitor is None:
         return ""
-    demand = (monitor.__doc__ or "").partition("\n")[0].removeprefix("Monitor: ").removesuffix(".")
+    first = (inspect.getdoc(inspect.getmodule(monitor)) or "").partition("\n")[0]
+    demand = first.removeprefix("Monitor: ").removesuffix(".")
     return demand[:1].upper() + demand[1:]
 
 
@@ -107,9 +108,9 @@ def thens_of_monitor(rule: str, job: str, case: Case) -> list[str]:
         case: The case.
     """
     monitor = rule.partition(":")[0]
-    if monitor == repeated.NAME:
+    if monitor == "repeated-eviction":
         return ["exactly 1 pod is evicted"]
-    if job and monitor in (protection.NAME, needless.NAME, needless_workload.NAME):
+    if job and monitor in ("protection", "needless-eviction", "needless-workload-eviction"):
         return [f'"{job}" keeps running']
     return [f'"{work.name}" runs or is refused' for work in case.jobs[-1:]]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ... import distribution
+from ...monitors import Rules
 from ...scheduler.inputs import Input, PolicyLoaded
 from ...scheduler.model import resources, times
 from ...scheduler.model.cluster import Cluster
@@ -21,11 +23,14 @@ from .against import differences
 from .columns import FIELDS, PRESETS
 from .errors import InputError
 from .inputs import Inputs, read_inputs
-from .records import FORMAT, Run
-from .runner import Monitor, Outcome, run
+from .monitored import Monitors
+from .records import FORMAT, Finding, Run
+from .runner import Outcome, run
 from .summary import render
 
 _POLICY = distribution.folder("templates") / "policies" / "proportion.yaml"
+_SHOWN = 20
+"""Maximum number of findings that are printed."""
 _SAMPLES = 1000
 """Number of samples of the queues while the load arrives, unless --sample is set."""
 
@@ -74,37 +79,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--record", metavar="DIR", type=Path, help="write every input, as `scheduler run --record` does")
 
 
-MakeMonitor = Callable[[str], Monitor]
-"""Makes the monitor of a run from the text of the policy."""
-
-
-def main(given: argparse.Namespace, make_monitor: MakeMonitor | None = None) -> int:
-    """Run the command. `make_monitor` makes the judge of the run.
+def main(given: argparse.Namespace, *, is_judged: bool = False) -> int:
+    """Run the command. If `is_judged`, monitors judge the run, and their first findings are printed.
 
     Returns:
-        0 if the load ran to its end, 1 if the run could not continue, 2 on bad input, 130 if it was interrupted.
+        0 if the load ran to its end, 1 if the run could not continue or monitors found something, 2 on bad input, 130
+        if it was interrupted.
     """
     try:
-        outcome = _simulate(given, make_monitor)
+        outcome = _simulate(given, is_judged=is_judged)
         sys.stdout.write(render(outcome.end, given.out, outcome.stuck, outcome.examples))
         if given.against is not None:
             sys.stdout.write(differences(given.against, given.out))
     except (InputError, PolicyError, StateError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    _show(outcome.findings, given.out)
     if outcome.problem:
         sys.stderr.write(f"stopped: {outcome.problem}\n{given.out} holds the results so far\n")
         return 1
     if outcome.end.interrupted:
         sys.stderr.write(f"interrupted at {times.timestamp(outcome.end.at)}; {given.out} holds the results so far\n")
         return 130
-    return 0
+    return 1 if outcome.findings else 0
 
 
-def _simulate(given: argparse.Namespace, make_monitor: MakeMonitor | None) -> Outcome:
+def _show(findings: Sequence[Finding], out: Path) -> None:
+    for finding in findings[:_SHOWN]:
+        when = datetime.fromtimestamp(finding.at, UTC).isoformat()
+        why = f" ({finding.reason})" if finding.reason else ""
+        about = f"{finding.monitor}: {when}, cycle {finding.cycle}, {finding.about}"
+        sys.stderr.write(f"{about}: {finding.text}{why}\n")
+    if findings:
+        sys.stderr.write(f"{len(findings)} findings of monitors; {out} has all\n")
+
+
+def _simulate(given: argparse.Namespace, *, is_judged: bool) -> Outcome:
     inputs = read_inputs(given)
     policy = _policy_of(given, inputs)
-    monitor = make_monitor(policy.text) if make_monitor is not None else None
     settings = Settings(start_delay=given.start_delay, grace=given.grace)
     until = inputs.until if given.until is None else min(inputs.start + given.until, inputs.until)
     header = Run(
@@ -131,7 +143,7 @@ def _simulate(given: argparse.Namespace, make_monitor: MakeMonitor | None) -> Ou
             until=until,
             begin=inputs.begin,
             cluster=inputs.cluster,
-            monitor=monitor,
+            monitors=Monitors(Rules(policy.text)) if is_judged else None,
             on_input=on_input,
         )
 

@@ -1,6 +1,6 @@
 """The metrics of a run. Definitions and units: docs/simulation.md.
 
-`Metrics` keeps only numbers, 16 bytes for each job, so that a million jobs fit into memory. `Ledger` integrates over
+`Metrics` keeps only numbers, 16 bytes for each job, so that a million jobs fit into memory. `Integral` integrates over
 time what queues held and what they were entitled to.
 """
 
@@ -162,7 +162,7 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-class Ledger:
+class Integral:
     """Integrate over time what each queue holds, into `Metrics`.
 
     A queue is below its share only if one more pod of its usual size would fit into the gap: a deserved share of 4.5

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from ...monitors import Violation
 from .errors import InputError
 
 FORMAT = 1
@@ -137,6 +138,11 @@ class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="finding"):
     text: str
     reason: str = ""
     """The scheduler's own reason; empty if it gave none."""
+
+    @classmethod
+    def of(cls, found: Violation) -> Finding:
+        """Return the record of what a monitor found."""
+        return cls(found.monitor, found.time, found.cycle, found.job, found.text, found.reason)
 
 
 class End(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):

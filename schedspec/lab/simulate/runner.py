@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import msgspec
 
@@ -24,6 +24,7 @@ from .bookkeeping import Bookkeeping
 from .columns import LAST
 from .errors import InputError
 from .metrics import Metrics
+from .monitored import Monitors
 from .records import End, Finding, Run
 from .scene import Scene
 
@@ -43,16 +44,8 @@ class Outcome:
     """Jobs that wait at the end."""
     examples: tuple[str, ...] = ()
     """Some of the jobs that wait, with their reasons."""
-
-
-class Monitor(Protocol):
-    """A judge of a run that is independent of the scheduler."""
-
-    def observe(self, happened: object) -> None:
-        """Judge the next input of the core or outcome of the simulation."""
-
-    def close(self) -> Sequence[Finding]:
-        """Finish, and return all findings."""
+    findings: tuple[Finding, ...] = ()
+    """The findings of monitors."""
 
 
 def run(
@@ -67,34 +60,28 @@ def run(
     until: float,
     begin: Callable[[Simulation], object] | None = None,
     cluster: Cluster | None = None,
-    monitor: Monitor | None = None,
+    monitors: Monitors | None = None,
     on_input: Callable[[Input], None] | None = None,
 ) -> Outcome:
     """Simulate a load.
 
-    `begin` shows a state to the simulation first, on a `cluster` made for it. `monitor` judges every input and
+    `begin` shows a state to the simulation first, on a `cluster` made for it. `monitors` judge every input and
     outcome, and `on_input` receives every input of the core.
 
     Raises InputError if the result file cannot be written.
     """
-
-    def see(given: Input) -> None:
-        for receive in (monitor.observe if monitor is not None else None, on_input):
-            if receive is not None:
-                receive(given)
-
     try:
         with out.open("wb") as file:
-            simulation = partial(Simulation, policy, settings=settings, start=start, cluster=cluster, on_input=see)
             return _run(
-                simulation,
+                partial(Simulation, policy, settings=settings, start=start, cluster=cluster),
                 scene,
                 load,
                 header,
                 file=file,
                 until=until,
                 begin=begin or (lambda _: None),
-                monitor=monitor,
+                monitors=monitors,
+                on_input=on_input,
             )
     except OSError as error:
         raise InputError(str(out), f"cannot be written: {error.strerror}", "name another file with --out") from error
@@ -109,7 +96,8 @@ def _run(
     file: IO[bytes],
     until: float,
     begin: Callable[[Simulation], object],
-    monitor: Monitor | None,
+    monitors: Monitors | None,
+    on_input: Callable[[Input], None] | None,
 ) -> Outcome:
     encode = msgspec.json.Encoder().encode
 
@@ -122,10 +110,16 @@ def _run(
 
     def process(outcome: Any) -> None:
         books.process(outcome)
-        if monitor is not None:
-            monitor.observe(outcome)
+        if monitors is not None:
+            monitors.observe(outcome.at, outcome)
 
-    simulation = make(emit=process)
+    def see(given: Input) -> None:
+        if monitors is not None:
+            monitors.observe(simulation.now, given)
+        if on_input is not None:
+            on_input(given)
+
+    simulation = make(emit=process, on_input=see)
     for kind, items in (("Node", scene.nodes), ("Queue", scene.queues), ("PriorityClass", scene.priority_classes)):
         for item in items:
             simulation.put(kind, item)
@@ -143,11 +137,12 @@ def _run(
     is_cut = until <= LAST and not interrupted and not problem
     end = max(until, simulation.now) if is_cut else simulation.now
     books.close(end)
-    for finding in monitor.close() if monitor is not None else ():
+    findings = [Finding.of(found) for found in monitors.close()] if monitors is not None else []
+    for finding in findings:
         write(finding)
     last = End(end, interrupted or bool(problem), books.cycles, metrics.result(end))
     write(last)
-    return Outcome(last, problem, books.stuck, tuple(books.examples))
+    return Outcome(last, problem, books.stuck, tuple(books.examples), tuple(findings))
 
 
 def progress_line(now: float, over: int, jobs: int | None, seconds: float) -> str:

@@ -1,153 +1,243 @@
 """Monitor: no pod is evicted that could have stayed.
 
-An eviction was needless if the victim would fit on its node beside every pod that was bound there since, and if its
-queue would have been within its limits at each of these binds. The input is the history, not the scheduler's state. A
-gang that had to be evicted as a whole is one victim: its eviction was needed unless all members could have stayed.
+1. An eviction was needless if the victim would fit on its node beside every pod that was bound there since, up to the
+   end of a pod that was not evicted for the same cause. Pods of the preemptors that waited at the eviction count even
+   if they are bound later: each job of one decision may get the capacity of another job's victim.
+2. It was needed if the victim's queue would have been above a limit at one of these binds.
+3. A gang that was evicted as a whole is one victim: its eviction was needed unless enough members could have stayed for
+   the gang to run.
 """
 
 from __future__ import annotations
 
-import bisect
-import math
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from ...api.kinds import Kind
 from .. import amounts, shared_cards
-from ..amounts import NONE, Amounts, Object
-from ..gangs import SWITCHES
-from ..ledger import Act, Ledger, Violation, occupied
-from ..object_state import keeps, key_of, waits
-from ..queues import usage
-from ..queues.unused import CLUSTER
+from ..amounts import NONE, Amounts
+from ..ledger import SWITCHES, Ledger, Monitor
+from ..limits import CLUSTER
+from ..lives import Eviction, Job, Pod
 from ..rules import Rules
 
-NAME = "needless-eviction"
+
+@dataclass(slots=True, eq=False)
+class _Unit:
+    """The evictions of one job for one cause, and whether they left no member of its gang."""
+
+    queue: str
+    victims: list[_Victim] = field(default_factory=list)
+    is_whole: bool = False
+    minimum: int = 0
+    """The gang's minimum at the eviction."""
+    undecided: int = 0
+
+    def pods(self, victim: _Victim) -> list[Pod]:
+        """Return the pods that would have had to stay together with a victim."""
+        return [it.pod for it in self.victims] if self.is_whole else [victim.pod]
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    freed = _FreedCapacity(ledger)
-    for act in ledger.evictions():
-        unit = _unit(ledger, act, rules)
-        ends = ((member, freed.last_used(member)) for member in unit)
-        if all(end is not None and _could_have_stayed(ledger, member, end, unit, rules) for member, end in ends):
-            yield act.violation(NAME, f"evicted although {act.node} had capacity for it and for all pods bound since")
+@dataclass(slots=True, eq=False)
+class _Victim:
+    """An evicted pod that is not decided yet."""
+
+    pod: Pod
+    eviction: Eviction
+    unit: _Unit
+    would_hold: Amounts | None = None
+    """What its node would hold with it and its unit after the last bind there; None before a bind."""
+    has: Amounts = field(default_factory=dict)
+    """What the node had at this bind."""
+    waits_for: set[str] = field(default_factory=set)
+    """The jobs that may get its capacity: those for which the moment evicted, or any that was bound since."""
+    exceeds: bool = False
+    """Whether a queue would have been above a limit with it at a bind since; it counts from the next bind there on."""
+    is_needed: bool = False
+    is_ended: bool = False
+    """Whether only pods that waited for it may still show that it was needed."""
+    is_decided: bool = False
+
+    @property
+    def could_stay(self) -> bool:
+        """Whether it could have stayed, by the binds so far."""
+        return self.would_hold is not None and not self.is_needed and _is_within(self.would_hold, self.has)
 
 
-def _unit(ledger: Ledger, act: Act, rules: Rules) -> list[Act]:
-    """Return the evictions that belong together: all of the gang's, if they left no member on a node; else `act`."""
-    group = ledger.at(act.position, Kind.PODGROUP, act.group)
-    if group is None or not rules.is_enabled("gang", SWITCHES.get(act.action, "enableReclaimable")):
-        return [act]
-    evicted = list(ledger.evictions_of_group(act.cause, act.group))
-    members = ledger.members(evicted[-1].position, act.group)
-    held = [pod for pod in members if keeps(pod)]
-    return [act] if held else evicted
+class NeedlessMonitor(Monitor):
+    """Judges each eviction as soon as its effect is known."""
+
+    NAME = "needless-eviction"
+
+    def __init__(self, ledger: Ledger, rules: Rules) -> None:
+        super().__init__(ledger, rules)
+        self._units: dict[tuple[str, str], _Unit] = {}
+        """Job and cause → the unit to which more evictions may belong."""
+        self._new: list[_Victim] = []
+        """The victims of this moment."""
+        self._on_node: dict[str, list[_Victim]] = {}
+        """Node → the victims about which its binds still show something."""
+        self._of_queue: dict[str, list[_Victim]] = {}
+        """Queue → the undecided victims of the queue and its descendants, or all (`CLUSTER`)."""
+        self._later: dict[str, list[_Victim]] = {}
+        """Job → victims that could have stayed unless its waiting pods need their nodes."""
+
+    def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
+        """Begin to watch a victim."""
+        if not pod.node:
+            return
+        job, key = pod.job, (pod.job.key or pod.uid, eviction.cause)
+        unit = self._units.get(key)
+        if unit is None or eviction.at - unit.victims[-1].eviction.at > self.ledger.burst:
+            unit = self._units[key] = _Unit(job.queue, minimum=job.minimum)
+        switch = SWITCHES.get(eviction.action, "enableReclaimable")
+        unit.is_whole = job.group is not None and not job.active and self.rules.is_enabled("gang", switch)
+        unit.undecided += 1
+        victim = _Victim(pod, eviction, unit)
+        unit.victims.append(victim)
+        self._new.append(victim)
+        self._on_node.setdefault(pod.node, []).append(victim)
+        for name in (CLUSTER, *self.ledger.lineage(job.queue)):
+            self._of_queue.setdefault(name, []).append(victim)
+
+    def on_moment(self) -> None:
+        """Give the victims of a decision all of its preemptors."""
+        preemptors = {name for victim in self._new for name in victim.eviction.preemptors}
+        for victim in self._new:
+            victim.waits_for = preemptors if victim.eviction.preemptors else set()
+        self._new.clear()
+
+    def on_bound(self, pod: Pod) -> None:
+        """Judge the victims of the node, and those whose queue the bind concerns."""
+        for name in (CLUSTER, *self.ledger.lineage(pod.job.queue)):
+            if name in self._of_queue:
+                self._judge_queue(name, is_claim=pod.created < pod.job.claimed)
+        for victim in self._on_node.get(pod.node, ()):
+            if not victim.is_needed:
+                self._judge_node(victim)
+        for victim in self._later.get(pod.job.key, ()):
+            if pod.created < victim.eviction.number and victim.would_hold is not None:
+                victim.is_needed = victim.is_needed or self._is_limited(victim)
+                if pod.node == victim.pod.node:
+                    victim.would_hold = amounts.total((victim.would_hold, pod.requests))
+        self.on_over(pod.job)
+
+    def before(self, pod: Pod, what: str) -> None:
+        """Process the end of a pod: what is bound on its node later shows nothing about victims of other causes."""
+        if what == "end" and pod.node in self._on_node:
+            mine = pod.eviction.cause if pod.eviction is not None else None
+            victims = self._on_node.pop(pod.node)
+            if same := [victim for victim in victims if victim.eviction.cause == mine]:
+                self._on_node[pod.node] = same
+            for victim in victims:
+                if victim.eviction.cause != mine:
+                    self._end(victim)
+
+    def on_over(self, job: Job) -> None:
+        """Decide the victims for which a job has no waiting pod any more."""
+        if job.key not in self._later:
+            return
+        victims = self._later.pop(job.key)
+        waiting = [victim for victim in victims if job.waits_since(victim.eviction.number)]
+        if waiting:
+            self._later[job.key] = waiting
+        for victim in victims:
+            if not job.waits_since(victim.eviction.number):
+                victim.waits_for.discard(job.key)
+                if not victim.waits_for:
+                    self._decide(victim)
+
+    def close(self) -> None:
+        """Decide all victims."""
+        for victims in [*self._later.values(), *self._on_node.values()]:
+            for victim in victims:
+                self._decide(victim)
+
+    def _judge_node(self, victim: _Victim) -> None:
+        """Compute what the node would hold with the victim, and with the members of its unit that were there."""
+        node, ledger, unit = victim.pod.node, self.ledger, victim.unit
+        here = {pod.key: pod for pod in unit.pods(victim) if pod.node == node}  # a pod may have been evicted twice
+        there = ledger.pods_on.get(node, {})
+        gone = [pod for key, pod in here.items() if key not in there]
+        victim.would_hold = amounts.total((ledger.on_node.get(node, {}), *(pod.requests for pod in gone)))
+        victim.has = ledger.has.get(node, {})
+        is_limited = victim.exceeds or self._is_limited(victim)
+        victim.is_needed = is_limited or node not in ledger.nodes
+        if self.rules.has(shared_cards.PLUGIN) and not victim.is_needed:
+            pods = [ledger.shown(pod.source) for pod in (*there.values(), *gone)]
+            victim.is_needed = shared_cards.exceeded(ledger.nodes[node], pods)
+
+    def _judge_queue(self, name: str, *, is_claim: bool) -> None:
+        """Note the victims that a queue, or the unused guarantees of queues (`CLUSTER`), could not have kept.
+
+        `is_claim`: the bind is of a pod for which pods were evicted, so that its quota was not free before.
+        """
+        victims = self._of_queue[name] = [victim for victim in self._of_queue[name] if not victim.is_decided]
+        if not victims:
+            del self._of_queue[name]
+        if name == CLUSTER and not self.ledger.keeps_guarantees:
+            return
+        left = self.ledger.unused.left(self.ledger.free) if name == CLUSTER else {}
+        for victim in victims:
+            if not victim.is_needed and (is_claim or not (victim.exceeds or victim.is_ended)):
+                exceeds = _is_beyond(self._more(victim), left) if name == CLUSTER else self._exceeds(victim, name)
+                victim.exceeds = victim.exceeds or exceeds
+                victim.is_needed = exceeds and is_claim
+
+    def _is_limited(self, victim: _Victim) -> bool:
+        """Whether the victim's queue, or the unused guarantees of queues, could not keep it now."""
+        if any(self._exceeds(victim, name) for name in self.ledger.lineage(victim.unit.queue)):
+            return True
+        has_guarantees = self.ledger.keeps_guarantees
+        return has_guarantees and _is_beyond(self._more(victim), self.ledger.unused.left(self.ledger.free))
+
+    def _exceeds(self, victim: _Victim, queue: str) -> bool:
+        """Whether a queue would be above a limit with the victim's unit."""
+        ledger, held = self.ledger, amounts.total((self.ledger.below(queue), self._more(victim)))
+        quota = ledger.queues[queue].cards if queue in ledger.queues else {}
+        cards = sum((amount for name, amount in held.items() if "/" in name), NONE) if quota else NONE
+        return not _is_within(held, ledger.limits(queue)) or any(cards > most for most in quota.values())
+
+    def _more(self, victim: _Victim) -> Amounts:
+        """Return what the unit would hold beside the present pods: its pods that have not been bound again."""
+        pods = {pod.key: pod for pod in victim.unit.pods(victim)}
+        known = ((pod, self.ledger.pods.get(key)) for key, pod in pods.items())
+        return amounts.total(pod.requests for pod, now in known if now is None or not now.keeps)
+
+    def _end(self, victim: _Victim) -> None:
+        """Process that binds on the node show no more about a victim, unless they are of a pod that waited for it."""
+        victim.is_ended, jobs = True, self.ledger.jobs
+        number, waits_for = victim.eviction.number, victim.waits_for
+        if victim.could_stay and not victim.eviction.preemptors:
+            waits_for = {key for key, job in jobs.items() if key and job.bound > number}
+        waits_for = {key for key in waits_for if key in jobs and jobs[key].waits_since(number)}
+        if not victim.could_stay or not waits_for:
+            self._decide(victim)
+            return
+        victim.waits_for = waits_for
+        for key in sorted(waits_for):
+            self._later.setdefault(key, []).append(victim)
+
+    def _decide(self, victim: _Victim) -> None:
+        if victim.is_decided:
+            return
+        unit, pod = victim.unit, victim.pod
+        victim.is_decided = True
+        unit.undecided -= 1
+        key = pod.job.key or pod.uid, victim.eviction.cause
+        if not unit.undecided and self._units.get(key) is unit:
+            del self._units[key]
+        could_stay = [it for it in unit.victims if it.could_stay]
+        is_enough = not unit.undecided and len(could_stay) >= min(unit.minimum, len(unit.victims))
+        if (is_enough and could_stay) if unit.is_whole else victim.could_stay:
+            pod = could_stay[-1].pod if unit.is_whole else pod
+            text = f"evicted although {pod.node} had capacity for it and for all pods bound since"
+            self.find(text, pod, victim.eviction)
 
 
-class _FreedCapacity:
-    """Finds the last bind that may have used the capacity that a victim freed.
-
-    Pods that are evicted from a node for one cause count as one victim. The ends of the node's other pods are looked up
-    once for each cause and node, because one cause may evict very often.
-    """
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._ends: dict[tuple[str, str], list[int]] = {}
-        """By cause and node: the positions at which pods of the node end that were not evicted for the cause."""
-
-    def last_used(self, act: Act) -> int | None:
-        """Return the position of the last bind to the victim's node before another pod left that node, if any."""
-        key = (act.cause, act.node)
-        if key not in self._ends:
-            gone = {other.uid for other in self._ledger.evictions_from(*key)}
-            self._ends[key] = [position for position, uid in self._ledger.ends_on(act.node) if uid not in gone]
-        ends = self._ends[key]
-        first = bisect.bisect_right(ends, act.position)
-        return self._ledger.last_bind_between(act.position, ends[first] if first < len(ends) else math.inf, act.node)
-
-
-def _could_have_stayed(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
-    """Whether the victim, and the members of its unit on the same node, would fit there beside all pods bound since.
-
-    One decision may evict for several jobs. Each of them may then use the capacity of another job's victim.
-    """
-    node = ledger.at(end, Kind.NODE, act.node)
-    if node is None:
-        return False
-    here = [member for member in unit if member.node == act.node]
-    uids, pod_names = {member.uid for member in here}, {member.name for member in here}
-    there = [
-        pod
-        for pod in ledger.on_node(end, act.node)
-        if pod["metadata"]["uid"] not in uids and pod["metadata"]["name"] not in pod_names
-    ]
-    decided = {other.cause: other for other in ledger.evictions_at(act.time)} | {act.cause: act}
-    pending = {bind.uid: bind for other in decided.values() for bind in _later_binds(ledger, other, end)}
-    later = [bind for bind in pending.values() if bind.node == act.node]
-    has = amounts.parse(node.get("status", {}).get("allocatable"))
-    if not is_within(amounts.total((occupied(there), *(other.amounts for other in (*later, *here)))), has):
-        return False
-    if shared_cards.exceeded(node, [*there, *(other.pod for other in (*later, *here))]):
-        return False
-    return not _above_quota(ledger, act, end, unit, rules)
-
-
-def is_within(held: Amounts, limits: Amounts) -> bool:
-    """Whether the amounts that a node or a queue would hold with the victim are within the limits."""
+def _is_within(held: Amounts, limits: Amounts) -> bool:
+    """Whether the amounts that a node or a queue would hold are within the limits."""
     return not amounts.above(held, limits, held)
 
 
-def _later_binds(ledger: Ledger, act: Act, end: int) -> list[Act]:
-    """Return the binds after `end` of the preemptor's pods, which may have to wait until another pod leaves its node.
-
-    If the scheduler names no preemptor, return the later binds of all gangs that were partly bound by `end`.
-    """
-    named = {group for group in ledger.preemptors(act) if ledger.members(act.position, group)}
-    groups = named or {bind.group for bind in ledger.binds_between(act.position, end)} - {""}
-    return [
-        later
-        for group in groups
-        for later in ledger.acts_on(group)
-        if later.kind == "bind" and later.position > end
-        if (pod := ledger.pod_of(act.position, later)) is not None and waits(pod)
-    ]
-
-
-def _above_quota(ledger: Ledger, act: Act, end: int, unit: list[Act], rules: Rules) -> bool:
-    """Whether the queue, not the node, needed the capacity: with the unit it would be above its quota at a bind.
-
-    Later binds for which other pods were evicted by then count too: the capacity of those pods is not free.
-    """
-    queue, names = ledger.queue_of(act.position, act.pod), {key_of(member.pod) for member in unit}
-    gone = amounts.total(member.amounts for member in unit)
-    causes = ledger.causes_until(end) | {act.cause: act}
-    later = [bind for other in causes.values() for bind in _later_binds(ledger, other, end)]
-    binds = [bind.position for bind in (*ledger.binds_between(act.position, end), *later)]
-    for position in binds:
-        own = [pod for key in names if (pod := ledger.at(position, Kind.POD, key)) is not None]
-        for name in usage.lineage(ledger, position, queue, rules):
-            held = amounts.total((usage.held_below(ledger, position, name, rules, own), gone))
-            if _exceeds(ledger, position, name, held, rules):
-                return True
-        if _uses_guarantees(ledger, position, gone, own, rules):
-            return True
-    return False
-
-
-def _uses_guarantees(ledger: Ledger, position: int, gone: Amounts, own: list[Object], rules: Rules) -> bool:
-    """Whether too little would be free for the unused guarantees of queues if the unit still held its capacity."""
-    if rules.queue_plugin not in usage.GUARANTEED:
-        return False
-    held = usage.held_below(ledger, position, CLUSTER, rules, own)
-    left = {name: amount - held.get(name, NONE) for name, amount in ledger.capacity(position).items()}
-    return not usage.unused_guarantees(ledger, position, rules).would_be_free(left, gone)
-
-
-def _exceeds(ledger: Ledger, position: int, queue: str, held: Amounts, rules: Rules) -> bool:
-    """Whether held amounts exceed a queue's capability, its quota of cards, or what other queues' guarantees leave."""
-    found = ledger.at(position, Kind.QUEUE, queue) or {}
-    quota = usage.card_quota(found) if found else {}
-    limits = usage.lowest(usage.unguaranteed(ledger, position, queue, rules), usage.capability(found, rules), quota)
-    cards = sum((v for n, v in held.items() if "/" in n), NONE)
-    return not is_within(held, limits) or any(cards > v for v in quota.values())
+def _is_beyond(more: Amounts, left: Amounts) -> bool:
+    """Whether amounts exceed what is left in a dimension."""
+    return any(more.get(name, NONE) > max(amount, NONE) for name, amount in left.items())

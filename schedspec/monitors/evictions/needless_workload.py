@@ -10,103 +10,96 @@ not judge if another pod ended or the nodes changed meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from ...api.kinds import WORLD, Kind
 from .. import amounts
-from ..amounts import NONE, Amounts, Object
-from ..holdings import QueueSums, parent_of
-from ..ledger import Act, Ledger, Violation, occupied
-from ..object_state import group_of, is_leaving, is_over, key_of
-from ..queues import usage
+from ..amounts import NONE, Amounts
+from ..ledger import Ledger, Monitor
+from ..lives import Eviction, Job, Pod
 from ..rules import Rules
 
-NAME = "needless-workload-eviction"
 _PREEMPTOR = re.compile(r"accommodate a workload \(UID: ([^,)]+)")
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    served = [(unit, _when_served(ledger, unit[0])) for unit in _units(ledger)]
-    for unit, own_end in served:
-        first, key = unit[0], unit[0].group
-        end = _when_all_served(own_end, [(others[0].position, their_end) for others, their_end in served])
-        if end is None or _ended_meanwhile(ledger, first, end) or _total(ledger, end) != _total(ledger, first.position):
-            continue
-        beside = [pod for pod in ledger.holding(end) if not is_leaving(pod) and group_of(pod) != key]
-        if _fits(ledger, end, [act.pod for act in unit], beside, rules):
-            text = f"Workload {key} was evicted although its quota was free beside everything that runs"
-            yield first.violation(NAME, text)
+@dataclass(slots=True)
+class _Preemption:
+    """The evictions of one Workload's pods for one preemptor."""
+
+    job: Job
+    preemptor: Job
+    eviction: Eviction
+    total: Amounts
+    """The total of the nodes at the first eviction."""
+    pods: list[Pod] = field(default_factory=list)
+    is_served: bool = False
+    is_disturbed: bool = False
+    """Whether a pod ended meanwhile that was not evicted."""
 
 
-def _units(ledger: Ledger) -> list[list[Act]]:
-    """Return the evictions of each Workload's pods, one list for each preemptor."""
-    units: dict[tuple[str, str], list[Act]] = {}
-    for act in ledger.evictions():
-        preemptor, key = _PREEMPTOR.search(act.message), act.group
-        if preemptor and ledger.at(act.position, Kind.WORKLOAD, key) is not None:
-            units.setdefault((key, preemptor[1]), []).append(act)
-    return list(units.values())
+class NeedlessWorkloadMonitor(Monitor):
+    """Judges the evictions of Workloads when all preemptors run."""
 
+    NAME = "needless-workload-eviction"
 
-def _when_served(ledger: Ledger, act: Act) -> int | None:
-    """Return the position of the last bind of the preemptor's pods after the eviction, if all of them are bound."""
-    found = _PREEMPTOR.search(act.message)
-    uid = found[1] if found else ""
-    preemptors = [it for it in ledger.all_at(act.position, Kind.WORKLOAD) if it["metadata"]["uid"] == uid]
-    acts = (act for it in preemptors for act in ledger.acts_on(key_of(it)))
-    wanted = sum(part["count"] for it in preemptors for part in it["spec"].get("podSets") or ())
-    binds = [later.position for later in acts if later.kind == "bind" and later.position > act.position]
-    return max(binds) if binds and len(binds) >= wanted else None
+    def __init__(self, ledger: Ledger, rules: Rules) -> None:
+        super().__init__(ledger, rules)
+        self._open: dict[tuple[str, str], _Preemption] = {}
 
+    def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
+        """Add an eviction to those of its Workload."""
+        named = _PREEMPTOR.search(eviction.message)
+        if named is None or Kind.WORKLOAD not in pod.job.groups:
+            return
+        found = self._open.get((pod.job.key, named[1]))
+        if found is None:
+            jobs = self.ledger.jobs.values()
+            uids = ((job, job.groups[Kind.WORKLOAD]["metadata"]["uid"]) for job in jobs if Kind.WORKLOAD in job.groups)
+            preemptor = next((job for job, uid in uids if uid == named[1]), None)
+            if preemptor is None:
+                return
+            found = _Preemption(pod.job, preemptor, eviction, self._total())
+            self._open[pod.job.key, named[1]] = found
+        found.pods.append(pod)
 
-def _when_all_served(end: int | None, preemptions: list[tuple[int, int | None]]) -> int | None:
-    """Return the first position from `end` on at which every preemptor that has evicted by then is bound."""
-    while end is not None:
-        later = [served for begin, served in preemptions if begin < end and (served is None or served > end)]
-        if not later:
-            break
-        end = None if None in later else max(served for served in later if served is not None)
-    return end
+    def before(self, pod: Pod, what: str) -> None:
+        """Note that a pod ends that was not evicted."""
+        if what == "end" and pod.holds and pod.eviction is None:
+            for found in self._open.values():
+                found.is_disturbed = found.is_disturbed or pod.bound < found.eviction.number
 
+    def on_bound(self, pod: Pod) -> None:
+        """Judge all evictions as soon as every preemptor runs."""
+        mine = [found for found in self._open.values() if found.preemptor is pod.job]
+        for found in mine:
+            sets = found.preemptor.groups.get(Kind.WORKLOAD, {"spec": {}})["spec"].get("podSets") or ()
+            binds = sum(it.bound > found.eviction.number for it in found.preemptor.pods.values())
+            found.is_served = binds >= sum(part["count"] for part in sets)
+        if not mine or not all(found.is_served for found in self._open.values()):
+            return
+        for found in self._open.values():
+            if not found.is_disturbed and found.total == self._total() and self._fits(found):
+                text = f"Workload {found.job.key} was evicted although its quota was free beside everything that runs"
+                self.find(text, found.pods[0], found.eviction)
+        self._open.clear()
 
-def _ended_meanwhile(ledger: Ledger, act: Act, end: int) -> bool:
-    """Whether a pod other than a victim ended between the eviction and the bind."""
-    evicted = {eviction.uid for eviction in ledger.evictions()}
-    before = {pod["metadata"]["uid"] for pod in ledger.holding(act.position)} - evicted
-    between = ledger.versions[act.position : end + 1]
-    return any(
-        seen.ref.kind == Kind.POD
-        and seen.object["metadata"]["uid"] in before
-        and (seen.change == "gone" or is_over(seen.object))
-        for seen in between
-    )
+    def _total(self) -> Amounts:
+        """Return the total of the scenario's nodes, without the kind cluster's own nodes."""
+        nodes = self.ledger.nodes.values()
+        return amounts.of_nodes(node for node in nodes if WORLD in (node["metadata"].get("labels") or {}))
 
-
-def _total(ledger: Ledger, position: int) -> Amounts:
-    """Return the total of the scenario's nodes, without the kind cluster's own nodes."""
-    nodes = [it for it in ledger.all_at(position, Kind.NODE) if WORLD in (it["metadata"].get("labels") or {})]
-    return amounts.of_nodes(nodes)
-
-
-def _fits(ledger: Ledger, end: int, unit: list[Object], beside: list[Object], rules: Rules) -> bool:
-    freed = {name: amount for name, amount in occupied(unit).items() if amount > 0}
-    queues = {str(queue["metadata"]["name"]): queue for queue in ledger.all_at(end, Kind.QUEUE)}
-    sums = QueueSums(is_tree=rules.is_tree)
-    for name, queue in queues.items():
-        sums.put(name, parent_of(queue))
-    for pod in beside:
-        sums.hold(ledger.queue_of(end, pod), amounts.of_pod(pod), 1)
-    kin = list(usage.lineage(ledger, end, ledger.queue_of(end, unit[0]), rules))
-    for name in kin:
-        held = amounts.total([sums.below.get(name, {}), occupied(unit)])
-        if amounts.above(held, usage.capability(queues.get(name, {}), rules), freed):
-            return False
-    unmet = [
-        {
-            it: max(amount - sums.below.get(name, {}).get(it, NONE), NONE)
-            for it, amount in usage.guarantee(queue).items()
-        }
-        for name, queue in queues.items()
-        if name not in kin
-    ]
-    return not amounts.above(amounts.total([occupied([*beside, *unit]), *unmet]), _total(ledger, end), freed)
+    def _fits(self, found: _Preemption) -> bool:
+        ledger, unit = self.ledger, amounts.total(pod.requests for pod in found.pods)
+        own = amounts.total(pod.requests for pod in found.job.pods.values() if pod.keeps)
+        freed, kin = {name for name, amount in unit.items() if amount > 0}, ledger.lineage(found.job.queue)
+        for name in kin:
+            held = amounts.total((amounts.minus(ledger.below(name), own), unit))
+            if name in ledger.queues and amounts.above(held, ledger.queues[name].capability, freed):
+                return False
+        unmet = [
+            {it: max(amount - ledger.below(name).get(it, NONE), NONE) for it, amount in spec.guarantee.items()}
+            for name, spec in ledger.queues.items()
+            if name not in kin
+        ]
+        beside = amounts.total(pod.requests for pod in ledger.pods.values() if pod.keeps and pod.job is not found.job)
+        return not amounts.above(amounts.total([beside, unit, *unmet]), self._total(), freed)

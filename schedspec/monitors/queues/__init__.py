@@ -1,1 +1,1 @@
-"""Two monitors of queues, capability and guarantee, and the arithmetic that they share."""
+"""Two monitors of queues: capability and guarantee."""

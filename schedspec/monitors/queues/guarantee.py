@@ -1,122 +1,159 @@
-"""Monitor: no bind uses capacity that is guaranteed to another queue, and reclaim never cuts into a guarantee."""
+"""Monitor: no bind uses capacity that is guaranteed to another queue, and reclaim never cuts into a guarantee.
+
+A bind beyond its queue's own guarantee has to leave the guarantees of other queues free. Capacity that was freed for
+the pod's job was not free before, so the job may use it in any case. An eviction counts against the guarantees of the
+victim's queue and its ancestors, except those of the preemptor: they get the capacity back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
-from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts
-from ..ledger import Act, Ledger, Violation, occupied
-from ..object_state import waits
-from ..rules import Rules
-from . import usage
-from .unused import CLUSTER, UnusedGuarantees, largest
-
-NAME = "guarantee"
+from ..ledger import Ledger, Monitor
+from ..limits import CLUSTER, UnusedGuarantees, without_cards
+from ..lives import Eviction, Pod
+from ..rules import CARD_PLUGIN, Rules
 
 
-def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
-    if rules.queue_plugin not in (*usage.GUARANTEED, "capacity-card"):
-        return
-    for act in ledger.acts:
-        queue = ledger.queue_of(act.position, act.pod)
-        if not queue:
-            continue
-        if act.kind == "bind":
-            yield from _bind(ledger, act, queue, rules)
-        elif act.action == "reclaim" and rules.queue_plugin in usage.GUARANTEED:
-            yield from _eviction(ledger, act, queue, rules)
+class _Bind(NamedTuple):
+    """A bind that uses what is guaranteed to another queue, unless the capacity was freed for its job."""
+
+    pod: Pod
+    text: str
+    dimension: str
+    freed: Amounts
+    """What was freed for the job before the bind."""
 
 
-def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
-    """Check a bind beyond its queue's guarantee: the free capacity must still cover the guarantees of other queues.
+class _Cut(NamedTuple):
+    """An eviction that cuts into a guarantee, unless the queue has as much reserved for its waiting jobs."""
 
-    Capacity that was freed for the pod's group was not free before, so that the group may use it in any case.
-    """
-    line = [*usage.lineage(ledger, act.position, queue, rules)]
-    requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
-    if rules.queue_plugin == "capacity-card":  # a card is no dimension of its quotas
-        requested = {} if rules.are_cards_unlimited else usage.without_cards(requested)
-    unused = usage.unused_guarantees(ledger, act.position, rules)
-    pools = {CLUSTER: ledger.capacity(act.position)}
-    pools |= {name: usage.capability(ledger.at(act.position, Kind.QUEUE, name) or {}, rules) for name in line[1:]}
-    for pool, size in pools.items():
-        held = usage.held_below(ledger, act.position, pool, rules)
-        left = {dimension: amount - held.get(dimension, NONE) for dimension, amount in size.items()}
-        for dimension, text in taken(pool, left, line, requested, unused).items():
-            if text and not _was_freed(ledger, act, queue, rules, dimension):
-                yield act.violation(NAME, text)
-                return
+    pod: Pod
+    eviction: Eviction
+    queue: str
+    guarantees: list[Amounts]
+    held: Amounts
 
 
-def taken(
+class GuaranteeMonitor(Monitor):
+    """Judges each bind and each eviction by reclaim, at the end of the moment: victims may be written later."""
+
+    NAME = "guarantee"
+
+    def __init__(self, ledger: Ledger, rules: Rules) -> None:
+        super().__init__(ledger, rules)
+        self._binds: list[_Bind] = []
+        self._lacking: set[str] = set()
+        """Dimensions of which too little was free at the last bind: each is reported once until enough is free."""
+        self._cuts: list[_Cut] = []
+        self._has_cards = rules.queue_plugin == CARD_PLUGIN
+
+    def on_bound(self, pod: Pod) -> None:
+        """Compare what is free in the cluster and in each ancestor with the unused guarantees of other queues."""
+        ledger, rules = self.ledger, self.rules
+        if not (ledger.keeps_guarantees or self._has_cards) or not pod.job.queue:
+            return
+        requested = {name: amount for name, amount in pod.requests.items() if amount > 0 and name != "pods"}
+        if self._has_cards:  # a card is no dimension of its quotas
+            requested = {} if rules.are_cards_unlimited else without_cards(requested)
+        line, unused = ledger.lineage(pod.job.queue), ledger.unused
+        pools = {CLUSTER: ledger.free}
+        for name in line[1:]:
+            size = ledger.queues[name].capability if name in ledger.queues else {}
+            pools[name] = amounts.minus(size, ledger.below(name))
+        found: dict[str, str] = {}
+        for pool, left in pools.items():
+            for dimension, text in _taken(pool, left, line, requested, unused):
+                found[dimension] = found.get(dimension, "") or text
+        for dimension, text in found.items():
+            if text:
+                self._binds.append(_Bind(pod, text, dimension, self._freed(pod)))
+            else:
+                self._lacking.discard(dimension)
+
+    def _freed(self, pod: Pod) -> Amounts:
+        """Return what was freed for a pod's job and not used yet; what names no preemptor may be for any job."""
+        before = amounts.minus(pod.job.taken, pod.requests) if pod.job.taken else {}
+        unnamed = {name: max(amount - before.get(name, NONE), NONE) for name, amount in self.ledger.unnamed.items()}
+        return amounts.total((pod.job.freed, unnamed))
+
+    def on_evicted(self, pod: Pod, eviction: Eviction) -> None:
+        """Compare what the victim's queue and its ancestors hold with their guarantees."""
+        ledger = self.ledger
+        if eviction.action != "reclaim" or not ledger.keeps_guarantees:
+            return
+        preemptors = [ledger.jobs[name] for name in eviction.preemptors if name in ledger.jobs]
+        receives = {name for job in preemptors if job.pods for name in ledger.lineage(job.queue)}
+        for name in ledger.lineage(pod.job.queue):
+            guarantees, held = [spec.guarantee for spec in ledger.lately(name)], ledger.below(name)
+            if name not in receives and _short(guarantees, held, pod.requests):
+                self._cuts.append(_Cut(pod, eviction, name, guarantees, held))
+
+    def on_moment(self) -> None:
+        """Judge the acts of the moment."""
+        for bind in self._binds:
+            if self._was_freed(bind):
+                self._lacking.discard(bind.dimension)
+            elif bind.dimension not in self._lacking:
+                self._lacking.add(bind.dimension)
+                self.find(bind.text, bind.pod)
+        for cut in self._cuts:
+            held = amounts.total((cut.held, self._reserved(cut.queue)))
+            if short := _short(cut.guarantees, held, cut.pod.requests):
+                text = f"its eviction cuts queue {cut.queue} below its guarantee: {', '.join(short)}"
+                self.find(text, cut.pod, cut.eviction)
+        self._binds.clear()
+        self._cuts.clear()
+
+    def _was_freed(self, bind: _Bind) -> bool:
+        """Whether as much was freed for the job of a bind, or is reserved for waiting jobs of its queue."""
+        later = amounts.total(
+            it.requests
+            for it in self.ledger.victims
+            if it.eviction is not None and it.eviction.number > bind.pod.bound
+            and (bind.pod.job.key in it.eviction.preemptors or not it.eviction.preemptors)
+        )  # fmt: skip
+        freed = amounts.total((bind.freed, later, self._reserved(bind.pod.job.queue)))
+        return bind.pod.requests[bind.dimension] <= freed.get(bind.dimension, NONE)
+
+    def _reserved(self, queue: str) -> Amounts:
+        """Return the capacity of evicted pods that the scheduler reserves for waiting jobs of a queue."""
+        return amounts.total(
+            amounts.at_most(job.freed, amounts.total(pod.requests for pod in job.waiting.values()))
+            for job in self.ledger.jobs.values()
+            if job.freed and job.waiting and queue in self.ledger.lineage(job.queue)
+        )
+
+
+def _taken(
     pool: str, left: Amounts, line: Sequence[str], requested: Collection[str], unused: UnusedGuarantees
-) -> dict[str, str]:
-    """Return for each dimension whether a bind leaves too little for the unused guarantees of other queues: a text.
+) -> Iterable[tuple[str, str]]:
+    """Yield whether a bind leaves too little for the unused guarantees of other queues: a dimension and a text.
 
-    The text is empty if enough is left. Dimensions in which other queues have no unused guarantee are absent. `pool` is
-    the cluster or an ancestor of the queue, and `left` what is free there after the bind; `line` is the queue with its
-    ancestors.
+    The text is empty if enough is left. Dimensions in which other queues have no unused guarantee are absent.
+
+    Args:
+        pool: The cluster or an ancestor of the queue.
+        left: What is free there after the bind.
+        line: The queue and its ancestors, the queue first.
+        requested: The dimensions.
+        unused: The unused guarantees.
     """
-    found = {}
     for dimension in (name for name in requested if name in left):
         others = unused.beside(line[: line.index(pool)] if pool else line, dimension)
         if others:
+            largest = min(others, key=lambda name: (-others[name], name))
             is_short = sum(others.values()) > left[dimension]
-            found[dimension] = f"uses {dimension} that is guaranteed to queue {largest(others)}" if is_short else ""
-    return found
+            yield dimension, f"uses {dimension} that is guaranteed to queue {largest}" if is_short else ""
 
 
-def _was_freed(ledger: Ledger, act: Act, queue: str, rules: Rules, dimension: str) -> bool:
-    """Whether pods were evicted for as much as the act's group has been bound since, or for waiting jobs of its queue.
-
-    An eviction that names no preemptor may be for any group.
-    """
-    known = [it for it in ledger.evictions() if it.position <= act.position or it.time == act.time]
-    evictions = [it for it in known if not ledger.preemptors(it) or act.group in ledger.preemptors(it)]
-    freed = amounts.total(it.amounts for it in evictions)
-    since = min((it.position for it in evictions), default=act.position)
-    binds = [it for it in ledger.acts_on(act.group) if it.kind == "bind" and since <= it.position <= act.position]
-    taken = amounts.total(it.amounts for it in binds)
-    reserved = _reserved(ledger, act, queue, rules)
-    return taken.get(dimension, NONE) <= freed.get(dimension, NONE) + reserved.get(dimension, NONE)
-
-
-def _eviction(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
-    """Check the victim's queue and its ancestors, except those of the preemptor: they get the capacity back."""
-    receives = _receiving(ledger, act, rules)
-    for name in usage.lineage(ledger, act.position, queue, rules):
-        if name in receives:
-            continue
-        held = amounts.total((usage.held_below(ledger, act.position, name, rules), _reserved(ledger, act, name, rules)))
-        guarantees = [usage.guarantee(v) for v in ledger.lately(act.position, Kind.QUEUE, name)]
-        if text := cut(name, guarantees, held, act.amounts):
-            yield act.violation(NAME, text)
-
-
-def _reserved(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Amounts:
-    """Return the capacity reserved for those waiting jobs of a queue for which pods were evicted so far."""
-    reserved: list[Amounts] = []
-    for group, evictions in ledger.evictions_for.items():
-        freed = [other.amounts for other in evictions if other.position <= act.position or other.time == act.time]
-        waiting = [pod for pod in ledger.members(act.position, group) if waits(pod)] if freed else []
-        if waiting and queue in usage.lineage(ledger, act.position, ledger.queue_of_group(act.position, group), rules):
-            reserved.append(amounts.at_most(amounts.total(freed), occupied(waiting)))
-    return amounts.total(reserved)
-
-
-def _receiving(ledger: Ledger, act: Act, rules: Rules) -> set[str]:
-    """Return the queue of the preemptor and its ancestors; empty if the scheduler names no preemptor."""
-    groups = (group for group in ledger.preemptors(act) if ledger.members(act.position, group))
-    queues = {ledger.queue_of_group(act.position, group) for group in groups} - {""}
-    return {name for queue in queues for name in usage.lineage(ledger, act.position, queue, rules)}
-
-
-def cut(queue: str, guarantees: Iterable[Amounts], held: Amounts, evicted: Amounts) -> str:
-    """Return how an eviction cuts into each guarantee that may have been valid; empty if it does not cut into all."""
+def _short(guarantees: Iterable[Amounts], held: Amounts, evicted: Amounts) -> list[str]:
+    """Return in what an eviction cuts into each guarantee that may have been valid; empty if it does not cut all."""
     short = [
         [name for name, amount in guaranteed.items() if evicted.get(name, NONE) > 0 and held.get(name, NONE) < amount]
         for guaranteed in guarantees
     ]
-    return f"its eviction cuts queue {queue} below its guarantee: {', '.join(short[0])}" if short and all(short) else ""
+    return short[0] if short and all(short) else []

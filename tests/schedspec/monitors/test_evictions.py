@@ -133,6 +133,16 @@ def test_a_whole_gang_was_needed_unless_all_its_members_could_have_stayed(cpu: s
     assert set(findings(history)) == found
 
 
+def test_a_pod_that_is_evicted_twice_at_once_counts_once() -> None:
+    """The search of the whole history counted the pod of each eviction, so that no node could hold them."""
+    history = a_cluster()
+    for uid in ("first", "second"):
+        history.bind("batch-0", "batch", "n1", "2", uid=uid)
+        history.evict("batch-0", "reclaimed for ns/mine of queue owner")
+    history.bind("mine-0", "mine", "n1", "2")
+    assert "needless-eviction" in findings(history)
+
+
 def test_a_victim_was_needed_if_another_job_of_the_decision_gets_its_capacity() -> None:
     """Found by exploration (seed 78954): the preemptor started on idle capacity."""
     history = WrittenHistory()

@@ -8,10 +8,12 @@ import pytest
 
 from schedspec.api.kinds import Kind
 from schedspec.api.marks import USUAL, Mark, Marks
-from schedspec.monitors.ledger import Ledger
+from schedspec.monitors import Ledger, Rules
+from schedspec.monitors.reading import feed
 from schedspec.observe import view
 from schedspec.observe.history import History
 from schedspec.observe.watcher import HistoryWriter
+from schedspec.report.course import Acts
 from schedspec.schedulers import ADAPTERS
 
 VICTIMS = {
@@ -88,7 +90,11 @@ def test_evictions_and_reasons_in_conditions_of_another_scheduler_are_read() -> 
     history: History = writer.begin("t")
     writer.record(Kind.POD, obj(version="2"))
     writer.record(Kind.POD, obj(victim, version="3"))
-    assert [act.kind for act in Ledger(history.versions(Kind.POD)).acts] == ["bind", "evict"]
+    ledger = Ledger(Rules(""))
+    done = Acts(ledger, ledger.rules)
+    ledger.attach(done)
+    feed(ledger, history.versions(Kind.POD))
+    assert [act.eviction is None for act in done.acts] == [True, False]
     assert view.eviction(history.now().get(Kind.POD, "p") or {}) == victim
     writer.record(Kind.POD, obj({"type": "QuotaReserved", "status": "False", "message": "no quota"}, version="4"))
     assert view.reason(history.now().get(Kind.POD, "p") or {}) == "no quota"

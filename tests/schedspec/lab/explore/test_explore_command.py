@@ -29,11 +29,13 @@ from schedspec.lab.reduce.case import (
     amounts,
 )
 from schedspec.lab.reduce.play import Happened, SettledState, Story
-from schedspec.lab.reduce.versions import Recorder
 from schedspec.lab.reduce.written import known_policies
-from schedspec.monitors import MONITORS, Ledger
+from schedspec.monitors import MONITORS, Ledger, Rules
+from schedspec.monitors.reading import feed
+from schedspec.report.course import Acts
 from schedspec.scheduler.plugins.queue.plugin import QueuePlugin
 from tests.schedspec.lab.explore import planted
+from tests.support.core.play_history import Recorder
 
 """The known finding of our scheduler: docs/explore.md."""
 ONLY_MONITORS = tuple(word for name in ("guarantee", *PROMISES) for word in ("--without", name))
@@ -131,15 +133,14 @@ def test_a_play_is_a_history_that_monitors_can_judge() -> None:
         (CasePriorityClass("high", 100),),
         steps=(Submit((first,)), Submit((urgent,))),
     )
-    recorder = Recorder()
+    recorder, ledger = Recorder(), Ledger(Rules(case.policy))
     play(case, listener=recorder.record)
-    ledger = Ledger(recorder.versions)
-    assert [(act.kind, act.name, act.action) for act in ledger.acts] == [
-        ("bind", "first-task-0", ""),
-        ("evict", "first-task-0", "preempt"),
-        ("bind", "urgent-task-0", ""),
-    ]
-    assert "case/urgent" in ledger.evictions()[0].cause
+    done = Acts(ledger, ledger.rules)
+    ledger.attach(done)
+    feed(ledger, recorder.versions)
+    seen = [(act.pod["metadata"]["name"], act.eviction.action if act.eviction else "bind") for act in done.acts]
+    assert seen == [("first-task-0", "bind"), ("first-task-0", "preempt"), ("urgent-task-0", "bind")]
+    assert [[*act.eviction.preemptors] for act in done.acts if act.eviction] == [["case/urgent"]]
     assert judge(case).findings == []
 
 

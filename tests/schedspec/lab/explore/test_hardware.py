@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from schedspec.cli.check import check_command
-from schedspec.lab.explore import Draw, Vocabulary, close, generate, lasting, owed_jobs, permitted
+from schedspec.lab.explore import Draw, Vocabulary, close, generate, owed_jobs, permitted
 from schedspec.lab.explore.hardware import PLAIN, QUOTAS, RACKS, SHARED, kind_of
 from schedspec.lab.explore.judge import judge
 from schedspec.lab.reduce import ReductionInput, play, reduce_case
@@ -243,23 +243,6 @@ def test_a_pod_that_returns_to_a_node_with_shared_cards_may_be_on_another_card()
     assert {eviction.job for eviction in story.evictions} == {"old"}
     assert len(story.end.placed["new"]) == len(story.end.placed["old"]) == 3
     assert judge(case).findings == []
-
-
-def test_a_pod_that_is_evicted_from_a_second_node_does_not_return_there() -> None:
-    """Found by exploration: the pod was placed on the second node before it was evicted from there."""
-    why = VictimReason("reclaim", "case/chat", "case/chat-task-0", "", "", tier=1)
-    pod = "train-task-0"
-    acts = [
-        Act(Happened.PLACED, 30.0, 1, "train", pod, "n1"),
-        Act(Happened.EVICTED, 60.0, 2, "train", pod, "n1", why),
-        Act(Happened.PLACED, 60.1, 2, "train", pod, "n2"),
-        Act(Happened.EVICTED, 60.2, 2, "train", pod, "n2", why),
-    ]
-    evictions = play(RECLAIMED).evictions
-    assert list(lasting.evictions_that_do_not_last(RECLAIMED, Story(acts=acts, evictions=evictions))) == []
-    back = [*acts, Act(Happened.PLACED, 60.3, 2, "train", pod, "n2")]
-    found = lasting.evictions_that_do_not_last(RECLAIMED, Story(acts=back, evictions=evictions))
-    assert [breach.rule for breach in found] == ["returns"]
 
 
 L40 = "NVIDIA-L40"

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from schedspec.lab.explore import Worlds, broken_promises, entitled, lasting, permitted, served, waited
+from schedspec.lab.explore import Worlds, broken_promises, entitled, permitted, served, waited
+from schedspec.lab.explore.judge import found_by_monitors
 from schedspec.lab.reduce import play
 from schedspec.lab.reduce.case import (
     GPU,
@@ -23,7 +24,7 @@ from schedspec.lab.reduce.case import (
     Work,
     amounts,
 )
-from schedspec.lab.reduce.play import Act, Happened, PlayedEviction, SettledState, Story
+from schedspec.lab.reduce.play import Act, Happened, SettledState, Story
 from schedspec.lab.reduce.written import known_policies
 from schedspec.scheduler.reasons import Refusal, VictimReason
 
@@ -301,43 +302,6 @@ def test_a_pod_that_is_bound_in_the_same_moment_counts_for_the_minimum_of_its_ga
     assert list(permitted.forbidden_evictions(case, story)) == []
 
 
-BACK = replace(placed("young", 3), at=90.1)
-LOST = [
-    PlayedEviction("young", "young-task-0", VictimReason("reclaim", "case/claim", "case/claim-task-0", "", ""), 3, 90.0)
-]
-
-
-@pytest.mark.parametrize(
-    ("acts", "minimum", "broken"),
-    [
-        ((evicted("young"), BACK), 1, ["returns"]),
-        ((evicted("young"), replace(BACK, node="n2")), 1, []),
-        ((evicted("young"), BACK), 2, []),
-        ((evicted("young"), replace(BACK, step=4)), 1, []),
-        ((evicted("young"), BACK, evicted("claim")), 1, ["returns"]),
-        ((evicted("young"), evicted("old", preemptor="case/late"), BACK), 1, []),
-        ((evicted("old", preemptor="case/late"), evicted("young"), BACK), 1, []),
-        ((evicted("young"), evicted("old"), BACK), 1, ["returns"]),
-    ],
-    ids=[
-        "to its node",
-        "to another node",
-        "without its gang",
-        "after a change",
-        "beside a pod that holds nothing",
-        "to capacity that another job freed later for other work",
-        "to capacity that another job freed earlier for other work",
-        "to its node, and another job was evicted for the same work",
-    ],
-)
-def test_an_evicted_pod_does_not_return_to_its_node(acts: Sequence[Act], minimum: int, broken: list[str]) -> None:
-    case = replace(LENT, steps=(LENT.steps[0], Submit((replace(YOUNG, minimum=minimum),)), LENT.steps[2]))
-    assert [
-        breach.rule for breach in lasting.evictions_that_do_not_last(case, Story(acts=[*BEFORE, *acts], evictions=LOST))
-    ] == broken
-    assert list(lasting.evictions_that_do_not_last(case, play(case))) == []
-
-
 TREE = replace(
     LENT,
     policy=POLICIES["hierarchy"],
@@ -410,7 +374,7 @@ def test_the_only_pod_of_a_job_is_placed_before_a_spare_pod_of_another_job() -> 
     case = Case(POLICIES["gangs"], (CaseNode("n1", four),), (CaseQueue("team"),), CLASSES, steps=steps)
     story = play(case)
     assert [eviction.job for eviction in story.evictions] == ["lender-2", "lender-2"]
-    assert list(lasting.evictions_that_do_not_last(case, story)) == []
+    assert [found for found in found_by_monitors(case) if found.name.startswith("needless")] == []
 
 
 def test_a_smaller_request_is_not_refused() -> None:

@@ -9,10 +9,10 @@ import pytest
 from schedspec.lab.explore.rounds import case_of
 from schedspec.lab.reduce import play
 from schedspec.lab.reduce.case import Case, Complete, Submit
-from schedspec.lab.reduce.versions import Recorder
 from schedspec.lab.reduce.written import known_policies
 from schedspec.lab.simulate.monitored import Monitors
-from schedspec.monitors import Ledger, Rules, judge_ledger
+from schedspec.monitors import Rules, judge
+from tests.support.core.play_history import Recorder
 
 SEEDS = 40
 """Seeds of one test; in about half of their cases only jobs change, which is all that a load can express."""
@@ -21,14 +21,14 @@ SEEDS = 40
 def found_by(case: Case) -> tuple[set[str], set[str]]:
     """Return the monitors that report violations: those of the stream of outcomes and those of the history."""
     recorder = Recorder()
-    stream = Monitors(case.policy)
+    stream = Monitors(Rules(case.policy))
 
     def listen(at: float, given: Any) -> None:
         recorder.record(at, given)
-        stream.observe(given)
+        stream.observe(at, given)
 
     play(case, listener=listen)
-    history = judge_ledger(Ledger(recorder.versions), Rules(case.policy))
+    history = judge(recorder.versions, Rules(case.policy))
     return {finding.monitor for finding in stream.close()}, {finding.monitor for finding in history}
 
 

@@ -6,9 +6,8 @@ import pickle
 
 import msgspec
 
-from schedspec.lab.reduce.versions import Recorder
 from schedspec.lab.simulate.monitored import Monitors
-from schedspec.monitors import Ledger, Rules, judge_ledger
+from schedspec.monitors import Rules, judge
 from schedspec.monitors.protection import PREEMPTABLE
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.inputs import ObjectGone, ObjectSeen
@@ -16,6 +15,7 @@ from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.names import GROUP_NAME
 from schedspec.scheduler.reasons import VictimReason
 from schedspec.virtual import node, outcomes
+from tests.support.core.play_history import Recorder
 from tests.support.core.virtual import queue
 
 POLICY = """
@@ -35,7 +35,8 @@ class Story:
     """
 
     def __init__(self, policy: str = POLICY, **queues: objects.QueueSpec) -> None:
-        self._monitors, self._recorder, self._rules = Monitors(policy), Recorder(), Rules(policy)
+        self._rules, self._recorder = Rules(policy), Recorder()
+        self._monitors = Monitors(self._rules)
         self._cycle = 0
         self._created = 0
         self._groups: dict[str, objects.PodGroup] = {}
@@ -48,7 +49,7 @@ class Story:
             self._tell(ObjectSeen("Queue", item))
 
     def _tell(self, happened: object) -> None:
-        self._monitors.observe(happened)
+        self._monitors.observe(self._at, happened)
         self._recorder.record(self._at, happened)
 
     @property
@@ -152,10 +153,10 @@ class Story:
 
     def found(self) -> list[str]:
         """Return the findings in the stream."""
-        return [f"{it.monitor}: {it.about} {it.text}".replace("ns/", "") for it in self._monitors.close()]
+        return [f"{it.monitor}: {it.job} {it.text}".replace("ns/", "") for it in self._monitors.close()]
 
     def found_in_history(self) -> set[str]:
         """Return the names of the monitors that find something in the history."""
         self._cycle += 1
         self.pod("end")
-        return {violation.monitor for violation in judge_ledger(Ledger(self._recorder.versions), self._rules)}
+        return {violation.monitor for violation in judge(self._recorder.versions, self._rules)}

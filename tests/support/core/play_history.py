@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...api.kinds import Kind, Ref
-from ...api.marks import Marks
-from ...observe.history import Change, Object, Version
-from ...scheduler.inputs import ObjectGone, ObjectSeen
-from ...scheduler.reasons import VictimReason, render_victim
-from ...virtual.outcomes import Evicted
-from ..simulate.books import as_shown
+from schedspec.api.kinds import Kind, Ref
+from schedspec.api.marks import Marks
+from schedspec.lab.simulate.monitored import as_shown
+from schedspec.observe.history import Change, Object, Version
+from schedspec.scheduler.inputs import ObjectGone, ObjectSeen
+from schedspec.scheduler.reasons import VictimReason, render_victim
+from schedspec.virtual.outcomes import Evicted
 
 _KINDS = {"Pod": Kind.POD, "Node": Kind.NODE, "Queue": Kind.QUEUE, "PodGroup": Kind.PODGROUP}
 (_EVICTED,) = Marks().evicted
