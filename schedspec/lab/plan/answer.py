@@ -209,6 +209,8 @@ class Plan(msgspec.Struct):
     """The results that are worse than permitted."""
     decided_by: str = ""
     """The scheduler's own program that decided at once, with its version; empty: our model of it."""
+    model: AtOnce | None = None
+    """The effects by our model, beside those of a scheduler's own program."""
     runs: list[AtOnce] = []
     """The effects in each run, where the scheduler's order is not deterministic; else one."""
     names: dict[str, str] = {}

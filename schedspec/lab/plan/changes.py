@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from ...scheduler.model.errors import PlacedError
 from ...scheduler.model.queue import Queue
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.policy.file import read_policy
-from ...scheduler.policy.loader import load_policy, texts_in
+from ...scheduler.policy.loader import PolicyError, load_policy, texts_in
 from ...scheduler.policy.model import Policy
 from ...scheduler.reasons.text import count
 from ...virtual.state import State, kueue
@@ -170,6 +171,14 @@ def _check(item: Any) -> None:
         resources.parse(item.status.allocatable or item.status.capacity)
 
 
+class PolicyUse(Enum):
+    """What a scheduler does with policy files."""
+
+    DECIDES = "ours reads them"
+    PASSED_ON = "the scheduler's own program reads them, and ours if it can"
+    NONE = "they are not its configuration"
+
+
 @dataclass(slots=True)
 class Worlds:
     """The two worlds that a plan compares."""
@@ -180,6 +189,8 @@ class Worlds:
     proposed_state: State
     texts: tuple[str, str] = ("", "")
     """The policy files of now and proposed."""
+    unread: str = ""
+    """Why our model cannot read a policy; empty if it can."""
     changes: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -191,7 +202,7 @@ def find_worlds(
     policy_path: str = "",
     crds: Path | None = None,
     *,
-    reads_policy: bool = True,
+    policies: PolicyUse = PolicyUse.DECIDES,
 ) -> Worlds:
     """Find the changes.
 
@@ -201,15 +212,15 @@ def find_worlds(
         proposed: The files as proposed.
         policy_path: The policy file on both sides, if several could be meant.
         crds: The folder of Kueue's definitions, if Kueue decides.
-        reads_policy: Whether a policy file decides.
+        policies: What the scheduler does with policy files.
 
     Raises:
         ChangeError: a file cannot be read, or several policies could be meant.
         PolicyError: a policy is refused.
     """
     worlds = Worlds(state, Policy((), ()), Policy((), ()), state)
-    if reads_policy:
-        _find_policies(worlds, now, proposed, policy_path)
+    if policies is not PolicyUse.NONE:
+        _find_policies(worlds, now, proposed, policy_path, _reader(worlds, policies))
     known_files = Declared() if now is None else now.declared(proposed, crds)
     declared = proposed.declared(now, crds)
     if not any(map(_reads_budgets, (worlds.now, worlds.proposed))):
@@ -269,7 +280,24 @@ def _plural(number: int, kind: str) -> str:
     return count(number, f"{kind}e" if kind.endswith("s") and number > 1 else kind)
 
 
-def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) -> None:
+def _reader(worlds: Worlds, policies: PolicyUse) -> Callable[[str, str], Policy]:
+    """Return a function that reads a policy; of a policy that is passed on, it notes why ours cannot read it."""
+
+    def read(text: str, place: str) -> Policy:
+        try:
+            return load_policy(text, place)
+        except PolicyError as error:
+            if policies is PolicyUse.DECIDES:
+                raise
+            worlds.unread = str(error)
+            return Policy((), (), {"": {"text": text}})
+
+    return read
+
+
+def _find_policies(
+    worlds: Worlds, now: Side | None, proposed: Side, path: str, read: Callable[[str, str], Policy]
+) -> None:
     own = worlds.state.policy
     before = {} if now is None else now.policies()
     after = proposed.policies()
@@ -282,8 +310,8 @@ def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) 
         own, path = PolicyLoaded(path, read_policy(Path(path))), ""
     changed = [path] if path else sorted(name for name, text in after.items() if before.get(name) != text)
     if now is None and own is not None and len(changed) > 1:
-        known = load_policy(own.text, own.source)
-        changed = [name for name in changed if load_policy(after[name], proposed.place(name)) != known]
+        known = read(own.text, own.source)
+        changed = [name for name in changed if read(after[name], proposed.place(name)) != known]
     if len(changed) > 1:
         raise ChangeError(proposed.name, f"changes several policies: {', '.join(changed)}", "name one with --policy")
     if not changed and own is None and len(after) == 1:
@@ -292,14 +320,14 @@ def _find_policies(worlds: Worlds, now: Side | None, proposed: Side, path: str) 
         remedy = "add --policy FILE, the policy that the cluster runs (or propose one)"
         raise ChangeError(worlds.state.source, "has no policy, and no policy changes", remedy)
     text = after[changed[0]] if changed else ""
-    new = load_policy(text, proposed.place(changed[0])) if changed else None
+    new = read(text, proposed.place(changed[0])) if changed else None
     old_text = before.get(changed[0], "") if changed else ""
     if old_text:
-        worlds.now = load_policy(old_text, now.place(changed[0]) if now else changed[0])
-        if own is not None and load_policy(own.text, own.source) != worlds.now:
+        worlds.now = read(old_text, now.place(changed[0]) if now else changed[0])
+        if own is not None and read(own.text, own.source) != worlds.now:
             worlds.notes.append(f"the state's own policy ({own.source}) is not that of {now.name if now else ''}")
     elif own is not None:
-        worlds.now = load_policy(own.text, own.source)
+        worlds.now = read(own.text, own.source)
     else:
         assert new is not None
         worlds.now = new

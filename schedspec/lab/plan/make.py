@@ -22,7 +22,7 @@ from ..simulate.recorded import Recorded
 from ..simulate.trace import Trace, arrivals, read_trace
 from . import at_once, over_load
 from .answer import OverLoad, Plan, PlannedWorld, Subject
-from .changes import Side, Worlds, copied, find_worlds
+from .changes import PolicyUse, Side, Worlds, copied, find_worlds
 from .submitted import add_submitted
 
 DAY = 86400.0
@@ -72,6 +72,8 @@ class Decided(NamedTuple):
     assumptions: Sequence[str]
     by: str = ""
     """The program that decided, with its version; empty for the model."""
+    model: tuple[PlannedWorld, PlannedWorld] | None = None
+    """What our model decides in both worlds, beside a scheduler's own program."""
 
 
 class Decider(Protocol):
@@ -82,8 +84,8 @@ class Decider(Protocol):
         """The folder of Kueue's definitions, if Kueue decides."""
 
     @property
-    def reads_policy(self) -> bool:
-        """Whether a policy file of ours or of Volcano decides."""
+    def policies(self) -> PolicyUse:
+        """What it does with policy files."""
 
     def decide(self, request: Request, worlds: Worlds) -> Decided:
         """Let the scheduler decide until both worlds settle."""
@@ -96,7 +98,7 @@ class Model:
     def definitions(self) -> None:
         """None: the model reads no objects of Kueue."""
 
-    reads_policy = True
+    policies = PolicyUse.DECIDES
 
     def decide(self, request: Request, worlds: Worlds) -> Decided:
         """Run both worlds until they settle."""
@@ -137,7 +139,7 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
         request.proposed,
         request.policy_path,
         decider.definitions,
-        reads_policy=decider.reads_policy,
+        policies=decider.policies,
     )
     queues = state.queues_of_work()
     new: list[str] = []
@@ -155,6 +157,7 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
         at_once.merged(effects),
         runs=effects,
         decided_by=decided.by,
+        model=None if decided.model is None else at_once.compare(*decided.model, queues, new),
         notes=[*worlds.notes, *state.notes],
         assumptions=[*decided.assumptions],
         names=_names(worlds.proposed_state),

@@ -6,7 +6,7 @@ from ...scheduler.model.printable import printable
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
 from .answer import Plan
-from .text import grouped, headline_of, in_runs, queue_line, shown, spans
+from .text import decider_of, grouped, headline_of, in_runs, queue_line, shown, spans
 
 _MAX = 20
 _ESCAPED = str.maketrans(
@@ -20,9 +20,10 @@ def render_markdown(plan: Plan) -> str:
     verdict = "Nothing is worse than permitted." if plan.conditions else "Not judged: no condition of `--fail-on`."
     if plan.failed:
         verdict = f"**Worse than permitted:** {'; '.join(plan.failed)}"
-    lines = [f"### Plan: {_safe(headline_of(plan))}", ""]
+    who = f" by {plan.decided_by}" if plan.decided_by else ""
+    lines = [f"### Plan{_safe(who)}: {_safe(headline_of(plan))}", ""]
     if plan.decided_by:
-        lines += [f"Decided by {_safe(plan.decided_by)}, the scheduler's own program.", ""]
+        lines += [f"Decided by {_safe(decider_of(plan))}.", ""]
     lines += [*(f"> {_safe(note)}  " for note in plan.notes), *([""] if plan.notes else []), verdict, ""]
     lines += [f"* {_safe(change)}" for change in plan.changes or ["no change that affects decisions"]]
     lines += _at_once(plan) + _over_load(plan) + _rules(plan)

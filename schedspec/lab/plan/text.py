@@ -15,7 +15,7 @@ _AT_ONCE, _QUEUES, _WAITS, _FLIPS, _NOTES, _CHANGES = 10, 4, 5, 4, 5, 4
 
 def render_text(plan: Plan) -> str:
     """Format a plan: `+` starts, `-` is evicted, `=` is spared, `!` refused or a finding, `~` changes over the load."""
-    decider = [f"decided by {plan.decided_by}, the scheduler's own program"] if plan.decided_by else []
+    decider = [f"decided by {decider_of(plan)}"] if plan.decided_by else []
     lines = [_head(plan.subject), *decider, *_first(plan.notes, _NOTES, "notes")]
     lines += ["changes:", *_indented(_first(plan.changes or ["no change that affects decisions"], _CHANGES, "changes"))]
     lines += at_once_lines(plan)
@@ -58,6 +58,21 @@ def _first(lines: list[str], limit: int, what: str) -> list[str]:
     """Return the first lines, and how many more there are."""
     hidden = len(lines) - limit + 1
     return lines if hidden < 2 else [*lines[: limit - 1], f"and {hidden} more {what} (-o json)"]
+
+
+def decider_of(plan: Plan) -> str:
+    """Return whose own program decided, in how many runs, and whether our model decides the same."""
+    runs = f" in {len(plan.runs)} runs" if len(plan.runs) > 1 else ""
+    if plan.model is None:
+        return f"{plan.decided_by}, the scheduler's own program{runs}"
+    mine, theirs = ({one.pod for one in world.evictions} for world in (plan.model, plan.at_once))
+    starts, others = ({(one.job, one.pods) for one in world.starts} for world in (plan.model, plan.at_once))
+    if (mine, starts) == (theirs, others):
+        agrees = "our model decides the same"
+    else:
+        agrees = f"our model evicts {count(len(mine), 'pod')}, {len(mine & theirs)} of them the same"
+        agrees += f", and starts {count(len(starts), 'job')}, {len(starts & others)} the same"
+    return f"{plan.decided_by}, the scheduler's own program{runs}; {agrees}"
 
 
 def headline_of(plan: Plan) -> str:

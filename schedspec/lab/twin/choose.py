@@ -16,7 +16,7 @@ from ...schedulers import Adapter, find
 from ...schedulers.kube_scheduler import KubeScheduler
 from ...schedulers.kueue import Kueue
 from ...virtual.state import State, require_ours
-from ..plan.changes import Worlds
+from ..plan.changes import PolicyUse, Worlds
 from ..plan.make import Decided, Decider, Model, Request
 from .decide import decide
 from .world import Twin
@@ -104,10 +104,18 @@ class OwnProgram:
         return adapter.source(self.proposed.programs) if isinstance(adapter, Kueue) else None
 
     @property
-    def reads_policy(self) -> bool:
-        """Whether a policy file decides: not for Kueue and kube-scheduler, which read their own configurations."""
-        return not isinstance(self.proposed.adapter, Kueue | KubeScheduler)
+    def policies(self) -> PolicyUse:
+        """What it does with policy files: Kueue and kube-scheduler have configurations of their own."""
+        has_own = isinstance(self.proposed.adapter, Kueue | KubeScheduler)
+        return PolicyUse.NONE if has_own else PolicyUse.PASSED_ON
 
     def decide(self, request: Request, worlds: Worlds) -> Decided:
-        """Run both worlds. Raises HarnessError, ClusterError."""
-        return decide(request, worlds, self.now, self.proposed, self.runs)
+        """Run both worlds, and our model beside them if it can read the policy. Raises HarnessError, ClusterError."""
+        found = decide(request, worlds, self.now, self.proposed, self.runs)
+        if self.policies is PolicyUse.NONE:
+            return found
+        if worlds.unread:
+            why = worlds.unread.splitlines()[0]
+            return found._replace(assumptions=[*found.assumptions, f"our model cannot read the policy: {why}"])
+        model = Model().decide(request, worlds)
+        return found._replace(model=(model.now[0], model.proposed[0]))

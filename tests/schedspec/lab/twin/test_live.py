@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from schedspec.api import crds
 from schedspec.cli.dump import dump_command
-from schedspec.lab.plan import Plan, Request, Side, make_plan
+from schedspec.lab.plan import Plan, Request, Side, make_plan, render_text
 from schedspec.lab.twin import Choice
 from schedspec.lab.twin.etcd import Etcd
 from schedspec.lab.twin.objects import objects_of
@@ -20,7 +20,7 @@ from schedspec.lab.twin.world import Twin, booted
 from schedspec.schedulers import find
 from schedspec.virtual.state import read_state
 from schedspec.virtual.state.dump import write_state
-from tests.schedspec.lab.plan.test_at_once import TABLE, gpus, queue
+from tests.schedspec.lab.plan.test_at_once import RECLAIM, TABLE, gpus, queue
 from tests.support.core.states import NOW, state_of
 from tests.support.kueue_state import GPU, cluster_queue, cohort, flavor, listed, local_queue, workload
 
@@ -47,7 +47,18 @@ def test_our_own_program_decides_as_its_model_foretells(tmp_path: Path) -> None:
         assert {(one.job, one.pods) for one in real.starts} == {(one.job, one.pods) for one in foretold.starts}
         assert real.held == foretold.held
         assert real.waiting.keys() == foretold.waiting.keys()
+    assert twin.model is not None
+    assert "our model decides the same" in render_text(twin)
     assert {one.pod for one in twin.at_once.evictions} == {one.pod for one in model.at_once.evictions} != set()
+
+
+@pytest.mark.nightly
+def test_volcano_decides_by_a_plugin_that_our_model_does_not_have(tmp_path: Path) -> None:
+    policy = RECLAIM.replace("{name: nodeorder}", "{name: nodeorder}, {name: tdm}")
+    plan = asked(Choice("volcano", runs=1), table(tmp_path), {"p.yaml": policy}, tmp_path)
+    assert plan.model is None
+    assert [change.partition(":")[0] for change in plan.changes] == ["the policy p.yaml"]
+    assert plan.at_once.proposed.held == {"a": 2.0, "b": 6.0}
 
 
 @pytest.mark.nightly
