@@ -87,6 +87,11 @@ class NewlyWaiting(msgspec.Struct):
     was: str
     """The fate of the job without the change: `runs` or `starts`; `SUBMITTED` if it is part of the change."""
 
+    @property
+    def before(self) -> str:
+        """Return that fate in words."""
+        return self.was if self.was == SUBMITTED else f"{self.was} without the change"
+
 
 class PlannedWorld(msgspec.Struct):
     """The immediate effects in one world."""
@@ -216,6 +221,14 @@ class Plan(msgspec.Struct):
     names: dict[str, str] = {}
     """Job → the name that its user gave it, where a controller made another from it."""
     format: int = 1
+
+    def reason_in_runs(self, eviction: PlannedEviction) -> str:
+        """Return the reason of an eviction, after the number of its runs if there are several."""
+        return f"{self.in_runs(eviction.runs).strip()}: {eviction.why}" if len(self.runs) > 1 else eviction.why
+
+    def in_runs(self, seen: int) -> str:
+        """Return in how many runs something was seen, to follow it; empty for one run."""
+        return f" in {seen} of {len(self.runs)} runs" if len(self.runs) > 1 else ""
 
     @staticmethod
     def groups(rows: Iterable[tuple[str, ...]]) -> list[tuple[list[str], tuple[str, ...]]]:

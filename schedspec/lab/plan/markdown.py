@@ -6,7 +6,7 @@ from ...scheduler.model.printable import printable
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
 from .answer import Plan
-from .text import decider_of, grouped, headline_of, in_runs, queue_line, shown, spans
+from .text import decider_of, grouped, headline_of, queue_line, shown, spans
 
 _MAX = 20
 _ESCAPED = str.maketrans(
@@ -54,9 +54,8 @@ def _at_once(plan: Plan) -> list[str]:
     decisions = plan.at_once
     lines = [f"* {_safe(queue_line(row, plan.subject.resource))}" for row in decisions.queues]
     lines = ["", "At once:", "", *lines] if lines else []
-    runs = len(plan.runs)
     evicted = [
-        (one.pod, one.queue, f"{one.preemptor} ({one.preemptor_queue})", f"{one.why}{in_runs(one.runs, runs)}")
+        (one.pod, one.queue, f"{one.preemptor} ({one.preemptor_queue})", plan.reason_in_runs(one))
         for one in decisions.evictions
     ]
     lines += _table(("evicted at once", "queue", "for", "why"), grouped(evicted, "pod"))
@@ -64,7 +63,7 @@ def _at_once(plan: Plan) -> list[str]:
         ((one.job, one.queue, one.why) for one in decisions.refused), "job"
     ))  # fmt: skip
     return lines + _table(("starts", "queue", "pods"), grouped(
-        ((one.job, one.queue, f"{one.pods}{in_runs(one.runs, runs)}") for one in decisions.starts), "job"
+        ((one.job, one.queue, f"{one.pods}{plan.in_runs(one.runs)}") for one in decisions.starts), "job"
     ))  # fmt: skip
 
 

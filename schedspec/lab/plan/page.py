@@ -10,6 +10,7 @@ from markupsafe import Markup
 from ...report import files, html
 from ..simulate import pages as load
 from .answer import Plan
+from .text import decider_of
 
 _MAX_ROWS = 200
 """Maximum number of rows of a table; plan.json has all rows."""
@@ -33,6 +34,8 @@ def write(plan: Plan, results: Mapping[str, Path], queues: Sequence[str], path: 
         worlds = [load.read(file, name, keeps_waits=True) for name, file in results.items()]
         section = load.section(load.make(worlds, named=plan.named))
     files.make_folder(path.parent, private=False)
-    text = html.template("plan.html.j2").render(plan=plan, queues=queues, load=section, most=_MAX_ROWS)
+    text = html.template("plan.html.j2").render(
+        plan=plan, decider=decider_of(plan), queues=queues, load=section, most=_MAX_ROWS
+    )
     path.write_text(text, "utf-8")
     return path

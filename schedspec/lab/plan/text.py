@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ...scheduler.reasons.text import count
 from ...virtual.state.state import render_age
-from .answer import SUBMITTED, AtOnce, NewlyWaiting, OverLoad, Plan, PlannedEviction, QueueAtOnce, Subject, pods_of
+from .answer import SUBMITTED, AtOnce, OverLoad, Plan, PlannedEviction, QueueAtOnce, Subject, pods_of
 
 MAX_LINES = 40
 _WIDTH, _LONGEST = 118, 400
@@ -63,6 +63,8 @@ def _first(lines: list[str], limit: int, what: str) -> list[str]:
 def decider_of(plan: Plan) -> str:
     """Return whose own program decided, in how many runs, and whether our model decides the same."""
     runs = f" in {len(plan.runs)} runs" if len(plan.runs) > 1 else ""
+    if not plan.decided_by:
+        return "schedspec's scheduler, in virtual time"
     if plan.model is None:
         return f"{plan.decided_by}, the scheduler's own program{runs}"
     mine, theirs = ({one.pod for one in world.evictions} for world in (plan.model, plan.at_once))
@@ -124,34 +126,26 @@ def _sentences(sign: str, rows: Iterable[tuple[str, str]], what: str) -> list[st
     return [f"{sign} {subject} {sentence}" for subject, sentence in grouped(rows, what)]
 
 
-def _eviction(one: PlannedEviction, runs: int) -> str:
+def _eviction(one: PlannedEviction, runs: str) -> str:
     """Return an eviction after its pod: of a scheduler's own program its own words, of our model the deciding tier."""
     unit = f" of {count(one.pods, 'pod')}" if one.pods > 1 else ""
     preemptor = f" for {one.preemptor} ({one.preemptor_queue})" if one.preemptor else ""
     why = "; ".join(filter(None, (one.action, one.rule))) or "the scheduler publishes no reason"
-    return f"({one.queue}){unit}{preemptor}{in_runs(one.runs, runs)}: {why}"
-
-
-def _was(one: NewlyWaiting) -> str:
-    return "is submitted and" if one.was == SUBMITTED else f"{one.was} without the change, now"
-
-
-def in_runs(seen: int, runs: int) -> str:
-    """Return in how many runs something was seen; empty for one run."""
-    return f" in {seen} of {runs} runs" if runs > 1 else ""
+    return f"({one.queue}){unit}{preemptor}{runs}: {why}"
 
 
 def at_once_lines(plan: Plan) -> list[str]:
     """Return the lines of the immediate effects."""
-    decisions, runs = plan.at_once, len(plan.runs)
-    evicted = _sentences("-", ((one.pod, _eviction(one, runs)) for one in decisions.evictions), "pod")
+    decisions = plan.at_once
+    evicted = _sentences("-", ((one.pod, _eviction(one, plan.in_runs(one.runs))) for one in decisions.evictions), "pod")
     started = _sentences(
         "+",
-        ((one.job, f"({one.queue}): {count(one.pods, 'pod')}{in_runs(one.runs, runs)}") for one in decisions.starts),
+        ((one.job, f"({one.queue}): {count(one.pods, 'pod')}{plan.in_runs(one.runs)}") for one in decisions.starts),
         "job",
     )
     refused = _sentences("!", (
-        (one.job, f"({one.queue}) {_was(one)} waits: {one.why}") for one in decisions.refused
+        (one.job, f"({one.queue}) {one.before}{' and' if one.was == SUBMITTED else ', now'} waits: {one.why}")
+        for one in decisions.refused
     ), "job")  # fmt: skip
     spared = _sentences("=", (
         (one.pod, f"({one.queue}) keeps running: without the change it is evicted") for one in decisions.spared

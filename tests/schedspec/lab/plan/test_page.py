@@ -123,3 +123,14 @@ def test_both_worlds_are_shown_within_the_width_of_the_window(over_load: Path, b
         wide = shown.evaluate("document.documentElement.scrollWidth")
         assert wide <= width
         shown.screenshot(path=over_load.with_name(f"plan-{width}.png"), full_page=True)
+
+
+def test_a_page_says_whose_program_decided_and_in_how_many_runs(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    plan.decided_by, plan.runs = "volcano v1.14.1", [plan.at_once] * 3
+    for eviction in plan.at_once.evictions:
+        eviction.runs, eviction.preemptor = 2, ""
+    text = page.write(plan, {}, [], tmp_path / "plan.html").read_text("utf-8")
+    assert "volcano v1.14.1, the scheduler&#39;s own program in 3 runs" in text
+    assert "in 2 of 3 runs: " in text
+    assert "<td> (" not in text
