@@ -1,1 +1,1 @@
-"""The pytest plugin that runs executable specifications against a live cluster, and the packages below it."""
+"""Executable specifications for queue scheduling: a pytest plugin, the command `schedspec`, and the packages below."""

@@ -1,3 +1,9 @@
+"""The sentences of features: one module for each subject, with one function for each sentence.
+
+A function calls the world of its scenario (Given, When) or waits for a check (Then); `columns` has the columns of
+tables that several sentences share. `schedspec.plugin` registers the modules.
+"""
+
 from . import acts, cards, columns, evictions, holdings, jobs, nodes, phases, pods, queues, shared_cards, topology, zh
 
 MODULES = (acts, cards, columns, evictions, holdings, jobs, nodes, phases, pods, queues, shared_cards, topology, zh)

@@ -1,4 +1,8 @@
-"""Live clusters. `provide` returns the cluster that the settings describe and imports only the class that it needs."""
+"""Clusters of a run. `provide` returns the one that the settings describe and imports only the class that it needs.
+
+A `Cluster` (`protocol`) is `embedded`, `kind`, `existing` or `simulated`. `programs` and `images` provide what a
+cluster is made of. `lifecycle`, `registry`, `reaper` and `cleanup` leave none behind, even if a run is killed.
+"""
 
 from __future__ import annotations
 

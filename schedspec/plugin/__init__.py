@@ -7,6 +7,8 @@ no marker, no fixture, no file and no import of ours but this module. A run uses
 2. its command line names a feature file, or
 3. it names this plugin: `-p schedspec.plugin` (as `schedspec test` does), `PYTEST_PLUGINS`, or `pytest_plugins` of a
    conftest.
+
+The plugin itself is `run_plugin`: its hooks call the other modules.
 """
 
 from __future__ import annotations

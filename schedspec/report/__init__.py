@@ -1,6 +1,11 @@
 """Write the results of a run: a record of each scenario, the page and exports made from records, failure texts.
 
 `build` is the entry point of `schedspec report` and `schedspec ci --join`.
+
+1. At the end of a scenario, `from_run` makes its `record`, with what `course` and `queue_moments` compute. If the
+   scenario failed, `failure` writes its text, and `dump` everything that is known.
+2. `html` renders records as a page. `timeline` draws a scenario lane by lane (`…_lane`, `…_lanes`) on a `canvas`.
+3. `comparison` and `matrix` compare runs; `perfetto` and `cucumber` write records for other tools.
 """
 
 from __future__ import annotations

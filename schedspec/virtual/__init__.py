@@ -7,6 +7,9 @@
    decisions back to the cluster: a bind starts after its start delay, a victim is removed after its grace period.
 4. The simulation emits every event as one of the `outcomes`, in order.
 
+That is for loads. For scenarios, `cluster` runs the processes of the live scheduler on an API server in memory instead.
+`state` reads and writes the state from which a simulation may begin.
+
 A run is deterministic: equal inputs give equal outcomes. It reads no clock and draws no random number.
 """
 

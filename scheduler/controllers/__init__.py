@@ -1,7 +1,7 @@
 """The controllers of the objects that scenarios use: Job, PodGroup, Queue, PyTorchJob.
 
 Each controller has a pure `reconcile.py` that maps an observed state to writes. `runtime` observes the state and
-carries out the writes.
+carries out the writes. `gang_job` is the shell that Job and PyTorchJob share.
 
     await run_controllers(client, recorder, ["job", "queue"], scheduler_names=["schedspec"],
                           queue_command_namespace="kube-system")   # until cancelled

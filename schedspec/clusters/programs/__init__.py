@@ -1,1 +1,1 @@
-"""Programs that clusters need: their versions, their sources and their cache."""
+"""Programs that clusters need: versions (`pinned`), sources and cache. `binaries.provide` returns their paths."""

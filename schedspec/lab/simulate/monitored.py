@@ -1,7 +1,7 @@
 """Feed the ledger of the monitors with a run in virtual time, or with a recording: the objects that the core received.
 
-A decision takes no time there, and pods that a state already has on nodes are no acts of the scheduler. All else is as
-for the history of a scenario (`schedspec.monitors.reading`).
+In a simulated load a decision takes no time (`burst` is 0). Pods that a state already has on nodes are no acts of the
+scheduler. All else is as for the history of a scenario (`schedspec.monitors.reading`).
 """
 
 from __future__ import annotations

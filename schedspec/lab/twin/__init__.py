@@ -1,8 +1,11 @@
 """Ask a scheduler's own program what it would decide on the state of a cluster.
 
+A twin is a control plane of its own (etcd, API server, KWOK) with the objects of the state, and with that program. No
+container of the state's pods runs there.
+
 1. `choose` finds the program that decides in the cluster of a state, or our model of it.
 2. `decide` runs both worlds of a plan, as often as the scheduler's order varies.
-3. `world` is etcd, API server and KWOK with the objects of a state (`objects`, `etcd`), and the scheduler on them;
+3. `world` boots a twin for each run, writes the objects (`objects`, `etcd`) and starts the scheduler;
    `owners` plays what the owners of work would do, and `decisions` reads what the scheduler decided.
 """
 

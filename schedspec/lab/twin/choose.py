@@ -1,6 +1,6 @@
 """Choose who decides in a plan: the scheduler's own program, or our model of it.
 
-Without the user's word it is the scheduler whose objects the state has, if its program is on this machine.
+Unless the user names a scheduler, that one decides whose objects the state has, if its program is on this machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One world of a twin: etcd, API server and KWOK with the objects of a state, and the real scheduler on them.
+"""Run one world on a twin: etcd, API server and KWOK with the objects of a state, and the real scheduler.
 
 The world has settled when the scheduler has decided nothing for as long as its adapter says.
 """
@@ -37,7 +37,7 @@ _UNTOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """How the worlds of a twin run."""
+    """The scheduler of a twin, and how its worlds run."""
 
     adapter: Adapter
     programs: Path | None
@@ -107,6 +107,7 @@ def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
 
 @contextmanager
 def booted(twin: Twin, folder: Path) -> Iterator[tuple[Site, EmbeddedCluster]]:
+    """Boot an embedded cluster without controllers, and remove it at the end."""
     cluster = EmbeddedCluster(Settings(kind="embedded"), with_controllers=False)
     cluster.up(twin.progress)
     try:
