@@ -123,9 +123,7 @@ def test_kube_scheduler_preempts_by_priority_and_needs_no_queue(tmp_path: Path) 
 
 
 @pytest.mark.nightly
-def test_work_that_has_run_for_a_month_is_not_evicted_by_a_deadline_that_the_cluster_does_not_have(
-    tmp_path: Path,
-) -> None:
+def test_old_work_is_not_evicted_by_a_deadline_that_the_cluster_lacks(tmp_path: Path) -> None:
     state = kueue_list(tmp_path, cluster_queue("lender", 12, **RECLAIMS), cluster_queue("owner", 4, **RECLAIMS))
     state.write_text(state.read_text().replace("2026-11-20T08:1", "2026-10-20T08:1"))
     plan = asked(Choice("kueue"), state, manifest(gpus=3, **RECLAIMS), tmp_path)
