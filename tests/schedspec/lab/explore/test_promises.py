@@ -256,6 +256,43 @@ def test_a_claim_within_its_share_is_owed_a_start_whatever_its_shape(case: tuple
     assert [breach.rule for breach in entitled.jobs_without_room(*case)] == ([rule] if rule else [])
 
 
+GANGS = """
+actions: "allocate, preempt"
+tiers:
+- plugins: [{name: gang, enablePreemptable: %s}]
+- plugins: [{name: priority}, {name: conformance}, {name: predicates}, {name: proportion}]
+"""
+
+
+@pytest.mark.parametrize(("votes", "victims"), [("true", 3), ("false", 0)])
+def test_pods_of_a_gang_go_together_only_where_gang_has_a_vote(votes: str, victims: int) -> None:
+    """The queue holds 1.5 cpu more than it deserves by weight: a whole gang is in proportion, three pods are not."""
+    gang = Work("gang", "lender", pods=3, minimum=3, requests=ONE)
+    rest, first = Work("rest", "owner", requests=shape(3)), replace(RIVAL, requests=ONE)
+    queues, nodes = (CaseQueue("lender"), CaseQueue("owner")), (CaseNode("n1", shape(3)),)
+    steps = (Submit((gang,)), Submit((rest,)), Submit((first,)))
+    case = replace(LENT, policy=GANGS % votes, nodes=nodes, queues=queues, steps=steps)
+    held = {"gang": {f"gang-task-{index}": "n1" for index in range(3)}}
+    found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {})]))
+    assert [breach.rule for breach in found] == ["preempt"] * bool(victims)
+    story = play(case)
+    assert len(story.evictions) == victims
+    assert list(entitled.jobs_without_room(case, story)) == []
+
+
+@pytest.mark.parametrize(("pods", "rule"), [(1, "reclaim"), (2, "")])
+def test_a_gang_is_owed_nothing_if_the_victim_of_its_first_pod_leaves_none_for_its_last(pods: int, rule: str) -> None:
+    """Either the gang of two pods goes, or the single pod: after it the lender is at its share."""
+    jobs = Work("pair", "lender", pods=2, minimum=2, requests=ONE), Work("single", "lender", requests=ONE)
+    claim = replace(CLAIM, pods=pods, minimum=pods)
+    queues = CaseQueue("lender", deserved=TWO), CaseQueue("owner", deserved=TWO)
+    steps = Submit(jobs), Submit((claim,))
+    case = replace(LENT, nodes=(CaseNode("n1", shape(3)),), queues=queues, steps=steps)
+    held = {"pair": {"pair-task-0": "n1", "pair-task-1": "n1"}, "single": {"single-task-0": "n1"}}
+    found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {})]))
+    assert [breach.rule for breach in found] == ([rule] if rule else [])
+
+
 ALONE = replace(LENT, queues=LENT.queues[:1], steps=(Submit((FIRST,)),))
 ON_NODE = {"b": {"b-task-0": "n1"}}
 
