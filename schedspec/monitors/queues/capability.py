@@ -26,18 +26,16 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 
     for act in ledger.binds():
         queue = ledger.queue_of(act.position, act.pod)
-        evictions = ledger.evictions_at(act.time)
-        evicted = {eviction.uid for eviction in evictions}  # these pods have freed their quota
+        evicted = usage.evicted_with(ledger, act)
+        uids = {pod["metadata"]["uid"] for pod in evicted}  # these pods have freed their quota
         requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
         if rules.queue_plugin == "capacity-card":
             yield from _cards(ledger, act, queue)
             if not counts(act.pod):
                 continue
             requested = usage.without_cards(requested)
-        candidates = (
-            ledger.holding(act.position) if unlimited else [ledger.pod_of(act.position, it) for it in evictions]
-        )
-        left_out = [pod for pod in candidates if pod is not None and not counts(pod, evicted)]
+        candidates = ledger.holding(act.position) if unlimited else evicted
+        left_out = [pod for pod in candidates if not counts(pod, uids)]
         for name in usage.lineage(ledger, act.position, queue, rules):
             held = usage.held_below(ledger, act.position, name, rules, left_out)
             limits = [usage.capability(v, rules) for v in ledger.lately(act.position, Kind.QUEUE, name)]

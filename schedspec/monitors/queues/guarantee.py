@@ -32,17 +32,20 @@ def judge(ledger: Ledger, rules: Rules) -> Iterator[Violation]:
 def _bind(ledger: Ledger, act: Act, queue: str, rules: Rules) -> Iterator[Violation]:
     """Check a bind beyond its queue's guarantee: the free capacity must still cover the guarantees of other queues.
 
-    Capacity that was freed for the pod's group was not free before, so that the group may use it in any case.
+    Pods that the same decision evicts have freed their quota, as for the monitor of capabilities: they may be written
+    after the bind. Capacity that was freed for the pod's group was not free before, so that the group may use it in any
+    case.
     """
+    evicted = usage.evicted_with(ledger, act)
     line = [*usage.lineage(ledger, act.position, queue, rules)]
     requested = {n: v for n, v in act.amounts.items() if v > 0 and n != "pods"}
     if rules.queue_plugin == "capacity-card":  # a card is no dimension of its quotas
         requested = {} if rules.are_cards_unlimited else usage.without_cards(requested)
-    unused = usage.unused_guarantees(ledger, act.position, rules)
+    unused = usage.unused_guarantees(ledger, act.position, rules, evicted)
     pools = {CLUSTER: ledger.capacity(act.position)}
     pools |= {name: usage.capability(ledger.at(act.position, Kind.QUEUE, name) or {}, rules) for name in line[1:]}
     for pool, size in pools.items():
-        held = usage.held_below(ledger, act.position, pool, rules)
+        held = usage.held_below(ledger, act.position, pool, rules, evicted)
         left = {dimension: amount - held.get(dimension, NONE) for dimension, amount in size.items()}
         for dimension, text in taken(pool, left, line, requested, unused).items():
             if text and not _was_freed(ledger, act, queue, rules, dimension):

@@ -14,7 +14,7 @@ from ...api.kinds import Kind
 from .. import amounts
 from ..amounts import NONE, Amounts, Object
 from ..holdings import parent_of
-from ..ledger import Ledger, occupied
+from ..ledger import Act, Ledger, occupied
 from ..object_state import keeps
 from ..rules import ROOT, Rules
 from .unused import CLUSTER, UnusedGuarantees
@@ -53,6 +53,12 @@ def held_below(ledger: Ledger, position: int, queue: str, rules: Rules, without:
     return {name: amount - left_out.get(name, NONE) for name, amount in held.items()}
 
 
+def evicted_with(ledger: Ledger, act: Act) -> list[Object]:
+    """Return the pods that are evicted at the moment of a bind, as they are at its position."""
+    pods = (ledger.pod_of(act.position, eviction) for eviction in ledger.evictions_at(act.time))
+    return [pod for pod in pods if pod is not None]
+
+
 def capability(queue: Mapping[str, object], rules: Rules) -> Amounts:
     """Return the limits that a queue's spec sets."""
     spec = queue.get("spec")
@@ -75,8 +81,11 @@ def guarantee(queue: Object) -> Amounts:
     return amounts.parse(((queue.get("spec") or {}).get("guarantee") or {}).get("resource"))
 
 
-def unused_guarantees(ledger: Ledger, position: int, rules: Rules) -> UnusedGuarantees:
-    """Return what is guaranteed to queues and not used; of recent versions of a queue, the smaller amounts count."""
+def unused_guarantees(ledger: Ledger, position: int, rules: Rules, without: Sequence[Object] = ()) -> UnusedGuarantees:
+    """Return what is guaranteed to queues and not used; of recent versions of a queue, the smaller amounts count.
+
+    For `without` see `held_below`.
+    """
     parents: dict[str, str] = {}
     guarantees: dict[str, Amounts] = {}
     for item in ledger.all_at(position, Kind.QUEUE):
@@ -86,7 +95,7 @@ def unused_guarantees(ledger: Ledger, position: int, rules: Rules) -> UnusedGuar
             recent = [guarantee(version) for version in ledger.lately(position, Kind.QUEUE, name)]
             common = set.intersection(*map(set, recent)) if recent else set[str]()
             guarantees[name] = {dim: min(version[dim] for version in recent) for dim in common}
-    return UnusedGuarantees(parents, guarantees, lambda name: held_below(ledger, position, name, rules))
+    return UnusedGuarantees(parents, guarantees, lambda name: held_below(ledger, position, name, rules, without))
 
 
 class Guaranteed(NamedTuple):

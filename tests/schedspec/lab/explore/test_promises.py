@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from schedspec.lab.explore import Worlds, broken_promises, entitled, lasting, permitted, served, waited
+from schedspec.lab.explore.judge import judge
 from schedspec.lab.reduce import play
 from schedspec.lab.reduce.case import (
     GPU,
@@ -291,6 +292,26 @@ def test_a_gang_is_owed_nothing_if_the_victim_of_its_first_pod_leaves_none_for_i
     held = {"pair": {"pair-task-0": "n1", "pair-task-1": "n1"}, "single": {"single-task-0": "n1"}}
     found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {})]))
     assert [breach.rule for breach in found] == ([rule] if rule else [])
+
+
+def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_its_preemptor_needs() -> None:
+    """Found by exploration (seed 59748): what a decision evicts is free for a guarantee before the decision's binds.
+
+    The gang holds all but the guarantee; the claim takes half of what the gang frees, and the late job what is idle.
+    """
+    nodes = tuple(CaseNode(f"n{number}", shape(64, memory)) for number, memory in ((1, 1), (2, 2), (3, 2)))
+    queues = (
+        CaseQueue("lender", deserved=shape(0, 1)),
+        CaseQueue("owner", deserved=shape(0, 2)),
+        CaseQueue("third", guarantee=shape(0, 1)),
+    )
+    gang = Work("gang", "lender", pods=2, minimum=2, requests=shape(0, 2))
+    jobs = replace(CLAIM, requests=shape(0, 2)), gang, Work("late", "lender", requests=shape(0, 1))
+    case = Case(POLICIES["reclaim-before-allocate"], nodes, queues, steps=(Submit(jobs),))
+    evicted_at = {act.at for act in play(case).acts if act.what is Happened.EVICTED}
+    acts = [(act.what, act.job) for act in play(case).acts if act.at in evicted_at]
+    assert acts == [(Happened.EVICTED, "gang"), (Happened.EVICTED, "gang"), (Happened.PLACED, "late")]
+    assert judge(case).findings == []
 
 
 ALONE = replace(LENT, queues=LENT.queues[:1], steps=(Submit((FIRST,)),))
