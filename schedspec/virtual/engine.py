@@ -189,10 +189,10 @@ class Simulation:
     def _cycle(self) -> None:
         decisions = self.cycles.run(self.now)
         self._emit(outcomes.Cycle(self.now, self.cycles.number, decisions))
-        for eviction in decisions.evictions:  # before the binds, which may use the quota that the victims free
-            self.gangs.evict(eviction)
         for bind in decisions.binds:
             self.gangs.bind(bind)
+        for eviction in decisions.evictions:
+            self.gangs.evict(eviction)
         for job, phase in decisions.phases.items():
             self.gangs.set_phase(job, phase)
         self._emit_reasons(decisions)

@@ -5,7 +5,8 @@ Inputs are the objects that the core received. Limits and requests are read from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -273,6 +274,19 @@ class Books:
             if job is not None and pod in job.placed and pod not in job.victims:
                 self.evict(job, pod, OTHER_WRITER)
         self._leaving.clear()
+
+    @contextmanager
+    def without(self, pods: Iterable[tuple[str, str]]) -> Iterator[None]:
+        """Count pods as gone meanwhile, given as (job, pod): a decision's binds may use what its victims free."""
+        jobs = ((self.jobs.get(name), pod) for name, pod in pods)
+        held = [(job.queue, job.of(pod)) for job, pod in jobs if job and pod in job.placed and pod not in job.victims]
+        for queue, requests in held:
+            self._hold(queue, requests, -1)
+        try:
+            yield
+        finally:
+            for queue, requests in held:
+                self._hold(queue, requests, 1)
 
     def _hold(self, queue: str, requests: Amounts, sign: int) -> None:
         self._sums.hold(queue, requests, sign)

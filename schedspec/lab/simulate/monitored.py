@@ -41,6 +41,8 @@ class Monitors:
         self._short: set[str] = set()
         """Resources of which too little was free for other queues' guarantees at the last bind."""
         self._cycle, self._at = 0, 0.0
+        self._evicting: list[tuple[str, str]] = []
+        """Jobs and pods that the decisions of the cycle evict."""
         self._changes = 0
         """Number of jobs submitted, jobs ended, pods that lost their nodes, and changed nodes and queues, so far."""
         self.found: list[records.Finding] = []
@@ -114,6 +116,7 @@ class Monitors:
         self._judge_gangs()
         self._books.end_cycle()
         self._cycle, self._at = outcome.number, outcome.at
+        self._evicting = [(eviction.job, eviction.task) for eviction in outcome.decisions.evictions]
 
     def _on_stopped(self, outcome: outcomes.Stopped) -> None:
         self._victims.job_over(outcome.job)
@@ -127,15 +130,8 @@ class Monitors:
         requests, has = job.of(outcome.pod), books.has.get(outcome.node, {})
         if text := nodes.overfull(outcome.node, books.on_node.get(outcome.node, {}), has, requests):
             self._find(nodes.NAME, outcome.job, text)
-        if self._rules.queue_plugin and not self._rules.are_cards_unlimited:
-            is_card = self._rules.queue_plugin == CARD_PLUGIN
-            requested = usage.without_cards(requests) if is_card else requests
-            for name in books.lineage(job.queue):
-                limit = books.capability.get(name)
-                if limit and (text := capability.lifted(name, books.below(name), (limit,), requested)):
-                    self._find(capability.NAME, job.name, text)
-        if books.guarantee and self._rules.queue_plugin in usage.GUARANTEED:
-            self._judge_guarantees(job, requests, was_freed=was_freed)
+        with books.without(self._evicting):
+            self._judge_quotas(job, requests, was_freed=was_freed)
         self._victims.placed(job, outcome.pod, outcome.node)
         if gangs.is_kept_whole("bind", "", self._rules):
             self._changed[outcome.job] = ("bind", "")
@@ -174,6 +170,19 @@ class Monitors:
         self._changed.pop(outcome.job, None)
 
     # ---------------------------------------------------------------------------------------------------- judgements
+
+    def _judge_quotas(self, job: LedgerJob, requests: Amounts, *, was_freed: bool) -> None:
+        """Check the capabilities and guarantees of queues after a bind; for `was_freed` see `_judge_guarantees`."""
+        books = self._books
+        if self._rules.queue_plugin and not self._rules.are_cards_unlimited:
+            is_card = self._rules.queue_plugin == CARD_PLUGIN
+            requested = usage.without_cards(requests) if is_card else requests
+            for name in books.lineage(job.queue):
+                limit = books.capability.get(name)
+                if limit and (text := capability.lifted(name, books.below(name), (limit,), requested)):
+                    self._find(capability.NAME, job.name, text)
+        if books.guarantee and self._rules.queue_plugin in usage.GUARANTEED:
+            self._judge_guarantees(job, requests, was_freed=was_freed)
 
     def _judge_guarantees(self, job: LedgerJob, requests: Amounts, *, was_freed: bool) -> None:
         """Check that the guarantees of other queues are free; report a resource once until enough of it is free.

@@ -295,7 +295,7 @@ def test_a_gang_is_owed_nothing_if_the_victim_of_its_first_pod_leaves_none_for_i
 
 
 def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_its_preemptor_needs() -> None:
-    """Found by exploration (seed 59748): what a decision evicts is free for a guarantee before the decision's binds.
+    """Found by exploration (seed 59748): what a decision evicts is free for a guarantee before it is written.
 
     The gang holds all but the guarantee; the claim takes half of what the gang frees, and the late job what is idle.
     """
@@ -308,9 +308,10 @@ def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_its_preempto
     gang = Work("gang", "lender", pods=2, minimum=2, requests=shape(0, 2))
     jobs = replace(CLAIM, requests=shape(0, 2)), gang, Work("late", "lender", requests=shape(0, 1))
     case = Case(POLICIES["reclaim-before-allocate"], nodes, queues, steps=(Submit(jobs),))
-    evicted_at = {act.at for act in play(case).acts if act.what is Happened.EVICTED}
-    acts = [(act.what, act.job) for act in play(case).acts if act.at in evicted_at]
-    assert acts == [(Happened.EVICTED, "gang"), (Happened.EVICTED, "gang"), (Happened.PLACED, "late")]
+    acts = [(act.what, act.job) for act in play(case).acts]
+    first = acts.index((Happened.EVICTED, "gang"))
+    assert (Happened.PLACED, "late") in acts[:first]
+    assert acts.index((Happened.PLACED, "claim")) > first
     assert judge(case).findings == []
 
 
