@@ -305,10 +305,7 @@ class _Shares:
         """Return the most that a queue may deserve; a dimension that does not count for it is missing."""
         queue, total = self._end.queues[name], self._end.total
         if self._proportion is None:
-            most = Counter({what: amount for what, amount in queue.deserved if amount})
-            for what, amount in queue.guarantee:
-                most[what] = max(most[what], amount)
-            return dict(most)
+            return dict(Counter(dict(queue.deserved)) | Counter(dict(queue.guarantee)))
         left = dict(total)
         for other in self._end.queues.values():
             if other.name != name:

@@ -257,6 +257,17 @@ def test_a_claim_within_its_share_is_owed_a_start_whatever_its_shape(case: tuple
     assert [breach.rule for breach in entitled.jobs_without_room(*case)] == ([rule] if rule else [])
 
 
+@pytest.mark.parametrize("guarantee", [(), shape(0), amounts([("cpu", 0)])])
+def test_a_share_of_no_cpu_lends_no_cpu_whether_or_not_a_guarantee_names_it(guarantee: Amounts) -> None:
+    """A share of zero names no amount that the queue could exceed, and the lender is at its share of memory."""
+    pod = replace(OLD, requests=shape(1, 1))
+    lender = CaseQueue("lender", deserved=amounts([("cpu", 0), *shape(0, 1)]), guarantee=guarantee)
+    owner = CaseQueue("owner", deserved=shape(1, 1))
+    steps = Submit((pod,)), Submit((replace(CLAIM, requests=shape(1, 1)),))
+    case = Case(SHAPES, (CaseNode("n1", shape(1, 1)),), (lender, owner), steps=steps)
+    assert list(entitled.jobs_without_room(case, play(case))) == []
+
+
 GANGS = """
 actions: "allocate, preempt"
 tiers:
