@@ -174,12 +174,13 @@ class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
 
         If the gang takes more of a resource than `taker` deserves, `giver` must keep its share of each resource even
         without the whole amount: beside such a gang, what falls idle may be of no use to `giver`, which could then
-        reclaim what the gang took beyond the share of `taker`, without end. A pod of `giver` that came back would be
-        surplus, and be reclaimed again.
+        reclaim what the gang took beyond the share of `taker`, without end. For a victim of several pods, this also
+        holds for a resource that `taker` does not name: a pod of `giver` that was evicted before, and came back, would
+        make the whole victim look like surplus.
         """
         loss = {name: min(value, gang[name]) for name, value in amount.items() if value and gang.get(name, 0) > 0}
         losing = [one for one in (giver, *self._near(giver)) if one not in taker.ancestors]
-        if self._exceeds_share(taker, gang, losing):
+        if self._exceeds_share(taker, gang, losing if breaks else ()):
             return all(_keeps_share(one, name, value) for one in losing for name, value in amount.items())
         if all(one.allocated.get(name, 0) > one.deserved.get(name, -1) for one in losing for name in loss):
             return True
