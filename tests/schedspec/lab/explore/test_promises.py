@@ -293,7 +293,7 @@ def test_pods_of_a_gang_go_together_only_where_gang_has_a_vote(votes: str, victi
 
 
 @pytest.mark.parametrize(("pods", "rule"), [(1, "reclaim"), (2, "")])
-def test_a_gang_is_owed_nothing_if_the_victim_of_its_first_pod_leaves_none_for_its_last(pods: int, rule: str) -> None:
+def test_a_gang_is_owed_nothing_if_its_first_victim_may_leave_none_for_its_last_pod(pods: int, rule: str) -> None:
     """Either the gang of two pods goes, or the single pod: after it the lender is at its share."""
     jobs = Work("pair", "lender", pods=2, minimum=2, requests=ONE), Work("single", "lender", requests=ONE)
     claim = replace(CLAIM, pods=pods, minimum=pods)
@@ -305,7 +305,7 @@ def test_a_gang_is_owed_nothing_if_the_victim_of_its_first_pod_leaves_none_for_i
     assert [breach.rule for breach in found] == ([rule] if rule else [])
 
 
-def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_its_preemptor_needs() -> None:
+def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_is_needed() -> None:
     """Found by exploration (seed 59748): what a decision evicts is free for a guarantee before it is written.
 
     The gang holds all but the guarantee; the claim takes half of what the gang frees, and the late job what is idle.
