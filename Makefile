@@ -24,7 +24,7 @@ DEMO := features/lifecycle/first_job.feature features/cross_queue_reclaim/order_
 IN_CLUSTER := features/lifecycle/first_job.feature features/lifecycle/states.feature features/kubeflow
 ON_KIND = --cluster kind --kind-config $(KIND_CONFIG) $(if $(KIND_IMAGE),--kind-image $(KIND_IMAGE))
 PROPERTIES := tests/scheduler/backlog/test_lines.py tests/scheduler/backlog/test_quotas.py \
-        tests/scheduler/preemption/test_across_cycles.py tests/scheduler/preemption/test_changing_clusters.py \
+        $(addprefix tests/scheduler/preemption/,test_across_cycles.py test_changing_clusters.py test_properties.py test_shapes.py) \
         tests/schedspec/virtual/test_rest.py
 # Options with which .ci/run repeats only failed tests.
 ONLY ?=

@@ -63,6 +63,29 @@ Feature: The shape of a pod decides nothing that its queue is owed
       Then "mine" runs
       And exactly 1 pod is evicted
 
+  Rule: A pod beyond its queue's share takes only what others have too much of
+
+    @extended
+    Scenario: A pod that came back is not reclaimed again for memory of which the owner deserves none
+      Given the policy "hierarchy"
+      And these nodes:
+        | node   | cpu | memory |
+        | node-1 | 1   | 2Gi    |
+        | node-2 | 3   | 3Gi    |
+      And these queues:
+        | queue | deserved          |
+        | guest | cpu 1, memory 2Gi |
+        | owner | cpu 2             |
+      And these jobs run:
+        | job  | queue | replicas | min available | cpu | memory |
+        | lent | guest | 3        | 1             | 1   | 1Gi    |
+      When these jobs are submitted:
+        | job  | queue | replicas | min available | cpu | memory |
+        | mine | owner | 2        | 1             | 1   | 2Gi    |
+      Then exactly 1 pod of "mine" runs
+      And "mine" waits because of "of no use to the preemptor"
+      And exactly 1 pod is evicted
+
   Rule: An important pod preempts pods of another shape
 
     Background:

@@ -117,6 +117,18 @@ class UnusedGuarantees:
         for name, parent in parents.items():
             self._children.setdefault(parent, []).append(name)
 
+    def frozen(self) -> UnusedGuarantees:
+        """Return what is unused now, whatever the queues hold later."""
+        held = {name: {**self._held(name)} for name in self._parents}
+        return UnusedGuarantees(self._parents, self._guarantees, lambda name: held.get(name, {}))
+
+    def without(self, gone: Mapping[str, Amounts]) -> UnusedGuarantees:
+        """Return what is unused if queues hold less: queue → amounts that it no longer holds."""
+        held = self._held
+        return UnusedGuarantees(
+            self._parents, self._guarantees, lambda name: amounts.minus(held(name), gone.get(name, {}))
+        )
+
     def below(self, pool: str, dimension: str) -> Decimal:
         """Return the sum of what the children of a queue, or of the cluster, are guaranteed and do not use."""
         return sum((self._unused(child, dimension) for child in self._children.get(pool, ())), NONE)

@@ -62,6 +62,8 @@ class _Contention:
         self._has_spare_pods = random.random() < (0.4 if self._size == 1 and not by_priority else 0.8)
         self._lenders: list[str] = []
         self._reclaimers: list[str] = []
+        self._is_family = False
+        """Whether a sibling and a cousin lend equal pods to one queue: only the order decides who loses some."""
         self._number = 0
         self._capacity: dict[str, int] = {}
         """Units that the nodes have, by dimension."""
@@ -84,9 +86,12 @@ class _Contention:
         names = sorted(random.sample(QUEUES, random.choice((3, 4, 4, 5)) if is_tree else random.choice((1, 2, 2, 3))))
         leaves = names[1:] if is_tree else names
         self._lenders = random.sample(leaves, min(random.choice((1, 1, 2)), max(len(leaves) - 1, 1)))
-        if is_tree and len(leaves) > 2 and random.random() < 0.5:  # one sibling reclaims; the other one lends
-            self._lenders = random.sample((leaves[0], random.choice(leaves[2:])), 2)
-        self._reclaimers = [name for name in leaves if name not in self._lenders] or leaves
+        if is_tree and len(leaves) > 2 and random.random() < 0.5:
+            self._is_family = True
+            self._lenders, self._reclaimers = [leaves[0], random.choice(leaves[2:])], [leaves[1]]
+            self._size, self._slots, self._has_spare_pods = 1, 0, False
+        else:
+            self._reclaimers = [name for name in leaves if name not in self._lenders] or leaves
         is_even = random.random() < 0.4
         queues = [self._queue(name, len(leaves), is_even=is_even) for name in names]
         if is_tree:  # two siblings, and cousins
@@ -107,9 +112,12 @@ class _Contention:
         """Return the share of a queue in units: reclaimers deserve at least an equal part, and lenders any amount.
 
         In half of the draws a lender deserves at least half of the capacity, so that few of its pods may be evicted.
+        The lenders of a family deserve little: each of them may lose pods.
         """
         if name not in self._lenders:
             return self._random.randint(max(capacity // leaves, 1), capacity)
+        if self._is_family:
+            return self._random.randint(0, capacity // 4)
         return self._random.randint(capacity // 2 if self._random.random() < 0.5 else 0, capacity)
 
     def _queue(self, name: str, leaves: int, *, is_even: bool) -> CaseQueue:

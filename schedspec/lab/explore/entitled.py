@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 from ...scheduler.policy.schema import EVICTING
 from ..reduce.case import Case, Work, ancestors
@@ -84,12 +84,14 @@ class _Search:
         """Return the smallest set of units that frees enough and that the policy permits; empty if there is none.
 
         Victims for the pods of a gang are chosen pod by pod. A gang is judged only if every set that frees enough is
-        permitted, so that no choice for its first pod can keep its last pod from a node.
+        permitted, and every unit belongs to such a set, so that no choice for its first pod can keep its last pod from
+        a node.
         """
         sets = (chosen for size in range(1, len(units) + 1) for chosen in combinations(units, size))
         sufficient = [chosen for chosen in sets if self._suffices(chosen)]
         permitted = [one for one in sufficient if self._is_in_proportion(one) and self._permits(action, one)]
-        is_judged = self._missing == 1 or len(permitted) == len(sufficient)
+        is_any_choice_right = len(permitted) == len(sufficient) and {*units} == {*chain.from_iterable(sufficient)}
+        is_judged = self._missing == 1 or is_any_choice_right
         return permitted[0] if permitted and is_judged else ()
 
     # ---------------------------------------------------------------------------------------------------- candidates
@@ -105,10 +107,10 @@ class _Search:
 
     def _units(self, action: str) -> Iterator[_Unit]:
         """Yield what an action may evict for the job: what the tiers permit, by the minimum of each gang."""
-        whole, spare = self._tiers(action)
+        whole, spare, is_minimum_kept = self._tiers(action)
         for name, nodes in self._end.nodes_of_jobs():
             work = self._end.job(name)
-            above = len(nodes) - work.minimum
+            above = len(nodes) - work.minimum * is_minimum_kept
             if name == self._work.name or not work.preemptable or not self._may_lose(action, work):
                 continue
             if above >= len(nodes) - 1 and len(nodes) == 1:
@@ -128,17 +130,18 @@ class _Search:
             return victim.queue == self._work.queue and is_lower
         return victim.queue != self._work.queue and queue.reclaimable
 
-    def _tiers(self, action: str) -> tuple[bool, bool]:
-        """Return whether the tiers permit whole gangs, and whether they permit single pods above a minimum.
+    def _tiers(self, action: str) -> tuple[bool, bool, bool]:
+        """Return whether the tiers permit whole gangs, and single pods above a minimum, and whether gang has a vote.
 
         The plugin that guards an action (the queue plugin, or priority) has to vote, or nobody is judged; another vote
-        than those below may protect anybody.
+        than those below may protect anybody. Without a vote of gang each pod is evicted on its own, also below its
+        gang's minimum.
         """
         switch = EVICTING[action]
         guard = ("capacity", "proportion") if action == "reclaim" else ("priority",)
         plugins = [option for tier in self._policy.tiers for option in tier if option.enabled(switch)]
         if not any(one.name in guard for one in plugins) or (action == "preempt" and self._has_plugin("drf")):
-            return False, False
+            return False, False, False
         voters = [{one.name for one in tier if one.enabled(switch)} & {*guard, "gang", "conformance"}
                   for tier in self._policy.tiers]  # fmt: skip
         deciding = [names for names in voters if names]
@@ -146,7 +149,7 @@ class _Search:
         has_spare_pods = any(self._has_spare(work, nodes) for work, nodes in self._running())
         if whole and "gang" in deciding[0] and has_spare_pods:
             whole = False  # the first tier permits pods above a minimum, and decides
-        return whole, True
+        return whole, True, any("gang" in names for names in deciding)
 
     def _running(self) -> Iterator[tuple[Work, list[str]]]:
         yield from ((self._end.job(name), nodes) for name, nodes in self._end.nodes_of_jobs())
@@ -302,10 +305,7 @@ class _Shares:
         """Return the most that a queue may deserve; a dimension that does not count for it is missing."""
         queue, total = self._end.queues[name], self._end.total
         if self._proportion is None:
-            most = Counter({what: amount for what, amount in queue.deserved if amount})
-            for what, amount in queue.guarantee:
-                most[what] = max(most[what], amount)
-            return dict(most)
+            return dict(Counter(dict(queue.deserved)) | Counter(dict(queue.guarantee)))
         left = dict(total)
         for other in self._end.queues.values():
             if other.name != name:

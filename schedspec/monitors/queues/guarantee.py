@@ -19,11 +19,14 @@ from ..rules import CARD_PLUGIN, Rules
 
 
 class _Bind(NamedTuple):
-    """A bind that uses what is guaranteed to another queue, unless the capacity was freed for its job."""
+    """A bind that uses what is guaranteed to another queue, unless victims of the moment or of its job free enough."""
 
     pod: Pod
-    text: str
     dimension: str
+    left: dict[str, Amounts]
+    """Pool → what is free there after the bind."""
+    unused: UnusedGuarantees
+    """What other queues have unused at the bind."""
     freed: Amounts
     """What was freed for the job before the bind."""
 
@@ -70,7 +73,8 @@ class GuaranteeMonitor(Monitor):
                 found[dimension] = found.get(dimension, "") or text
         for dimension, text in found.items():
             if text:
-                self._binds.append(_Bind(pod, text, dimension, self._freed(pod)))
+                free = {pool: {**part} for pool, part in pools.items()}
+                self._binds.append(_Bind(pod, dimension, free, unused.frozen(), self._freed(pod)))
             else:
                 self._lacking.discard(dimension)
 
@@ -95,11 +99,12 @@ class GuaranteeMonitor(Monitor):
     def on_moment(self) -> None:
         """Judge the acts of the moment."""
         for bind in self._binds:
-            if self._was_freed(bind):
+            text = self._text(bind)
+            if not text or self._was_freed(bind):
                 self._lacking.discard(bind.dimension)
             elif bind.dimension not in self._lacking:
                 self._lacking.add(bind.dimension)
-                self.find(bind.text, bind.pod)
+                self.find(text, bind.pod)
         for cut in self._cuts:
             held = amounts.total((cut.held, self._reserved(cut.queue)))
             if short := _short(cut.guarantees, held, cut.pod.requests):
@@ -107,6 +112,22 @@ class GuaranteeMonitor(Monitor):
                 self.find(text, cut.pod, cut.eviction)
         self._binds.clear()
         self._cuts.clear()
+
+    def _text(self, bind: _Bind) -> str:
+        """Return what a bind uses; empty if its moment's victims, whose eviction may be written later, free enough."""
+        line = self.ledger.lineage(bind.pod.job.queue)
+        gone: dict[str, Amounts] = {}
+        for it in self.ledger.victims:
+            if it.eviction is not None and it.eviction.number > bind.pod.bound and it is not bind.pod:
+                for name in (CLUSTER, *self.ledger.lineage(it.job.queue)):
+                    gone[name] = amounts.total((gone.get(name, {}), it.requests))
+        unused = bind.unused.without(gone)
+        for pool, free in bind.left.items():
+            left = {name: amount + gone.get(pool, {}).get(name, NONE) for name, amount in free.items()}
+            for _, text in _taken(pool, left, line, (bind.dimension,), unused):
+                if text:
+                    return text
+        return ""
 
     def _was_freed(self, bind: _Bind) -> bool:
         """Whether as much was freed for the job of a bind, or is reserved for waiting jobs of its queue."""

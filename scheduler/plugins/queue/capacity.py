@@ -174,11 +174,13 @@ class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
 
         If the gang takes more of a resource than `taker` deserves, `giver` must keep its share of each resource even
         without the whole amount: beside such a gang, what falls idle may be of no use to `giver`, which could then
-        reclaim what the gang took beyond the share of `taker`, without end.
+        reclaim what the gang took beyond the share of `taker`, without end. For a victim of several pods, this also
+        holds for a resource that `taker` does not name: a pod of `giver` that was evicted before, and came back, would
+        make the whole victim look like surplus.
         """
         loss = {name: min(value, gang[name]) for name, value in amount.items() if value and gang.get(name, 0) > 0}
         losing = [one for one in (giver, *self._near(giver)) if one not in taker.ancestors]
-        if any(held > taker.deserved.get(name, MAX_AMOUNT) for name, held in _with(taker, gang, gang)):
+        if self._exceeds_share(taker, gang, losing if breaks else ()):
             return all(_keeps_share(one, name, value) for one in losing for name, value in amount.items())
         if all(one.allocated.get(name, 0) > one.deserved.get(name, -1) for one in losing for name in loss):
             return True
@@ -195,6 +197,22 @@ class Capacity(LendingPlugin, VictimQueueOrder, PreemptiveInstead):
                 return False
             has_gain = has_gain or sum(changes) < 0 or (is_within and max(changes) < taken)
         return has_gain
+
+    def _exceeds_share(self, taker: QueueAttributes, gang: Resource, losing: Iterable[QueueAttributes]) -> bool:
+        """Whether `gang` takes more of a resource than `taker` deserves.
+
+        If neither `taker` nor a near ancestor names a resource that a queue of `losing` deserves, it deserves none.
+        """
+        for name, held in _with(taker, gang, (name for name, value in gang.items() if value > 0)):
+            if name in taker.deserved:
+                exceeds = held > taker.deserved[name]
+            else:
+                exceeds = any(one.deserved.get(name, 0) > 0 for one in losing) and not any(
+                    name in one.deserved for one in self._near(taker)
+                )
+            if exceeds:
+                return True
+        return False
 
     def kept(
         self, taker: QueueAttributes, giver: QueueAttributes, wanted: Mapping[str, int], amount: Resource

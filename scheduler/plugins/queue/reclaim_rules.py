@@ -222,11 +222,10 @@ class LendingPlugin(QueuePlugin, PreemptiveGang):
 
 
 def within_deserved(attributes: QueueAttributes, amount: Mapping[str, int]) -> QueueWithinDeserved:
-    """Return the protection, with the amounts of the first dimension of `amount` that the queue deserves."""
-    name = next((n for n in amount if n in attributes.deserved), next(iter(amount), ""))
-    return QueueWithinDeserved(
-        attributes.name, name, attributes.allocated.get(name, 0), attributes.deserved.get(name, 0)
-    )
+    """Return the protection, with the amounts of the first dimension of `amount` that the queue deserves some of."""
+    deserved = attributes.deserved
+    name = min(amount, key=lambda one: (not deserved.get(one), one not in deserved), default="")
+    return QueueWithinDeserved(attributes.name, name, attributes.allocated.get(name, 0), deserved.get(name, 0))
 
 
 def not_entitled(attributes: QueueAttributes, amount: Mapping[str, int], dimension: str = "") -> NotEntitled:

@@ -102,6 +102,20 @@ def test_a_bind_into_capacity_that_was_freed_for_its_job_is_no_violation(cause: 
     assert [name for name in findings(history) if name == "guarantee"] == found
 
 
+@pytest.mark.parametrize(("victims", "found"), [(1, []), (0, ["guarantee"])])
+def test_pods_that_the_same_decision_evicts_have_freed_their_quota(victims: int, found: list[str]) -> None:
+    """The decision evicts for the third queue. Its binds may be written before its evictions."""
+    history = three_queues()
+    for index in range(5):
+        history.bind(f"of-a-{index}", "of-a", "n1", "1")
+    history.wait("of-c-0", "of-c", "1")
+    with history.at_once():
+        history.bind("of-b-0", "of-b", "n1", "3")
+        for index in range(victims):
+            history.evict(f"of-a-{index}", "reclaimed for ns/of-c")
+    assert [name for name in findings(history) if name == "guarantee"] == found
+
+
 @pytest.mark.parametrize(("wanted", "found"), [("2", []), ("1", ["guarantee"])])
 def test_capacity_reserved_for_a_waiting_job_counts_as_held_by_its_queue(wanted: str, found: list[str]) -> None:
     history = a_cluster()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from schedspec.lab.explore import Worlds, broken_promises, entitled, permitted, served, waited
-from schedspec.lab.explore.judge import found_by_monitors
+from schedspec.lab.explore.judge import found_by_monitors, judge
 from schedspec.lab.reduce import play
 from schedspec.lab.reduce.case import (
     GPU,
@@ -255,6 +255,75 @@ def urgent(requests: Amounts) -> Work:
 )  # fmt: skip
 def test_a_claim_within_its_share_is_owed_a_start_whatever_its_shape(case: tuple[Case, Story], rule: str) -> None:
     assert [breach.rule for breach in entitled.jobs_without_room(*case)] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize("guarantee", [(), shape(0), amounts([("cpu", 0)])])
+def test_a_share_of_no_cpu_lends_no_cpu_whether_or_not_a_guarantee_names_it(guarantee: Amounts) -> None:
+    """A share of zero names no amount that the queue could exceed, and the lender is at its share of memory."""
+    pod = replace(OLD, requests=shape(1, 1))
+    lender = CaseQueue("lender", deserved=amounts([("cpu", 0), *shape(0, 1)]), guarantee=guarantee)
+    owner = CaseQueue("owner", deserved=shape(1, 1))
+    steps = Submit((pod,)), Submit((replace(CLAIM, requests=shape(1, 1)),))
+    case = Case(SHAPES, (CaseNode("n1", shape(1, 1)),), (lender, owner), steps=steps)
+    assert list(entitled.jobs_without_room(case, play(case))) == []
+
+
+GANGS = """
+actions: "allocate, preempt"
+tiers:
+- plugins: [{name: gang, enablePreemptable: %s}]
+- plugins: [{name: priority}, {name: conformance}, {name: predicates}, {name: proportion}]
+"""
+
+
+@pytest.mark.parametrize(("votes", "victims"), [("true", 3), ("false", 0)])
+def test_pods_of_a_gang_go_together_only_where_gang_has_a_vote(votes: str, victims: int) -> None:
+    """The queue holds 1.5 cpu more than it deserves by weight: a whole gang is in proportion, three pods are not."""
+    gang = Work("gang", "lender", pods=3, minimum=3, requests=ONE)
+    rest, first = Work("rest", "owner", requests=shape(3)), replace(RIVAL, requests=ONE)
+    queues, nodes = (CaseQueue("lender"), CaseQueue("owner")), (CaseNode("n1", shape(3)),)
+    steps = (Submit((gang,)), Submit((rest,)), Submit((first,)))
+    case = replace(LENT, policy=GANGS % votes, nodes=nodes, queues=queues, steps=steps)
+    held = {"gang": {f"gang-task-{index}": "n1" for index in range(3)}}
+    found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {})]))
+    assert [breach.rule for breach in found] == ["preempt"] * bool(victims)
+    story = play(case)
+    assert len(story.evictions) == victims
+    assert list(entitled.jobs_without_room(case, story)) == []
+
+
+@pytest.mark.parametrize(("pods", "rule"), [(1, "reclaim"), (2, "")])
+def test_a_gang_is_owed_nothing_if_its_first_victim_may_leave_none_for_its_last_pod(pods: int, rule: str) -> None:
+    """Either the gang of two pods goes, or the single pod: after it the lender is at its share."""
+    jobs = Work("pair", "lender", pods=2, minimum=2, requests=ONE), Work("single", "lender", requests=ONE)
+    claim = replace(CLAIM, pods=pods, minimum=pods)
+    queues = CaseQueue("lender", deserved=TWO), CaseQueue("owner", deserved=TWO)
+    steps = Submit(jobs), Submit((claim,))
+    case = replace(LENT, nodes=(CaseNode("n1", shape(3)),), queues=queues, steps=steps)
+    held = {"pair": {"pair-task-0": "n1", "pair-task-1": "n1"}, "single": {"single-task-0": "n1"}}
+    found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {})]))
+    assert [breach.rule for breach in found] == ([rule] if rule else [])
+
+
+def test_a_job_starts_on_idle_capacity_while_a_gang_frees_more_than_is_needed() -> None:
+    """Found by exploration (seed 59748): what a decision evicts is free for a guarantee before it is written.
+
+    The gang holds all but the guarantee; the claim takes half of what the gang frees, and the late job what is idle.
+    """
+    nodes = tuple(CaseNode(f"n{number}", shape(64, memory)) for number, memory in ((1, 1), (2, 2), (3, 2)))
+    queues = (
+        CaseQueue("lender", deserved=shape(0, 1)),
+        CaseQueue("owner", deserved=shape(0, 2)),
+        CaseQueue("third", guarantee=shape(0, 1)),
+    )
+    gang = Work("gang", "lender", pods=2, minimum=2, requests=shape(0, 2))
+    jobs = replace(CLAIM, requests=shape(0, 2)), gang, Work("late", "lender", requests=shape(0, 1))
+    case = Case(POLICIES["reclaim-before-allocate"], nodes, queues, steps=(Submit(jobs),))
+    acts = [(act.what, act.job) for act in play(case).acts]
+    first = acts.index((Happened.EVICTED, "gang"))
+    assert (Happened.PLACED, "late") in acts[:first]
+    assert acts.index((Happened.PLACED, "claim")) > first
+    assert judge(case).findings == []
 
 
 ALONE = replace(LENT, queues=LENT.queues[:1], steps=(Submit((FIRST,)),))

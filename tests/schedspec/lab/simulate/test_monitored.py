@@ -411,6 +411,24 @@ def guarantee_cut() -> Story:
     return it
 
 
+def started_while_victims_free_more_than_their_preemptor_needs() -> Story:
+    it = Story(safe=GUARANTEED, tight=objects.QueueSpec(capability={"cpu": "6"}))
+    it.job("victim", "tight", cpu=4)
+    it.job("other", "tight", cpu=2)
+    it.job("late", "tight", cpu=2)
+    it.job("claim", cpu=2)
+    it.cycle()
+    it.bind("victim", "n0")
+    it.bind("other", "n1")
+    it.cycle("victim")
+    it.bind("late", "n1")
+    it.evict("victim", "claim")
+    it.release("victim")
+    it.cycle()
+    it.bind("claim", "n0")
+    return it
+
+
 def guarantee_used_by_a_waiting_job() -> Story:
     it = Story(safe=GUARANTEED)
     it.job("own", "safe", pods=3, cpu=1)
@@ -584,6 +602,7 @@ def test_an_eviction_for_a_job_that_does_not_wait_is_in_no_proportion() -> None:
         (guarantee_respected, ""),
         (guarantee_cut, "guarantee: own its eviction cuts queue safe below its guarantee: cpu"),
         (guarantee_used_by_a_waiting_job, ""),
+        (started_while_victims_free_more_than_their_preemptor_needs, ""),
         (ancestor_above_its_capability, "capability: two lifts queue team to 3 of 2 cpu of its capability"),
         (closed_to_reclaim, "protection: own evicted although queue closed is not reclaimable"),
         (not_preemptable, "protection: own evicted although it says volcano.sh/preemptable: false"),

@@ -9,7 +9,7 @@ import msgspec
 from schedspec.lab.simulate.monitored import Monitors
 from schedspec.monitors import Rules, judge
 from schedspec.monitors.protection import PREEMPTABLE
-from schedspec.scheduler.framework.decisions import Decisions
+from schedspec.scheduler.framework.decisions import Decisions, Evict
 from schedspec.scheduler.inputs import ObjectGone, ObjectSeen
 from schedspec.scheduler.model import objects
 from schedspec.scheduler.model.names import GROUP_NAME
@@ -108,9 +108,12 @@ class Story:
         meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
         self._show(objects.Pod(meta, pod.spec, pod.status), pod.spec.node_name)
 
-    def cycle(self) -> None:
+    def cycle(self, *victims: str) -> None:
+        """Begin a cycle; `victims` are jobs of which its decisions evict the first pod, after their binds."""
         self._cycle += 1
-        self._tell(outcomes.Cycle(self._at, self._cycle, Decisions()))
+        reason = VictimReason("reclaim", "", "", "", "")
+        evictions = [Evict(f"ns/{job}-0", "", f"ns/{job}", reason) for job in victims]
+        self._tell(outcomes.Cycle(self._at, self._cycle, Decisions(evictions=evictions)))
 
     def bind(self, job: str, *nodes: str, first: int = 0) -> None:
         for index, name in enumerate(nodes, first):
