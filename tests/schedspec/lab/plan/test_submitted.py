@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from schedspec.lab.plan import ChangeError, Plan, Request, Side, make_plan
+from schedspec.lab.plan import ChangeError, Plan, Request, Side, make_plan, page
 from schedspec.lab.plan.submitted import add_submitted
 from schedspec.lab.plan.text import render_text
 from schedspec.virtual.state import State, kueue
@@ -245,3 +245,10 @@ def test_a_state_without_cluster_queues_accepts_work_of_its_local_queues(tmp_pat
     del state.others["ClusterQueue"]
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(of_kueue()))
     assert add_submitted(state, tmp_path / "job.yaml") == ["team/job-mine"]
+
+
+def test_the_page_does_not_say_that_submitted_work_was_there(tmp_path: Path) -> None:
+    page.write(plan(tmp_path, vcjob(3)), {}, [], tmp_path / "plan.html")
+    text = (tmp_path / "plan.html").read_text("utf-8")
+    assert "is submitted" in text
+    assert "is submitted without the change" not in text
