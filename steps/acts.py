@@ -6,7 +6,7 @@ from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import Unmet
 from schedspec.api.kinds import GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, Kind
-from schedspec.checks import nodes, pods
+from schedspec.checks import nodes, phases, pods
 from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import makes, one_of, refers, removes, table, vacuous, when
@@ -19,6 +19,11 @@ from schedspec.steps.columns import NODES, QUEUE_CHANGES, Cards, nodes_made, wit
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
+_OVER = ("Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed")
+_SHUT = ("Closing", "Closed")
+_CHANGES = {"AbortJob": (_OVER, False), "ResumeJob": (_OVER[:2], True)}
+_CHANGES |= {"CloseQueue": (_SHUT, False), "OpenQueue": (_SHUT, True)}
+"""Action → states, and whether its target must have one of them: else the action changes nothing."""
 
 
 @when('"{name}" completes')
@@ -35,7 +40,9 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 @when('whichever of "{names}" runs completes')
 @refers(names=WORKLOAD)
 def _(world: World, history: History, expect: Expect, names: str) -> None:
-    """Each of these workloads that runs completes: all of its pods exit with code 0. It may be that none runs."""
+    """Each of these workloads that runs completes: all of its pods exit with code 0. Of several, at least one runs."""
+    if len(tables.names(names)) > 1:
+        expect.eventually(pods.one_can_finish(tables.names(names)), within=timeouts.RUNS)
     view = history.now()
     running = [name for name in tables.names(names) if pods.can_finish(name)(view).ok]
     for name in running:
@@ -96,22 +103,24 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 
 @when('job "{name}" is {done:Done}', needs=(Capability.JOBS, Capability.COMMANDS), Done=one_of(*JOB_COMMANDS))
 @refers(name=WORKLOAD)
-def _(world: World, history: History, name: str, done: str) -> None:
+def _(world: World, history: History, expect: Expect, name: str, done: str) -> None:
     """A Command aborts or resumes the Job."""
-    _command(world, history, Kind.VCJOB, name, JOB_COMMANDS[done])
+    _command(world, history, expect, (Kind.VCJOB, name), JOB_COMMANDS[done])
 
 
 @when('queue "{name}" is {done:Done}', needs=(Capability.QUEUES, Capability.COMMANDS), Done=one_of(*QUEUE_COMMANDS))
 @refers(name=QUEUE)
-def _(world: World, history: History, name: str, done: str) -> None:
+def _(world: World, history: History, expect: Expect, name: str, done: str) -> None:
     """A Command closes or opens the Queue."""
-    _command(world, history, Kind.QUEUE, name, QUEUE_COMMANDS[done])
+    _command(world, history, expect, (Kind.QUEUE, name), QUEUE_COMMANDS[done])
 
 
-def _command(world: World, history: History, kind: Kind, name: str, action: str) -> None:
+def _command(world: World, history: History, expect: Expect, target_of: tuple[Kind, str], action: str) -> None:
+    kind, name = target_of
     target = history.now().get(kind, name)
     if target is None:
         raise Unmet(f"{kind} {name} exists, and can be commanded", "it does not exist")
+    expect.eventually(phases.has_state(kind, name, *_CHANGES[action]), within=timeouts.PHASE)
     served = SERVED[kind]
     space = world.namespace if served.namespaced else QUEUE_COMMAND_NAMESPACE
     owner = {"apiVersion": served.api_version, "kind": served.kind, "name": name, "controller": True}

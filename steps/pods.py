@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
+from schedspec.api.errors import Unmet
 from schedspec.checks import pods, reasons
+from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import expects_refusal, given, not_more_than_rows, refers, table, then, vacuous
 from schedspec.gherkin.things import POD, REASON, WORKLOAD
 from schedspec.observe.expect import Expect, Outcome
-from schedspec.observe.history import View
+from schedspec.observe.history import History, View
 
 _WORKLOADS = tables.Shape({"workload": ("name", tables.name)}, ("workload",), refers={"workload": WORKLOAD})
 
@@ -96,8 +98,10 @@ def _(expect: Expect, name: str) -> None:
 
 @then('"{name}" runs as a whole or not at all')
 @refers(name=WORKLOAD)
-def _(expect: Expect, name: str) -> None:
+def _(history: History, expect: Expect, name: str) -> None:
     """All pods that the workload wants run, or none has a node."""
+    if wanted_pods(history.now(), name) == 1:
+        raise Unmet(f"{name} has several pods, of which a part could run", "it has one pod: this sentence always holds")
     expect.settles(pods.is_whole(name), within=timeouts.EVICTED, during=timeouts.HOLDS)
 
 

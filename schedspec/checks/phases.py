@@ -78,6 +78,19 @@ def queue_is(name: str, state: str) -> Check:
     return check
 
 
+def has_state(kind: Kind, name: str, states: Sequence[str], one_of_them: bool) -> Check:
+    """The Job's phase or the Queue's state is one of these, or none of these."""
+
+    def check(view: View) -> Outcome:
+        state = ((view.get(kind, name) or {}).get("status") or {}).get("state") or ""
+        seen = str(state.get("phase", "") if isinstance(state, dict) else state)
+        expected = f"{name} is {'' if one_of_them else 'not '}{' or '.join(states)}: else the command changes nothing"
+        ref = view.history.ref(kind, name)
+        return Outcome((seen in states) is one_of_them, expected, seen or "no state yet", (ref,))
+
+    return check
+
+
 def queue_has(name: str, field: str, amounts: dict[str, Any]) -> Check:
     """A field of the queue's status has these amounts; other dimensions may have any amount."""
 

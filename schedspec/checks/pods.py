@@ -169,6 +169,19 @@ def can_finish(workload: str) -> Check:
     return check
 
 
+def one_can_finish(workloads: Sequence[str]) -> Check:
+    """A pod of at least one of the workloads runs, so that it can finish."""
+
+    def check(view: View) -> Outcome:
+        found = [can_finish(name)(view) for name in workloads]
+        seen = "; ".join(f"{name}: {outcome.seen}" for name, outcome in zip(workloads, found, strict=True))
+        expected = f"one of {', '.join(workloads)} runs, and can finish"
+        refs = tuple(ref for outcome in found for ref in outcome.about)
+        return Outcome(any(outcome.ok for outcome in found), expected, seen, refs)
+
+    return check
+
+
 def pod_can_finish(name: str) -> Check:
     """The pod of that name runs, so that it can finish."""
 

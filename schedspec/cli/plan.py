@@ -32,11 +32,11 @@ _UNITS = {"d": 86400.0, "h": 3600.0}
 """Units of `--max-age`, in seconds."""
 
 
-def _seconds(context: click.Context, option: click.Parameter, value: float) -> float:
+def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
     """Return a number of seconds. Raises click.BadParameter, which exits with 2."""
     del context
     least = 0.0 if option.name != "until" else math.ulp(0.0)
-    if not least <= value < math.inf and (option.name != "until" or value != math.inf):
+    if value is not None and not least <= value < math.inf and (option.name != "until" or value != math.inf):
         raise click.BadParameter(f"{value:g} is not a number of seconds; write, for instance, 30")
     return value
 
@@ -133,7 +133,10 @@ def _seconds(context: click.Context, option: click.Parameter, value: float) -> f
     help="How often the program decides; default: 1, for Volcano 3.",
 )
 @click.option(
-    "--settle", type=click.FloatRange(1.0), help="Seconds after which a world that has not settled is cut; default 120."
+    "--settle",
+    type=click.FloatRange(1.0),
+    callback=_seconds,
+    help="Seconds after which a world that has not settled is cut; default 120.",
 )
 @click.option("--max-age", default="30d", show_default=True, metavar="DAYS", help="Refuse an older state.")
 @click.option(
@@ -199,7 +202,7 @@ def _choice(given: dict[str, Any]) -> Choice:
         given["by_model"],
         given["programs"],
         given["runs"] or 0,
-        given["settle"] or 120.0,
+        given["settle"] or 0.0,
         lambda line: click.echo(line, err=True),
     )
 
@@ -221,6 +224,10 @@ def _request(given: dict[str, Any], choice: Choice) -> Request:
             raise sources.SourceError(
                 f"{option}: nothing reads it without {needs}\n  do next: add {needs}, or leave {option} out"
             )
+    if proposed is None and now is not None:
+        raise sources.SourceError(
+            "--now: nothing reads it without --proposed\n  do next: add --proposed, or leave --now out"
+        )
     if proposed is None:
         return _made_of(given, None, Side(choice.scheduler.partition("..")[2] or "the submitted work", {}))
     if sources.is_range(proposed):

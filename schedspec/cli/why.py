@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ..lab import why
+from ..scheduler.inputs import PolicyLoaded
 from ..scheduler.kube import Client, Http, KubeError, connect_as_kubectl
 from ..scheduler.policy.file import read_policy
 from ..virtual.state import State, read_state
@@ -49,7 +50,7 @@ def why_command(job: str, state: Path | None, kube_context: str | None, policy: 
     except KubeError as error:
         click.echo(str(error), err=True)
         return 1
-    found = why.why(taken, job, read_policy(policy) if policy is not None else "")
+    found = why.why(taken, job, PolicyLoaded(str(policy), read_policy(policy)) if policy is not None else None)
     if output == "json":
         print_json(found)
     else:

@@ -13,6 +13,7 @@ import msgspec
 
 from ..monitors import amounts
 from ..scheduler.framework.decisions import QueueNumbers
+from ..scheduler.inputs import PolicyLoaded
 from ..scheduler.model.errors import PlacedError
 from ..scheduler.model.printable import printable
 from ..scheduler.policy.loader import load_policy
@@ -60,22 +61,24 @@ class Why(msgspec.Struct):
     """Jobs each of which would have to end, alone, so that it starts."""
 
 
-def why(state: State, name: str, policy_text: str = "") -> Why:
+def why(state: State, name: str, policy: PolicyLoaded | None = None) -> Why:
     """Answer for a job: `NAMESPACE/NAME` or, if no other has this name, `NAME`; the name of a PodGroup or of its owner.
 
     Raises:
-        WhyError: there is no such job, several have this name, or the state has no policy.
+        WhyError: there is no such job, several have this name, or the state has no policy or never reads one.
         StateError: nothing could be decided on the state.
         PolicyError: the policy is refused.
     """
     if state.others.get("Workload") and not state.objects["PodGroup"]:
+        if policy is not None:
+            raise WhyError(policy.source, "Kueue reads no policy file", "leave --policy out")
         return _of_workload(state, _found(name, _named(state.others["Workload"])))
     require_ours(state)
     key = _found(name, _named({key: api_object("PodGroup", it) for key, it in state.objects["PodGroup"].items()}))
-    text = policy_text or (state.policy.text if state.policy is not None else "")
-    if not text:
+    policy = policy or state.policy
+    if policy is None:
         raise WhyError(state.source, "has no policy", "name the one that the cluster runs with --policy")
-    return _of_job(state, key, load_policy(text, "the policy"))
+    return _of_job(state, key, load_policy(policy.text, policy.source))
 
 
 def _named(objects: dict[str, Any]) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ An `Adapter` (`adapter`) describes a scheduler and returns the `Scheduler` to st
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import re
 
@@ -47,9 +48,19 @@ def find(text: str) -> Adapter:
     name, at, version = text.partition("@")
     if at and name == Kueue.name:
         return Kueue(version)
+    if at and name in ADAPTERS:
+        raise AdapterError(
+            f"{text!r}: only Kueue has several pinned versions here; write {name}, and name a folder with another"
+            " version's programs with --scheduler-binaries"
+        )
     if _MODULE_CLASS.fullmatch(text):
         return _load(text)
-    return Command(text)
+    try:
+        return Command(text)
+    except AdapterError as problem:
+        near = difflib.get_close_matches(text.lower(), ADAPTERS, n=1)
+        hint = f" (is {near[0]!r} meant?)" if near else ""
+        raise AdapterError(f"{problem}{hint}; schedulers are {', '.join(ADAPTERS)}") from None
 
 
 def _load(text: str) -> Adapter:

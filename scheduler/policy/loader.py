@@ -155,9 +155,14 @@ class _Reader:
         text = self.source.value(node, "actions", Argument(TEXT))
         if text is None:
             return ()
-        names = [name.strip() for name in text.split(",") if name.strip()]
-        if not names:
+        names = [name.strip() for name in text.split(",")]
+        if not any(names):
             self.source.refuse(node, "actions", "", "names no action", example)
+            return ()
+        if "" in names:
+            problem = "has an empty name between commas, and Volcano refuses the whole file"
+            self.source.refuse(node, "actions", text, problem, "remove the comma")
+            names = [name for name in names if name]
         for name in dict.fromkeys(names):
             self._check_action(node, "actions", name)
             if names.count(name) > 1:

@@ -46,6 +46,8 @@ MAX_LINES, MAX_BYTES = 4_000_000, 1 << 30
 """Maximum lines and unpacked bytes of a segment: several times what `SegmentWriter` writes. A file of 1 MB that repeats
 one line could otherwise take hours.
 """
+_MAGIC = b"\x1f\x8b"
+"""The first bytes of every gzip file."""
 _CHUNK = 1 << 20
 
 
@@ -257,7 +259,11 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     f"{path}, line {number + 1}: has more than {MAX_LINE} bytes, and no recording has such a line"
                 )
     except zlib.error as error:
-        raise RecordError(f"{path}: {error}; a segment is a gzip file named cycles-*{SUFFIX}") from None
+        text = f"{error}; a segment is a gzip file named cycles-*{SUFFIX}"
+        with path.open("rb") as file:
+            if file.read(2) != _MAGIC:
+                text = "is no recording; name the folder of `run --record`, or one of its files"
+        raise RecordError(f"{path}: {text}") from None
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror}") from None
 

@@ -14,6 +14,9 @@ Feature: Acts
     Given these nodes:
       | node | cpu | memory |
       | n1   | 8   | 8Gi    |
+    And these queues:
+      | queue | weight |
+      | team  | 1      |
     And these jobs run:
       | job | replicas | cpu |
       | j   | 2        | 1   |
@@ -23,6 +26,7 @@ Feature: Acts
     And these jobs are submitted:
       | job  | replicas | cpu |
       | wait | 1        | 9   |
+      | more | 1        | 9   |
 """
 IN_VAIN = {
     '"wait" completes': "expected: a pod of wait runs, and can finish",
@@ -32,12 +36,18 @@ IN_VAIN = {
     'pod "wait-task-0" fails with exit code 3': "expected: pod wait-task-0 runs, and can finish",
     '"j" is deleted': "expected: j exists, and can be deleted",
     'job "j" is aborted': "expected: vcjob j exists, and can be commanded",
+    'job "j" is resumed': "expected: j is Aborting or Aborted",
+    'queue "default" is opened': "expected: default is Closing or Closed",
+    'queue "team" is closed': "expected: team is not Closing or Closed",
+    'whichever of "wait, more" runs completes': "expected: one of wait, more runs, and can finish",
     'node "n1" leaves with its pods': "expected: node n1 exists, and can leave",
 }
 BEFORE = {'"j" is deleted': '"j" is deleted', 'job "j" is aborted': '"j" is deleted'}
+BEFORE['queue "team" is closed'] = 'queue "team" is closed\n    Then queue "team" is Closed'
 BEFORE['node "n1" leaves with its pods'] = 'node "n1" leaves with its pods'
 EFFECTIVE = {
     'whichever of "wait, j" runs completes': 'job "j" is Completed',
+    'whichever of "wait" runs completes': 'exactly 2 pods of "j" run',
     '"j" grows to 3 pods': 'exactly 3 pods of "j" run',
     'pod "j-task-0" fails with exit code 3': 'exactly 1 pod of "j" runs',
     '"s" is deleted': 'exactly 2 pods of "j" run',
@@ -78,6 +88,12 @@ def test_an_act_with_an_effect_passes(suite: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize("text", ["refused", "nothing was", "e"])
 def test_a_refusal_that_did_not_happen_has_no_text(suite: pytest.Pytester, text: str) -> None:
-    result = run(suite, {"Queue": ("", 'queue "default" is opened', f'it is refused because of "{text}"')})
+    result = run(suite, {"Queue": ("", 'queue "default" is closed', f'it is refused because of "{text}"')})
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*seen: nothing was refused"])
+
+
+def test_one_pod_can_run_only_as_a_whole(suite: pytest.Pytester) -> None:
+    result = run(suite, {"One": ("", 'pod "j-task-0" completes', '"s" runs as a whole or not at all')})
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*seen: it has one pod: this sentence always holds"])

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
+from ...scheduler.lint import unread_settings
 from ...scheduler.model.resources import MEMORY
 from ..reduce.case import (
     CARD_MEMORY,
@@ -101,7 +102,9 @@ def fit_queue(random: Random, kind: str, queue: CaseQueue, nodes: tuple[CaseNode
 
 
 def fitted(case: Case) -> Case:
-    """Return the case without what no sentence can express: models that no node has, and services whose pods fail."""
+    """Return the case without what no feature can have: models of no node, services that fail, levels nothing reads."""
+    if kind_of(case) == RACKS and "required" in unread_settings(case.policy):
+        return map_work(case, {job.name: replace(job, rack="") for job in case.jobs})
     missing, failed = missing_models(case), case.failed
     if kind_of(case) != QUOTAS or not (missing or any(job.is_service and job.name in failed for job in case.jobs)):
         return case

@@ -72,12 +72,17 @@ class Side:
 
         `crds` is the folder of Kueue's definitions.
         """
-        found = Declared(crds)
+        found, unchanged = Declared(crds), Declared(crds)
         for path, text in sorted(self.files.items()):
-            if other is not None and other.files.get(path) == text:
-                continue
+            is_unchanged = other is not None and other.files.get(path) == text
             if not _only_quotes(path) and _MANIFEST.search(text):
-                found.read(self.place(path), text)
+                try:
+                    (unchanged if is_unchanged else found).read(self.place(path), text)
+                except ChangeError:
+                    if not is_unchanged:
+                        raise
+        for kind, key in found.places.keys() & unchanged.places.keys():
+            found.note_repeated(kind, key, unchanged.places[kind, key][0])
         return found
 
 
@@ -108,7 +113,7 @@ class Declared:
                     continue  # an object that holds a policy
                 if self.crds is not None and _is_of_kueue(kind, group, document.item):
                     self._add_served(place, document, self.crds)
-                elif kind not in KINDS or group != KINDS[kind]:
+                elif kind not in KINDS or group != KINDS[kind] or (self.crds is not None and "volcano" in group):
                     self.ignored[kind or "object without a kind"] += 1
                 else:
                     self._add(place, document)
@@ -132,8 +137,7 @@ class Declared:
         if isinstance(struct, objects.PodDisruptionBudget):
             struct.metadata.namespace = struct.metadata.namespace or "default"
         if (kind, struct.metadata.key) in self.places:
-            earlier = self.places[kind, struct.metadata.key][0]
-            self.repeated.append(f"{kind} {struct.metadata.key} is in {earlier} and in {place}: the latter is used")
+            self.note_repeated(kind, struct.metadata.key, self.places[kind, struct.metadata.key][0], place)
         self.objects[kind, struct.metadata.key] = struct
         self.places[kind, struct.metadata.key] = place, document
 
@@ -145,7 +149,15 @@ class Declared:
         if kueue.PLURALS.get(kind, ("", True))[1]:
             meta.setdefault("namespace", "default")
         key = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+        if (kind, key) in self.places:
+            self.note_repeated(kind, key, self.places[kind, key][0], place)
         self.served[kind, key] = document.item
+        self.places[kind, key] = place, document
+
+    def note_repeated(self, kind: str, key: str, earlier: str, place: str = "") -> None:
+        """Note an object that two files have; the object in `place`, or in the file that differs, is used."""
+        place = place or self.places[kind, key][0]
+        self.repeated.append(f"{kind} {key} is in {earlier} and in {place}: the latter is used")
 
     def without_budgets(self) -> None:
         """Leave out the budgets, which no policy reads."""

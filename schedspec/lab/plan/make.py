@@ -145,7 +145,7 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
     new: list[str] = []
     if request.submit is not None:
         worlds.proposed_state = copied(worlds.proposed_state)
-        new = add_submitted(worlds.proposed_state, request.submit)
+        new = add_submitted(worlds.proposed_state, request.submit, decider.definitions)
         queues |= worlds.proposed_state.queues_of_work()
         worlds.changes.append(f"{count(len(new), 'job')} submitted: {', '.join(new)}")
     decided = decider.decide(request, worlds)

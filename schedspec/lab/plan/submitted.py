@@ -15,6 +15,7 @@ import msgspec
 
 from ...scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from ...scheduler.lint.objects import ManifestError, documents, refusals
+from ...scheduler.model import resources
 from ...scheduler.model.objects import read_annotations
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...virtual.cluster import VirtualCluster
@@ -38,36 +39,99 @@ _SECONDS = 10.0
 _QUEUE_NAME, _CLASS = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 
 
-def add_submitted(state: State, path: Path) -> list[str]:
+def add_submitted(state: State, path: Path, definitions: Path | None = None) -> list[str]:
     """Add the work of a file to a state, and return the keys of its jobs.
+
+    Args:
+        state: The cluster, which the work is added to.
+        path: The file with the work.
+        definitions: The folder of Kueue's definitions, if Kueue decides.
 
     Raises:
         ChangeError: the file cannot be read, or something in it is not work that can be submitted.
     """
-    items = [*_read(path)]
+    items = [*_read(path, definitions)]
     if not items:
         raise ChangeError(str(path), "has no object", "write the work to submit into it")
+    taken = {*_taken(state)}
+    for place, item in items:
+        meta = item["metadata"]
+        name = f"{item['kind']} {meta.setdefault('namespace', 'default')}/{meta['name']}"
+        if name in taken:
+            raise ChangeError(place, f"{name} exists in the cluster", "submit it by another name")
+        for pod in _pod_specs(item):
+            values = {key: it.value for key, it in state.objects["PriorityClass"].items()}
+            _priority_of(place, "PriorityClass", pod.get("priorityClassName", ""), values)
     return _add_workloads(state, items) if state.others else _add_pods(state, items)
 
 
-def _read(path: Path) -> Iterator[tuple[str, Object]]:
+def _taken(state: State) -> Iterator[str]:
+    """Yield kind, namespace and name of the work of a state, and of its owners."""
+    known = [(kind, api_object(kind, it)) for kind in ("PodGroup", "Pod") for it in state.objects[kind].values()]
+    known += [("Workload", it) for it in state.others.get("Workload", {}).values()]
+    for kind, obj in known:
+        meta = obj["metadata"]
+        for its, name in (
+            (kind, meta["name"]),
+            *((it["kind"], it["name"]) for it in meta.get("ownerReferences") or ()),
+        ):
+            yield f"{its} {meta.get('namespace', 'default')}/{name}"
+
+
+def _read(path: Path, folder: Path | None) -> Iterator[tuple[str, Object]]:
     try:
         for document in documents(path.read_text("utf-8")):
-            place = f"{path}:{document.line}"
-            for refusal in refusals(document, str(path)):
+            place, item = f"{path}:{document.line}", document.item
+            of_kueue = str(item.get("apiVersion", "")).startswith(kueue.GROUP)
+            for refusal in refusals(document, str(path), folder if of_kueue else None):
                 if refusal.is_error:
                     raise ChangeError(f"{path}:{refusal.line}", f"{refusal.field}: {refusal.text}", refusal.remedy)
-            yield place, document.item
+            for pod in _pod_specs(item):
+                _check_pod(place, pod)
+            if (item.get("apiVersion"), item.get("kind")) not in _PATHS and not of_kueue:
+                known = ", ".join(f"{kind} ({version})" for version, kind in _PATHS)
+                head = f"{item.get('kind') or 'an object without a kind'} ({item.get('apiVersion', '')})"
+                raise ChangeError(place, f"{head} is not work", f"submit {known}")
+            if not document.name:
+                raise ChangeError(place, f"{document.title}: nothing else names its pods", "write metadata.name")
+            if not isinstance(item.get("spec"), dict) or (item["kind"] == "Workload" and not [*_pod_specs(item)]):
+                raise ChangeError(place, f"{document.title} has no pods", "write them into its spec")
+            yield place, item
     except ManifestError as error:
         raise ChangeError(f"{path}:{error.line}", error.problem, error.remedy) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ChangeError(str(path), f"cannot be read: {error}", "name a file with the work to submit") from error
 
 
+def _pod_specs(item: Any) -> Iterator[Object]:
+    """Yield the specifications of pods in an object: everything that has containers."""
+    if isinstance(item, dict):
+        if isinstance(item.get("containers"), list):
+            yield item
+        for part in item.values():
+            yield from _pod_specs(part)
+    elif isinstance(item, list):
+        for part in item:
+            yield from _pod_specs(part)
+
+
+def _check_pod(place: str, pod: Object) -> None:
+    if pod.get("nodeName"):
+        raise ChangeError(place, f"nodeName: no scheduler decides on a pod of {pod['nodeName']}", "leave it out")
+    for container in (*pod["containers"], *(pod.get("initContainers") or ())):
+        for amounts in (container.get("resources") or {}).values():
+            try:
+                resources.parse(amounts if isinstance(amounts, dict) else {})
+            except resources.QuantityError as error:
+                raise ChangeError(place, f"container {container.get('name')}: {error}", "correct the amount") from error
+
+
 def _add_pods(state: State, items: list[tuple[str, Object]]) -> list[str]:
     """Run the controllers on the work, and add the pods and PodGroups that they create."""
-    names = state.scheduler_names or sorted({pod.spec.scheduler_name for pod in state.objects["Pod"].values()} - {""})
-    cluster = VirtualCluster(names or ["schedspec"])
+    known = state.scheduler_names or sorted({pod.spec.scheduler_name for pod in state.objects["Pod"].values()} - {""})
+    others = {name for _, item in items for name in _schedulers(item)} - {"default-scheduler"}
+    names = known or sorted(others) or ["schedspec"]
+    cluster = VirtualCluster(names)
     try:
         cluster.use_policy(_ADMITS)
         for resource, kind in ((PRIORITY_CLASSES, "PriorityClass"), (QUEUES, "Queue")):
@@ -75,12 +139,20 @@ def _add_pods(state: State, items: list[tuple[str, Object]]) -> list[str]:
                 obj = api_object(kind, item)
                 obj["metadata"] = {"name": item.metadata.name}
                 cluster.request("POST", resource.path(), msgspec.json.encode(obj))
+        made = 0
         for place, item in items:
+            if other := {*_schedulers(item)} - {*names}:
+                text = f"{', '.join(other)} decides on it, and {', '.join(names)} on the work of the state"
+                raise ChangeError(place, f"schedulerName: {text}", f"write schedulerName: {names[0]}")
             _submit(cluster, place, item)
-        cluster.advance(_SECONDS)
-        groups, pods = (_listed(cluster, resource.path()) for resource in (PODGROUPS, PODS))
+            cluster.advance(_SECONDS)
+            groups, pods = (_listed(cluster, resource.path()) for resource in (PODGROUPS, PODS))
+            _check_made(place, item, len(pods) - made, _listed(cluster, "/api/v1/events"))
+            made = len(pods)
     finally:
         cluster.close()
+    if not pods:
+        raise ChangeError(items[0][0], "no pod would be created from it", "add the pods of the PodGroup")
     for item in groups:
         item["status"] = {"phase": "Pending"}
         _put(state, "PodGroup", item)
@@ -88,20 +160,35 @@ def _add_pods(state: State, items: list[tuple[str, Object]]) -> list[str]:
         item["status"] = {"phase": "Pending"}
         item["spec"].pop("nodeName", None)
         _put(state, "Pod", item)
-    if not pods:
-        place = items[0][0]
-        raise ChangeError(place, "no pod would be created from it", "submit Jobs, VolcanoJobs, PyTorchJobs or pods")
     return [f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in groups]
 
 
+def _schedulers(item: Object) -> Iterator[str]:
+    """Yield the schedulers that work names; without a name, pods are those of Kubernetes' own."""
+    if "schedulerName" in item["spec"]:
+        yield item["spec"]["schedulerName"]
+    elif item["kind"] in ("Pod", "Deployment") or item["apiVersion"] == "batch/v1":
+        yield from (pod.get("schedulerName", "default-scheduler") for pod in _pod_specs(item))
+
+
+def _check_made(place: str, item: Object, pods: int, events: list[Object]) -> None:
+    """Raise ChangeError for work of which no pod is created."""
+    if item["spec"].get("suspend"):
+        raise ChangeError(place, "spec.suspend: no pod is created of a suspended job", "leave it out")
+    if not pods and item["kind"] != "PodGroup":
+        own = [event["message"] for event in events if event["involvedObject"].get("name") == item["metadata"]["name"]]
+        said = "".join(f": {message}" for message in own[-1:])
+        raise ChangeError(
+            place, f"no pod would be created from it{said}", "submit Jobs, VolcanoJobs, PyTorchJobs or pods"
+        )
+
+
 def _submit(cluster: VirtualCluster, place: str, item: Object) -> None:
-    head = item.get("apiVersion", ""), item.get("kind", "")
-    if head not in _PATHS:
-        known = ", ".join(f"{kind} ({version})" for version, kind in _PATHS)
-        raise ChangeError(place, f"{head[1] or 'an object without a kind'} ({head[0]}) is not work", f"submit {known}")
     space = item["metadata"].setdefault("namespace", "default")
     cluster.request("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": space}}).encode())
-    status, answer = cluster.request("POST", _PATHS[head].format(space), json.dumps(item).encode())
+    status, answer = cluster.request(
+        "POST", _PATHS[item["apiVersion"], item["kind"]].format(space), json.dumps(item).encode()
+    )
     if status >= 400:
         raise ChangeError(place, f"refused: {json.loads(answer).get('message', '')}", "correct this object")
 
@@ -125,6 +212,8 @@ def _add_workloads(state: State, items: list[tuple[str, Object]]) -> list[str]:
         meta = item["metadata"]
         space, head = meta.setdefault("namespace", "default"), (item.get("apiVersion", ""), item.get("kind", ""))
         if head[0].startswith(kueue.GROUP) and head[1] == "Workload":
+            if item.get("status"):
+                raise ChangeError(place, "status: Kueue itself decides on work that is submitted", "leave it out")
             made = {**item, "metadata": {"uid": f"submitted-{meta['name']}", **meta}}
         elif head == ("batch/v1", "Job"):
             made = _workload_of(place, item, state)
@@ -132,6 +221,9 @@ def _add_workloads(state: State, items: list[tuple[str, Object]]) -> list[str]:
             raise ChangeError(
                 place, f"{head[1]} ({head[0]}) is not work of Kueue", "submit Jobs (batch/v1) or Workloads"
             )
+        if f"{space}/{(queue := made['spec'].get('queueName'))}" not in state.others.get("LocalQueue", {}):
+            known = ", ".join(sorted(state.others.get("LocalQueue", {}))) or "none"
+            raise ChangeError(place, f"there is no LocalQueue {space}/{queue}", f"name one of the state: {known}")
         kueue.put_served(state, made)
         keys.append(f"{space}/{made['metadata']['name']}")
     return keys
@@ -142,11 +234,10 @@ def _workload_of(place: str, job: Object, state: State) -> Object:
     labels = meta.get("labels") or {}
     if _QUEUE_NAME not in labels:
         raise ChangeError(place, f"Job {meta['name']} has no label {_QUEUE_NAME}", "add it: Kueue admits by it")
-    named = state.others.get("WorkloadPriorityClass", {}).get(labels.get(_CLASS, ""))
-    known = state.objects["PriorityClass"].get(spec["template"]["spec"].get("priorityClassName", ""))
-    priority = named["value"] if named is not None else known.value if known is not None else 0
-    version = next(iter(state.others.get("ClusterQueue", {}).values()))["apiVersion"]
     count = min(spec.get("parallelism", 1), spec.get("completions", spec.get("parallelism", 1)))
+    if count < 1:
+        raise ChangeError(place, f"no pod is created of {count} in parallel", "write parallelism: 1 or more")
+    version = next((item["apiVersion"] for found in state.others.values() for item in found.values()), "")
     return {
         "apiVersion": version,
         "kind": "Workload",
@@ -159,8 +250,23 @@ def _workload_of(place: str, job: Object, state: State) -> Object:
         "spec": {
             "active": True,
             "queueName": labels[_QUEUE_NAME],
-            "priority": priority,
+            "priority": _priority(place, labels.get(_CLASS, ""), spec["template"]["spec"], state),
             "podSets": [{"name": "main", "count": count, "template": spec["template"]}],
         },
         "status": {},
     }
+
+
+def _priority(place: str, name: str, pod: Object, state: State) -> int:
+    if name:
+        classes = state.others.get("WorkloadPriorityClass", {})
+        return _priority_of(place, "WorkloadPriorityClass", name, {key: it["value"] for key, it in classes.items()})
+    known = state.objects["PriorityClass"].get(pod.get("priorityClassName", ""))
+    return known.value if known is not None else 0
+
+
+def _priority_of(place: str, kind: str, name: str, values: dict[str, int]) -> int:
+    if name and name not in values and not name.startswith("system-"):
+        known = ", ".join(sorted(values)) or "none"
+        raise ChangeError(place, f"there is no {kind} {name}", f"name one of the state: {known}")
+    return values.get(name, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,12 @@ def _span(text: str) -> float:
     return found
 
 
+def _resource(text: str) -> str:
+    if not re.fullmatch(r"([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a resource; write, for instance, amd.com/gpu")
+    return text
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     add = parser.add_argument
@@ -63,7 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="manifests of Queues, Nodes and PriorityClasses; default: the trace's queues, of weight 1")  # fmt: skip
     add("--policy", metavar="FILE", type=Path,
         help="the policy (default: the state's, or policies/proportion.yaml)")  # fmt: skip
-    add("--resource", metavar="NAME", default="nvidia.com/gpu", help="the resource name of cards (%(default)s)")
+    add(
+        "--resource",
+        metavar="NAME",
+        type=_resource,
+        default="nvidia.com/gpu",
+        help="the resource name of cards (%(default)s)",
+    )
     add("--skip-bad", action="store_true", help="leave out bad rows of the trace, and count them")
     add("--out", metavar="FILE", type=Path, default=Path("simulation.jsonl"), help="the result file (%(default)s)")
     add("--until", metavar="TIME", type=_span, help="stop at this virtual time after the first submission, such as 24h")

@@ -15,6 +15,7 @@ from ...clusters.programs import binaries
 from ...schedulers import Adapter, find
 from ...schedulers.kube_scheduler import KubeScheduler
 from ...schedulers.kueue import Kueue
+from ...schedulers.nobody import Nobody
 from ...virtual.state import State, require_ours
 from ..plan.changes import PolicyUse, Worlds
 from ..plan.make import Decided, Decider, Model, Request
@@ -35,13 +36,14 @@ class Choice:
     """The user's folder with the scheduler's programs."""
     runs: int = 0
     """How often each world runs; 0 for the scheduler's usual number."""
-    settle: float = 120.0
+    settle: float = 0.0
+    """Seconds after which a world that has not settled is cut; 0 for the usual number."""
     progress: Callable[[str], None] = print
 
     @property
     def is_upgrade(self) -> bool:
         """Whether two versions are compared."""
-        return _RANGE.fullmatch(self.scheduler) is not None
+        return ".." in self.scheduler
 
     def of(self, state: State) -> Decider:
         """Return who decides.
@@ -51,28 +53,59 @@ class Choice:
             AdapterError: no scheduler has this name.
             HarnessError: several schedulers decide in this cluster, and none was named.
         """
-        if self.by_model:
-            require_ours(state)
-            return Model()
-        named = self.scheduler or _scheduler_of(state)
+        named = "" if self.by_model else self.scheduler or _scheduler_of(state)
         if not named:
-            require_ours(state)
-            return Model()
+            return self._model(state)
         bounds = _RANGE.fullmatch(named)
         if bounds:
             old, new = (find(f"{bounds['name']}@{version}") for version in (bounds["old"], bounds["new"]))
+            if bounds["old"] == bounds["new"]:
+                raise HarnessError(
+                    f"--scheduler {named}: both versions are {bounds['new']}\n  do next: name two versions"
+                )
+            _require_work(state, new)
             return OwnProgram(self._twin(old), self._twin(new), self.runs or new.runs)
         adapter = find(named)
         if not self.scheduler and not isinstance(adapter, Kueue) and self._lacks(adapter):
-            return Model()
+            return self._model(state)
+        _require_work(state, adapter)
         twin = self._twin(adapter)
         return OwnProgram(twin, twin, self.runs or adapter.runs)
+
+    def _model(self, state: State) -> Model:
+        require_ours(state)
+        for option, is_set in (
+            ("--runs", self.runs),
+            ("--settle", self.settle),
+            ("--scheduler-binaries", self.programs),
+        ):
+            if is_set:
+                raise HarnessError(
+                    f"{option}: our model decides on this state, and asks no program of a scheduler\n"
+                    f"  do next: leave {option} out, or name the scheduler with --scheduler"
+                )
+        return Model()
 
     def _lacks(self, adapter: Adapter) -> bool:
         return self.programs is None and bool(binaries.missing(adapter.programs, folder=None))
 
     def _twin(self, adapter: Adapter) -> Twin:
-        return Twin(adapter, self.programs, self.progress, self.settle)
+        return Twin(adapter, self.programs, self.progress, self.settle or 120.0)
+
+
+def _require_work(state: State, adapter: Adapter) -> None:
+    """Raise HarnessError or StateError if an adapter has nothing to decide on a state, before a cluster boots."""
+    if isinstance(adapter, Nobody):
+        raise HarnessError(
+            "--scheduler none: no program decides\n  do next: name the scheduler of the cluster, or --model"
+        )
+    if not isinstance(adapter, Kueue):
+        require_ours(state)
+    elif not state.others:
+        raise HarnessError(
+            f"{state.source} has no object of Kueue, on which Kueue could decide\n"
+            "  do next: add those of the cluster (docs/plan.md lists the kinds), or name its scheduler"
+        )
 
 
 def _scheduler_of(state: State) -> str:

@@ -25,7 +25,13 @@ _STOP_AFTER = "schedspec.dev/stop-after"
 
 
 def objects_of(
-    state: State, scheduler_name: str, shift: float, grace: float, ours: Collection[str] = ()
+    state: State,
+    scheduler_name: str,
+    shift: float,
+    grace: float,
+    ours: Collection[str] = (),
+    *,
+    serves_kueue: bool = True,
 ) -> Iterator[Object]:
     """Yield the objects of a state as a twin has them; namespaces first.
 
@@ -35,6 +41,7 @@ def objects_of(
         ours: Names of the scheduler in the state's pods; empty: every pod of a PodGroup is its.
         shift: Seconds by which all times are later.
         grace: Seconds that a victim takes to end.
+        serves_kueue: Whether the twin's API server has Kueue's kinds.
     """
     spaces = {item.metadata.namespace for found in state.objects.values() for item in found.values()}
     spaces |= {obj["metadata"].get("namespace", "") for found in state.others.values() for obj in found.values()}
@@ -46,7 +53,7 @@ def objects_of(
             if isinstance(item, Pod) and (item.spec.scheduler_name in ours if ours else job_key_of(item)):
                 obj["spec"]["schedulerName"] = scheduler_name
             yield _later(obj, shift)
-    for found in state.others.values():
+    for found in state.others.values() if serves_kueue else ():
         for _, obj in sorted(found.items()):
             if obj["kind"] != "ConfigMap":
                 yield _later(_unserved(obj), shift)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from schedspec.cli.why import why_command
 from schedspec.lab.why import WhyError, render, why
+from schedspec.scheduler.inputs import PolicyLoaded
 from schedspec.scheduler.model.objects import Condition
 from schedspec.virtual.state import State, kueue
 from schedspec.virtual.state.dump import write_state
@@ -90,7 +92,26 @@ def test_without_a_policy_the_question_is_refused() -> None:
     unknown.policy = None
     with pytest.raises(WhyError, match="has no policy"):
         why(unknown, "next")
-    assert why(unknown, "next", POLICY).fate == "waits"
+    assert why(unknown, "next", PolicyLoaded("p.yaml", POLICY)).fate == "waits"
+
+
+NO_POLICIES = {"": r"p\.yaml:1: file: empty", "kind: Queue": r"p\.yaml:1: kind"}
+
+
+@pytest.mark.parametrize(("text", "says"), NO_POLICIES.items())
+def test_a_file_that_is_no_policy_is_refused_by_its_name(text: str, says: str, tmp_path: Path) -> None:
+    write_state(state(), tmp_path / "state.jsonl.gz")
+    (tmp_path / "p.yaml").write_text(text)
+    asked = ["next", "--state", str(tmp_path / "state.jsonl.gz"), "--policy", str(tmp_path / "p.yaml")]
+    done = CliRunner().invoke(why_command, asked, standalone_mode=False)
+    assert (done.return_value, bool(re.search(says, done.output))) == (2, True)
+
+
+def test_of_kueue_no_policy_is_read() -> None:
+    found = State("list", NOW)
+    kueue.put_served(found, workload("asked", "team", 2))
+    with pytest.raises(WhyError, match=r"p\.yaml: Kueue reads no policy"):
+        why(found, "asked", PolicyLoaded("p.yaml", POLICY))
 
 
 def test_of_kueue_the_workload_says_why_and_the_quotas_are_added_up() -> None:

@@ -143,7 +143,7 @@ def test_another_policy_shows_what_it_would_have_decided(
             "cannot read the policy file: No such file",
         ),
         (["{recording}", "--policy", "{pipe}"], "a FIFO is not a regular file"),
-        (["{plain}"], "is a gzip file"),
+        (["{plain}"], "is no recording"),
         (["{other}"], "does not begin with a checkpoint"),
         (["{future}"], "is a recording of version 99, this program reads version 2"),
         (["{broken}"], "broken, line 1: JSON is malformed"),

@@ -16,9 +16,11 @@ from schedspec.lab.plan.text import MAX_LINES, render_text
 from schedspec.scheduler.model.names import GROUP_NAME
 from schedspec.scheduler.model.objects.meta import OwnerReference
 from schedspec.scheduler.policy.source import PolicyError
+from schedspec.schedulers import find
 from schedspec.virtual.state import TooOldError
 from schedspec.virtual.state.dump import write_state
 from tests.support.core.states import NOW, state_of
+from tests.support.kueue_state import cluster_queue
 
 RECLAIM = """
 actions: "allocate, backfill, reclaim"
@@ -256,6 +258,23 @@ def test_a_note_names_an_object_that_two_files_have(tmp_path: Path) -> None:
     found = plan(tmp_path, {"base.yaml": queue("a", deserved=gpus(2)), "over.yaml": queue("a", deserved=gpus(4))})
     assert "Queue a is in new:base.yaml and in new:over.yaml: the latter is used" in found.notes
     assert found.changes == ["Queue a: deserved nvidia.com/gpu 2 → nvidia.com/gpu 4"]
+
+
+def test_a_note_names_an_object_that_an_unchanged_file_has_as_well(tmp_path: Path) -> None:
+    base = {"base.yaml": queue("a", deserved=gpus(2)), "not-read.yaml": "kind: Queue\nmetadata: [\n"}
+    found = plan(tmp_path, base | {"over.yaml": queue("a", deserved=gpus(4))}, base)
+    assert "Queue a is in new:base.yaml and in new:over.yaml: the latter is used" in found.notes
+
+
+@pytest.mark.parametrize("text", [yaml.safe_dump(cluster_queue("q", 1)), queue("q", deserved=gpus(4))])
+def test_of_kueue_a_note_names_what_two_files_have_and_what_kueue_does_not_read(text: str) -> None:
+    crds = find("kueue").judging_definitions(None)
+    if crds is None:
+        pytest.skip("needs the definitions of Kueue")
+    found = Side("new", {"a.yaml": text, "b.yaml": text}).declared(None, crds)
+    is_read = "ClusterQueue" in text
+    assert found.repeated == ["ClusterQueue q is in new:a.yaml and in new:b.yaml: the latter is used"] * is_read
+    assert dict(found.ignored) == ({} if is_read else {"Queue": 2})
 
 
 def test_a_note_names_objects_that_differ_from_the_first_set(tmp_path: Path) -> None:

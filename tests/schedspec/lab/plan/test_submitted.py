@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from schedspec.lab.plan import ChangeError, Plan, Request, Side, make_plan
+from schedspec.lab.plan import ChangeError, Plan, Request, Side, make_plan, page
 from schedspec.lab.plan.submitted import add_submitted
 from schedspec.lab.plan.text import render_text
 from schedspec.virtual.state import State, kueue
 from schedspec.virtual.state.dump import write_state
 from tests.support.core.states import NOW, state_of
-from tests.support.kueue_state import cluster_queue, local_queue
+from tests.support.kueue_state import cluster_queue, local_queue, workload
 
 POLICY = """
 actions: "allocate, reclaim"
@@ -36,7 +37,11 @@ TABLE: dict[str, Any] = {
 def pod_template(gpus: int, container: str = "c") -> dict[str, Any]:
     resources = {"requests": {"nvidia.com/gpu": str(gpus)}}
     return {
-        "spec": {"restartPolicy": "Never", "containers": [{"name": container, "image": "x", "resources": resources}]}
+        "spec": {
+            "restartPolicy": "Never",
+            "schedulerName": "schedspec",
+            "containers": [{"name": container, "image": "x", "resources": resources}],
+        }
     }
 
 
@@ -125,6 +130,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an unknown field": (yaml.safe_dump(vcjob(1, minAvailabel=1)), "minAvailabel"),
     "no YAML": ("a: [", "job.yaml"),
     "no pods": (yaml.safe_dump(vcjob(0)), "job.yaml"),
+    "a suspended job": (yaml.safe_dump(JOB | {"spec": JOB["spec"] | {"suspend": True}}), "suspended"),
+    "no name": (yaml.safe_dump(JOB | {"metadata": {"generateName": "a-"}}), "write metadata.name"),
+    "no specification": ("{apiVersion: v1, kind: Pod, metadata: {name: p}}", "Pod p.*"),
+    "a group without pods": (
+        "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {queue: a}}",
+        "add the pods of the PodGroup",
+    ),
 }
 
 
@@ -132,6 +144,44 @@ REFUSED: dict[str, tuple[str, str]] = {
 def test_what_is_not_work_is_refused(text: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(text)
     with pytest.raises(ChangeError, match=says):
+        add_submitted(state_of(TABLE), tmp_path / "job.yaml")
+
+
+UNREADY: dict[str, tuple[dict[str, Any], str]] = {
+    "another scheduler": ({"schedulerName": "volcano"}, "schedulerName: volcano decides on it"),
+    "a node": ({"nodeName": "n1"}, "no scheduler decides on a pod of n1"),
+    "an amount": ({"containers": [{"name": "c", "resources": {"requests": {"cpu": "4x"}}}]}, "'4x' is not a quantity"),
+    "a class": ({"priorityClassName": "none"}, "there is no PriorityClass none"),
+}
+
+
+@pytest.mark.parametrize("item", [JOB, POD], ids=["Job", "Pod"])
+@pytest.mark.parametrize(("pod", "says"), UNREADY.values(), ids=UNREADY.keys())
+def test_pods_on_which_the_scheduler_would_not_decide_are_refused(
+    item: dict[str, Any], pod: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    spec = item["spec"]["template"]["spec"] if "template" in item["spec"] else item["spec"]
+    with_it = json.loads(json.dumps(item).replace(json.dumps(spec), json.dumps(spec | pod)))
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(with_it))
+    state = state_of(TABLE)
+    state.scheduler_names = ["schedspec"]
+    with pytest.raises(ChangeError, match=says):
+        add_submitted(state, tmp_path / "job.yaml")
+
+
+@pytest.mark.parametrize("item", [made[0] for made in MADE.values()], ids=MADE.keys())
+def test_work_of_a_name_that_the_cluster_has_is_refused(item: dict[str, Any], tmp_path: Path) -> None:
+    state = state_of(TABLE)
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(item))
+    add_submitted(state, tmp_path / "job.yaml")
+    with pytest.raises(ChangeError, match="team/mine exists in the cluster"):
+        add_submitted(state, tmp_path / "job.yaml")
+
+
+def test_each_object_must_become_pods(tmp_path: Path) -> None:
+    other = vcjob(1, queue="nowhere") | {"metadata": {"name": "other", "namespace": "team"}}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump_all([vcjob(1), other]))
+    with pytest.raises(ChangeError, match=r"job\.yaml:\d\d.*queue nowhere does not exist"):
         add_submitted(state_of(TABLE), tmp_path / "job.yaml")
 
 
@@ -159,3 +209,46 @@ def test_a_job_without_a_queue_is_no_work_of_kueue(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(JOB))
     with pytest.raises(ChangeError, match=r"has no label kueue\.x-k8s\.io/queue-name"):
         add_submitted(kueue_state(), tmp_path / "job.yaml")
+
+
+def of_kueue(space: str = "team", queue: str = "a", **spec: Any) -> dict[str, Any]:
+    meta = {"name": "mine", "namespace": space, "labels": {"kueue.x-k8s.io/queue-name": queue}}
+    return JOB | {"metadata": meta, "spec": {**JOB["spec"], **spec}}
+
+
+WORKLOAD = workload("mine", "a", 1)
+REFUSED_OF_KUEUE: dict[str, tuple[dict[str, Any], str]] = {
+    "a queue that is not there": (of_kueue(queue="b"), "no LocalQueue team/b; name one of the state: team/a"),
+    "a namespace without the queue": (of_kueue("other"), "no LocalQueue other/a"),
+    "no pods": (of_kueue(parallelism=0), "no pod is created of 0"),
+    "fewer than no pods": (of_kueue(parallelism=-1), "no pod is created of -1"),
+    "an amount": (json.loads(json.dumps(of_kueue()).replace('"1"', '"4x"')), "'4x' is not a quantity"),
+    "a class": (
+        json.loads(json.dumps(of_kueue()).replace('"labels": {', '"labels": {"kueue.x-k8s.io/priority-class": "x", ')),
+        "no WorkloadPriorityClass x",
+    ),
+    "an admitted Workload": (workload("mine", "a", 1, admitted=1), "Kueue itself decides"),
+    "a Workload without pods": (WORKLOAD | {"spec": {"queueName": "a"}}, "has no pods"),
+    "a Workload without anything": ({key: WORKLOAD[key] for key in ("apiVersion", "kind", "metadata")}, "has no pods"),
+}
+
+
+@pytest.mark.parametrize(("item", "says"), REFUSED_OF_KUEUE.values(), ids=REFUSED_OF_KUEUE.keys())
+def test_what_kueue_could_not_decide_on_is_refused(item: dict[str, Any], says: str, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(item))
+    with pytest.raises(ChangeError, match=says):
+        add_submitted(kueue_state(), tmp_path / "job.yaml")
+
+
+def test_a_state_without_cluster_queues_accepts_work_of_its_local_queues(tmp_path: Path) -> None:
+    state = kueue_state()
+    del state.others["ClusterQueue"]
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(of_kueue()))
+    assert add_submitted(state, tmp_path / "job.yaml") == ["team/job-mine"]
+
+
+def test_the_page_does_not_say_that_submitted_work_was_there(tmp_path: Path) -> None:
+    page.write(plan(tmp_path, vcjob(3)), {}, [], tmp_path / "plan.html")
+    text = (tmp_path / "plan.html").read_text("utf-8")
+    assert "is submitted" in text
+    assert "is submitted without the change" not in text

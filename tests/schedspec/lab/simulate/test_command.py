@@ -219,6 +219,13 @@ def test_against_a_result_that_was_cut_off_is_refused(tmp_path: Path, capsys: py
     assert "has no last line with metrics" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["", "a b", "-gpu", "gpu/", "Amd.com/gpu", "a/b/c"])
+def test_what_is_no_name_of_a_resource_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        simulate(tmp_path, "100,1000,1,red\n", "--resource", name)
+    assert ended.value.code == 2
+
+
 @pytest.mark.parametrize("nodes", ["8", "0x8", "2x8,cpu=lots"])
 def test_invalid_nodes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
     assert simulate(tmp_path, "1,1,1,red\n", nodes=nodes) == 2

@@ -11,7 +11,7 @@ from schedspec.api.errors import HarnessError
 from schedspec.lab.plan.make import Model
 from schedspec.lab.twin import choose
 from schedspec.lab.twin.choose import Choice, OwnProgram
-from schedspec.virtual.state import ForeignStateError, State
+from schedspec.virtual.state import ForeignStateError, State, StateError
 from tests.schedspec.lab.twin.test_objects import TABLE
 from tests.support.core.states import state_of
 from tests.support.kueue_state import workload
@@ -56,6 +56,34 @@ def test_who_decides(choice: Choice, found: State, is_missing: bool, who: str, m
 def test_the_model_is_not_asked_about_kueue() -> None:
     with pytest.raises(ForeignStateError, match="--scheduler kueue"):
         Choice(by_model=True).of(state(kueue=True, groups=False))
+
+
+OURS, OF_KUEUE = state("schedspec"), state(kueue=True, groups=False)
+REFUSED: dict[str, tuple[Choice, State, str]] = {
+    "runs of the model": (Choice(runs=3), OURS, "--runs: our model decides"),
+    "a time of the model": (Choice(settle=3.0), OURS, "--settle: our model decides"),
+    "programs of the model": (Choice(programs=Path()), OURS, "--scheduler-binaries: our model decides"),
+    "runs of the model, named": (Choice(by_model=True, runs=3), state("volcano"), "--runs: our model decides"),
+    "no scheduler": (Choice("none"), OURS, "no program decides"),
+    "kueue without its objects": (Choice("kueue"), OURS, "has no object of Kueue"),
+    "an upgrade without its objects": (Choice("kueue@v0.19.1..v0.19.2"), OURS, "has no object of Kueue"),
+    "volcano on kueue's objects": (Choice("volcano"), OF_KUEUE, "Kueue decides in this cluster"),
+    "one version twice": (Choice("kueue@v0.19.2..v0.19.2"), OF_KUEUE, "both versions are v0.19.2"),
+    "no first version": (Choice("kueue@..v0.19.2"), OF_KUEUE, r"there are: .*v0\.19\.2"),
+    "no second version": (Choice("kueue@v0.19.2.."), OF_KUEUE, r"there are: .*v0\.19\.2"),
+    "an unknown version": (Choice("kueue@v9..v0.19.2"), OF_KUEUE, r"v9 is not pinned; there are: .*v0\.19\.2"),
+    "a version of another scheduler": (Choice("volcano@v9"), OURS, "only Kueue has several pinned versions"),
+    "two versions of another": (Choice("volcano@v1..v2"), OURS, "only Kueue has several pinned versions"),
+    "a capital": (Choice("Volcano"), OURS, r"is 'volcano' meant\?.*schedulers are schedspec, volcano"),
+}
+
+
+@pytest.mark.parametrize(("choice", "found", "says"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_choice_that_nothing_reads_or_could_decide_is_refused_before_a_cluster_boots(
+    choice: Choice, found: State, says: str
+) -> None:
+    with pytest.raises((HarnessError, StateError), match=says):
+        choice.of(found)
 
 
 def test_of_two_schedulers_in_one_cluster_the_user_names_one() -> None:

@@ -86,6 +86,14 @@ def test_pods_of_another_scheduler_keep_its_name_and_nodes_get_the_label_of_a_ru
     assert all(obj["metadata"]["labels"][WORLD] == "true" for obj in found if obj["kind"] == "Node")
 
 
+def test_the_twin_of_another_scheduler_has_no_objects_of_kueue() -> None:
+    state = state_of(TABLE)
+    state.others["Workload"] = {"ns/w": workload("w", "q", 1)}
+    for serves in (True, False):
+        kinds = {obj["kind"] for obj in objects_of(state, "schedspec", 0.0, 1.0, serves_kueue=serves)}
+        assert ("Workload" in kinds) is serves
+
+
 TABLE: dict[str, Any] = {
     "policy": "capacity",
     "nodes": [{"name": "n[1-2]", "has": "16 cpu, 4 gpu"}],
