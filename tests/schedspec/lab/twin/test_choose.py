@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[Choice, State, str]] = {
 
 
 @pytest.mark.parametrize(("choice", "found", "says"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_choice_that_nothing_reads_or_could_decide_is_refused_before_a_cluster_boots(
+def test_a_choice_that_nothing_reads_or_could_decide_is_refused_before_a_boot(
     choice: Choice, found: State, says: str
 ) -> None:
     with pytest.raises((HarnessError, StateError), match=says):
