@@ -15,8 +15,9 @@ import msgspec
 import urllib3
 
 from ...api.client import Api, Object
-from ...api.errors import ClusterUnreachableError
+from ...api.errors import ClusterUnreachableError, RejectedError
 from ...api.kinds import Resource
+from ...schedulers.readiness import NotReadyError, retrying
 
 MOST_OBJECTS = 100
 """Objects of one transaction: etcd refuses more than 128 operations."""
@@ -41,20 +42,31 @@ class Etcd:
     def put(self, objects: Iterable[Object]) -> int:
         """Write objects, each in its `apiVersion`, and return their number. An object that exists is replaced.
 
+        Return when the API server serves all of them. All objects of a transaction have one revision. A client that
+        lists a kind while the API server's cache has read half of them would miss the other half: its watch begins
+        after that revision.
+
         Raises:
-            ClusterUnreachableError: etcd does not answer or refused a transaction.
+            ClusterUnreachableError: etcd does not answer or refused a transaction, or the API server does not serve
+                what was written.
             RejectedError: the API server does not serve a kind.
         """
         total = 0
-        for batch in _batches((self._key(obj), msgspec.json.encode(obj)) for obj in objects):
+        last: dict[Resource, Object] = {}
+
+        def row(obj: Object) -> tuple[str, bytes]:
+            resource = self._api.resource(obj["apiVersion"], obj["kind"])
+            last[resource] = obj
+            name, space = obj["metadata"]["name"], obj["metadata"].get("namespace", "")
+            return key_of(resource, name, space), msgspec.json.encode(obj)
+
+        for batch in _batches(map(row, objects)):
             operations = [{"requestPut": {"key": _text(key.encode()), "value": _text(value)}} for key, value in batch]
             self._transact({"success": operations})
             total += len(batch)
+        for resource, obj in last.items():
+            wait_until_served(self._api, resource, obj)
         return total
-
-    def _key(self, obj: Object) -> str:
-        resource = self._api.resource(obj["apiVersion"], obj["kind"])
-        return key_of(resource, obj["metadata"]["name"], obj["metadata"].get("namespace", ""))
 
     def _transact(self, body: dict[str, Any]) -> None:
         try:
@@ -64,6 +76,34 @@ class Etcd:
         if answer.status != 200:
             text = answer.data.decode(errors="replace")[:500]
             raise ClusterUnreachableError(f"etcd at {self._url} refused a transaction: {answer.status} {text}")
+
+
+def wait_until_served(api: Api, resource: Resource, obj: Object, seconds: float = _SECONDS) -> None:
+    """Return when the API server's cache has an object. It reads each kind in the order in which it was written.
+
+    Raises:
+        ClusterUnreachableError: it does not have the object in time.
+    """
+    meta = obj["metadata"]
+    path = resource.path(meta["name"], meta.get("namespace", ""))
+    problem = f"the API server does not serve {path}, which was written into etcd"
+    try:
+        for attempt in retrying(seconds, 0.05):
+            with attempt:
+                if not _is_served(api, path, meta.get("uid")):
+                    raise NotReadyError(problem)
+    except NotReadyError as late:
+        raise ClusterUnreachableError(f"{problem} {seconds:g} s ago") from late
+
+
+def _is_served(api: Api, path: str, uid: str | None) -> bool:
+    try:
+        found = api.call("GET", path, query={"resourceVersion": "0"})  # from the cache
+    except RejectedError as problem:
+        if problem.status == 404:
+            return False
+        raise
+    return uid is None or found["metadata"].get("uid") == uid
 
 
 def key_of(resource: Resource, name: str, namespace: str = "") -> str:

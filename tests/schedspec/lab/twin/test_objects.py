@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schedspec.api.client import Api
+from schedspec.api.errors import ClusterUnreachableError, RejectedError
 from schedspec.api.kinds import SERVED, WORLD, Kind
 from schedspec.lab.twin import etcd
 from schedspec.lab.twin.objects import objects_of
@@ -48,6 +50,36 @@ def test_no_transaction_exceeds_what_etcd_accepts_unless_one_object_does(sizes: 
     for batch in batches:
         assert len(batch) <= etcd.MOST_OBJECTS
         assert len(batch) == 1 or sum(len(value) for _, value in batch) <= etcd.MOST_BYTES
+
+
+class Lagging:
+    """An API server whose cache shows these answers in turn: a uid, or None for no object."""
+
+    def __init__(self, *answers: str | None) -> None:
+        self.left = [*answers]
+
+    def call(self, method: str, path: str, query: dict[str, str]) -> dict[str, Any]:
+        assert (method, path, query) == ("GET", "/api/v1/namespaces/ns/pods/x", {"resourceVersion": "0"})
+        uid = self.left.pop(0) if len(self.left) > 1 else self.left[0]
+        if uid is None:
+            raise RejectedError("not found", 404, "NotFound")
+        return {"metadata": {"uid": uid}}
+
+
+@pytest.mark.parametrize("answers", [("new",), (None, "new"), (None, None, "new"), ("old", "new")])
+def test_what_was_written_is_awaited_until_the_api_server_has_it(answers: tuple[str | None, ...]) -> None:
+    api = Lagging(*answers)
+    etcd.wait_until_served(cast(Api, api), SERVED[Kind.POD], WRITTEN, 10.0)
+    assert api.left == ["new"]
+
+
+@pytest.mark.parametrize("answer", [None, "old"])
+def test_what_the_api_server_never_serves_is_an_error(answer: str | None) -> None:
+    with pytest.raises(ClusterUnreachableError, match="does not serve /api/v1/namespaces/ns/pods/x"):
+        etcd.wait_until_served(cast(Api, Lagging(answer)), SERVED[Kind.POD], WRITTEN, 0.1)
+
+
+WRITTEN = {"metadata": {"name": "x", "namespace": "ns", "uid": "new"}}
 
 
 @given(seed=st.integers(0, 10_000))
