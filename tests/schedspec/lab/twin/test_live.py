@@ -66,8 +66,19 @@ def kueue_list(tmp_path: Path, *queues: dict[str, Any]) -> Path:
     names = [item["metadata"]["name"] for item in queues]
     items = [flavor(), *queues, *map(local_queue, names)]
     items += [workload(f"l{number}", "lender", 1, admitted=10 + number) for number in range(8)]
-    (tmp_path / "list.json").write_text(json.dumps(listed(*items, workload("w", "owner", 3))))
+    items.append(workload("w", "owner", 3))
+    for item in items:
+        if item["kind"] == "Workload":
+            owned(item)
+    (tmp_path / "list.json").write_text(json.dumps(listed(*items)))
     return tmp_path / "list.json"
+
+
+def owned(item: dict[str, Any]) -> None:
+    """Name the Job of a Workload as Kueue does. A state has no Jobs."""
+    name = item["metadata"]["name"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": f"job-{name}", "controller": True}
+    item["metadata"] |= {"ownerReferences": [owner], "labels": {"kueue.x-k8s.io/job-uid": owner["uid"]}}
 
 
 def manifest(**spec: Any) -> dict[str, str]:
@@ -112,7 +123,7 @@ def test_kube_scheduler_preempts_by_priority_and_needs_no_queue(tmp_path: Path) 
 
 
 @pytest.mark.nightly
-def test_work_that_has_run_for_a_month_is_not_evicted_by_a_deadline_that_the_cluster_does_not_have(
+def test_work_of_a_month_is_not_evicted_by_a_deadline_that_its_cluster_lacks(
     tmp_path: Path,
 ) -> None:
     state = kueue_list(tmp_path, cluster_queue("lender", 12, **RECLAIMS), cluster_queue("owner", 4, **RECLAIMS))
