@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.fidelity import judge
 from benchmarks.fidelity.production import Production, running
-from benchmarks.fidelity.teams import CARDS_OF_NODE, MOST_PODS, REQUESTED, TEAMS, Change, Job, Team
+from benchmarks.fidelity.teams import CARDS_OF_NODE, MOST_PODS, QUEUES, REQUESTED, TEAMS, Change, Job, Team
 from schedspec.lab.plan import Plan, Request, Side, make_plan
 from schedspec.lab.twin import Choice
 from schedspec.virtual.state import State
@@ -59,9 +59,10 @@ def _worked(production: Production, team: Team, rng: random.Random, jobs: list[J
     ended = rng.sample(range(len(jobs)), round(len(jobs) * _ENDS))
     for number in ended:
         production.end(jobs[number].body)
+    most = rng.choice(QUEUES)
     found = [job for number, job in enumerate(jobs) if number not in ended]
     while sum(job.cards for job in found) < REQUESTED * team.nodes * CARDS_OF_NODE:
-        job = team.job(rng, f"s{seed}-{len(found):02}")
+        job = team.job(rng, f"s{seed}-{len(found):02}", most)
         if sum(one.pods for one in found) + job.pods > MOST_PODS:
             break
         production.put(job.body)
@@ -74,7 +75,8 @@ def _state(production: Production, state: State, change: Change, file: Path) -> 
     twin = _planned(file, change, Choice(production.scheduler, progress=_say))
     model = None if production.scheduler == "kueue" else _planned(file, change, Choice(by_model=True))
     world = production.settle(state, lambda: production.apply(change))
-    happened = judge.shown(world.evictions, world.starts, world.waiting, world.problem)
+    marked = [eviction for eviction in world.evictions if eviction.why]  # controllers delete pods as well
+    happened = judge.shown(marked, world.starts, world.waiting, world.problem)
     runs, model_runs = _shown(twin), [] if model is None else _shown(model)
     return {
         "change": change.kind,
@@ -85,6 +87,7 @@ def _state(production: Production, state: State, change: Change, file: Path) -> 
         "among": judge.are_among(happened, runs),
         "model_equal": judge.is_as_many(happened, model_runs[0]) if model_runs else None,
         "happened": happened,
+        "deleted": sorted(eviction.pod for eviction in world.evictions if not eviction.why),
         "twin": runs,
         "restless": len(twin.at_once.now.evictions) + len(twin.at_once.now.starts),
         "model": model_runs,

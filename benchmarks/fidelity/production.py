@@ -33,7 +33,7 @@ from tests.support.live.api_objects import client_of
 _WATCHED = (Kind.POD, Kind.PODGROUP, Kind.WORKLOAD)
 _SILENCES = 2
 """Times as long as in a twin until the cluster has settled: its controllers decide as well."""
-_SETTLES_WITHIN = 150.0
+_SETTLES_WITHIN = 60.0
 _LISTED = 60.0
 _PAUSE = 0.2
 _MANAGER = "fidelity"

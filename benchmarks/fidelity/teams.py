@@ -19,7 +19,7 @@ CARDS_OF_NODE = 8
 QUEUES = ("q0", "q1", "q2", "q3")
 REQUESTED = 1.5
 """Cards that all jobs request ÷ cards of the cluster."""
-MOST_PODS = 80
+MOST_PODS = 100
 _PRIORITIES = {"low": 1, "middle": 5, "high": 9}
 
 
@@ -62,8 +62,8 @@ class Team(Protocol):
     def setup(self) -> Iterator[Object]:
         """Yield the objects that are there before any job."""
 
-    def job(self, rng: random.Random, name: str) -> Job:
-        """Return a new job."""
+    def job(self, rng: random.Random, name: str, most: str) -> Job:
+        """Return a new job, in half of the cases of the queue `most`."""
 
     def change(self, rng: random.Random, kind: str) -> Change:
         """Return a change of this kind."""
@@ -115,9 +115,8 @@ class KueueTeam:
     rng: random.Random
     scheduler: ClassVar[str] = "kueue"
     kinds: ClassVar[Sequence[str]] = (
-        "quota moved to another queue", "reclaimWithinCohort Never → Any", "nominalQuota lowered",
-        "withinClusterQueue Never → LowerPriority", "borrowingLimit removed", "borrowWithinCohort allowed",
-        "borrowingLimit lowered",
+        "quota moved to another queue", "reclaimWithinCohort Never → Any", "withinClusterQueue Never → LowerPriority",
+        "nominalQuota lowered", "borrowWithinCohort allowed", "borrowingLimit removed", "borrowingLimit lowered",
     )  # fmt: skip
     policy: str = "{}"
     nodes: int = field(init=False)
@@ -127,9 +126,9 @@ class KueueTeam:
         self.nodes = self.rng.randint(10, 14)
         shares = _parts(self.rng, self.nodes * CARDS_OF_NODE, 1.0)
         self._queues = {name: self._queue(name, share) for name, share in shares.items()}
-        # What a change takes back must be there before: two queues do not preempt, and one may not borrow.
-        self._queues["q1"]["spec"]["preemption"]["reclaimWithinCohort"] = "Never"
-        self._queues["q2"]["spec"]["preemption"]["withinClusterQueue"] = "Never"
+        # A change has something to allow: two queues do not preempt, and one may not borrow.
+        self._queues["q1"]["spec"]["preemption"] = {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}
+        self._queues["q2"]["spec"]["preemption"] = {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}
         _quota(self._queues["q3"])["borrowingLimit"] = "0"
 
     def _queue(self, name: str, share: int) -> Object:
@@ -150,10 +149,10 @@ class KueueTeam:
             yield queue
             yield named(_KUEUE, "LocalQueue", name, SPACE, spec={"clusterQueue": name})
 
-    def job(self, rng: random.Random, name: str) -> Job:
-        pods, cards = rng.randint(1, 6), rng.choice((1, 1, 2, 4))
+    def job(self, rng: random.Random, name: str, most: str) -> Job:
+        pods, cards = rng.randint(1, 6), rng.choice((1, 1, 2, 3))
         labels = {
-            "kueue.x-k8s.io/queue-name": rng.choice((*QUEUES, "q0")),
+            "kueue.x-k8s.io/queue-name": rng.choice((*QUEUES, *(4 * [most]))),
             "kueue.x-k8s.io/priority-class": rng.choice(tuple(_PRIORITIES)),
         }
         spec = {"suspend": True, "parallelism": pods, "completions": pods, "backoffLimit": 100}
@@ -168,9 +167,11 @@ class KueueTeam:
             "quota moved to another queue": self._move,
             "borrowingLimit removed": lambda its, _: [_without_limit(its["q3"])],
             "borrowingLimit lowered": lambda its, rng: [_with_limit(its["q0"], rng.randint(0, 4))],
-            "reclaimWithinCohort Never → Any": lambda its, _: [_preempting(its["q1"], reclaimWithinCohort="Any")],
+            "reclaimWithinCohort Never → Any": lambda its, _: [
+                _preempting(its[name], reclaimWithinCohort="Any") for name in ("q1", "q2")
+            ],
             "withinClusterQueue Never → LowerPriority": lambda its, _: [
-                _preempting(its["q2"], withinClusterQueue="LowerPriority")
+                _preempting(its[name], withinClusterQueue="LowerPriority") for name in ("q1", "q2")
             ],
             "borrowWithinCohort allowed": lambda its, _: [
                 _preempting(its["q0"], reclaimWithinCohort="Any", borrowWithinCohort={"policy": "LowerPriority"})
@@ -257,11 +258,11 @@ class VolcanoTeam:
         amounts = {"deserved": {GPU: share}, "capability": {GPU: total}}
         return named(_VOLCANO, "Queue", name, spec={"reclaimable": True, "weight": 1, **amounts})
 
-    def job(self, rng: random.Random, name: str) -> Job:
-        pods, cards = rng.randint(1, 6), rng.choice((1, 1, 2, 4))
+    def job(self, rng: random.Random, name: str, most: str) -> Job:
+        pods, cards = rng.randint(1, 6), rng.choice((1, 1, 2, 3))
         minimum = rng.choice((1, rng.randint(1, pods), pods))
         tasks = [{"name": "t", "replicas": pods, "template": _pod_template(cards)}]
-        spec = {"schedulerName": "schedspec", "queue": rng.choice((*QUEUES, "q0")), "minAvailable": minimum}
+        spec = {"schedulerName": "schedspec", "queue": rng.choice((*QUEUES, *(4 * [most]))), "minAvailable": minimum}
         body = named("batch.volcano.sh/v1alpha1", "Job", name, SPACE, spec={**spec, "tasks": tasks})
         return Job(body, pods, pods * cards)
 
