@@ -17,6 +17,8 @@ GPU = "nvidia.com/gpu"
 SPACE = "team"
 CARDS_OF_NODE = 8
 QUEUES = ("q0", "q1", "q2", "q3")
+_ASK = (*QUEUES, *QUEUES, "q0", "q0")
+"""Queues of jobs, about as often as their shares are large: then all of them are full."""
 REQUESTED = 1.5
 """Cards that all jobs request ÷ cards of the cluster."""
 MOST_PODS = 100
@@ -63,7 +65,7 @@ class Team(Protocol):
         """Yield the objects that are there before any job."""
 
     def job(self, rng: random.Random, name: str, most: str) -> Job:
-        """Return a new job, in half of the cases of the queue `most`."""
+        """Return a new job; the queue `most` gets more jobs than its share."""
 
     def change(self, rng: random.Random, kind: str) -> Change:
         """Return a change of this kind."""
@@ -152,7 +154,7 @@ class KueueTeam:
     def job(self, rng: random.Random, name: str, most: str) -> Job:
         pods, cards = rng.randint(1, 6), rng.choice((1, 1, 2, 3))
         labels = {
-            "kueue.x-k8s.io/queue-name": rng.choice((*QUEUES, *(4 * [most]))),
+            "kueue.x-k8s.io/queue-name": rng.choice((*_ASK, *(3 * [most]))),
             "kueue.x-k8s.io/priority-class": rng.choice(tuple(_PRIORITIES)),
         }
         spec = {"suspend": True, "parallelism": pods, "completions": pods, "backoffLimit": 100}
@@ -262,7 +264,7 @@ class VolcanoTeam:
         pods, cards = rng.randint(1, 6), rng.choice((1, 1, 2, 3))
         minimum = rng.choice((1, rng.randint(1, pods), pods))
         tasks = [{"name": "t", "replicas": pods, "template": _pod_template(cards)}]
-        spec = {"schedulerName": "schedspec", "queue": rng.choice((*QUEUES, *(4 * [most]))), "minAvailable": minimum}
+        spec = {"schedulerName": "schedspec", "queue": rng.choice((*_ASK, *(3 * [most]))), "minAvailable": minimum}
         body = named("batch.volcano.sh/v1alpha1", "Job", name, SPACE, spec={**spec, "tasks": tasks})
         return Job(body, pods, pods * cards)
 
