@@ -40,18 +40,15 @@ def measure(team: Team, seeds: list[int], out: Path) -> Iterator[dict[str, Any]]
             rng = random.Random(f"{team.scheduler} {seed}")
             kind = team.kinds[seed % len(team.kinds)]
             jobs = _worked(production, team, rng, jobs, seed)
-            restless = production.settle().problem
-            file = out / f"{team.scheduler}-{seed}.jsonl.gz"
             began = time.monotonic()
-            row = _state(production, production.dump(file), team.change(rng, kind), file)
-            yield {
-                "scheduler": team.scheduler,
-                "seed": seed,
-                "unsettled": restless,
-                **row,
-                "seconds": round(time.monotonic() - began),
-            }
-            production.apply(team.undone())
+            row = {"scheduler": team.scheduler, "seed": seed, "change": kind}
+            row["unsettled"] = production.settle().problem
+            file = out / f"{team.scheduler}-{seed}.jsonl.gz"
+            state = production.dump(file)
+            if not row["unsettled"]:  # else nobody could tell the change's effects from the others
+                row |= _state(production, state, team.change(rng, kind), file)
+                production.apply(team.undone())
+            yield row | {"seconds": round(time.monotonic() - began)}
 
 
 def _worked(production: Production, team: Team, rng: random.Random, jobs: list[Job], seed: int) -> list[Job]:
@@ -79,7 +76,6 @@ def _state(production: Production, state: State, change: Change, file: Path) -> 
     happened = judge.shown(marked, world.starts, world.waiting, world.problem)
     runs, model_runs = _shown(twin), [] if model is None else _shown(model)
     return {
-        "change": change.kind,
         "changes": twin.changes,
         "by": twin.decided_by,
         "pods": twin.subject.pods,
@@ -129,8 +125,7 @@ def main() -> None:
             rows.append(row)
             with lines.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
-            _say(f"{name} {row['seed']}: {row['change']}: {len(row['happened']['evicted'])} evicted, "
-                 f"twin {'equal' if row['twin_equal'] else 'DIFFERS'} ({row['seconds']} s)")  # fmt: skip
+            _say(f"{name} {row['seed']}: {row['change']}: {judge.verdict(row)} ({row['seconds']} s)")
     print(judge.table(rows))
 
 

@@ -8,7 +8,16 @@ from typing import Any
 
 Shown = dict[str, Any]
 """What one side shows: `evicted` and `queue_of` its victims, `started` pods by job, what `waits`."""
-ROW = ("scheduler", "change", "states", "evicted", "twin equal", "victims among the twin's", "model equal")
+ROW = (
+    "scheduler",
+    "change",
+    "states",
+    "never settled",
+    "evicted",
+    "twin equal",
+    "victims among the twin's",
+    "model equal",
+)
 
 
 def is_equal(happened: Shown, foretold: Sequence[Shown]) -> bool:
@@ -59,8 +68,18 @@ def shown(evictions: Iterable[Any], starts: Iterable[Any], waits: Iterable[str],
     }
 
 
+def verdict(row: Mapping[str, Any]) -> str:
+    """Return what a state showed, in a few words."""
+    if row["unsettled"]:
+        return str(row["unsettled"])
+    return f"{len(row['happened']['evicted'])} evicted, twin {'equal' if row['twin_equal'] else 'DIFFERS'}"
+
+
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return the table of all states, by scheduler and kind of change, as Markdown."""
+    """Return the table of all states, by scheduler and kind of change, as Markdown.
+
+    A production that does not settle before its change is not judged: what it does is not the change's effect.
+    """
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         for change in (row["change"], "all"):
@@ -69,12 +88,15 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
     for (scheduler, change), found in sorted(
         groups.items(), key=lambda item: (item[0][0], item[0][1] == "all", item[0][1])
     ):
+        judged = [row for row in found if not row["unsettled"]]
+        by_model = [row["model_equal"] for row in judged if row["model_equal"] is not None]
         cells = [
             len(found),
-            sum(bool(row["happened"]["evicted"]) for row in found),
-            sum(row["twin_equal"] for row in found),
-            sum(row["among"] for row in found),
-            "–" if found[0]["model_equal"] is None else sum(bool(row["model_equal"]) for row in found),
+            len(found) - len(judged),
+            sum(bool(row["happened"]["evicted"]) for row in judged),
+            sum(row["twin_equal"] for row in judged),
+            sum(row["among"] for row in judged),
+            sum(by_model) if by_model else "–",
         ]
         lines.append(f"| {scheduler} | {change} | {' | '.join(map(str, cells))} |")
     return "\n".join(lines)

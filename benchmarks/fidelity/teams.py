@@ -118,7 +118,8 @@ class KueueTeam:
     scheduler: ClassVar[str] = "kueue"
     kinds: ClassVar[Sequence[str]] = (
         "quota moved to another queue", "reclaimWithinCohort Never → Any", "withinClusterQueue Never → LowerPriority",
-        "nominalQuota lowered", "borrowWithinCohort allowed", "borrowingLimit removed", "borrowingLimit lowered",
+        "quota moved to another queue", "nominalQuota lowered", "borrowWithinCohort allowed",
+        "quota moved to another queue", "borrowingLimit removed", "borrowingLimit lowered",
     )  # fmt: skip
     policy: str = "{}"
     nodes: int = field(init=False)
@@ -189,12 +190,11 @@ class KueueTeam:
 
     @staticmethod
     def _move(queues: dict[str, Object], rng: random.Random) -> list[Object]:
-        to = rng.choice(("q2", "q3"))
-        old, new = _quota(queues["q0"]), _quota(queues[to])
-        moved = int(old["nominalQuota"]) // 2
+        old, new = _quota(queues["q0"]), _quota(queues["q3"])
+        moved = int(old["nominalQuota"]) // rng.choice((2, 3))
         old["nominalQuota"] = str(int(old["nominalQuota"]) - moved)
         new["nominalQuota"] = str(int(new["nominalQuota"]) + moved)
-        return [queues["q0"], queues[to]]
+        return [queues["q0"], queues["q3"]]
 
     def undone(self) -> Change:
         return Change("undone", [*self._queues.values()])

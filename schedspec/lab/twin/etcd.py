@@ -42,31 +42,37 @@ class Etcd:
     def put(self, objects: Iterable[Object]) -> int:
         """Write objects, each in its `apiVersion`, and return their number. An object that exists is replaced.
 
-        Return when the API server serves all of them. All objects of a transaction have one revision. A client that
-        lists a kind while the API server's cache has read half of them would miss the other half: its watch begins
-        after that revision.
+        Raises:
+            ClusterUnreachableError: etcd does not answer or refused a transaction.
+            RejectedError: the API server does not serve a kind.
+        """
+        total = 0
+        for batch in _batches((self._key(obj), msgspec.json.encode(obj)) for obj in objects):
+            operations = [{"requestPut": {"key": _text(key.encode()), "value": _text(value)}} for key, value in batch]
+            self._transact({"success": operations})
+            total += len(batch)
+        return total
+
+    def load(self, objects: Iterable[Object]) -> int:
+        """Write the objects of a world, and return their number when the API server serves all of them.
+
+        All objects of a transaction have one revision. A client that lists a kind while the API server's cache has read
+        half of them would miss the other half: its watch begins after that revision.
 
         Raises:
             ClusterUnreachableError: etcd does not answer or refused a transaction, or the API server does not serve
                 what was written.
-            RejectedError: the API server does not serve a kind.
         """
-        total = 0
-        last: dict[Resource, Object] = {}
-
-        def row(obj: Object) -> tuple[str, bytes]:
-            resource = self._api.resource(obj["apiVersion"], obj["kind"])
-            last[resource] = obj
-            name, space = obj["metadata"]["name"], obj["metadata"].get("namespace", "")
-            return key_of(resource, name, space), msgspec.json.encode(obj)
-
-        for batch in _batches(map(row, objects)):
-            operations = [{"requestPut": {"key": _text(key.encode()), "value": _text(value)}} for key, value in batch]
-            self._transact({"success": operations})
-            total += len(batch)
-        for resource, obj in last.items():
-            wait_until_served(self._api, resource, obj)
+        found = sorted(objects, key=lambda obj: not obj["metadata"].get("deletionTimestamp"))  # these may end at once
+        total = self.put(found)
+        for kind, obj in {(obj["apiVersion"], obj["kind"]): obj for obj in found}.items():
+            if not obj["metadata"].get("deletionTimestamp"):
+                wait_until_served(self._api, self._api.resource(*kind), obj)
         return total
+
+    def _key(self, obj: Object) -> str:
+        resource = self._api.resource(obj["apiVersion"], obj["kind"])
+        return key_of(resource, obj["metadata"]["name"], obj["metadata"].get("namespace", ""))
 
     def _transact(self, body: dict[str, Any]) -> None:
         try:

@@ -87,7 +87,7 @@ def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
         if definitions is not None:
             crds.install(site.api, definitions)
         shift = time.time() - world.state.taken
-        number = etcd.put(objects_of(world.state, twin.adapter.scheduler_name, shift, twin.grace, world.ours))
+        number = etcd.load(objects_of(world.state, twin.adapter.scheduler_name, shift, twin.grace, world.ours))
         version = twin.adapter.version(site)
         who = f"{twin.adapter} {version}".strip()
         twin.progress(f"{cluster.name}: {number} objects, {who} decides")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from schedspec.api.client import Api
 from schedspec.api.errors import ClusterUnreachableError, RejectedError
-from schedspec.api.kinds import SERVED, WORLD, Kind
+from schedspec.api.kinds import SERVED, WORLD, Kind, Resource
 from schedspec.lab.twin import etcd
 from schedspec.lab.twin.objects import objects_of
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
@@ -77,6 +78,39 @@ def test_what_was_written_is_awaited_until_the_api_server_has_it(answers: tuple[
 def test_what_the_api_server_never_serves_is_an_error(answer: str | None) -> None:
     with pytest.raises(ClusterUnreachableError, match="does not serve /api/v1/namespaces/ns/pods/x"):
         etcd.wait_until_served(cast(Api, Lagging(answer)), SERVED[Kind.POD], WRITTEN, 0.1)
+
+
+@pytest.mark.parametrize("leaving", [(), ("b",), ("c",), ("b", "c"), ("a", "b", "c")])
+def test_pods_that_end_in_a_twin_at_once_are_not_awaited(leaving: tuple[str, ...]) -> None:
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ns"}} for name in "abc"]
+    for pod in pods:
+        if pod["metadata"]["name"] in leaving:
+            pod["metadata"]["deletionTimestamp"] = "2026-11-20T10:00:00Z"
+    api, order = Asked(), []
+    database = etcd.Etcd("http://127.0.0.1:1", cast(Api, api))
+    database._transact = lambda body: order.extend(map(_name, body["success"]))  # type: ignore[method-assign]
+    assert database.load(pods) == 3
+    staying = [name for name in "abc" if name not in leaving]
+    assert order == [*leaving, *staying]
+    assert api.asked == [f"/api/v1/namespaces/ns/pods/{name}" for name in staying[-1:]]
+
+
+class Asked:
+    """An API server that serves every pod."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        return SERVED[Kind.POD]
+
+    def call(self, method: str, path: str, query: dict[str, str]) -> dict[str, Any]:
+        self.asked.append(path)
+        return {"metadata": {}}
+
+
+def _name(operation: dict[str, Any]) -> str:
+    return base64.b64decode(operation["requestPut"]["key"]).decode().rpartition("/")[2]
 
 
 WRITTEN = {"metadata": {"name": "x", "namespace": "ns", "uid": "new"}}
