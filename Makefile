@@ -37,7 +37,7 @@ PARTS := lint test-unit test-embedded test-faults features features-simulated fe
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-plan bench-simulation clean
+.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-plan bench-simulation fidelity clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -161,6 +161,9 @@ bench-simulation: .venv/.locked ## figures of the simulation: jobs a second
 
 bench-plan: .venv/.locked ## a plan of 5,000 nodes and 50,000 pods, in seconds
 	$(BIN)/python -m benchmarks.plan
+
+fidelity: .venv/.locked ## does what the twin foretells happen? 40 states each of Kueue and Volcano; an interrupted run continues (hours)
+	$(BIN)/python -m benchmarks.fidelity
 
 bench-live: .venv/.locked ## figures of the live scheduler, beside bare loops and kube-scheduler
 	$(BIN)/python -m benchmarks.live

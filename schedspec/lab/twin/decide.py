@@ -77,8 +77,8 @@ def _run(twin: Twin, state: State, text: str, resource: str) -> tuple[PlannedWor
     if isinstance(twin.adapter, KubeScheduler):
         policy, ours = default_policy(), ("default-scheduler",)
     else:
-        policy = _kueue_policy(state) if twin.asks_kueue else policy_text(text)
-    found, version = run_world(twin, World(state, policy, _work_of(state), resource, ours))
+        policy = kueue_policy(state) if twin.asks_kueue else policy_text(text)
+    found, version = run_world(twin, World(state, policy, work_of(state), resource, ours))
     if twin.asks_kueue:
         found.deserved = _nominal(state, resource)
     return found, version
@@ -102,16 +102,20 @@ _NEVER = {"timeout": "87600h"}
 """Kueue waits for ready pods by default (v0.19), and would evict all work of a cluster that does not."""
 
 
-def _kueue_policy(state: State) -> str:
+_WITHOUT_OWNERS = {"v0.18.0": {"FinishOrphanedWorkloads": False}}
+"""Kueue finishes a Workload whose Job does not exist, and the Jobs are not in a state."""
+
+
+def kueue_policy(state: State) -> str:
     """Return Kueue's configuration in a state in the form of its adapter (`schedulers.kueue.policy`)."""
     found = yaml.safe_load(kueue.configuration_of(state) or "{}") or {}
     gates = found.pop("featureGates", None) or {}
     found.setdefault("waitForPodsReady", _NEVER)
     kept = {name: part for name, part in found.items() if name not in _RUN_OUTSIDE}
-    return yaml.safe_dump({"configuration": kept, "featureGates": gates})
+    return yaml.safe_dump({"configuration": kept, "featureGates": gates, "gatesSince": _WITHOUT_OWNERS})
 
 
-def _work_of(state: State) -> Work:
+def work_of(state: State) -> Work:
     jobs = {key: job_key_of(pod) or _owner_of(pod) or key for key, pod in state.objects["Pod"].items()}
     uids = {obj["metadata"]["uid"]: key for key, obj in state.others.get("Workload", {}).items()}
     return Work(jobs, state.queues_of_work(), uids)

@@ -15,8 +15,9 @@ import msgspec
 import urllib3
 
 from ...api.client import Api, Object
-from ...api.errors import ClusterUnreachableError
+from ...api.errors import ClusterUnreachableError, RejectedError
 from ...api.kinds import Resource
+from ...schedulers.readiness import NotReadyError, retrying
 
 MOST_OBJECTS = 100
 """Objects of one transaction: etcd refuses more than 128 operations."""
@@ -52,6 +53,23 @@ class Etcd:
             total += len(batch)
         return total
 
+    def load(self, objects: Iterable[Object]) -> int:
+        """Write the objects of a world, and return their number when the API server serves all of them.
+
+        All objects of a transaction have one revision. A client that lists a kind while the API server's cache has read
+        half of them would miss the other half: its watch begins after that revision.
+
+        Raises:
+            ClusterUnreachableError: etcd does not answer or refused a transaction, or the API server does not serve
+                what was written.
+        """
+        found = sorted(objects, key=lambda obj: not obj["metadata"].get("deletionTimestamp"))  # these may end at once
+        total = self.put(found)
+        for kind, obj in {(obj["apiVersion"], obj["kind"]): obj for obj in found}.items():
+            if not obj["metadata"].get("deletionTimestamp"):
+                wait_until_served(self._api, self._api.resource(*kind), obj)
+        return total
+
     def _key(self, obj: Object) -> str:
         resource = self._api.resource(obj["apiVersion"], obj["kind"])
         return key_of(resource, obj["metadata"]["name"], obj["metadata"].get("namespace", ""))
@@ -64,6 +82,34 @@ class Etcd:
         if answer.status != 200:
             text = answer.data.decode(errors="replace")[:500]
             raise ClusterUnreachableError(f"etcd at {self._url} refused a transaction: {answer.status} {text}")
+
+
+def wait_until_served(api: Api, resource: Resource, obj: Object, seconds: float = _SECONDS) -> None:
+    """Return when the API server's cache has an object. It reads each kind in the order in which it was written.
+
+    Raises:
+        ClusterUnreachableError: it does not have the object in time.
+    """
+    meta = obj["metadata"]
+    path = resource.path(meta["name"], meta.get("namespace", ""))
+    problem = f"the API server does not serve {path}, which was written into etcd"
+    try:
+        for attempt in retrying(seconds, 0.05):
+            with attempt:
+                if not _is_served(api, path, meta.get("uid")):
+                    raise NotReadyError(problem)
+    except NotReadyError as late:
+        raise ClusterUnreachableError(f"{problem} {seconds:g} s ago") from late
+
+
+def _is_served(api: Api, path: str, uid: str | None) -> bool:
+    try:
+        found = api.call("GET", path, query={"resourceVersion": "0"})  # from the cache
+    except RejectedError as problem:
+        if problem.status == 404:
+            return False
+        raise
+    return uid is None or found["metadata"].get("uid") == uid
 
 
 def key_of(resource: Resource, name: str, namespace: str = "") -> str:

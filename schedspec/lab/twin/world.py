@@ -95,7 +95,7 @@ def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
             world.ours,
             serves_kueue=twin.asks_kueue,
         )
-        number = etcd.put(objects)
+        number = etcd.load(objects)
         version = twin.adapter.version(site)
         who = f"{twin.adapter} {version}".strip()
         twin.progress(f"{cluster.name}: {number} objects, {who} decides")

@@ -11,6 +11,8 @@ from schedspec.api.errors import HarnessError
 from schedspec.lab.plan.make import Model
 from schedspec.lab.twin import choose
 from schedspec.lab.twin.choose import Choice, OwnProgram
+from schedspec.lab.twin.decide import kueue_policy
+from schedspec.schedulers.kueue import policy as policies
 from schedspec.virtual.state import ForeignStateError, State, StateError
 from tests.schedspec.lab.twin.test_objects import TABLE
 from tests.support.core.states import state_of
@@ -96,3 +98,8 @@ def test_an_upgrade_runs_the_old_version_in_the_world_as_it_is() -> None:
     decider = Choice("kueue@v0.19.1..v0.19.2").of(state(kueue=True, groups=False))
     assert isinstance(decider, OwnProgram)
     assert decider.now is not decider.proposed
+
+
+@pytest.mark.parametrize(("version", "gates"), [("v0.19.2", {"FinishOrphanedWorkloads": False}), ("v0.17.0", {})])
+def test_kueue_does_not_finish_workloads_whose_jobs_are_not_in_a_state(version: str, gates: dict[str, bool]) -> None:
+    assert policies.read(kueue_policy(State("x", 0.0))).gates(version) == gates

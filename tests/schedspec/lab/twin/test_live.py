@@ -77,8 +77,19 @@ def kueue_list(tmp_path: Path, *queues: dict[str, Any]) -> Path:
     names = [item["metadata"]["name"] for item in queues]
     items = [flavor(), *queues, *map(local_queue, names)]
     items += [workload(f"l{number}", "lender", 1, admitted=10 + number) for number in range(8)]
-    (tmp_path / "list.json").write_text(json.dumps(listed(*items, workload("w", "owner", 3))))
+    items.append(workload("w", "owner", 3))
+    for item in items:
+        if item["kind"] == "Workload":
+            owned(item)
+    (tmp_path / "list.json").write_text(json.dumps(listed(*items)))
     return tmp_path / "list.json"
+
+
+def owned(item: dict[str, Any]) -> None:
+    """Name the Job of a Workload as Kueue does. A state has no Jobs."""
+    name = item["metadata"]["name"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": f"job-{name}", "controller": True}
+    item["metadata"] |= {"ownerReferences": [owner], "labels": {"kueue.x-k8s.io/job-uid": owner["uid"]}}
 
 
 def manifest(**spec: Any) -> dict[str, str]:

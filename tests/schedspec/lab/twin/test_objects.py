@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedspec.api.kinds import SERVED, WORLD, Kind
+from schedspec.api.client import Api
+from schedspec.api.errors import ClusterUnreachableError, RejectedError
+from schedspec.api.kinds import SERVED, WORLD, Kind, Resource
 from schedspec.lab.twin import etcd
 from schedspec.lab.twin.objects import objects_of
 from schedspec.scheduler.model.state_kinds import STATE_KINDS
@@ -48,6 +51,69 @@ def test_no_transaction_exceeds_what_etcd_accepts_unless_one_object_does(sizes: 
     for batch in batches:
         assert len(batch) <= etcd.MOST_OBJECTS
         assert len(batch) == 1 or sum(len(value) for _, value in batch) <= etcd.MOST_BYTES
+
+
+class Lagging:
+    """An API server whose cache shows these answers in turn: a uid, or None for no object."""
+
+    def __init__(self, *answers: str | None) -> None:
+        self.left = [*answers]
+
+    def call(self, method: str, path: str, query: dict[str, str]) -> dict[str, Any]:
+        assert (method, path, query) == ("GET", "/api/v1/namespaces/ns/pods/x", {"resourceVersion": "0"})
+        uid = self.left.pop(0) if len(self.left) > 1 else self.left[0]
+        if uid is None:
+            raise RejectedError("not found", 404, "NotFound")
+        return {"metadata": {"uid": uid}}
+
+
+@pytest.mark.parametrize("answers", [("new",), (None, "new"), (None, None, "new"), ("old", "new")])
+def test_what_was_written_is_awaited_until_the_api_server_has_it(answers: tuple[str | None, ...]) -> None:
+    api = Lagging(*answers)
+    etcd.wait_until_served(cast(Api, api), SERVED[Kind.POD], WRITTEN, 10.0)
+    assert api.left == ["new"]
+
+
+@pytest.mark.parametrize("answer", [None, "old"])
+def test_what_the_api_server_never_serves_is_an_error(answer: str | None) -> None:
+    with pytest.raises(ClusterUnreachableError, match="does not serve /api/v1/namespaces/ns/pods/x"):
+        etcd.wait_until_served(cast(Api, Lagging(answer)), SERVED[Kind.POD], WRITTEN, 0.1)
+
+
+@pytest.mark.parametrize("leaving", [(), ("b",), ("c",), ("b", "c"), ("a", "b", "c")])
+def test_pods_that_end_in_a_twin_at_once_are_not_awaited(leaving: tuple[str, ...]) -> None:
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ns"}} for name in "abc"]
+    for pod in pods:
+        if pod["metadata"]["name"] in leaving:
+            pod["metadata"]["deletionTimestamp"] = "2026-11-20T10:00:00Z"
+    api, order = Asked(), []
+    database = etcd.Etcd("http://127.0.0.1:1", cast(Api, api))
+    database._transact = lambda body: order.extend(map(_name, body["success"]))  # type: ignore[method-assign]
+    assert database.load(pods) == 3
+    staying = [name for name in "abc" if name not in leaving]
+    assert order == [*leaving, *staying]
+    assert api.asked == [f"/api/v1/namespaces/ns/pods/{name}" for name in staying[-1:]]
+
+
+class Asked:
+    """An API server that serves every pod."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        return SERVED[Kind.POD]
+
+    def call(self, method: str, path: str, query: dict[str, str]) -> dict[str, Any]:
+        self.asked.append(path)
+        return {"metadata": {}}
+
+
+def _name(operation: dict[str, Any]) -> str:
+    return base64.b64decode(operation["requestPut"]["key"]).decode().rpartition("/")[2]
+
+
+WRITTEN = {"metadata": {"name": "x", "namespace": "ns", "uid": "new"}}
 
 
 @given(seed=st.integers(0, 10_000))

@@ -1,0 +1,1 @@
+"""Measure whether what `schedspec plan` foretells happens: docs/fidelity.md."""
