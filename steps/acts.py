@@ -119,6 +119,7 @@ def _command(world: World, history: History, expect: Expect, target_of: tuple[Ki
     kind, name = target_of
     target = history.now().get(kind, name)
     if target is None:
+        world.require_own(history.ref(kind, name))
         raise Unmet(f"{kind} {name} exists, and can be commanded", "it does not exist")
     expect.eventually(phases.has_state(kind, name, *_CHANGES[action]), within=timeouts.PHASE)
     served = SERVED[kind]

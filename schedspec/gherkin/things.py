@@ -160,7 +160,7 @@ class KnownThings:
                 continue
             if problem := self.problem(kind, name):
                 yield line, problem.replace("no earlier sentence", "no sentence")
-            elif kind == QUEUE and owner in self._things.get(WORKLOAD, ()):
+            elif kind == QUEUE and owner in self._things.get(WORKLOAD, ()) and self._parents.get(owner) != (name, line):
                 leaves = [child for child, (parent, _) in self._parents.items() if parent == name]
                 if leaves:
                     yield line, f"queue {name!r} has children, and takes no work: name one of {', '.join(leaves)}"

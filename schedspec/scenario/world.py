@@ -222,7 +222,7 @@ class World:
         Raises:
             ForeignObjectError: the node is not the scenario's.
         """
-        self._require_own(self.history.ref(Kind.NODE, name))
+        self.require_own(self.history.ref(Kind.NODE, name))
         on_it = [pod for pod in self.history.now().mine(Kind.POD) if pod["spec"].get("nodeName") == name]
         self._api.delete(self.history.ref(Kind.NODE, name).path())
         for pod in on_it:
@@ -237,7 +237,7 @@ class World:
             ForeignObjectError: the object is not the scenario's.
         """
         ref = self.history.ref(kind, name)
-        self._require_own(ref)
+        self.require_own(ref)
         before = len(self.history)
         if not self._api.delete(ref.path()):
             raise RejectedError(f"there is no {ref} to delete", 404, "NotFound")
@@ -311,7 +311,7 @@ class World:
         kind = kind_of(obj)
         target = obj.get("target") or {}
         if self._ownership.shared and target.get("kind") == "Queue":
-            self._require_own(Ref(Kind.QUEUE, target["name"]))
+            self.require_own(Ref(Kind.QUEUE, target["name"]))
         meta = {"namespace": self.namespace, **obj["metadata"], "labels": {SCENARIO: self.namespace}}
         resource = self._api.resource(obj["apiVersion"], obj["kind"])
         answer = self._api.call("POST", resource.path(namespace=meta["namespace"]), body={**obj, "metadata": meta})
@@ -355,7 +355,7 @@ class World:
             self._scheduler.use_policy(self.policy)
         return True
 
-    def _require_own(self, ref: Ref) -> None:
+    def require_own(self, ref: Ref) -> None:
         """Check that an object is ours. Queues that always exist are protected by the API server.
 
         Raises:

@@ -224,7 +224,8 @@ def _of_model(validator: Any, item: Object) -> Iterator[Flaw]:
 
 def _of_name(item: Object) -> Iterator[Flaw]:
     """Yield the flaw of a name that the API server refuses. Kinds of RBAC have names with other characters."""
-    name = (item.get("metadata") or {}).get("name")
+    metadata = item.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else ""
     if isinstance(name, str) and name and not _NAME.fullmatch(name) and "rbac" not in str(item.get("apiVersion")):
         text = "write at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
         yield Flaw(("metadata", "name"), f"{_short(repr(name))} is no name of an object", text)

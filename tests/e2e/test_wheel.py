@@ -132,7 +132,9 @@ def test_a_conftest_may_also_load_the_plugin(project: Path, call: Call, settings
     (project / "pytest.ini").write_text(settings)
     (project / "conftest.py").write_text('pytest_plugins = ["schedspec.plugin"]\n')
     (project / "features/lent.feature").write_text(
-        "Feature: f\n  Scenario: s\n    Given a second has passed\n    Then nothing is evicted\n"
+        "Feature: f\n  Scenario: s\n    Given these nodes:\n"
+        "      | node | cpu | memory |\n      | n1   | 4   | 8Gi    |\n"
+        "    And these jobs run:\n      | job | cpu |\n      | own | 1   |\n    Then nothing is evicted\n"
     )
     done = call("pytest", "--collect-only", "-q")
     assert (done.returncode, "1 test collected" in done.stdout) == (0, True), done.stdout

@@ -85,6 +85,9 @@ Feature: Names that others have
     Given these queues:
       | queue   | weight |
       | default | 7      |
+    And these jobs wait:
+      | job | cpu |
+      | own | 1   |
     Then nothing is evicted
   Scenario: A command to their queue
     Given others have a queue "team-a"
@@ -101,6 +104,9 @@ Feature: Names that others have
     Then nothing is evicted
   Scenario: Their nodes that no option names
     Given the real nodes of the cluster
+    And these jobs wait:
+      | job | cpu |
+      | own | 1   |
     Then nothing is evicted
 """
 
@@ -162,6 +168,9 @@ Feature: A node of the cluster
   Scenario: It is used and changed
     Given the real nodes of the cluster
     When adopted nodes have 3 cpus and a taint
+    And these jobs are submitted:
+      | job | cpu |
+      | own | 1   |
     Then nothing is evicted
 """
 HANGS = f"{ADOPTED}    Then it hangs\n"

@@ -42,7 +42,7 @@ REFUSED = {
     "an unknown scheduler": (
         ["--scheduler", "/no/such/program --fast"],
         [
-            "*'/no/such/program --fast' is neither a scheduler nor a program that can be run",
+            "*'/no/such/program --fast' is neither a scheduler nor a program that can be run; schedulers are *",
             "*--scheduler (schedspec_scheduler *",
             "*name one of: schedspec, *MODULE:CLASS*",
         ],
