@@ -21,7 +21,7 @@ from . import amounts
 from .amounts import NONE, Amounts, Object
 from .changes import Changes
 from .holdings import QueueSums, add, change
-from .limits import CLUSTER, QueueSpec, UnusedGuarantees, least_guarantee, left_by_guarantees, lowest
+from .limits import CLUSTER, QueueSpec, UnusedGuarantees, largest_guarantee, least_guarantee, left_by_guarantees, lowest
 from .lives import Eviction, Job, Pod, Violation
 from .rules import ROOT, Rules
 
@@ -375,12 +375,13 @@ class Ledger:
 
     @property
     def unused(self) -> UnusedGuarantees:
-        """The unused guarantees of queues; of recent specs of a queue, the smaller amounts count."""
+        """The unused guarantees of queues; of recent specs, the smaller amounts count, for the own queue the larger."""
         if self._unused is None:
             lines = {name: self.lineage(name) for name in self.queues if name != ROOT}
             parents = {name: line[1] if len(line) > 1 else CLUSTER for name, line in lines.items()}
             guarantees = {name: least_guarantee(self.lately(name)) for name in parents}
-            self._unused = UnusedGuarantees(parents, guarantees, self.below)
+            own = {name: largest_guarantee(self.lately(name)) for name in parents}
+            self._unused = UnusedGuarantees(parents, guarantees, self.below, own)
         return self._unused
 
     def limits(self, queue: str) -> Amounts:

@@ -92,6 +92,14 @@ def least_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
     return {name: min(spec.guarantee[name] for spec in specs) for name in common}
 
 
+def largest_guarantee(specs: Sequence[QueueSpec]) -> Amounts:
+    """Return what any of the specs of a queue guarantees."""
+    found: Amounts = {}
+    for spec in specs:
+        found |= {name: max(amount, found.get(name, amount)) for name, amount in spec.guarantee.items()}
+    return found
+
+
 def lowest(*limits: Amounts) -> Amounts:
     """Return the lowest limit of each dimension."""
     found: Amounts = {}
@@ -107,12 +115,17 @@ class UnusedGuarantees:
         parents: Queue → parent, `CLUSTER` for the topmost queues.
         guarantees: The guarantees in the queues' specs.
         held: Returns what a queue holds with all queues below it.
+        own: What each queue may use as its own: more than its guarantee if a recent spec guaranteed more.
     """
 
     def __init__(
-        self, parents: Mapping[str, str], guarantees: Mapping[str, Amounts], held: Callable[[str], Amounts]
+        self,
+        parents: Mapping[str, str],
+        guarantees: Mapping[str, Amounts],
+        held: Callable[[str], Amounts],
+        own: Mapping[str, Amounts] = {},
     ) -> None:
-        self._parents, self._guarantees, self._held = parents, guarantees, held
+        self._parents, self._guarantees, self._held, self._own = parents, guarantees, held, own
         self._children: dict[str, list[str]] = {}
         for name, parent in parents.items():
             self._children.setdefault(parent, []).append(name)
@@ -120,13 +133,13 @@ class UnusedGuarantees:
     def frozen(self) -> UnusedGuarantees:
         """Return what is unused now, whatever the queues hold later."""
         held = {name: {**self._held(name)} for name in self._parents}
-        return UnusedGuarantees(self._parents, self._guarantees, lambda name: held.get(name, {}))
+        return UnusedGuarantees(self._parents, self._guarantees, lambda name: held.get(name, {}), self._own)
 
     def without(self, gone: Mapping[str, Amounts]) -> UnusedGuarantees:
         """Return what is unused if queues hold less: queue → amounts that it no longer holds."""
         held = self._held
         return UnusedGuarantees(
-            self._parents, self._guarantees, lambda name: amounts.minus(held(name), gone.get(name, {}))
+            self._parents, self._guarantees, lambda name: amounts.minus(held(name), gone.get(name, {})), self._own
         )
 
     def below(self, pool: str, dimension: str) -> Decimal:
@@ -143,7 +156,7 @@ class UnusedGuarantees:
         found: dict[str, Decimal] = {}
         for name in line:
             used = self._held(name).get(dimension, NONE) + sum(found.values(), NONE)
-            if used <= self._guaranteed(name, dimension):
+            if used <= max(self._guaranteed(name, dimension), self._own.get(name, {}).get(dimension, NONE)):
                 break
             for other in self._children.get(self._parents.get(name, CLUSTER), ()):
                 if other != name and (unused := self._unused(other, dimension)) > 0:

@@ -116,6 +116,19 @@ def test_pods_that_the_same_decision_evicts_have_freed_their_quota(victims: int,
     assert [name for name in findings(history) if name == "guarantee"] == found
 
 
+@pytest.mark.parametrize(("guaranteed", "found"), [("3", []), ("1", ["guarantee"])])
+def test_a_queue_may_use_a_guarantee_that_it_has_just_got(guaranteed: str, found: list[str]) -> None:
+    """Found by exploration (seed 65277): the guarantees of two queues exceed the cluster, and one of them is new."""
+    history = a_cluster()
+    history.queue("guest", guarantee={"resource": {"cpu": "4"}})
+    for _ in range(13):
+        history.show(Kind.EVENT, "time passes")
+    history.queue("owner", guarantee={"resource": {"cpu": guaranteed}})
+    for index in range(3):
+        history.bind(f"mine-{index}", "mine", "n1", "1")
+    assert [name for name in findings(history) if name == "guarantee"] == found
+
+
 @pytest.mark.parametrize(("wanted", "found"), [("2", []), ("1", ["guarantee"])])
 def test_capacity_reserved_for_a_waiting_job_counts_as_held_by_its_queue(wanted: str, found: list[str]) -> None:
     history = a_cluster()
