@@ -9,10 +9,10 @@ import click
 
 from ..lab import why
 from ..scheduler.inputs import PolicyLoaded
-from ..scheduler.kube import Client, Http, KubeError, connect_as_kubectl
+from ..scheduler.kube import KubeError
 from ..scheduler.policy.file import read_policy
-from ..virtual.state import State, read_state
-from ..virtual.state.dump import take_state
+from ..virtual.state import read_state
+from ..virtual.state.dump import take
 from .answers import explains_errors, print_json, refuses_bad_input
 
 
@@ -46,7 +46,11 @@ def why_command(job: str, state: Path | None, kube_context: str | None, policy: 
     if state is not None and kube_context is not None:
         raise click.UsageError("--state and --kube-context exclude each other")
     try:
-        taken = read_state(state, with_kueue=True) if state is not None else asyncio.run(_taken(kube_context))
+        taken = (
+            read_state(state, with_kueue=True)
+            if state is not None
+            else asyncio.run(take(None, kube_context, agent="schedspec-why"))
+        )
     except KubeError as error:
         click.echo(str(error), err=True)
         return 1
@@ -56,12 +60,3 @@ def why_command(job: str, state: Path | None, kube_context: str | None, policy: 
     else:
         click.echo(why.render(found), nl=False)
     return 0
-
-
-async def _taken(context: str | None) -> State:
-    connection = connect_as_kubectl(None, context)
-    http = Http(connection, agent="schedspec-why", may_write=lambda: False)
-    try:
-        return await take_state(Client(http), connection.netloc)
-    finally:
-        await http.close()

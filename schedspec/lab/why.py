@@ -6,22 +6,24 @@ has no model: its Workloads say why they wait, and the quotas of the state are a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from ..monitors import amounts
+from ..observe.view import condition
 from ..scheduler.framework.decisions import QueueNumbers
 from ..scheduler.inputs import PolicyLoaded
 from ..scheduler.model.errors import PlacedError
+from ..scheduler.model.objects import Pod
 from ..scheduler.model.printable import printable
 from ..scheduler.policy.loader import load_policy
 from ..scheduler.policy.model import Policy
 from ..scheduler.reasons.text import count
 from ..scheduler.recording.explain import explain_queue
 from ..virtual import outcomes
-from ..virtual.state import State, require_ours
+from ..virtual.state import State, kueue, require_ours
 from ..virtual.state.api_objects import api_object
 from .plan.answer import PlannedWorld
 from .plan.at_once import settle
@@ -121,7 +123,7 @@ def _of_job(state: State, key: str, policy: Policy) -> Why:
         queue = parents.get(queue) or ""
     found.evicts = [one.pod for one in world.evictions if one.preemptor == key]
     if fate == "waits":
-        found.ahead = [*_ahead(state, key, world)]
+        found.ahead = _ahead(state, key, world)
         found.ends = _ends(state, key, policy)
     return found
 
@@ -145,50 +147,59 @@ def _fate(state: State, key: str, world: PlannedWorld) -> tuple[str, str]:
     return ("runs", "") if not _waiting_pods(state, key) else ("waits", "no cycle considers it: is its queue there?")
 
 
-def _waiting_pods(state: State, key: str) -> list[str]:
-    return [pod.metadata.name for pod in state.of_job()[key] if not pod.spec.node_name]
+def _waiting_pods(state: State, key: str) -> list[Pod]:
+    return [pod for pod in state.of_job()[key] if not pod.spec.node_name]
 
 
 def _shown(state: State, key: str) -> str:
     """Return what the cluster shows of a job: the phase of its PodGroup, and the reason on it or on its first pod."""
     group = state.objects["PodGroup"][key]
     phase = f"its PodGroup is {group.status.phase}" if group.status.phase else ""
-    waiting = [pod for pod in state.of_job()[key] if not pod.spec.node_name]
-    conditions = [*(group.status.conditions or ()), *(it for pod in waiting for it in pod.status.conditions or ())]
+    waits = (it for pod in _waiting_pods(state, key) for it in pod.status.conditions or ())
+    conditions = [*(group.status.conditions or ()), *waits]
     wanted = {("Unschedulable", "True"), ("PodScheduled", "False")}
     texts = (it.message for it in conditions if (it.type, it.status) in wanted and it.message)
     return "; ".join(filter(None, (phase, next(texts, ""))))
 
 
-def _ahead(state: State, key: str, world: PlannedWorld) -> Iterator[str]:
+_Rank = tuple[int, str, str]
+"""The order in which jobs of a queue are served: negative priority, time of creation, key."""
+
+
+def _before(key: str, others: Iterable[str], rank: Callable[[str], _Rank]) -> list[str]:
+    """Return those of the others that are served before a job, in their order."""
+    return sorted((other for other in others if rank(other) < rank(key)), key=rank)
+
+
+def _ahead(state: State, key: str, world: PlannedWorld) -> list[str]:
     groups = state.objects["PodGroup"]
 
-    def rank(other: str) -> tuple[int, str, str]:
+    def rank(other: str) -> _Rank:
         group = groups[other]
         known = state.objects["PriorityClass"].get(group.spec.priority_class_name)
         return -(known.value if known is not None else 0), group.metadata.creation_timestamp or "", other
 
     mine = groups[key].spec.queue or "default"
     waiting = [other for other in world.waiting if other in groups and (groups[other].spec.queue or "default") == mine]
-    yield from sorted((other for other in waiting if rank(other) < rank(key)), key=rank)
+    return _before(key, waiting, rank)
 
 
 def _ends(state: State, key: str, policy: Policy) -> list[str]:
     """Return the jobs whose end alone would start this one."""
     if len(state.objects["Pod"]) > LARGE:
         return []
-    running = [other for other, pods in state.of_job().items() if any(pod.spec.node_name for pod in pods)]
+    running = {job: pods for job, pods in state.of_job().items() if any(pod.spec.node_name for pod in pods)}
     found = []
-    for other in running[:MOST_TRIED]:
-        world = settle(_without(state, other), policy, "pods")[0]
+    for other, pods in [*running.items()][:MOST_TRIED]:
+        world = settle(_without(state, other, pods), policy, "pods")[0]
         if any(start.job == key for start in world.starts):
             found.append(other)
     return found
 
 
-def _without(state: State, job: str) -> State:
+def _without(state: State, job: str, pods: Iterable[Pod]) -> State:
     found = copied(state)
-    for pod in state.of_job()[job]:
+    for pod in pods:
         del found.objects["Pod"][pod.metadata.key]
     del found.objects["PodGroup"][job]
     return found
@@ -200,22 +211,17 @@ def _without(state: State, job: str) -> State:
 def _of_workload(state: State, key: str) -> Why:
     workload, queues = state.others["Workload"][key], state.queues_of_work()
     queue = queues[key]
-    has_quota = _condition(workload, "QuotaReserved").get("status") == "True"
-    reason = "" if has_quota else str(_condition(workload, "QuotaReserved").get("message", ""))
-    evicted = _condition(workload, "Evicted")
+    has_quota = condition(workload, "QuotaReserved").get("status") == "True"
+    reason = "" if has_quota else str(condition(workload, "QuotaReserved").get("message", ""))
+    evicted = condition(workload, "Evicted")
     fate = "runs" if has_quota else "is evicted" if evicted.get("status") == "True" else "waits"
     if fate == "is evicted":
         reason = "; ".join(filter(None, (str(evicted.get("message", "")), reason)))
     found = Why(key, queue, fate, reason, "Kueue in the cluster", "", None)
     found.queues = [*_quotas(state, queue, queues)]
     if not has_quota:
-        found.ahead = [*_pending_before(state, key, queues)]
+        found.ahead = _pending_before(state, key, queues)
     return found
-
-
-def _condition(workload: dict[str, Any], kind: str) -> dict[str, Any]:
-    conditions: Sequence[dict[str, Any]] = (workload.get("status") or {}).get("conditions") or ()
-    return next((it for it in conditions if it["type"] == kind), {})
 
 
 def _quotas(state: State, queue: str, queues: dict[str, str]) -> Iterator[str]:
@@ -228,7 +234,7 @@ def _quotas(state: State, queue: str, queues: dict[str, str]) -> Iterator[str]:
         parts = [
             f"{resource} of flavor {flavor}: {amounts_text(used.get(name, {}).get(f'{flavor}/{resource}'))} reserved, "
             f"{quota} nominal"
-            for flavor, resource, quota in _nominal(known.get(name, {}))
+            for flavor, resource, quota in kueue.quotas_of(known.get(name, {}))
         ]
         yield f"queue {name}: {'; '.join(parts) or 'has no quota'}" + (f"; in cohort {cohort}" if cohort else "")
 
@@ -238,36 +244,29 @@ def amounts_text(amount: Any) -> str:
     return f"{amount or 0:f}".rstrip("0").rstrip(".") if amount and amount % 1 else f"{amount or 0:.0f}"
 
 
-def _nominal(queue: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for group in queue.get("spec", {}).get("resourceGroups") or ():
-        for flavor in group["flavors"]:
-            for each in flavor["resources"]:
-                yield flavor["name"], each["name"], str(each.get("nominalQuota", 0))
-
-
 def _reserved(state: State, queue: str, queues: dict[str, str]) -> Iterator[amounts.Amounts]:
     for key, workload in state.others["Workload"].items():
-        if queues[key] == queue and _condition(workload, "QuotaReserved").get("status") == "True":
+        if queues[key] == queue and condition(workload, "QuotaReserved").get("status") == "True":
             for part in (workload["status"].get("admission") or {}).get("podSetAssignments") or ():
                 flavors = part.get("flavors") or {}
                 given = amounts.parse(part.get("resourceUsage"))
                 yield {f"{flavors.get(name, '')}/{name}": amount for name, amount in given.items()}
 
 
-def _pending_before(state: State, key: str, queues: dict[str, str]) -> Iterator[str]:
-    """Yield the pending Workloads of the same ClusterQueue of higher priority, or as high and older."""
+def _pending_before(state: State, key: str, queues: Mapping[str, str]) -> list[str]:
+    """Return the pending Workloads of the same ClusterQueue of higher priority, or as high and older."""
     workloads = state.others["Workload"]
 
-    def rank(other: str) -> tuple[int, str, str]:
+    def rank(other: str) -> _Rank:
         meta, spec = workloads[other]["metadata"], workloads[other]["spec"]
         return -int(spec.get("priority") or 0), str(meta.get("creationTimestamp", "")), other
 
     pending = (
         other
         for other, item in workloads.items()
-        if queues[other] == queues[key] and not {"True"} & {_condition(item, it).get("status") for it in _OVER}
+        if queues[other] == queues[key] and not {"True"} & {condition(item, it).get("status") for it in _OVER}
     )
-    yield from sorted((other for other in pending if rank(other) < rank(key)), key=rank)
+    return _before(key, pending, rank)
 
 
 _OVER = ("QuotaReserved", "Finished")

@@ -148,7 +148,7 @@ class Declared:
         kind, meta = document.item["kind"], document.item["metadata"]
         if kueue.PLURALS.get(kind, ("", True))[1]:
             meta.setdefault("namespace", "default")
-        key = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+        key = kueue.key_of(document.item)
         if (kind, key) in self.places:
             self.note_repeated(kind, key, self.places[kind, key][0], place)
         self.served[kind, key] = document.item

@@ -149,7 +149,8 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
         queues |= worlds.proposed_state.queues_of_work()
         worlds.changes.append(f"{count(len(new), 'job')} submitted: {', '.join(new)}")
     decided = decider.decide(request, worlds)
-    effects = [at_once.compare(at_once.any_of(decided.now), world, queues, new) for world in decided.proposed]
+    present = at_once.any_of(decided.now)
+    effects = [at_once.compare(present, world, queues, new) for world in decided.proposed]
     plan = Plan(
         _subject(request, state),
         worlds.changes,

@@ -33,13 +33,15 @@ def changed_objects(
     changes, notes = [], []
     for (kind, key), item in sorted(after.items()):
         known = others.get(kind, {}).get(key)
-        old = None if before is None else before.get((kind, key))
-        if old is not None and _content(old, definitions) == _content(item, definitions):
+        was, old, new = (
+            None if it is None else _content(it, definitions) for it in (known, (before or {}).get((kind, key)), item)
+        )
+        if old is not None and old == new:
             continue
-        fields = [] if known is None else [*differences(_content(known, definitions), _content(item, definitions))]
-        if known is not None and not fields:
+        fields = [] if was is None else [*differences(was, new)]
+        if was is not None and not fields:
             continue
-        if old is not None and known is not None and _content(old, definitions) != _content(known, definitions):
+        if old is not None and was is not None and old != was:
             notes.append(f"{kind} {key}: the cluster's object differs from that of the present files")
         changes.append(f"{kind} {key} is new" if known is None else f"{kind} {key}: {', '.join(fields)}")
         others.setdefault(kind, {})[key] = _as_served(item, known)

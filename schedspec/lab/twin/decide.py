@@ -128,17 +128,10 @@ def _owner_of(pod: Pod) -> str:
 
 def _nominal(state: State, resource: str) -> dict[str, float]:
     """Return the nominal quota of each ClusterQueue, over its flavors."""
-    found = {}
-    for name, queue in state.others.get("ClusterQueue", {}).items():
-        quotas = [
-            each.get("nominalQuota", 0)
-            for group in queue["spec"].get("resourceGroups") or ()
-            for flavor in group["flavors"]
-            for each in flavor["resources"]
-            if each["name"] == resource
-        ]
-        found[name] = float(sum(map(amounts.parse_quantity, quotas)))
-    return found
+    return {
+        name: float(sum(amounts.parse_quantity(quota) for _, each, quota in kueue.quotas_of(queue) if each == resource))
+        for name, queue in state.others.get("ClusterQueue", {}).items()
+    }
 
 
 def _assumptions(twin: Twin, state: State) -> list[str]:

@@ -88,7 +88,7 @@ class Decisions:
         why = str(preempted.get("message") or mark.get("message") or mark.get("reason") or "")
         named = _PREEMPTOR.search(why)
         preemptor = self._work.names.get(named[1], "") if named else ""
-        job = key if self._by_workload else self._work.jobs.get(key, key)
+        job = self._job(key)
         self._evicted[key] = PlannedEviction(
             key, job, self._work.queues.get(job, ""), "" if self._by_workload else str(obj["spec"].get("nodeName", "")),
             preemptor, self._work.queues.get(preemptor, ""), str(preempted.get("reason") or mark.get("reason") or ""),

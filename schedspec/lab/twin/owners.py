@@ -9,13 +9,13 @@ from __future__ import annotations
 import copy
 import time
 import uuid
-from datetime import UTC, datetime
 
 from ...api.client import MERGE, Api, Object
 from ...api.errors import RejectedError
 from ...api.kinds import Kind
 from ...observe import view
 from ...observe.history import Version
+from ...scheduler.model.times import timestamp
 from .etcd import Etcd
 
 _EVICTED, _RESERVED, _ADMITTED = "Evicted", "QuotaReserved", "Admitted"
@@ -83,8 +83,8 @@ def _must_give_back(workload: Object) -> bool:
 
 
 def _changed(condition: Object, why: str) -> Object:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {**condition, "status": "False", "reason": "Pending", "message": why, "lastTransitionTime": now}
+    since = timestamp(time.time())
+    return {**condition, "status": "False", "reason": "Pending", "message": why, "lastTransitionTime": since}
 
 
 def _created_again(pod: Object) -> Object:
@@ -93,7 +93,6 @@ def _created_again(pod: Object) -> Object:
     found["spec"].pop("nodeName", None)
     kept = ("name", "namespace", "labels", "annotations", "ownerReferences")
     meta = {name: pod["metadata"][name] for name in kept if pod["metadata"].get(name)}
-    created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    found["metadata"] = {**meta, "uid": str(uuid.uuid4()), "creationTimestamp": created}
+    found["metadata"] = {**meta, "uid": str(uuid.uuid4()), "creationTimestamp": timestamp(time.time())}
     found["status"] = {"phase": "Pending"}
     return found

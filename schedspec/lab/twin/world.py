@@ -162,9 +162,8 @@ def _settle(twin: Twin, history: History, decisions: Decisions, owners: Owners, 
         now = time.monotonic()
         if owners.are_busy:
             last = now
-        publishes = not twin.adapter.silent_for
-        silence = twin.adapter.settles_after * (_UNTOLD if publishes and not decisions.all_told else 1)
-        if now - last >= silence:
+        usual, publishes = twin.adapter.settles_after, not twin.adapter.silent_for
+        if now - last >= usual and now - last >= usual * (_UNTOLD if publishes and not decisions.all_told else 1):
             return ""
         if now - began >= twin.settle:
             return f"the scheduler still decided after {twin.settle:g} s"

@@ -71,12 +71,10 @@ class GuaranteeMonitor(Monitor):
         for pool, left in pools.items():
             for dimension, text in _taken(pool, left, line, requested, unused):
                 found[dimension] = found.get(dimension, "") or text
-        for dimension, text in found.items():
-            if text:
-                free = {pool: {**part} for pool, part in pools.items()}
-                self._binds.append(_Bind(pod, dimension, free, unused.frozen(), self._freed(pod)))
-            else:
-                self._lacking.discard(dimension)
+        self._lacking -= {dimension for dimension, text in found.items() if not text}
+        if short := [dimension for dimension, text in found.items() if text]:
+            free, frozen = {pool: {**part} for pool, part in pools.items()}, unused.frozen()
+            self._binds += [_Bind(pod, dimension, free, frozen, self._freed(pod)) for dimension in short]
 
     def _freed(self, pod: Pod) -> Amounts:
         """Return what was freed for a pod's job and not used yet; what names no preemptor may be for any job."""

@@ -12,9 +12,11 @@ import asyncio
 import gzip
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from ...scheduler.inputs import Input, PolicyLoaded, Started, Taken, write_line
 from ...scheduler.kube import (
@@ -43,6 +45,7 @@ from .errors import StateError
 from .redaction import redact
 from .state import State
 
+T = TypeVar("T", bound=msgspec.Struct)
 _NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, QUEUES, PODGROUPS)
 
 
@@ -77,7 +80,7 @@ def main(given: argparse.Namespace) -> int:
     """
     try:
         policy = None if given.policy is None else _policy_of(given.policy)
-        state = asyncio.run(_take(given.kubeconfig, given.context, given.scheduler_names, policy))
+        state = asyncio.run(take(given.kubeconfig, given.context, given.scheduler_names, policy))
         state = redact(state) if given.redact else state
         write_state(state, given.out)
     except (StateError, PolicyError) as error:
@@ -111,11 +114,17 @@ def summary(state: State, out: Path) -> str:
 # ---------------------------------------------------------------------------------------------------------- the cluster
 
 
-async def _take(
-    kubeconfig: Path | None, context: str | None, scheduler_names: list[str], policy: PolicyLoaded | None
+async def take(
+    kubeconfig: Path | None,
+    context: str | None,
+    scheduler_names: Iterable[str] = (),
+    policy: PolicyLoaded | None = None,
+    *,
+    agent: str = "schedspec-dump",
 ) -> State:
+    """Read the state of the cluster that kubectl would use. Raises as `take_state`."""
     connection = connect_as_kubectl(kubeconfig, context)
-    http = Http(connection, agent="schedspec-dump", may_write=lambda: False)
+    http = Http(connection, agent=agent, may_write=lambda: False)
     try:
         return await take_state(Client(http), connection.netloc, scheduler_names, policy)
     finally:
@@ -132,7 +141,7 @@ async def take_state(
         StateError: the cluster serves no Queues or no PodGroups.
     """
     state = State(source, time.time())
-    await kueue.take(client, state)
+    await _take_kueue(client, state)
     needed = _NEEDED if not state.others else (NODES, PODS)
     for resource in (*_NEEDED, *(other for other in WATCHED if other not in _NEEDED)):
         await _list(client, resource, state, is_needed=resource in needed)
@@ -151,23 +160,53 @@ def _is_of_a_group(pod: Any) -> bool:
     return bool(annotations.get(GROUP_NAME) or annotations.get(VOLCANO_GROUP_NAME))
 
 
-async def _list(client: Client, resource: Resource[Any], state: State, *, is_needed: bool) -> None:
+async def _items(client: Client, resource: Resource[T], state: State, *, is_needed: bool = False) -> Sequence[T] | None:
+    """Return the objects of a kind, and note those that cannot be read. None if the cluster does not serve the kind.
+
+    Raises:
+        Forbidden: the kind is needed, and listing it is forbidden.
+    """
     try:
         listing = await client.list(resource)
-    except NotFound as error:
-        if is_needed:
-            problem = f"serves no {resource.id}: neither schedspec, Volcano nor Kueue schedules this cluster"
-            raise StateError(state.source, problem, "name another cluster with --context") from error
-        return
+    except NotFound:
+        return None
     except Forbidden:
         if is_needed:
             raise
         state.notes.append(f"{resource.id} are missing: listing them is forbidden")
-        return
-    for item in listing.items:
+        return ()
+    state.notes += [f"{resource.id} {item.metadata.key} is left out: {item.error}" for item in listing.malformed]
+    return listing.items
+
+
+async def _list(client: Client, resource: Resource[Any], state: State, *, is_needed: bool) -> None:
+    items = await _items(client, resource, state, is_needed=is_needed)
+    if items is None and is_needed:
+        problem = f"serves no {resource.id}: neither schedspec, Volcano nor Kueue schedules this cluster"
+        raise StateError(state.source, problem, "name another cluster with --context")
+    for item in items or ():
         item.metadata.annotations = read_annotations(item.metadata.annotations)
         state.put(resource.kind, item)
-    state.notes += [f"{resource.id} {item.metadata.key} is left out: {item.error}" for item in listing.malformed]
+
+
+async def _take_kueue(client: Client, state: State) -> None:
+    """Read Kueue's objects and its configuration from a cluster that serves them; else nothing."""
+    for kind, (plural, namespaced) in kueue.PLURALS.items():
+        for version in kueue.VERSIONS:
+            resource = Resource(kueue.GROUP, version, plural, kind, kueue.Served, namespaced)
+            items = await _items(client, resource, state)
+            if items is not None:
+                for item in items:
+                    kueue.put(state, kind, resource.api_version, item)
+                break
+    if state.others:
+        config = Resource("", "v1", "configmaps", "ConfigMap", kueue.Served)
+        try:
+            found = await client.get(config, kueue.CONFIG_NAME, kueue.CONFIG_NAMESPACE)
+            kueue.put(state, "ConfigMap", "v1", found)
+        except (NotFound, Forbidden):
+            name = f"{kueue.CONFIG_NAMESPACE}/{kueue.CONFIG_NAME}"
+            state.notes.append(f"no configuration of Kueue ({name}) can be read: its defaults are used")
 
 
 async def _policy_in(client: Client) -> PolicyLoaded | None:

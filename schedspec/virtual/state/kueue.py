@@ -5,11 +5,11 @@ Kinds that are not listed here (MultiKueue's, ProvisioningRequests) are left out
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from ...scheduler.kube import Client, Forbidden, NotFound, Resource
 from ...scheduler.model.objects import Object, ObjectMeta
 from .state import State
 
@@ -29,7 +29,7 @@ PLURALS = {
 """Kind → its plural, and whether it has namespaces."""
 CONFIGURATION = "controller_manager_config.yaml"
 """Key of a ConfigMap that has Kueue's configuration."""
-_CONFIG_NAMESPACE, _CONFIG_NAME = "kueue-system", "kueue-manager-config"
+CONFIG_NAMESPACE, CONFIG_NAME = "kueue-system", "kueue-manager-config"
 
 
 class Served(Object):
@@ -53,37 +53,21 @@ def put(state: State, kind: str, api_version: str, item: Served) -> None:
 
 def put_served(state: State, obj: dict[str, Any]) -> None:
     """Add an object as `put` keeps it."""
+    state.others.setdefault(obj["kind"], {})[key_of(obj)] = obj
+
+
+def key_of(obj: Mapping[str, Any]) -> str:
+    """Return the name of an object, after its namespace if it has one."""
     meta = obj["metadata"]
-    key = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
-    state.others.setdefault(obj["kind"], {})[key] = obj
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
 
 
-async def take(client: Client, state: State) -> None:
-    """Read Kueue's objects and its configuration from a cluster that serves them; else nothing."""
-    for kind, (plural, namespaced) in PLURALS.items():
-        for version in VERSIONS:
-            resource = Resource(GROUP, version, plural, kind, Served, namespaced)
-            try:
-                listing = await client.list(resource)
-            except NotFound:
-                continue
-            except Forbidden:
-                state.notes.append(f"{resource.id} are missing: listing them is forbidden")
-                break
-            for item in listing.items:
-                put(state, kind, resource.api_version, item)
-            state.notes += [
-                f"{resource.id} {item.metadata.key} is left out: {item.error}" for item in listing.malformed
-            ]
-            break
-    if state.others:
-        config = Resource("", "v1", "configmaps", "ConfigMap", Served)
-        try:
-            put(state, "ConfigMap", "v1", await client.get(config, _CONFIG_NAME, _CONFIG_NAMESPACE))
-        except (NotFound, Forbidden):
-            state.notes.append(
-                f"no configuration of Kueue ({_CONFIG_NAMESPACE}/{_CONFIG_NAME}) can be read: its defaults are used"
-            )
+def quotas_of(queue: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield flavor, resource and nominal quota of each quota of a ClusterQueue."""
+    for group in queue.get("spec", {}).get("resourceGroups") or ():
+        for flavor in group["flavors"]:
+            for each in flavor["resources"]:
+                yield flavor["name"], each["name"], str(each.get("nominalQuota", 0))
 
 
 def configuration_of(state: State) -> str:

@@ -16,15 +16,10 @@ from schedspec.scheduler.inputs import PolicyLoaded
 from schedspec.scheduler.model.objects import Condition
 from schedspec.virtual.state import State, kueue
 from schedspec.virtual.state.dump import write_state
+from tests.schedspec.lab.plan.test_submitted import POLICY
 from tests.support.core.states import NOW, state_of
 from tests.support.kueue_state import GPU, cluster_queue, local_queue, workload
 
-POLICY = """
-actions: "allocate, reclaim"
-tiers:
-- plugins: [{name: priority}, {name: gang}]
-- plugins: [{name: predicates}, {name: capacity}]
-"""
 TABLE: dict[str, Any] = {
     "policy": POLICY,
     "nodes": [{"name": "n1", "has": "16 cpu, 4 gpu"}],
