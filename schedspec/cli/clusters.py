@@ -173,12 +173,19 @@ def doctor_command(output: str) -> int:
 def binary_command(names: tuple[str, ...], kubernetes_version: str | None, binaries: Path | None) -> int:
     """Print the paths of programs (etcd, kube-apiserver, kwok, kubelet, kind …); download or build missing ones.
 
+    NAME@VERSION is a scheduler's program in another version.
+
     \b
     Example:
       schedspec binary kube-apiserver etcd
+      schedspec binary kueue@v0.17.0
     """
     lines = on_stderr()
-    for binary in provide_binaries(names, folder=binaries, progress=lines.show, kubernetes=kubernetes_version).values():
+    for text in names:
+        name, _, version = text.partition("@")
+        binary = provide_binaries(
+            [name], folder=binaries, progress=lines.show, kubernetes=kubernetes_version, version=version
+        )[name]
         lines.close()
         click.echo(str(binary.path))
     return 0

@@ -1,4 +1,4 @@
-"""Provide a cluster's programs: from the user's folder, the cache, the official release, or a build with Go.
+"""Provide programs: from the user's folder, the cache, the official release, a build with Go, or the release image.
 
 Sources are tried in this order, one program after the other. The progress line names the program, its duration so far
 and how many programs remain.
@@ -6,7 +6,6 @@ and how many programs remain.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ from . import build
 from .cache import Cache
 from .download import DownloadError, Downloads
 from .pinned import Program, programs
+from .registries import ImageError, Registries
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Binary:
     path: Path
     version: str
     origin: str
-    """`folder`, `release` or `built with Go`."""
+    """`folder`, `release`, `built with Go`, or the image with its digest."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version} ({self.origin})"
@@ -43,7 +43,7 @@ def provide(
         folder: The user's folder ($SCHEDSPEC_BINARIES by default); its programs take precedence.
         progress: Receives a line of progress.
         kubernetes: Minor version of Kubernetes.
-        version: Version, for a program that is pinned in several versions; empty for the default.
+        version: Version, for a scheduler's program; empty for the default.
 
     Raises:
         ClusterError: a program could not be provided.
@@ -61,7 +61,7 @@ def require(
     kubernetes: str | None = None,
     version: str = "",
 ) -> None:
-    """Check that every program is present or can be built. Without Go, download the missing programs.
+    """Check that every program is present or can be built. Download those that Go cannot build.
 
     Args:
         names: Names from `pinned.program`.
@@ -69,7 +69,7 @@ def require(
         progress: Receives a line of progress.
         option: The option that names the folder, for the error.
         kubernetes: Minor version of Kubernetes.
-        version: Version, for a program that is pinned in several versions; empty for the default.
+        version: Version, for a scheduler's program; empty for the default.
 
     Raises:
         SettingsError: `folder` is not a folder.
@@ -77,30 +77,31 @@ def require(
     """
     folder = named_folder(folder)
     provider = Provider(Cache(cache_root()), Downloads(), folder, progress)
-    wanted = provider.missing(programs(names, kubernetes, version))
-    why = BinaryError(
-        "no release could be downloaded, and Go is not installed",
-        " and ".join(str(path) for path in (folder, cache_root()) if path is not None),
-        "install Go (https://go.dev/dl), which builds them",
-    )
-    if build.go() is not None:
+    lacking, whys = [], []
+    for program in provider.missing(programs(names, kubernetes, version)):
         try:
-            for program in wanted:
-                build.require_buildable(program)
-        except BinaryError as error:
-            why = error
-        else:
-            return
-    else:
-        for program in wanted:
-            with contextlib.suppress(BinaryError):
-                provider.provide([program])
-    if lacking := [f"{program.name} {program.version}" for program in provider.missing(wanted)]:
+            _require(provider, program)
+        except BinaryError as why:
+            lacking.append(f"{program.name} {program.version}")
+            whys.append(why)
+    if lacking:
+        has_go = build.go() is not None
+        todo = whys[0].do_next if has_go else "install Go (https://go.dev/dl), which builds them"
         raise BinaryError(
-            f"missing programs: {', '.join(lacking)}; {why.what}",
-            why.where,
-            f"{why.do_next}; or name a folder that has them: {option} DIR",
+            f"missing programs: {', '.join(lacking)}; {whys[0].what}",
+            whys[0].where if has_go else " and ".join(str(path) for path in (folder, cache_root()) if path is not None),
+            f"{todo}; or name a folder that has them: {option} DIR",
         )
+
+
+def _require(provider: Provider, program: Program) -> None:
+    """Check that Go can build a program, or else download it. Raises BinaryError."""
+    try:
+        build.require_buildable(program)
+    except BinaryError:
+        if build.go() is not None and not program.image:
+            raise
+        provider.provide([program])
 
 
 def missing(names: Iterable[str], *, folder: Path | None, kubernetes: str | None = None) -> list[str]:
@@ -130,9 +131,17 @@ def named_folder(folder: Path | None) -> Path | None:
 
 
 class Provider:
-    def __init__(self, cache: Cache, downloads: Downloads, folder: Path | None, progress: Progress) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        downloads: Downloads,
+        folder: Path | None,
+        progress: Progress,
+        registries: Registries | None = None,
+    ) -> None:
         self._cache = cache
         self._downloads = downloads
+        self._registries = registries or Registries()
         self._folder = folder
         self._progress = progress
         self._start = time.monotonic()
@@ -159,23 +168,46 @@ class Provider:
         return Binary(program.name, entry.path, program.version, entry.origin) if entry else None
 
     def _make(self, program: Program, left: int) -> Binary:
-        def make(path: Path) -> str:
-            if program.release is not None:
-                try:
-                    self._downloads.fetch(
-                        program.release, path, lambda s: self._report(program, "downloading the release", left, s)
-                    )
-                    return "release"
-                except DownloadError as why:
-                    then = "building with Go" if build.go() else "Go is not installed"
-                    self._progress(f"{program.name} {program.version}: no release available ({why}); {then}")
+        entry = self._cache.add(program, lambda path: self._made(program, path, left))
+        return Binary(program.name, entry.path, program.version, entry.origin)
+
+    def _made(self, program: Program, path: Path, left: int) -> str:
+        """Write a program from the first source that has it, and return the source."""
+        if program.release is not None:
+            try:
+                self._downloads.fetch(
+                    program.release, path, lambda s: self._report(program, "downloading the release", left, s)
+                )
+                return "release"
+            except DownloadError as why:
+                then = "building with Go" if build.go() else "Go is not installed"
+                self._progress(f"{program.name} {program.version}: no release available ({why}); {then}")
+        try:
             if build.go() is not None:
                 self._report(program, "building with Go", left, 0)
             build.build(program, path, lambda s: self._report(program, "building with Go", left, s))
-            return "built with Go"
+        except BinaryError as no_build:
+            return self._from_image(program, path, left, no_build)
+        return "built with Go"
 
-        entry = self._cache.add(program, make)
-        return Binary(program.name, entry.path, program.version, entry.origin)
+    def _from_image(self, program: Program, path: Path, left: int, no_build: BinaryError) -> str:
+        if not program.image:
+            raise no_build
+        reason = no_build.what.splitlines()[0].rstrip(":")
+        self._progress(f"{reason}; trying its image {program.image}")
+        try:
+            return self._registries.take(
+                program.image,
+                program.inside,
+                path,
+                lambda s: self._report(program, f"taking it out of {program.image}", left, s),
+            )
+        except ImageError as no_image:
+            raise BinaryError(
+                f"{no_build.what}; its image cannot be used either: {no_image}",
+                no_build.where,
+                f"{no_build.do_next}; or name a registry that serves its image: SCHEDSPEC_REGISTRY=HOST[:PORT]",
+            ) from None
 
     def _report(self, program: Program, what: str, left: int, seconds: float) -> None:
         total = time.monotonic() - self._start

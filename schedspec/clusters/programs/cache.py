@@ -29,7 +29,12 @@ class CacheEntry:
     path: Path
     """The program."""
     origin: str
-    """Source of the program: `release` or `built with Go`."""
+    """Source of the program: `release`, `built with Go`, or the image with its digest."""
+
+    @property
+    def definitions(self) -> Path:
+        """The folder of the definitions that came with the program; absent where none did."""
+        return self.path.with_name("crds")
 
 
 class Cache:

@@ -1,4 +1,4 @@
-"""Custom resource definitions of a pinned program, from the source of its Go module.
+"""Custom resource definitions of a program: those of the image that it came from, or of the source of its Go module.
 
 A scheduler's programs and definitions must be of one version. The files that match a set of patterns are copied into
 the cache once, so that a later run needs neither Go nor its module cache.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..paths import cache_root
 from . import build
+from .cache import Cache
 from .pinned import Program
 
 
@@ -28,6 +29,8 @@ def definitions(program: Program, patterns: Sequence[str], *, downloads: bool = 
     folder = root / f"{program.name}-{program.version}-{program.key}-{chosen}"
     if folder.is_dir():
         return folder
+    if (entry := Cache(cache_root()).find(program)) and entry.definitions.is_dir():
+        return entry.definitions
     source = build.module_source(program, downloads=downloads)
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=root) as new:

@@ -16,7 +16,8 @@ class SourceProgram(Program):
     @property
     def key(self) -> str:
         digest = hashlib.sha256("\0".join([self.name, self.version, self.package, self.ldflags, *target()]).encode())
-        for source in sorted([*self.module.glob("go.*"), *self.module.glob("*.go")]):
+        sources = kind_config() / "worker"
+        for source in sorted([*sources.glob("go.*"), *sources.glob("*.go")]):
             digest.update(f"\0{source.name}\0".encode() + source.read_bytes())
         return digest.hexdigest()[:12]
 

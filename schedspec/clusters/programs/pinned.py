@@ -1,7 +1,8 @@
-"""Pinned programs: their versions and sources, as data and as functions over kind-config/tools.
+"""Programs: their versions and sources, as data and as functions over kind-config/tools.
 
-Each version is written once, in the go.mod of the module that builds the program. Only files with a checksum in
-kind-config/tools/checksums.txt are downloaded.
+Each pinned version is written once, in the go.mod of the module that builds the program. Only releases with a checksum
+in kind-config/tools/checksums.txt are downloaded. Any other version of a scheduler is built from its module as
+published, or taken out of its release image.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..paths import kind_config
@@ -39,13 +40,17 @@ class Program:
 
     name: str
     version: str
-    module: Path
-    """The folder with go.mod and go.sum."""
+    module: Path | None
+    """The folder with go.mod and go.sum; None for a version that is not pinned."""
     package: str
     ldflags: str
     release: Release | None
     require: str = ""
     """The path of the Go module that the program is part of."""
+    image: str = ""
+    """Its release image, with the tag of this version; empty for none."""
+    inside: str = ""
+    """The path of the program in that image."""
 
     @property
     def key(self) -> str:
@@ -53,8 +58,9 @@ class Program:
         digest = hashlib.sha256()
         parts = [self.name, self.version, self.package, self.ldflags, *target()]
         digest.update("\0".join(parts).encode())
-        for name in ("go.mod", "go.sum"):
-            digest.update((self.module / name).read_bytes())
+        if self.module is not None:
+            for name in ("go.mod", "go.sum"):
+                digest.update((self.module / name).read_bytes())
         return digest.hexdigest()[:12]
 
 
@@ -71,6 +77,9 @@ class _Family:
     url: str = ""
     """May contain {name}, {version}, {os} and {arch}."""
     member: str | None = None
+    image: str = ""
+    """May contain {name} and {version}."""
+    inside: str = "/{name}"
 
 
 _VERSION = "k8s.io/component-base/version"
@@ -81,6 +90,7 @@ _KUBERNETES = _Family(
     ldflags=f"-X {_VERSION}.gitVersion={{version}} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor={{minor}}",
     url="https://dl.k8s.io/release/{version}/bin/{os}/{arch}/{name}",
 )
+_KUBE_SCHEDULER = replace(_KUBERNETES, image="registry.k8s.io/{name}:{version}", inside="/usr/local/bin/{name}")
 _GITHUB = "https://github.com"
 _ETCD = f"{_GITHUB}/etcd-io/etcd/releases/download/{{version}}"
 _KWOK = _Family(
@@ -98,6 +108,7 @@ def _volcano(command: str) -> _Family:
         require="volcano.sh/volcano",
         package=f"volcano.sh/volcano/cmd/{command}",
         ldflags="-X volcano.sh/volcano/pkg/version.Version={version}",
+        image="docker.io/volcanosh/{name}:{version}",
     )
 
 
@@ -106,6 +117,8 @@ _KUEUE = _Family(
     require="sigs.k8s.io/kueue",
     package="sigs.k8s.io/kueue/cmd/kueue",
     ldflags="-X sigs.k8s.io/kueue/pkg/version.GitVersion={version}",
+    image="registry.k8s.io/kueue/kueue:{version}",
+    inside="/manager",
 )
 _FAMILIES = {
     "etcd": _Family(
@@ -131,13 +144,13 @@ _FAMILIES = {
             "kube-apiserver",
             "kube-controller-manager",
             "kube-proxy",
-            "kube-scheduler",
             "kubeadm",
             "kubectl",
             "kubelet",
         ),
         _KUBERNETES,
     ),
+    "kube-scheduler": _KUBE_SCHEDULER,
 }
 
 
@@ -180,28 +193,36 @@ def program(name: str, kubernetes: str | None = None, version: str = "") -> Prog
         version: Version, for instance `v0.19.1`; empty for the default.
 
     Raises:
-        BinaryError: no program has this name, or it is not pinned in this version.
+        BinaryError: no program has this name, or it is not pinned in this version and has no release image.
     """
     if name not in _FAMILIES:
         raise BinaryError(f"no program is called {name!r}", "kind-config/tools", f"name one of: {', '.join(_FAMILIES)}")
     family = _FAMILIES[name]
-    module = kind_config() / "tools" / family.module
+    module: Path | None = kind_config() / "tools" / family.module
     if kubernetes is not None and name in _VERSIONED:
         module = kubernetes_versions()[kubernetes]
     if version:
-        pinned = versions(name)
-        if version not in pinned:
-            todo = f"name one of: {', '.join(pinned)}"
+        module = versions(name).get(version)
+        if module is None and not family.image:
+            todo = f"name one of: {', '.join(versions(name))}"
             raise BinaryError(f"{name} {version} is not pinned", "kind-config/tools", todo)
-        module = pinned[version]
-    version = required_version(module / "go.mod", family.require)
+    if module is not None:
+        version = required_version(module / "go.mod", family.require)
     system, arch = target()
     words = {"name": name, "version": version, "minor": version.split(".")[1], "os": system, "arch": arch}
     url = family.url.format(**words)
     known = checksums().get(url)
-    release = Release(url, known, family.member.format(**words) if family.member else None) if known else None
-    package, ldflags = family.package.format(**words), family.ldflags.format(**words)
-    return Program(name, version, module, package, ldflags, release, family.require)
+    return Program(
+        name,
+        version,
+        module,
+        family.package.format(**words),
+        family.ldflags.format(**words),
+        Release(url, known, family.member.format(**words) if family.member else None) if known else None,
+        family.require,
+        family.image.format(**words),
+        family.inside.format(**words),
+    )
 
 
 def checksums() -> dict[str, str]:

@@ -40,6 +40,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "go", lambda: None)
     monkeypatch.setattr(Downloads, "fetch", no_network)
     monkeypatch.setattr(Docker, "require", no_engine)
+    monkeypatch.setenv("SCHEDSPEC_REGISTRY", "127.0.0.1:1")  # nobody listens there
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_missing_programs_of_the_cluster_are_one_usage_error(specs: Run, tmp_pat
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         [
-            f"{CLUSTER}etcd v*, kube-apiserver v*, kwokctl v*; no release could be downloaded, and Go is not installed",
+            f"{CLUSTER}etcd v*, kube-apiserver v*, kwokctl v*; etcd v* has to be built, and Go is not installed",
             f"  where: {tmp_path / 'cache'}",
             "  do next: install Go (https://go.dev/dl), *: --binaries DIR",
         ]
@@ -73,14 +74,14 @@ def test_missing_programs_of_the_cluster_are_one_usage_error(specs: Run, tmp_pat
 def test_a_kind_cluster_needs_its_own_programs(specs: Run) -> None:
     result = specs("--cluster", "kind", f=FEATURE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*cluster kind: missing programs: kind v*, kubectl v*, kwok v*; no release *"])
+    result.stderr.fnmatch_lines(["*cluster kind: missing programs: kind v*, kubectl v*, kwok v*; kind v* has *"])
     assert "etcd" not in result.stderr.str()
 
 
 def test_the_error_names_only_the_programs_that_the_folder_lacks(specs: Run, programs: Path) -> None:
     (programs / "kwok").unlink()
     result = specs("--cluster", "embedded", "--binaries", str(programs), f=FEATURE)
-    result.stderr.fnmatch_lines([f"{CLUSTER}kwok v*; no release *", f"  where: {programs} and *"])
+    result.stderr.fnmatch_lines([f"{CLUSTER}kwok v*; kwok v* has to be built, *", f"  where: {programs} and *"])
     assert "etcd" not in result.stderr.str()
 
 
@@ -90,7 +91,7 @@ def test_the_error_names_only_the_programs_that_the_folder_lacks(specs: Run, pro
         ("kube-scheduler", ["*scheduler kube-scheduler: missing programs: kube-scheduler v*", "  where: *", "*DIR"]),
         (
             "volcano",
-            ["*scheduler volcano: *not available: vc-scheduler *no Docker*", "  where: *", "  do next*"],
+            ["*scheduler volcano: missing programs: vc-s*, vc-c*; * Connection refused", "  where: *", "*DIR"],
         ),
     ],
 )
@@ -209,7 +210,7 @@ def test_a_running_cluster_without_volcano_needs_its_programs(
     config, answers = existing_cluster
     result = run_on_existing(specs, monkeypatch, config, "volcano")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*scheduler volcano: *not available: vc-scheduler *no Docker*"])
+    result.stderr.fnmatch_lines(["*scheduler volcano: missing programs: vc-scheduler *its image cannot be used*"])
     answers[Volcano.place.path] = DEPLOYMENT
     run_on_existing(specs, monkeypatch, config, "volcano").assert_outcomes(passed=2)
 
