@@ -34,11 +34,12 @@ __all__ = [
 ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, Volcano, Kueue, KubeScheduler, Nobody)}
 """The adapters by the names that `--scheduler` accepts."""
 
+_VERSION = re.compile(r"v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?")
 _MODULE_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def find(text: str) -> Adapter:
-    """Return the adapter that `--scheduler` names: one of ours (also `kueue@VERSION`), MODULE:CLASS, or a command line.
+    """Return the adapter that `--scheduler` names: NAME, NAME@VERSION, MODULE:CLASS, or a command line.
 
     Raises:
         AdapterError: the text names no adapter.
@@ -46,13 +47,8 @@ def find(text: str) -> Adapter:
     if text in ADAPTERS:
         return ADAPTERS[text]()
     name, at, version = text.partition("@")
-    if at and name == Kueue.name:
-        return Kueue(version)
     if at and name in ADAPTERS:
-        raise AdapterError(
-            f"{text!r}: only Kueue has several pinned versions here; write {name}, and name a folder with another"
-            " version's programs with --scheduler-binaries"
-        )
+        return ADAPTERS[name](_version(text, ADAPTERS[name], version))
     if _MODULE_CLASS.fullmatch(text):
         return _load(text)
     try:
@@ -61,6 +57,16 @@ def find(text: str) -> Adapter:
         near = difflib.get_close_matches(text.lower(), ADAPTERS, n=1)
         hint = f" (is {near[0]!r} meant?)" if near else ""
         raise AdapterError(f"{problem}{hint}; schedulers are {', '.join(ADAPTERS)}") from None
+
+
+def _version(text: str, adapter: type[Adapter], version: str) -> str:
+    """Return the version that a user names, as Go writes it: `v0.19.1`."""
+    if not adapter.has_versions:
+        having = ", ".join(name for name, found in ADAPTERS.items() if found.has_versions)
+        raise AdapterError(f"{text!r}: {adapter.name} has no versions to choose from; {having} have")
+    if not _VERSION.fullmatch(version):
+        raise AdapterError(f"{text!r}: {version!r} is no version; write for instance {adapter.name}@v1.2.3")
+    return f"v{version.removeprefix('v')}"
 
 
 def _load(text: str) -> Adapter:

@@ -135,6 +135,8 @@ class Adapter:
     """The APIs in which the scheduler accepts gangs; the first is the default."""
     programs: ClassVar[Sequence[str]] = ()
     """Programs that a folder of `--scheduler-binaries` must have."""
+    has_versions: ClassVar[bool] = False
+    """Whether `--scheduler NAME@VERSION` chooses the version of its programs."""
     watched: ClassVar[Mapping[str, str]] = {}
     """Definitions that `crds/` of that folder must have (`programs_folder.missing`)."""
     scheduler_name: str = "schedspec"
@@ -146,7 +148,9 @@ class Adapter:
         """Return the programs and definitions that the user's folder lacks; called before a cluster boots."""
         return programs_folder.missing(folder, self.programs, self.watched)
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: str = "") -> None:
+        self.wanted = wanted
+        """The version that the user chose; empty for the default."""
         self.gang_api = self.gang_apis[0]
         self.in_pods = False
         """Whether the scheduler runs in pods of a Kind cluster, not as a process."""

@@ -29,8 +29,8 @@ class Installable(Adapter):
     runs_beside: ClassVar[bool] = True
     """Whether the user's programs can run beside an installation."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, wanted: str = "") -> None:
+        super().__init__(wanted)
         self.images: Sequence[str] = ()
         self.is_installed = False
         """Whether the run uses the scheduler that the user has installed in its cluster; known after `is_provided`."""

@@ -1,7 +1,8 @@
 """kube-scheduler with gang scheduling: PodGroups of scheduling.k8s.io, no queues.
 
-The program is built from the same pinned module as the API server, in the cluster's version of Kubernetes. Its policy
-is its configuration file (templates/kube-scheduler/policies/), which kube-scheduler reads only when it starts.
+The program is built from the same pinned module as the API server, in the cluster's version of Kubernetes, or in
+another version of its minor version (`--scheduler kube-scheduler@v1.36.1`). Its policy is its configuration file
+(templates/kube-scheduler/policies/), which kube-scheduler reads only when it starts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..clusters.kwok_config import GANG_GATES
 from ..clusters.programs import binaries
 from ..clusters.programs.pinned import kubernetes_versions, minor_of
 from ..clusters.protocol import Settings
-from .adapter import KUBERNETES, Adapter, Site, UnsuitableClusterError
+from .adapter import KUBERNETES, Adapter, AdapterError, Site, UnsuitableClusterError
 from .kube_scheduler_process import KubeSchedulerProcess
 
 
@@ -24,6 +25,7 @@ class KubeScheduler(Adapter):
     """Kubernetes' own gang scheduling, 1.36 (alpha) and 1.37 (beta, off by default)."""
 
     name: ClassVar[str] = "kube-scheduler"
+    has_versions: ClassVar[bool] = True
     templates: ClassVar[str] = "kube-scheduler"
     gang_apis: ClassVar[Sequence[str]] = (KUBERNETES,)
     lacks: ClassVar[Mapping[Capability, str]] = {
@@ -56,23 +58,28 @@ class KubeScheduler(Adapter):
     known_file: ClassVar[Path | None] = Path(__file__).with_name("kube_scheduler_known.yaml")
 
     def version(self, site: Site) -> str:
-        return binaries.provide(
-            (self.name,), folder=site.scheduler_programs, progress=site.progress, kubernetes=_minor(site)
-        )[self.name].version
+        chosen = {"kubernetes": _minor(site), "version": self.wanted}
+        folder, progress = site.scheduler_programs, site.progress
+        return binaries.provide((self.name,), folder=folder, progress=progress, **chosen)[self.name].version
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         minor = before_boot.kubernetes_minor(settings)
         if not _is_pinned(minor):
             return  # the scenarios are skipped
-        binaries.require(
-            (self.name,), folder=folder, progress=progress, option="--scheduler-binaries", kubernetes=minor
-        )
+        if self.wanted and minor_of(self.wanted) != minor:
+            raise AdapterError(
+                f"kube-scheduler {self.wanted} does not belong to a cluster of Kubernetes {minor}\n"
+                f"  do next: name a version {minor}.X, or add --kubernetes-version {minor_of(self.wanted)}"
+            )
+        option = "--scheduler-binaries"
+        chosen = {"kubernetes": minor, "version": self.wanted}
+        binaries.require((self.name,), folder=folder, progress=progress, option=option, **chosen)
 
     def scheduler(self, site: Site) -> KubeSchedulerProcess:
-        return KubeSchedulerProcess(site, _minor(site))
+        return KubeSchedulerProcess(site, _minor(site), version=self.wanted)
 
     def alone(self, site: Site) -> KubeSchedulerProcess:
-        return KubeSchedulerProcess(site, _minor(site), gates="")
+        return KubeSchedulerProcess(site, _minor(site), gates="", version=self.wanted)
 
     def definitions(self, site: Site) -> None:
         del site

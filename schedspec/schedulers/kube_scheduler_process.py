@@ -23,9 +23,9 @@ _REFUSED = re.compile(r'"command failed" err="(.*)"$|^E\S*.*?\] "(.*)"$', re.MUL
 class KubeSchedulerProcess:
     """kube-scheduler beside the cluster. A new policy needs a new process."""
 
-    def __init__(self, site: Site, minor: str, gates: str | None = None) -> None:
+    def __init__(self, site: Site, minor: str, gates: str | None = None, version: str = "") -> None:
         """Prepare the process; `gates` are its feature gates, by default those of gang scheduling."""
-        self._site, self._minor = site, minor
+        self._site, self._minor, self._version = site, minor, version
         self._gates = GANG_GATES[minor].feature_gates if gates is None else gates
         self._daemon = Daemon("kube-scheduler", site.folder / "scheduler.log")
         self._file = site.folder / "policy.yaml"
@@ -34,14 +34,14 @@ class KubeSchedulerProcess:
     def launch(self, policy: str) -> None:
         """Start the process without waiting for it."""
         site = self._site
-        program = binaries.provide(
-            ("kube-scheduler",), folder=site.scheduler_programs, progress=site.progress, kubernetes=self._minor
-        )["kube-scheduler"].path
+        chosen = {"kubernetes": self._minor, "version": self._version}
+        folder, progress = site.scheduler_programs, site.progress
+        program = binaries.provide(("kube-scheduler",), folder=folder, progress=progress, **chosen)["kube-scheduler"]
         self._file.parent.mkdir(parents=True, exist_ok=True)
         connection = f"clientConnection: {{kubeconfig: {site.kubeconfig}, qps: 1000, burst: 2000}}"
         self._file.write_text(f"{policy.rstrip()}\n{connection}\n", "utf-8")
         switches = ["--secure-port", "0", *(["--feature-gates", self._gates] if self._gates else []), "--v", "3"]
-        self._daemon.launch([program, "--config", self._file, *switches])
+        self._daemon.launch([program.path, "--config", self._file, *switches])
         self._sha256 = hashlib.sha256(policy.encode()).hexdigest()
 
     def start(self, policy: str) -> None:

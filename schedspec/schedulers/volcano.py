@@ -2,9 +2,9 @@
 
 The programs come from the first of these places: a folder that the user names (`--scheduler-binaries`: `vc-scheduler`,
 `vc-controller-manager`, and the definitions in `crds/`); a Volcano that is installed in the cluster, whose ConfigMap is
-then the policy; a build from the pinned module `kind-config/tools/volcano`; the official images of the same version,
-where Go cannot build. In pods (`--scheduler-in-cluster`) they run from images: those of `--scheduler-image`, or images
-built from these programs.
+then the policy; a build from the pinned module `kind-config/tools/volcano` or, for another version
+(`--scheduler volcano@v1.13.0`), from the module as published; the release images. In pods (`--scheduler-in-cluster`)
+they run from images: those of `--scheduler-image`, or images built from these programs.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..api.capabilities import Capability
-from ..clusters.docker import Docker, DockerError
-from ..clusters.paths import cache_root
-from ..clusters.programs import binaries, build
+from ..clusters.programs import binaries
 from ..clusters.programs.definitions import definitions
-from ..clusters.programs.pinned import program
+from ..clusters.programs.pinned import Program, program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
 from .adapter import AdapterError, Scheduler, Site
@@ -33,7 +31,6 @@ from .volcano_deployed import PLACE, DeployedVolcano
 from .volcano_processes import VolcanoProcesses
 
 PROGRAMS = ("vc-scheduler", "vc-controller-manager")
-IMAGES = "docker.io/volcanosh"
 _CHART = "installer/helm/chart/volcano"
 DEFINITIONS = (f"{_CHART}/crd/bases/*.yaml", f"{_CHART}/charts/jobflow/crd/bases/*.yaml")
 """Paths of the definitions in Volcano's source."""
@@ -58,6 +55,7 @@ class Volcano(Installable):
 
     name: ClassVar[str] = "volcano"
     programs: ClassVar[Sequence[str]] = PROGRAMS
+    has_versions: ClassVar[bool] = True
     watched: ClassVar[Mapping[str, str]] = WATCHED
     place: ClassVar[DeploymentPlace] = PLACE
     templates: ClassVar[str] = "volcano"
@@ -77,29 +75,25 @@ class Volcano(Installable):
 
     def version(self, site: Site) -> str:
         named = self.installed(site) or (tag_of(self.images[0]) if self.images else "")
-        return named or _version_of(_programs(site.scheduler_programs, site.progress))
+        return named or _version_of(self._programs(site)) or self._first.version
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
-        if self.is_provided(settings, folder):
-            return
-        if folder is None and build.go() is not None:
-            with contextlib.suppress(BinaryError):
-                binaries.require(PROGRAMS, folder=None, progress=progress, option="--scheduler-binaries")
-                return
-        _programs(folder, progress)
+        if folder is None and not self.is_provided(settings, folder):
+            option = "--scheduler-binaries"
+            binaries.require(PROGRAMS, folder=None, progress=progress, option=option, version=self.wanted)
 
     def scheduler(self, site: Site) -> Scheduler:
         if self.installed(site):
             self.scheduler_name = "volcano"
             return DeployedVolcano(site)
-        programs = {} if self.images else _programs(site.scheduler_programs, site.progress)
+        programs = {} if self.images else self._programs(site)
         if not self.in_pods:
             return VolcanoProcesses(site, programs)
         self.scheduler_name = "volcano"
         return DeployedVolcano(site, Images(self.version(site), self.images, programs))
 
     def alone(self, site: Site) -> VolcanoProcesses:
-        return VolcanoProcesses(site, _programs(site.scheduler_programs, site.progress), with_controllers=False)
+        return VolcanoProcesses(site, self._programs(site), with_controllers=False)
 
     def starts(self, site: Site) -> str:
         return "" if self.installed(site) else self.scheduler_name
@@ -113,19 +107,35 @@ class Volcano(Installable):
     def definitions(self, site: Site) -> Path | None:
         if self.installed(site):
             return None
-        if site.scheduler_programs is None:
-            try:
-                return definitions(program(PROGRAMS[0]), DEFINITIONS)
-            except BinaryError:  # the programs were copied from images: without Go there is no source
+        if site.scheduler_programs is not None:
+            return site.scheduler_programs / CRDS
+        try:
+            return definitions(self._first, DEFINITIONS)
+        except BinaryError as problem:
+            if self._first.module is not None:  # ours are those of the pinned version
                 return super().definitions(site)
-        return site.scheduler_programs / CRDS
+            raise AdapterError(
+                f"Volcano's definitions: {problem}; or put them into crds/ of a folder, beside the programs"
+            ) from problem
 
     def judging_definitions(self, programs: Path | None) -> Path | None:
         if programs is not None:
             return programs / CRDS
         with contextlib.suppress(BinaryError):
-            return definitions(program(PROGRAMS[0]), DEFINITIONS, downloads=False)
+            return definitions(self._first, DEFINITIONS, downloads=False)
         return None
+
+    @property
+    def _first(self) -> Program:
+        return program(PROGRAMS[0], version=self.wanted)
+
+    def _programs(self, site: Site) -> dict[str, Path]:
+        """Return the path of each program by name. Building them takes minutes, once. Raises BinaryError."""
+        folder = site.scheduler_programs
+        if folder is not None:
+            return {name: folder / name for name in PROGRAMS}
+        found = binaries.provide(PROGRAMS, folder=None, progress=site.progress, version=self.wanted)
+        return {name: binary.path for name, binary in found.items()}
 
 
 def version_in(output: str) -> str:
@@ -137,62 +147,4 @@ def version_in(output: str) -> str:
 def _version_of(programs: Mapping[str, Path]) -> str:
     command: list[str | Path] = [programs[PROGRAMS[0]], "--version"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
-    return version_in(answer.stdout) or release()
-
-
-def release() -> str:
-    """Return the pinned version, for instance `v1.14.1`."""
-    return program(PROGRAMS[0]).version
-
-
-def _programs(folder: Path | None, progress: Callable[[str], None]) -> dict[str, Path]:
-    """Return the path of each program by name. Building them takes minutes, once.
-
-    Raises:
-        AdapterError: the programs are not available; with instructions.
-    """
-    if folder is not None:
-        return {name: folder / name for name in PROGRAMS}
-    try:
-        built = binaries.provide(PROGRAMS, folder=None, progress=progress)
-        return {name: binary.path for name, binary in built.items()}
-    except BinaryError as no_build:
-        progress(f"Volcano {release()} cannot be built ({no_build.what.splitlines()[0]}); trying its images")
-        return _from_images(progress, no_build)
-
-
-def _from_images(progress: Callable[[str], None], no_build: BinaryError) -> dict[str, Path]:
-    """Copy the programs from the official images into the cache, once."""
-    folder = cache_root() / "volcano" / release()
-    try:
-        for name in PROGRAMS:
-            if not (folder / name).exists():
-                _extract(Docker(), f"{IMAGES}/{name}:{release()}", name, folder, progress)
-    except DockerError as problem:
-        raise AdapterError(
-            f"Volcano's programs are not available: {no_build.what}; {problem.what}\n"
-            f"  where: {cache_root()}\n"
-            "  do next: install Go, which builds them; or --scheduler-binaries FOLDER with vc-scheduler,\n"
-            "    vc-controller-manager and the definitions in crds/; or install Volcano in the cluster; or start a\n"
-            "    Docker engine that reaches its images"
-        ) from problem
-    return {name: folder / name for name in PROGRAMS}
-
-
-def _extract(docker: Docker, image: str, name: str, folder: Path, progress: Callable[[str], None]) -> None:
-    """Copy a program from its image.
-
-    Raises:
-        DockerError: the engine failed.
-    """
-    docker.require()
-    if not docker.has_image(image):
-        docker.pull(image, progress)
-    folder.mkdir(parents=True, exist_ok=True)
-    container = docker.call("create", image).split()[-1]
-    try:
-        draft = folder / f".{name}"
-        docker.call("cp", f"{container}:/{name}", draft)
-        draft.replace(folder / name)
-    finally:
-        docker.call("rm", container)
+    return version_in(answer.stdout)

@@ -2,8 +2,9 @@
 
 The program comes from the first of these places: a folder that the user names (`--scheduler-binaries`: `kueue` and the
 definitions in `crds/`); an unchanged Kueue that is installed in the cluster; a build from the pinned module
-`kind-config/tools/kueue`. In pods (`--scheduler-in-cluster`) it runs from an image: that of `--scheduler-image`, or one
-built from this program. `--scheduler kueue@v0.19.1` chooses another pinned version.
+`kind-config/tools/kueue` or, for another version (`--scheduler kueue@v0.17.0`), from the module as published; the
+release image. In pods (`--scheduler-in-cluster`) it runs from an image: that of `--scheduler-image`, or one built from
+this program.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ...api.marks import Mark, Marks
 from ...clusters import before_boot
 from ...clusters.programs import binaries
 from ...clusters.programs.definitions import definitions
-from ...clusters.programs.pinned import kubernetes_versions, minor_of, program, versions
+from ...clusters.programs.pinned import kubernetes_versions, minor_of, program
 from ...clusters.protocol import BinaryError, Settings
 from .. import programs_folder
 from ..adapter import AdapterError, Site, UnsuitableClusterError
@@ -50,6 +51,7 @@ class Kueue(Installable):
 
     name: ClassVar[str] = "kueue"
     programs: ClassVar[Sequence[str]] = (PROGRAM,)
+    has_versions: ClassVar[bool] = True
     watched: ClassVar[Mapping[str, str]] = {f"{kind}.kueue.x-k8s.io": "" for kind in WATCHED}
     place: ClassVar[DeploymentPlace] = deployed.PLACE
     runs_beside: ClassVar[bool] = False
@@ -88,21 +90,15 @@ class Kueue(Installable):
     )
     known_file: ClassVar[Path | None] = Path(__file__).with_name("known.yaml")
 
-    def __init__(self, version: str = "") -> None:
-        super().__init__()
-        self._version = version
-        if version and version not in versions(PROGRAM):
-            raise AdapterError(f"kueue {version} is not pinned; there are: {', '.join(versions(PROGRAM))}")
-
     def version(self, site: Site) -> str:
         named = self.installed(site) or (tag_of(self.images[0]) if self.images else "")
-        return named or program(PROGRAM, version=self._version).version
+        return named or program(PROGRAM, version=self.wanted).version
 
     def require_programs(self, settings: Settings, folder: Path | None, progress: Callable[[str], None]) -> None:
         minor = before_boot.kubernetes_minor(settings)
         option = "--scheduler-binaries"
         if not self.is_provided(settings, folder):
-            binaries.require((PROGRAM,), folder=folder, progress=progress, option=option, version=self._version)
+            binaries.require((PROGRAM,), folder=folder, progress=progress, option=option, version=self.wanted)
         if not self.is_installed:
             self.source(folder)
         if minor in kubernetes_versions():  # else `scheduler` raises the error
@@ -127,7 +123,7 @@ class Kueue(Installable):
         if self.images:
             return deployed.KueueInPods(site, Images(self.version(site), self.images))
         folder = site.scheduler_programs
-        found = binaries.provide((PROGRAM,), folder=folder, progress=site.progress, version=self._version)[PROGRAM]
+        found = binaries.provide((PROGRAM,), folder=folder, progress=site.progress, version=self.wanted)[PROGRAM]
         if self.in_pods:
             return deployed.KueueInPods(site, Images(found.version, programs={PROGRAM: found.path}))
         return KueueProcess(site, found)
@@ -164,7 +160,7 @@ class Kueue(Installable):
         if folder is not None and (folder / "crds").is_dir():
             return folder / "crds"
         try:
-            return definitions(program(PROGRAM, version=self._version), DEFINITIONS)
+            return definitions(program(PROGRAM, version=self.wanted), DEFINITIONS)
         except BinaryError as problem:
             raise AdapterError(f"Kueue's definitions: {problem}; or put them into crds/ of that folder") from problem
 

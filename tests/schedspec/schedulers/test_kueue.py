@@ -15,7 +15,6 @@ from schedspec.api.errors import PolicyRefusedError
 from schedspec.api.kinds import LEVELS, Kind
 from schedspec.api.marks import READ
 from schedspec.clusters.programs.pinned import program, versions
-from schedspec.clusters.protocol import BinaryError
 from schedspec.observe import view as views
 from schedspec.observe.watcher import HistoryWriter
 from schedspec.scenario.templates import Templates
@@ -337,11 +336,19 @@ class TestVersions:
     def test_the_default_version_is_the_newest(self) -> None:
         assert next(iter(versions("kueue"))) == max(versions("kueue")) == program("kueue").version
 
-    def test_an_unknown_version_is_rejected_with_the_known_versions(self) -> None:
-        with pytest.raises(AdapterError, match=re.escape("v0.1 is not pinned; there are: v0.19.2, v0.19.0, v0.19.1")):
-            schedulers.find("kueue@v0.1")
-        with pytest.raises(BinaryError, match="not pinned"):
-            program("kueue", version="v0.1")
+    @pytest.mark.parametrize("name", ["kueue", "volcano", "kube-scheduler"])
+    def test_a_version_that_is_not_pinned_can_be_selected(self, name: str) -> None:
+        assert schedulers.find(f"{name}@v0.1.2").wanted == schedulers.find(f"{name}@0.1.2").wanted == "v0.1.2"
+
+    @pytest.mark.parametrize("version", ["", "latest", "v1", "1.2", "v1.2.3..v1.2.4", "v1.2.3 ", "main"])
+    def test_what_is_no_version_is_rejected_with_an_example(self, version: str) -> None:
+        with pytest.raises(AdapterError, match=re.escape("write for instance kueue@v1.2.3")):
+            schedulers.find(f"kueue@{version}")
+
+    @pytest.mark.parametrize("name", ["schedspec", "none"])
+    def test_a_scheduler_without_versions_is_rejected_with_those_that_have_some(self, name: str) -> None:
+        with pytest.raises(AdapterError, match="no versions to choose from; volcano, kueue, kube-scheduler have"):
+            schedulers.find(f"{name}@v1.2.3")
 
 
 def test_every_lacking_capability_has_a_reason_for_users() -> None:

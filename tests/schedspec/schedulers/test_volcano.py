@@ -17,7 +17,8 @@ from schedspec.api.client import Api
 from schedspec.api.errors import PolicyRefusedError, RejectedError, SchedulerDiedError
 from schedspec.clusters import Settings, provide
 from schedspec.clusters.programs import build
-from schedspec.schedulers import AdapterError, Site, UnsuitableClusterError, volcano, volcano_processes
+from schedspec.clusters.protocol import BinaryError
+from schedspec.schedulers import Site, UnsuitableClusterError, volcano, volcano_processes
 from schedspec.schedulers.readiness import NotReadyError
 from schedspec.schedulers.volcano import Volcano, version_in
 from schedspec.schedulers.volcano_deployed import PLACE, DeployedVolcano
@@ -190,39 +191,10 @@ def test_the_error_for_missing_programs_has_remedies(
     server.deployed = False
     monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("SCHEDSPEC_REGISTRY", "127.0.0.1:1")  # nobody listens there
     monkeypatch.setattr(build, "go", lambda: None)
-    with pytest.raises(
-        AdapterError, match=r"Go is not installed.*\n  where: .*\n.*install Go.*--scheduler-binaries FOLDER"
-    ):
+    with pytest.raises(BinaryError, match=r"Go is not installed.*image.*refused\n.*\n.*install Go.*SCHEDSPEC_BINARIES"):
         Volcano().scheduler(site)
-
-
-DOCKER = """\
-#!/bin/sh
-case "$1" in
-  version) echo 27.0 ;;
-  create) echo container-1 ;;
-  cp) echo program > "$3" ;;
-esac
-"""
-
-
-def test_the_programs_are_copied_from_images_if_go_cannot_build_them(
-    site: Site, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.deployed = False
-    (tmp_path / "docker").write_text(DOCKER)
-    (tmp_path / "docker").chmod(0o755)
-    monkeypatch.setenv("SCHEDSPEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    monkeypatch.setattr(build, "go", lambda: None)
-    adapter = Volcano()
-    adapter.scheduler(site)
-    found = tmp_path / "cache" / "volcano" / volcano.release()
-    assert sorted(it.name for it in found.iterdir()) == sorted(volcano.PROGRAMS)
-    ours = adapter.definitions(site)
-    assert ours is not None
-    assert ours.name == "crds"  # without Go, Volcano's source is not available
 
 
 DIES_TWICE = """\
