@@ -21,10 +21,18 @@ from .api.errors import HarnessError
 FILE = "results.json"
 SIMULATED = "simulated"
 """The kind of cluster in which virtual time decides."""
-Verdict = Literal["passed", "failed", "known", "lacks", "skipped", "error"]
-"""`known`: a known difference of the adapter; `lacks`: the scheduler lacks something; `error`: could not be judged."""
+BY_DESIGN = "differs by design"
+"""The beginning of the reason of a difference that the scheduler's design explains."""
+Verdict = Literal["passed", "failed", "known", "by design", "lacks", "skipped", "error"]
+"""`known`: a known difference of the adapter; `by design`: one that the scheduler's project documents as its design;
+`lacks`: the scheduler lacks something; `error`: could not be judged."""
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e9)]
+
+
+def of_difference(reason: str) -> Verdict:
+    """Return the verdict of a scenario that failed as expected, by the reason of its difference."""
+    return "by design" if reason.startswith(BY_DESIGN) else "known"
 
 
 class FeatureLine(msgspec.Struct, frozen=True):

@@ -37,8 +37,8 @@ class Suite:
 
     @property
     def skipped(self) -> list[Result]:
-        """The results of scenarios that were not run, or that failed with a known difference."""
-        return [result for result in self.results if result.verdict in ("skipped", "lacks", "known")]
+        """The results of scenarios that were not run, or that failed with an expected difference."""
+        return [result for result in self.results if result.verdict in ("skipped", "lacks", "known", "by design")]
 
     @property
     def seconds(self) -> float:

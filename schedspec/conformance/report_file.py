@@ -1,6 +1,7 @@
 """Build the conformance report of one scheduler: a YAML file that a project can publish, and a badge. Pure.
 
-In each profile, the numbers of passed, failed, known, lacking and unjudged scenarios add up to all of its scenarios.
+In each profile, the numbers of passed, failed, known, by design, lacking and unjudged scenarios add up to all of its
+scenarios.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     name: Level
     result: Outcome
-    """`conformant`: every judged scenario passed; `partial`: the same, but the scheduler lacks a part of the core;
-    `incomplete`: some scenarios could not be judged, or no scenario passed."""
+    """`conformant`: every judged scenario passed; `partial`: the same, but the scheduler lacks a part of the core or
+    differs there by design; `incomplete`: some scenarios could not be judged, or no scenario passed."""
     scenarios: int
     passed: int
     failed: list[Entry]
     known_differences: list[Entry]
+    by_design: list[Entry]
+    """Scenarios that ask for what the design of the scheduler does not aim at, by a document of its project."""
     lacking: list[Entry]
     """Scenarios that need a capability that the scheduler lacks."""
     unjudged: list[Entry]
@@ -88,7 +91,9 @@ def make(run: RunResults, profiles: Sequence[Level], suite_version: str) -> Conf
 
 def badge(report: ConformanceReport) -> str:
     """Return a badge (SVG) with the result of each profile: `core 12 of 13`, or `core 6 of 6 (partial)`."""
-    judged = [(profile, profile.scenarios - len(profile.lacking)) for profile in report.profiles]
+    judged = [
+        (profile, profile.scenarios - len(profile.lacking) - len(profile.by_design)) for profile in report.profiles
+    ]
     parts = [
         f"{profile.name} {profile.passed} of {count}{' (partial)' * (profile.result == 'partial')}"
         for profile, count in judged
@@ -110,7 +115,7 @@ def badge(report: ConformanceReport) -> str:
 
 
 def _profile(level: Level, results: Sequence[Result]) -> Profile:
-    failed, known = _entries(results, "failed"), _entries(results, "known")
+    failed, known, by_design = (_entries(results, verdict) for verdict in ("failed", "known", "by design"))
     unjudged = _entries(results, "error", "skipped")
     lacking, passed = _entries(results, "lacks"), sum(scenario.verdict == "passed" for scenario in results)
     result: Outcome = "conformant"
@@ -118,7 +123,7 @@ def _profile(level: Level, results: Sequence[Result]) -> Profile:
         result = "not conformant"
     elif unjudged or not passed:
         result = "incomplete"
-    elif lacking and level is Level.CORE:
+    elif (lacking or by_design) and level is Level.CORE:
         result = "partial"
     return Profile(
         name=level,
@@ -127,6 +132,7 @@ def _profile(level: Level, results: Sequence[Result]) -> Profile:
         passed=passed,
         failed=failed,
         known_differences=known,
+        by_design=by_design,
         lacking=lacking,
         unjudged=unjudged,
     )

@@ -18,7 +18,7 @@ from ..gherkin import bdd, collection, selection
 from ..report import files
 from ..report.lives import lives_of
 from ..report.record import ScenarioRecord
-from ..results import FILE, FeatureLine, Numbers, Result, RunResults, Verdict
+from ..results import FILE, FeatureLine, Numbers, Result, RunResults, Verdict, of_difference
 from ..scenario.run import ScenarioRun
 from .gating import LACKS
 from .scenarios import RUN
@@ -153,7 +153,8 @@ class Results:
 
 def _verdict(report: pytest.TestReport, *, judged: bool) -> tuple[Verdict, str]:
     if hasattr(report, "wasxfail") and report.skipped:
-        return "known", str(report.wasxfail)
+        why = str(report.wasxfail)
+        return of_difference(why), why
     if report.skipped:
         why = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         return ("lacks" if LACKS in why else "skipped"), why.removeprefix("Skipped: ")

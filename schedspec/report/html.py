@@ -94,7 +94,7 @@ class Report:
             "failed"
             if self.counts["failed"]
             else "passed"
-            if self.counts["passed"] or self.counts["known"]
+            if self.counts["passed"] or self.counts["known"] or self.counts["by design"]
             else "skipped"
         )
 
@@ -107,7 +107,7 @@ class Report:
             return f"No scenario ran{skipped}"
         if counts["failed"]:
             return f"{counts['failed']} of {count(total, 'scenario')} failed{skipped}"
-        others = {"known": "failed as known", "skipped": "skipped"}
+        others = {"known": "failed as known", "by design": "differ by design", "skipped": "skipped"}
         also = "".join(f", {counts[verdict]} {text}" for verdict, text in others.items() if counts[verdict])
         return f"{count(counts['passed'], 'scenario')} passed{also}"
 

@@ -17,18 +17,23 @@ from ..results import SIMULATED, Result, RunResults, Verdict, read, where
 from . import files, html
 from .record import ScenarioRecord, slug
 
-ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "passed", "lacks", "skipped")
+ORDER: tuple[Verdict, ...] = ("error", "failed", "known", "by design", "passed", "lacks", "skipped")
 _SIGNS: dict[Verdict, str] = {
     "passed": "✓",
     "failed": "✗",
     "known": "≠",
+    "by design": "≙",
     "error": "!",
     "lacks": "–",
     "skipped": "·",
 }
+DIFFERS: tuple[Verdict, ...] = ("failed", "known", "by design", "error")
 VIEW = "schedulers"
 """The anchor of the matrix on its page."""
-LEGEND = "✓ passed, ✗ failed, ≠ known difference, – lacks what the scenario needs, ! could not be judged, · skipped"
+LEGEND = (
+    "✓ passed, ✗ failed, ≠ known difference, ≙ differs by design, – lacks what the scenario needs, ! could not be "
+    "judged, · skipped"
+)
 
 
 __all__ = ["Cell", "Column", "Matrix", "Row", "make", "markdown", "read", "sums", "table", "view", "write"]
@@ -165,7 +170,7 @@ def markdown(matrix: Matrix) -> str:
         _item(f"**{column.title}**, {row.feature}, {_escaped(row.scenario)}: {_escaped(cell.why)}")
         for row in matrix.rows
         for column, cell in zip(matrix.columns, row.cells, strict=True)
-        if cell is not None and cell.verdict in ("failed", "known", "error")
+        if cell is not None and cell.verdict in DIFFERS
     ]
     return "\n".join([*lines, "### What happened instead", "", *(differences or ["Nothing."])]) + "\n"
 
@@ -197,7 +202,7 @@ def pictures(matrix: Matrix, records: Iterable[ScenarioRecord]) -> dict[str, str
     found = {}
     for row in matrix.rows:
         for column, cell in zip(matrix.columns, row.cells, strict=True):
-            if cell is None or cell.verdict not in ("failed", "known"):
+            if cell is None or cell.verdict not in ("failed", "known", "by design"):
                 continue
             record = known.get((*msgspec.structs.astuple(column), cell.node_id))
             if record is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .matrix import LEGEND, Cell, Matrix, Row, sums, table
+from ..results import BY_DESIGN
+from .matrix import DIFFERS, LEGEND, Cell, Matrix, Row, sums, table
 
 NO_LEVEL = "without a level"
 
@@ -22,7 +23,7 @@ def summary(matrix: Matrix) -> str:
         [column.title, f"{row.feature}: {_escaped(row.scenario)}", f"{cell.text} {_escaped(_first_line(cell))}"]
         for row in matrix.rows
         for column, cell in zip(matrix.columns, row.cells, strict=True)
-        if cell is not None and cell.verdict in ("failed", "known", "error")
+        if cell is not None and cell.verdict in DIFFERS
     ]
     lines = [
         *table(["profile", *heads], passed),
@@ -49,7 +50,7 @@ def _passed(rows: Sequence[Row], number: int) -> str:
 
 
 def _first_line(cell: Cell) -> str:
-    return cell.why.strip().partition("\n")[0].removeprefix("known difference: ")
+    return cell.why.strip().partition("\n")[0].removeprefix("known difference: ").removeprefix(f"{BY_DESIGN}: ")
 
 
 def _escaped(text: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from ..api import clock
 from ..gherkin.selection import shown_path
-from ..results import Verdict
+from ..results import Verdict, of_difference
 
 if TYPE_CHECKING:
     from ..clusters import ClusterFacts
@@ -87,7 +87,7 @@ class ScenarioRun:
     def verdict(self) -> Verdict:
         """The verdict so far."""
         if self.problem is not None or self.findings:
-            return "known" if self.known else "failed"
+            return of_difference(self.known) if self.known else "failed"
         return "skipped" if self.skipped else "passed"
 
     @property

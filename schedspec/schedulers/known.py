@@ -27,6 +27,7 @@ import msgspec
 import yaml
 
 from ..api.errors import HarnessError
+from ..results import BY_DESIGN
 
 Amounts = dict[str, int | str]
 """`evictions`, `running NAME` and `evicted NAME` of workloads, and `queue NAME`, which is a state."""
@@ -62,7 +63,9 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     signatures: Annotated[list[Signature], msgspec.Meta(min_length=1)]
     """The failures that were seen; a failure that matches none of them is not known."""
     upstream: str = ""
-    """The issue of the other project, or its document that promises other behaviour or explains this one."""
+    """The issue of the other project, or its document that promises other behaviour."""
+    design: str = ""
+    """The document of the other project by which its design does not aim at what the scenario asks for."""
     sometimes: bool = False
     """True if the difference occurs in some runs only; a run without it passes."""
     versions: list[str] = []
@@ -74,7 +77,8 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     @property
     def reason(self) -> str:
         """Return the text for the lists of skipped and failed scenarios."""
-        return f"known difference: {self.instead}" + (f" ({self.upstream})" if self.upstream else "")
+        what, source = (BY_DESIGN, self.design) if self.design else ("known difference", self.upstream)
+        return f"{what}: {self.instead}" + (f" ({source})" if source else "")
 
     def matches(self, sentence: str, expected: Amounts, seen: Amounts) -> bool:
         """Whether a failure matches one of the signatures."""
@@ -101,6 +105,10 @@ def read(path: Path) -> list[KnownDifference]:
         HarnessError: the file is invalid; the text names the file and the field.
     """
     try:
-        return msgspec.convert(yaml.safe_load(path.read_text("utf-8")) or [], list[KnownDifference])
+        found = msgspec.convert(yaml.safe_load(path.read_text("utf-8")) or [], list[KnownDifference])
     except (msgspec.ValidationError, yaml.YAMLError) as problem:
         raise HarnessError(f"{path}: {problem}") from None
+    for entry in found:
+        if entry.design and entry.upstream:
+            raise HarnessError(f"{path}: {entry.scenario}: name `upstream` for a mistake or `design`, not both")
+    return found

@@ -28,13 +28,13 @@ def report(*results: Result, profiles: tuple[Level, ...] = (Level.CORE,)) -> Con
     return report_file.make(run, profiles, "0.1")
 
 
-EACH: tuple[Verdict, ...] = ("passed", "failed", "known", "lacks", "skipped", "error")
+EACH: tuple[Verdict, ...] = ("passed", "failed", "known", "by design", "lacks", "skipped", "error")
 
 
 def test_the_counts_add_up() -> None:
     profile = report(*(result(verdict, verdict) for verdict in EACH), result("other", "passed", "extended")).profiles[0]
-    parts = (profile.failed, profile.known_differences, profile.lacking, profile.unjudged)
-    assert profile.scenarios == 6 == profile.passed + sum(map(len, parts))
+    parts = (profile.failed, profile.known_differences, profile.by_design, profile.lacking, profile.unjudged)
+    assert profile.scenarios == 7 == profile.passed + sum(map(len, parts))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,9 @@ def test_the_counts_add_up() -> None:
         (("lacks", "lacks"), "incomplete"),
         (("passed", "failed"), "not conformant"),
         (("passed", "known"), "not conformant"),
+        (("passed", "by design"), "partial"),
+        (("by design", "by design"), "incomplete"),
+        (("known", "by design"), "not conformant"),
         (("passed", "error"), "incomplete"),
         (("failed", "error"), "not conformant"),
         ((), "incomplete"),

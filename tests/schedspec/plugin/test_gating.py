@@ -158,6 +158,24 @@ def test_a_known_difference_is_an_expected_failure(specs: Run, adapters: Path) -
     result.stdout.fnmatch_lines(["XFAIL*known difference: the other thing (https://example.org/1)*"])
 
 
+def test_a_difference_by_design_is_neither_known_nor_failed(specs: Run, adapters: Path) -> None:
+    entry = ENTRY.replace("upstream: 'https://example.org/1'", "design: 'https://example.org/design.md'")
+    (adapters / "known.yaml").write_text(entry % (adapters.name, "s", ", at most", ""))
+    feature = "Feature: f\n  Scenario: s\n    Then exactly 2 pods are evicted, at most\n"
+    result = specs("--scheduler", "my_adapters:Known", "-rx", "--out", "out", steps=STEPS, f=feature)
+    result.assert_outcomes(xfailed=1)
+    [row] = json.loads((adapters / "out" / "results.json").read_text())["results"]
+    assert row["verdict"] == "by design"
+    assert row["why"] == "differs by design: the other thing (https://example.org/design.md)"
+
+
+def test_a_difference_is_a_mistake_or_a_design_not_both(specs: Run, adapters: Path) -> None:
+    known(adapters, "s", ", design: 'https://example.org/design.md'")
+    result = specs("--scheduler", "my_adapters:Known", f=PLAIN)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*known.yaml: s: name `upstream` for a mistake or `design`, not both*"])
+
+
 def test_a_known_difference_that_is_fixed_fails_the_run(specs: Run, adapters: Path) -> None:
     known(adapters, "s")
     result = specs("--scheduler", "my_adapters:Known", f=PLAIN)

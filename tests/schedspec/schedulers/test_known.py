@@ -31,4 +31,5 @@ def test_a_known_difference_names_an_existing_scenario(name: str, entry: known.K
     ]
     assert not entry.example or any(entry.example.items() <= row.items() for row in rows)
     assert entry.instead
-    assert entry.upstream.startswith("https://")
+    assert (entry.upstream or entry.design).startswith("https://")
+    assert not entry.design or "/issues/" not in entry.design  # an issue is not a design
