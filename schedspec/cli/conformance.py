@@ -62,7 +62,8 @@ def conformance_command(
         click.echo(
             f"{profile.name}: {profile.result}; of {profile.scenarios} scenarios {profile.passed} passed, "
             f"{len(profile.failed)} failed, {len(profile.known_differences)} differ as known, "
-            f"{len(profile.by_design)} by design, {len(profile.lacking)} lack a capability, {len(profile.unjudged)} were not judged"
+            f"{len(profile.by_design)} by design, {len(profile.lacking)} lack a capability, "
+            f"{len(profile.unjudged)} were not judged"
         )
     click.echo(out / REPORT)
     return 0 if all(profile.result == "conformant" for profile in found.profiles) else 1
