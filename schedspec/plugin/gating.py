@@ -66,7 +66,7 @@ def gate(items: list[pytest.Item], adapter: Adapter, kubernetes_version: str) ->
             item.add_marker(pytest.mark.skip(reason=f"{adapter.name}{LACKS}{why}"))
             continue
         for difference in differences:
-            if difference.covers(item.path, name, row, kubernetes_version):
+            if difference.covers(item.path, name, row, kubernetes_version, adapter.configuration):
                 found = item.stash.setdefault(known_differences.DIFFERENCES, [])
                 found.append((difference, difference.is_strict(kubernetes_version)))
 

@@ -39,16 +39,19 @@ _MODULE_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def find(text: str) -> Adapter:
-    """Return the adapter that `--scheduler` names: NAME, NAME@VERSION, MODULE:CLASS, or a command line.
+    """Return the adapter that `--scheduler` names: NAME[+CONFIGURATION][@VERSION], MODULE:CLASS, or a command line.
 
     Raises:
         AdapterError: the text names no adapter.
     """
     if text in ADAPTERS:
         return ADAPTERS[text]()
-    name, at, version = text.partition("@")
-    if at and name in ADAPTERS:
-        return ADAPTERS[name](_version(text, ADAPTERS[name], version))
+    plain, at, version = text.partition("@")
+    name, plus, configuration = plain.partition("+")
+    if (at or plus) and name in ADAPTERS:
+        adapter = ADAPTERS[name]
+        _require_configuration(text, adapter, configuration if plus else None)
+        return adapter(_version(text, adapter, version) if at else "", configuration)
     if _MODULE_CLASS.fullmatch(text):
         return _load(text)
     try:
@@ -57,6 +60,17 @@ def find(text: str) -> Adapter:
         near = difflib.get_close_matches(text.lower(), ADAPTERS, n=1)
         hint = f" (is {near[0]!r} meant?)" if near else ""
         raise AdapterError(f"{problem}{hint}; schedulers are {', '.join(ADAPTERS)}") from None
+
+
+def _require_configuration(text: str, adapter: type[Adapter], configuration: str | None) -> None:
+    found = adapter.configurations()
+    if configuration is not None and configuration not in found:
+        near = difflib.get_close_matches(configuration, found, n=1)
+        hint = f" (is {near[0]!r} meant?)" if near else ""
+        raise AdapterError(
+            f"{text!r}: {adapter.name} has no configuration {configuration!r}{hint}; there are: "
+            f"{', '.join(found) or 'none'}"
+        )
 
 
 def _version(text: str, adapter: type[Adapter], version: str) -> str:

@@ -148,9 +148,11 @@ class Adapter:
         """Return the programs and definitions that the user's folder lacks; called before a cluster boots."""
         return programs_folder.missing(folder, self.programs, self.watched)
 
-    def __init__(self, wanted: str = "") -> None:
+    def __init__(self, wanted: str = "", configuration: str = "") -> None:
         self.wanted = wanted
         """The version that the user chose; empty for the default."""
+        self.configuration = configuration
+        """The configuration that the user chose; empty for the usual one."""
         self.gang_api = self.gang_apis[0]
         self.in_pods = False
         """Whether the scheduler runs in pods of a Kind cluster, not as a process."""
@@ -166,15 +168,26 @@ class Adapter:
         del images
         raise AdapterError("does not run in pods of a Kind cluster")
 
+    @classmethod
+    def configurations(cls) -> Sequence[str]:
+        """Return the configurations that `--scheduler NAME+CONFIGURATION` chooses: files beside the policies."""
+        folder = distribution.folder("templates") / cls.templates / "configurations"
+        return sorted(file.stem for file in folder.glob("*.yaml")) if cls.templates else ()
+
+    @property
+    def chosen_name(self) -> str:
+        """The name with the configuration, as the user writes it."""
+        return f"{self.name}+{self.configuration}" if self.configuration else self.name
+
     def __str__(self) -> str:
         """Return the name for the header of a run."""
-        return self.name
+        return self.chosen_name
 
     @property
     def title(self) -> str:
         """Return the name for results and records, with the API of gangs if that is not the default."""
         usual = self.gang_api == self.gang_apis[0]
-        return self.name if usual else f"{self.name} with gangs of {self.gang_api}"
+        return self.chosen_name if usual else f"{self.chosen_name} with gangs of {self.gang_api}"
 
     def version(self, site: Site) -> str:
         """Return the scheduler's version, for instance `v1.36.3`; empty if it reports none."""

@@ -29,15 +29,15 @@ class Installable(Adapter):
     runs_beside: ClassVar[bool] = True
     """Whether the user's programs can run beside an installation."""
 
-    def __init__(self, wanted: str = "") -> None:
-        super().__init__(wanted)
+    def __init__(self, wanted: str = "", configuration: str = "") -> None:
+        super().__init__(wanted, configuration)
         self.images: Sequence[str] = ()
         self.is_installed = False
         """Whether the run uses the scheduler that the user has installed in its cluster; known after `is_provided`."""
 
     def __str__(self) -> str:
         images = f" from {', '.join(self.images)}" if self.images else ""
-        return f"{self.name} in the cluster{images}" if self.in_pods else self.name
+        return f"{self.chosen_name} in the cluster{images}" if self.in_pods else self.chosen_name
 
     def run_in_pods(self, images: Sequence[str]) -> None:
         if images and len(images) != len(self.programs):

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 import yaml
@@ -29,6 +29,7 @@ import yaml
 from ..api.errors import HarnessError
 from ..results import BY_DESIGN
 
+USUAL: Final = "usual"
 Amounts = dict[str, int | str]
 """`evictions`, `running NAME` and `evicted NAME` of workloads, and `queue NAME`, which is a state."""
 
@@ -68,6 +69,8 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """The document of the other project by which its design does not aim at what the scenario asks for."""
     sometimes: bool = False
     """True if the difference occurs in some runs only; a run without it passes."""
+    configurations: tuple[str, ...] = (USUAL,)
+    """Configurations with the difference (`--scheduler NAME+CONFIGURATION`); `usual` is that of NAME alone."""
     versions: list[str] = []
     """Kubernetes versions with the difference (`1.36`); empty for every version.
 
@@ -88,13 +91,22 @@ class KnownDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         """Whether a run without the difference fails."""
         return not self.sometimes and not (self.versions and not version)
 
-    def covers(self, path: Path, scenario: str, row: Mapping[str, str], version: str) -> bool:
-        """Whether the entry is about this scenario on this version of Kubernetes; `version` is empty if unknown."""
+    def covers(self, path: Path, scenario: str, row: Mapping[str, str], version: str, configuration: str = "") -> bool:
+        """Whether the entry is about this scenario with this version of Kubernetes and this configuration.
+
+        Args:
+            path: The feature.
+            scenario: The title of the scenario.
+            row: Its row of examples.
+            version: Minor version of Kubernetes; empty if unknown.
+            configuration: The scheduler's configuration; empty for the usual one.
+        """
         return (
             path.as_posix().endswith(f"/{self.feature}")
             and scenario == self.scenario
             and self.example.items() <= row.items()
             and (not self.versions or version in ("", *self.versions))
+            and (configuration or USUAL) in self.configurations
         )
 
 

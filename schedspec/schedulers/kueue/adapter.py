@@ -115,7 +115,7 @@ class Kueue(Installable):
         if minor not in kubernetes_versions():
             raise UnsuitableClusterError(f"no kube-scheduler, which places what Kueue admits, is pinned for {minor}")
         scheduler = KubeSchedulerProcess(site, minor, gates="")
-        return KueueScheduler(self._manager(site), scheduler, default_policy())
+        return KueueScheduler(self._manager(site), scheduler, default_policy(), self.read)
 
     def _manager(self, site: Site) -> Manager:
         if version := self.installed(site):
@@ -131,7 +131,15 @@ class Kueue(Installable):
     def companions(
         self, queues: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], policy: str
     ) -> Sequence[dict[str, Any]]:
-        return quota.of_scenario(queues, nodes, policies.read(policy))
+        return quota.of_scenario(queues, nodes, self.read(policy))
+
+    def read(self, policy: str) -> policies.KueuePolicy:
+        """Return a policy within the configuration of this run. Raises PolicyRefusedError."""
+        found = policies.read(policy)
+        if not self.configuration:
+            return found
+        folder = distribution.folder("templates") / self.templates / "configurations"
+        return found.within(policies.read((folder / f"{self.configuration}.yaml").read_text("utf-8")))
 
     def definitions(self, site: Site) -> Path:
         """Return a folder with Kueue's definitions and that of the Queue, which stores a scenario's table.

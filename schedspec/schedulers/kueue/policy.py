@@ -6,6 +6,7 @@
   An older Kueue would reject them and runs without them.
 * `clusterQueue`: merged into the spec of each ClusterQueue, for instance `{preemption: {reclaimWithinCohort: Any}}`.
 * `shares`: how the scenario's queues become quotas (quota.py): `amounts`, `parts`, `weights`, `flavors` or `use`.
+* `topology`: whether Kueue counts what is free on each node, also where the scenario's nodes are in no racks.
 * `tiers`: the rules for the monitors, in the format of our policies.
 """
 
@@ -27,12 +28,22 @@ class KueuePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gatesSince: dict[str, dict[str, bool]] = {}  # noqa: N815 - like Kueue's words
     clusterQueue: dict[str, Any] = {}  # noqa: N815 - Kueue's word
     shares: Literal["amounts", "parts", "weights", "flavors", "use"] = "amounts"
+    topology: bool = False
     tiers: list[dict[str, Any]] = []
 
     def gates(self, version: str) -> dict[str, bool]:
         """Return the feature gates for this version of Kueue."""
         known = [gates for since, gates in self.gatesSince.items() if _numbers(since) <= _numbers(version)]
         return {name: on for gates in (self.featureGates, *known) for name, on in gates.items()}
+
+    def within(self, outer: KueuePolicy) -> KueuePolicy:
+        """Return this policy in a configuration; what the policy says itself comes first."""
+        return msgspec.structs.replace(
+            self,
+            configuration={**outer.configuration, **self.configuration},
+            featureGates={**outer.featureGates, **self.featureGates},
+            topology=self.topology or outer.topology,
+        )
 
 
 def _numbers(version: str) -> list[int]:

@@ -81,7 +81,7 @@ def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: Kueue
     for queue in found.values():
         children.setdefault(queue.parent if queue.parent in found else "root", []).append(queue)
     shared = IDLE if policy.shares == "flavors" else FLAVOR
-    objects = _flavors(nodes, dict.fromkeys((FLAVOR, shared)))
+    objects = _flavors(nodes, dict.fromkeys((FLAVOR, shared)), always=policy.topology)
     objects.append(_cohort(TOP, "", _rest(total, children["root"]), managed, flavor=shared))
     for queue in found.values():
         parent = queue.parent if queue.parent in found else TOP
@@ -95,11 +95,11 @@ def of_scenario(queues: Sequence[Object], nodes: Sequence[Object], policy: Kueue
     return objects
 
 
-def _flavors(nodes: Sequence[Object], names: Iterable[str]) -> list[Object]:
-    """Return the flavors, each for all nodes, with a Topology if nodes are in racks or spines."""
+def _flavors(nodes: Sequence[Object], names: Iterable[str], *, always: bool) -> list[Object]:
+    """Return the flavors, each for all nodes, with a Topology if nodes are in racks or spines, or always."""
     labels = {label for node in nodes for label in (node.get("metadata") or {}).get("labels") or {}}
     levels = [{"nodeLabel": label} for label in reversed(LEVELS.values()) if label in labels]
-    if not levels:
+    if not (levels or always):
         return [_made("ResourceFlavor", name, {}) for name in names]
     topology = _made("Topology", FLAVOR, {"levels": [*levels, {"nodeLabel": "kubernetes.io/hostname"}]})
     spec = {"nodeLabels": {WORLD: "true"}, "topologyName": FLAVOR}

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ...api.errors import PolicyRefusedError, SchedulerDiedError
 from ..kube_scheduler_process import KubeSchedulerProcess
-from . import policy as policies
 from .policy import KueuePolicy
 
 _REFUSED: Final = re.compile(r'"Unable to (?:load|validate) the configuration","error":"((?:[^"\\]|\\.)*)"')
@@ -56,8 +55,15 @@ class Manager(Protocol):
 class KueueScheduler:
     """Two programs. A policy with another configuration restarts Kueue; kube-scheduler keeps running."""
 
-    def __init__(self, manager: Manager, placement: KubeSchedulerProcess, placement_policy: str) -> None:
+    def __init__(
+        self,
+        manager: Manager,
+        placement: KubeSchedulerProcess,
+        placement_policy: str,
+        read: Callable[[str], KueuePolicy],
+    ) -> None:
         self._manager, self._placement, self._placement_policy = manager, placement, placement_policy
+        self._read = read
         self._sha256 = ""
 
     def launch(self, policy: str) -> None:
@@ -103,7 +109,7 @@ class KueueScheduler:
         wanted = hashlib.sha256(text.encode()).hexdigest()
         if wanted != self._sha256:
             try:
-                self._manager.configure(policies.read(text))
+                self._manager.configure(self._read(text))
             except SchedulerDiedError as problem:
                 refused = _REFUSED.search(str(problem))
                 if refused is None:

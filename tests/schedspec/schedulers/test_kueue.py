@@ -327,6 +327,41 @@ class TestObjects:
         assert "priorityClassName" not in yaml.safe_dump(rendered(name, name="x", priority="high"))
 
 
+class TestConfigurations:
+    @pytest.mark.parametrize("name", ["fair-sharing", "topology", "wait-for-pods-ready"])
+    def test_a_configuration_can_be_selected_with_a_version(self, name: str) -> None:
+        found = schedulers.find(f"kueue+{name}@v0.19.0")
+        assert (found.configuration, found.wanted, found.title) == (name, "v0.19.0", f"kueue+{name}")
+
+    def test_each_configuration_changes_what_a_policy_says(self) -> None:
+        texts = [found.read("clusterQueue: {}") for name in Kueue.configurations() for found in [Kueue("", name)]]
+        assert len({str(text) for text in [*texts, Kueue().read("clusterQueue: {}")]}) == len(texts) + 1
+
+    def test_what_a_policy_says_itself_comes_first(self) -> None:
+        policy_text = "configuration: {fairSharing: {preemptionStrategies: [LessThanInitialShare]}}"
+        found = Kueue("", "fair-sharing").read(policy_text)
+        assert found.configuration["fairSharing"]["preemptionStrategies"] == ["LessThanInitialShare"]
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("kueue+", "no configuration ''; there are: fair-sharing, topology, wait-for-pods-ready"),
+            ("kueue+topolgy", r"\(is 'topology' meant\?\); there are"),
+            ("kueue+topology+fair-sharing", "no configuration 'topology"),
+            ("volcano+topology", "there are: none"),
+            ("schedspec+topology", "there are: none"),
+        ],
+    )
+    def test_an_unknown_configuration_is_rejected_with_those_that_exist(self, text: str, says: str) -> None:
+        with pytest.raises(AdapterError, match=says):
+            schedulers.find(text)
+
+    def test_with_topology_every_node_is_a_place(self) -> None:
+        objects = quota.of_scenario([queue("a")], [node()], policy.KueuePolicy(topology=True))
+        [found] = [it for it in objects if it["kind"] == "Topology"]
+        assert found["spec"]["levels"] == [{"nodeLabel": "kubernetes.io/hostname"}]
+
+
 class TestVersions:
     def test_a_version_can_be_selected_after_an_at_sign(self) -> None:
         found = schedulers.find("kueue@v0.19.0")
