@@ -120,6 +120,7 @@ matrix: .venv/.locked ## ours, Kueue, Volcano and kube-scheduler side by side, s
 	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kube-scheduler --out $(OUT)/matrix/kube-scheduler-1.36
 	-for column in kueue kueue+topology kueue+wait-for-pods-ready kueue+fair-sharing; do \
 	$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler $$column --out $(OUT)/matrix/$$column; done
+	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kai --out $(OUT)/matrix/kai
 	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler volcano $(if $(VOLCANO),--scheduler-binaries $(VOLCANO)) --out $(OUT)/matrix/volcano
 	-$(PYTEST) $(MATRIX_FEATURES) $(MATRIX) --scheduler kube-scheduler --kubernetes-version 1.37 --out $(OUT)/matrix/kube-scheduler-1.37
 	$(BIN)/python -m schedspec matrix $(OUT)/matrix/*/results.json --out $(OUT)/matrix

@@ -46,6 +46,12 @@ class Kind(StrEnum):
     WORKLOADPRIORITYCLASS = "workloadpriorityclass"
     HYPERNODE = "hypernode"
     """A domain of the network: nodes that are close to each other."""
+    KAI_QUEUE = "queue.scheduling.run.ai"
+    """A queue of KAI, made from that of a scenario."""
+    KAI_GROUP = "podgroup.scheduling.run.ai"
+    """A PodGroup of KAI."""
+    BINDREQUEST = "bindrequest"
+    """KAI's decision to bind a pod."""
     EVENT = "event"
 
 
@@ -89,6 +95,9 @@ SERVED: Final[dict[Kind, Resource]] = {
     Kind.TOPOLOGY: Resource(_KUEUE, "Topology", "topologies", False),
     Kind.WORKLOADPRIORITYCLASS: Resource(_KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses", False),
     Kind.HYPERNODE: Resource("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", False),
+    Kind.KAI_QUEUE: Resource("scheduling.run.ai/v2", "Queue", "queues", False),
+    Kind.KAI_GROUP: Resource("scheduling.run.ai/v2alpha2", "PodGroup", "podgroups", True),
+    Kind.BINDREQUEST: Resource("scheduling.run.ai/v1alpha2", "BindRequest", "bindrequests", True),
     Kind.EVENT: Resource("v1", "Event", "events", True),
 }
 
@@ -113,7 +122,7 @@ LEVELS: Final = {"rack": "schedspec.dev/rack", "spine": "schedspec.dev/spine"}
 OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
 """Kinds that create pods and would create them again. The clean-up of a scenario deletes them first."""
 
-GANGS: Final = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA, Kind.WORKLOAD)
+GANGS: Final = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA, Kind.WORKLOAD, Kind.KAI_GROUP)
 """Kinds that make pods a gang, in the order of look-up."""
 
 _BY_API: Final = {(resource.api_version, resource.kind): kind for kind, resource in SERVED.items()}

@@ -19,14 +19,15 @@ import yaml
 
 from .kinds import BUILT_IN_QUEUES, SERVED, Kind, Ref, kind_of
 
-OF_KUEUE: Final = {
+SAME_NAMED: Final = {
     Kind.CLUSTERQUEUE: Kind.QUEUE,
     Kind.COHORT: Kind.QUEUE,
     Kind.WORKLOADPRIORITYCLASS: Kind.PRIORITYCLASS,
+    Kind.KAI_QUEUE: Kind.QUEUE,
 }
-"""Kueue's objects that have the name of a scenario's object, and the kind of that object."""
+"""Kueue's and KAI's objects that have the name of a scenario's object, and the kind of that object."""
 _OWN: Final = (Kind.QUEUE, Kind.PRIORITYCLASS, Kind.NODE)
-_CLUSTER_WIDE: Final = (*_OWN, *OF_KUEUE)
+_CLUSTER_WIDE: Final = (*_OWN, *SAME_NAMED)
 """Kinds whose objects a scenario creates outside of its namespace."""
 _FIELDS: Final = {
     "queue": Kind.QUEUE,
@@ -38,6 +39,8 @@ _FIELDS: Final = {
     "clusterQueue": Kind.QUEUE,
     "cohortName": Kind.QUEUE,
     "parentName": Kind.QUEUE,
+    "parentQueue": Kind.QUEUE,
+    "kai.scheduler/queue": Kind.QUEUE,
     "kueue.x-k8s.io/priority-class": Kind.PRIORITYCLASS,
 }
 """Fields, labels and annotations that name a cluster-wide object."""
@@ -70,7 +73,7 @@ class Names:
 
     def is_renamed(self, kind: Kind, name: str) -> bool:
         """Whether the run's object of that name has a suffix."""
-        return Ref(OF_KUEUE.get(kind, kind), name) in self._renamed
+        return Ref(SAME_NAMED.get(kind, kind), name) in self._renamed
 
     def real(self, kind: Kind, name: str) -> str:
         """Return the name on the cluster of a scenario's object."""

@@ -20,7 +20,7 @@ from ..observe.history import History, View
 from . import nodes
 from .restore import restore_fields
 
-NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD, Kind.LOCALQUEUE)
+NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD, Kind.LOCALQUEUE, Kind.BINDREQUEST)
 CLUSTER_WIDE: Final = (
     Kind.QUEUE,
     Kind.PRIORITYCLASS,
@@ -31,6 +31,7 @@ CLUSTER_WIDE: Final = (
     Kind.TOPOLOGY,
     Kind.WORKLOADPRIORITYCLASS,
     Kind.HYPERNODE,
+    Kind.KAI_QUEUE,
 )
 _FINALIZER_SECONDS = 2.0
 """Seconds in which the owner of a finalizer can act before the finalizer is removed."""

@@ -16,7 +16,7 @@ import yaml
 from ..api.client import Api, Object, pages
 from ..api.errors import ForeignObjectError, HarnessError, MissingRightsError, RejectedError
 from ..api.kinds import BUILT_IN_QUEUES, SERVED, Kind, Ref
-from ..api.names import OF_KUEUE
+from ..api.names import SAME_NAMED
 from ..clusters.protocol import SCENARIO
 from . import nodes
 from .ownership import Ownership
@@ -119,7 +119,7 @@ def taken(api: Api, ownership: Ownership, claims: Iterable[Claim]) -> list[Ref]:
             places.setdefault(ref, []).append(where)
     kinds = {ref.kind for ref in places}
     foreign = {Ref(kind, name) for kind in kinds for name in _foreign_names(api, kind)}
-    foreign |= {Ref(kind, name) for of, kind in OF_KUEUE.items() if kind in kinds for name in _foreign_names(api, of)}
+    foreign |= {Ref(kind, name) for of, kind in SAME_NAMED.items() if kind in kinds for name in _foreign_names(api, of)}
     for ref, lines in places.items():
         if ref.kind == Kind.NODE and ref.name in ownership.adoptable:
             raise ForeignObjectError(

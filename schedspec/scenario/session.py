@@ -364,6 +364,7 @@ class LiveSession:
             "namespace": history.namespace,
             "simulated": self.handle.simulated,
             "gang_api_version": self._gang_api_version,
+            "configuration": self.options.adapter.configuration,
         }
         templates = Templates(template_folders(self.options), common, self.options.policies)
         world = World(

@@ -3,8 +3,8 @@
 The one rule: a value is data. `{{ … }}` writes one quoted YAML value (JSON's scalars, lists and maps), so that no value
 can end its field or begin another. Only the template's own text is structure.
 
-Besides their parameters, templates can use `namespace`, `scheduler_name`, `image`, and `given()`, which returns all of
-them as a dict.
+Besides their parameters, templates can use `namespace`, `scheduler_name`, `image`, `configuration` (of the scheduler,
+if any), and `given()`, which returns all of them as a dict.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import importlib
 import re
 
 from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site, UnsuitableClusterError
+from .kai import Kai
 from .kube_scheduler import KubeScheduler
 from .kueue import Kueue
 from .nobody import Nobody
@@ -31,7 +32,9 @@ __all__ = [
     "find",
 ]
 
-ADAPTERS: dict[str, type[Adapter]] = {adapter.name: adapter for adapter in (Own, Volcano, Kueue, KubeScheduler, Nobody)}
+ADAPTERS: dict[str, type[Adapter]] = {
+    adapter.name: adapter for adapter in (Own, Volcano, Kueue, Kai, KubeScheduler, Nobody)
+}
 """The adapters by the names that `--scheduler` accepts."""
 
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?")

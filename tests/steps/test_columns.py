@@ -44,6 +44,7 @@ SCHEDULERS: Mapping[str, Adapter] = {
     "schedspec, gangs of Kubernetes": KUBERNETES_GANGS,
     "volcano": ADAPTERS["volcano"](),
     "kueue": ADAPTERS["kueue"](),
+    "kai": ADAPTERS["kai"](),
     "kube-scheduler": ADAPTERS["kube-scheduler"](),
 }
 COMMON = {"namespace": "ns", "scheduler_name": "s", "image": "i", "simulated": True, "gang_api_version": "v1alpha2"}

@@ -80,6 +80,8 @@ class _Family:
     image: str = ""
     """May contain {name} and {version}."""
     inside: str = "/{name}"
+    published: str = ""
+    """The default version, if no module in kind-config/tools pins one: the module is built as published."""
 
 
 _VERSION = "k8s.io/component-base/version"
@@ -112,6 +114,15 @@ def _volcano(command: str) -> _Family:
     )
 
 
+def _kai(command: str) -> _Family:
+    return _Family(
+        module="kai",
+        require="github.com/NVIDIA/KAI-scheduler",
+        package=f"github.com/NVIDIA/KAI-scheduler/cmd/{command}",
+        published="v0.12.0",
+    )
+
+
 _KUEUE = _Family(
     module="kueue",
     require="sigs.k8s.io/kueue",
@@ -137,6 +148,9 @@ _FAMILIES = {
     "kwok": _KWOK,
     "kwokctl": _KWOK,
     "kueue": _KUEUE,
+    "kai-scheduler": _kai("scheduler"),
+    "kai-binder": _kai("binder"),
+    "kai-podgrouper": _kai("podgrouper"),
     "vc-scheduler": _volcano("scheduler"),
     "vc-controller-manager": _volcano("controller-manager"),
     **dict.fromkeys(
@@ -175,7 +189,7 @@ def versions(name: str) -> dict[str, Path]:
     The modules of other versions than the default are beside the default's, as `MODULE-VERSION`.
     """
     family, tools = _FAMILIES[name], kind_config() / "tools"
-    modules = [tools / family.module, *sorted(tools.glob(f"{family.module}-*"))]
+    modules = [] if family.published else [tools / family.module, *sorted(tools.glob(f"{family.module}-*"))]
     return {required_version(module / "go.mod", family.require): module for module in modules}
 
 
@@ -201,9 +215,10 @@ def program(name: str, kubernetes: str | None = None, version: str = "") -> Prog
     module: Path | None = kind_config() / "tools" / family.module
     if kubernetes is not None and name in _VERSIONED:
         module = kubernetes_versions()[kubernetes]
+    version = version or family.published
     if version:
         module = versions(name).get(version)
-        if module is None and not family.image:
+        if module is None and not (family.image or family.published):
             todo = f"name one of: {', '.join(versions(name))}"
             raise BinaryError(f"{name} {version} is not pinned", "kind-config/tools", todo)
     if module is not None:

@@ -19,7 +19,9 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "entry"), ENTRIES, ids=[" ".join([f"{name}: {it.scenario}", *it.versions]) for name, it in ENTRIES]
+    ("name", "entry"),
+    ENTRIES,
+    ids=[" ".join([f"{name}: {it.scenario}", *it.example.values(), *it.versions]) for name, it in ENTRIES],
 )
 def test_a_known_difference_names_an_existing_scenario(name: str, entry: known.KnownDifference) -> None:
     nodes = {node.name: node for node in documents.scenarios_of(documents.read_document(FEATURES / entry.feature))}
