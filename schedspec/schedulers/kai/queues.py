@@ -8,8 +8,9 @@
 | priority | priority |
 | parent | parentQueue; the top queues are below one Queue that has the whole cluster |
 
-Quota of cpu is in thousandths, of memory in megabytes, of cards in cards (KAI, `docs/queues/README.md`). A resource
-that a queue does not name is not limited. A queue without deserved amounts has no quota: all that it holds is above it.
+Quota of cpu is in thousandths, of memory in megabytes, of cards in cards (KAI, `docs/queues/README.md`). A queue has no
+quota of cpu, cards or what another queue of the scenario names unless it deserves some: all that it holds is above it.
+Memory that no queue names is not limited.
 """
 
 from __future__ import annotations
@@ -35,11 +36,19 @@ def of_scenario(queues: Sequence[Object]) -> list[Object]:
     """Return KAI's Queues for those of a scenario, the top one first."""
     found = {str(queue["metadata"]["name"]): queue.get("spec") or {} for queue in queues}
     found.setdefault(DEFAULT, {})
+    named = {resource for spec in found.values() for amounts in _named(spec) for resource in amounts}
+    shared = {"cpu", GPU, *named}
     top = _made(TOP, {"resources": {name: _amounts(_UNLIMITED, _UNLIMITED, 1) for name in _NAMES.values()}})
-    return [top, *(_queue(name, spec, found) for name, spec in found.items() if name != "root")]
+    return [top, *(_queue(name, spec, found, shared) for name, spec in found.items() if name != "root")]
 
 
-def _queue(name: str, spec: Object, queues: dict[str, Object]) -> Object:
+def _named(spec: Object) -> list[Object]:
+    """Return the amounts that a queue names."""
+    guarantee = (spec.get("guarantee") or {}).get("resource")
+    return [spec.get("deserved") or {}, spec.get("capability") or {}, guarantee or {}]
+
+
+def _queue(name: str, spec: Object, queues: dict[str, Object], shared: set[str]) -> Object:
     parent = str(spec.get("parent") or "root")
     own: Object = {"parentQueue": parent if parent in queues and parent != "root" else TOP}
     if "priority" in spec:
@@ -47,7 +56,7 @@ def _queue(name: str, spec: Object, queues: dict[str, Object]) -> Object:
     weight = spec.get("weight", 1)
     own["resources"] = {
         name: _amounts(
-            _in_units(spec.get("deserved"), resource, _UNLIMITED if spec.get("deserved") else 0),
+            _in_units(spec.get("deserved"), resource, 0 if resource in shared else _UNLIMITED),
             _in_units(spec.get("capability"), resource, _UNLIMITED),
             weight,
         )

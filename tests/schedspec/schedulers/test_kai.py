@@ -13,7 +13,6 @@ from schedspec.clusters.programs.pinned import program
 from schedspec.scenario.templates import Templates
 from schedspec.schedulers.kai import Kai, processes, queues
 
-UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 COMMON = {"namespace": "ns", "scheduler_name": "schedspec", "image": "i", "simulated": False}
 
 
@@ -40,13 +39,17 @@ def resources_of(*given: dict[str, Any], name: str) -> dict[str, Any]:
 def test_amounts_are_in_units_of_kai(amount: str, resource: str, dimension: str, units: float) -> None:
     found = resources_of(queue("a", deserved={resource: amount}, capability={resource: amount}), name="a")
     assert (found[dimension]["quota"], found[dimension]["limit"]) == (units, units)
-    others = [found[name] for name in found if name != dimension]
-    assert others == [UNLIMITED, UNLIMITED]  # what a queue does not name is not limited
 
 
 def test_a_queue_without_deserved_amounts_shares_what_is_above_quotas_by_weight() -> None:
     found = resources_of(queue("a", weight=3), name="a")
-    assert set(map(str, found.values())) == {str({"quota": 0, "limit": -1, "overQuotaWeight": 3})}
+    assert {(it["quota"], it["limit"], it["overQuotaWeight"]) for it in found.values()} == {(0, -1, 3), (-1, -1, 3)}
+
+
+@pytest.mark.parametrize(("other", "quota"), [({}, -1), ({"deserved": {"memory": "1G"}}, 0)])
+def test_memory_is_limited_only_where_a_queue_names_it(other: dict[str, Any], quota: int) -> None:
+    found = resources_of(queue("a", deserved={"cpu": "1"}), queue("b", **other), name="a")
+    assert (found["memory"]["quota"], found["gpu"]["quota"]) == (quota, 0)
 
 
 def test_queues_form_the_tree_of_the_scenario_below_one_queue_of_kai() -> None:
