@@ -74,6 +74,20 @@ CLAIMED = replace(
     steps=(*LENT.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
 )
 """The queue deserves all that it holds; preempt evicts one of its pods for a third pod of the same queue."""
+BOTH = (placed("young", 2), replace(placed("young", 2), pod="young-task-1"))
+VOTED = replace(
+    PAIR,
+    policy=POLICIES["hierarchy-cce"],
+    steps=(*PAIR.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
+)
+"""Gang has a vote in the first tier of reclaim, and none in that of preempt."""
+
+
+def one_by_each(*actions: str) -> tuple[Act, ...]:
+    """Return the evictions of the two pods of a pair, each by one action for a job of its own."""
+    names = {"reclaim": "case/claim", "preempt": "case/rival"}
+    acts = [evicted("young", action, tier=0, preemptor=names[action]) for action in actions]
+    return tuple(replace(act, pod=f"young-task-{number}") for number, act in enumerate(acts))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +99,8 @@ CLAIMED = replace(
         (LENT, (*BEFORE, evicted("young", tier=0, whole_gang=True)), {"gang"}),
         (PAIR, (*BEFORE, evicted("young", tier=0)), {"gang"}),
         (PAIR, (*BEFORE, replace(placed("young", 3), pod="young-task-1"), evicted("young", tier=0)), set()),
+        (VOTED, (*BOTH, *one_by_each("reclaim", "preempt")), set()),
+        (VOTED, (*BOTH, *one_by_each("preempt", "reclaim")), {"gang"}),
         (LENT, (BEFORE[0], placed("young", 3, 90.0), evicted("young")), set()),
         (LENT, (BEFORE[0], placed("young", 3, 89.99), evicted("young")), {"starting"}),
         (with_queues(ALL, CaseQueue("owner", deserved=ONE)), (*BEFORE, evicted("young")), {"deserved"}),
@@ -102,6 +118,8 @@ CLAIMED = replace(
         "a gang by the tier of gang",
         "the only pod of a job, by the tier of gang",
         "which another pod of the job replaces at the same time",
+        "the last pod of a gang that has no vote in preempt, after reclaim took another",
+        "the last pod of a gang that has a vote in reclaim, after preempt took another",
         "bound at the same time",
         "before it runs",
         "of a queue at its deserved amount",
