@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from schedspec.api.kinds import Kind
@@ -98,6 +100,39 @@ def test_a_victim_at_a_capability_was_needed_for_a_pod_bound_to_another_node(mos
     history.evict("batch-1", FOR_URGENT)
     history.bind("urgent-2", "urgent", "n2", "1")
     history.bind("urgent-1", "urgent", "n1", "1")
+    assert set(findings(history, PREEMPT)) == found
+
+
+@pytest.mark.parametrize(
+    ("most", "order", "found"),
+    [
+        ("4", ("urgent", "mine"), set()),
+        ("5", ("urgent", "mine"), {"needless-eviction"}),
+        ("4", ("mine", "urgent"), {"needless-eviction"}),
+    ],
+)
+@pytest.mark.parametrize("later", [False, True], ids=["in one moment", "one after the other"])
+def test_a_victim_was_needed_for_quota_whatever_is_evicted_later_for_another_job(
+    most: str, order: tuple[str, str], found: set[str], *, later: bool
+) -> None:
+    """Found by exploration (seed 43334): preempt frees quota in a full queue, then reclaim takes the rest of it."""
+    history = WrittenHistory()
+    history.node("n1", cpu="3")
+    history.node("n2", cpu="2")
+    history.queue("guest", capability={"cpu": most})
+    history.queue("owner", deserved={"cpu": "2"})
+    for group, queue in (("batch", "guest"), ("other", "guest"), ("urgent", "guest"), ("mine", "owner")):
+        history.group(group, queue)
+    history.bind("batch-0", "batch", "n1", "2")
+    history.bind("other-0", "other", "n2", "2")
+    history.wait("urgent-0", "urgent", "1")
+    history.wait("mine-0", "mine", "2")
+    evictions = {"urgent": ("batch-0", FOR_URGENT), "mine": ("other-0", "reclaimed for ns/mine of queue owner")}
+    with nullcontext() if later else history.at_once():
+        for job in order:
+            history.evict(*evictions[job])
+    history.bind("mine-0", "mine", "n2", "2")
+    history.bind("urgent-0", "urgent", "n1", "1")
     assert set(findings(history, PREEMPT)) == found
 
 
