@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from schedspec.lab.explore import Worlds, broken_promises, entitled, permitted, served, waited
 from schedspec.lab.explore.judge import found_by_monitors, judge
-from schedspec.lab.reduce import play
+from schedspec.lab.reduce import confirm, play
 from schedspec.lab.reduce.case import (
     GPU,
     Amounts,
@@ -24,6 +25,7 @@ from schedspec.lab.reduce.case import (
     Work,
     amounts,
 )
+from schedspec.lab.reduce.feature import Text, write_feature
 from schedspec.lab.reduce.play import Act, Happened, SettledState, Story
 from schedspec.lab.reduce.written import known_policies
 from schedspec.scheduler.reasons import Refusal, VictimReason
@@ -133,6 +135,27 @@ def one_by_each(*actions: str) -> tuple[Act, ...]:
 )  # fmt: skip
 def test_an_eviction_must_be_permitted_by_the_policy(case: Case, acts: Sequence[Act], broken: set[str]) -> None:
     assert rules(case, *acts) == broken
+
+
+def test_the_feature_of_a_forbidden_eviction_fails_even_if_the_pod_returns(tmp_path: Path) -> None:
+    """Found by exploration (seed 97151): the job keeps running once it has capacity again."""
+    returns = replace(LENT, steps=(*LENT.steps, Join((CaseNode("n2", TWO),))))
+    story = play(returns)
+    assert set(story.end.placed) == {"old", "young", "claim"}
+    forbidden = replace(with_queues(ALL, CaseQueue("owner", deserved=ONE)), steps=returns.steps)
+    found = broken_promises(forbidden, story, Worlds(less=False, node_more=False, names=False))
+    (promise,) = (promise for promise in found if promise.name == "permitted: deserved")
+    feature = tmp_path / "forbidden.feature"
+    feature.write_text(write_feature(returns, story, Text("An eviction", 'the policy "capacity"', promise.thens)))
+    assert confirm.run([feature]).problem == "1: young (Then exactly 0 of these is evicted:)"
+
+
+@pytest.mark.parametrize(("policy", "then"), [("without-backfill", '"old" stays pending')])
+def test_the_feature_of_a_forbidden_placement_demands_that_the_job_waits(policy: str, then: str) -> None:
+    case = replace(LENT, policy=POLICIES[policy], steps=(Submit((replace(OLD, requests=()),)),))
+    story = Story(acts=[placed("old", 1)], settled=[SettledState({}, {}), SettledState(HELD, {})])
+    found = broken_promises(case, story, Worlds(less=False, node_more=False, names=False))
+    assert [promise.thens for promise in found if promise.name == "permitted: backfill"] == [(then,)]
 
 
 def test_our_scheduler_evicts_the_youngest() -> None:
