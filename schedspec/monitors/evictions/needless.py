@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .. import amounts, shared_cards
@@ -70,6 +71,8 @@ class _Decision:
     victims: list[_Victim] = field(default_factory=list)
     held: dict[str, Amounts] = field(default_factory=dict)
     """Queue of a victim, or an ancestor → what it held right after the evictions, and the preemptor's pods since."""
+    left: Amounts = field(default_factory=dict)
+    """What was free then beyond the unused guarantees of queues, without the preemptor's pods since."""
 
 
 class NeedlessMonitor(Monitor):
@@ -111,6 +114,7 @@ class NeedlessMonitor(Monitor):
         for decision in {known.setdefault(eviction.cause, fresh) for known in causes}:
             decision.victims.append(victim)
             decision.held |= held
+            decision.left = self.ledger.unused.left(self.ledger.free) if self.ledger.keeps_guarantees else {}
         self._on_node.setdefault(pod.node, []).append(victim)
         for name in (CLUSTER, *self.ledger.lineage(job.queue)):
             self._of_queue.setdefault(name, []).append(victim)
@@ -208,11 +212,26 @@ class NeedlessMonitor(Monitor):
         """Note the victims that a queue could not have kept beside a pod that waited for them, when it was decided."""
         if pod.created > decision.victims[0].eviction.number:
             return
-        for name in decision.held.keys() & self.ledger.lineage(pod.job.queue):
+        line, victims = self.ledger.lineage(pod.job.queue), [it for it in decision.victims if not it.is_needed]
+        for name in decision.held.keys() & line:
             held = decision.held[name] = amounts.total((decision.held[name], pod.requests))
-            for victim in decision.victims:
-                if not victim.is_needed and name in self.ledger.lineage(victim.unit.queue):
-                    victim.is_needed = self._exceeds(victim, name, held)
+            for victim in victims:
+                if name in self.ledger.lineage(victim.unit.queue):
+                    victim.is_needed = victim.is_needed or self._exceeds(victim, name, held)
+        if not self._uses_its_guarantee(decision, line):
+            decision.left = amounts.minus(decision.left, pod.requests)
+        for victim in victims:
+            victim.is_needed = victim.is_needed or _is_beyond(self._more(victim), decision.left)
+
+    def _uses_its_guarantee(self, decision: _Decision, line: Sequence[str]) -> bool:
+        """Whether what a queue held at a decision, with the preemptor's pods since, is guaranteed to it or above it."""
+        known = {name: decision.held.get(name, self.ledger.below(name)) for name in line if name in self.ledger.queues}
+        return any(
+            amount <= self.ledger.queues[name].guarantee.get(dimension, NONE)
+            for name, held in known.items()
+            for dimension, amount in held.items()
+            if dimension in decision.left
+        )
 
     def _is_limited(self, victim: _Victim) -> bool:
         """Whether the victim's queue, or the unused guarantees of queues, could not keep it now."""

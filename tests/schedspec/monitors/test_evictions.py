@@ -136,6 +136,31 @@ def test_a_victim_was_needed_for_quota_whatever_is_evicted_later_for_another_job
     assert set(findings(history, PREEMPT)) == found
 
 
+@pytest.mark.parametrize(("kept", "found"), [("1", set()), ("0", {"needless-eviction"})])
+def test_a_victim_was_needed_for_a_guarantee_whatever_is_evicted_later_for_another_job(
+    kept: str, found: set[str]
+) -> None:
+    """Found by exploration (seed 43334): the cpu that is idle is guaranteed, until another eviction frees more."""
+    history = WrittenHistory()
+    history.node("n1", cpu="3")
+    history.node("n2", cpu="4")
+    history.queue("third", guarantee={"resource": {"cpu": kept}})
+    for group, queue in (("batch", "guest"), ("other", "guest"), ("urgent", "guest"), ("rest", "own"), ("mine", "own")):
+        history.queue(queue)
+        history.group(group, queue)
+    history.bind("batch-0", "batch", "n1", "2")
+    history.bind("other-0", "other", "n2", "3")
+    history.bind("rest-0", "rest", "n2", "1")
+    history.wait("urgent-0", "urgent", "1")
+    history.wait("mine-0", "mine", "2")
+    with history.at_once():
+        history.evict("batch-0", FOR_URGENT)
+        history.evict("other-0", "reclaimed for ns/mine of queue own")
+    history.bind("mine-0", "mine", "n2", "2")
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert set(findings(history, PREEMPT)) == found
+
+
 def test_a_gang_that_must_be_evicted_as_a_whole_is_one_victim() -> None:
     history = WrittenHistory()
     history.node("n1", cpu="2")
