@@ -291,6 +291,26 @@ class TestSecondEviction:
         history.evict("urgent-0", f"reclaimed for ns/{evictor} of queue guest")
         assert bool(history.finish()) == (evictor == "batch")
 
+    @pytest.mark.parametrize("since", [True, False])
+    @pytest.mark.parametrize("change", ["node", "queue", "job"])
+    def test_has_a_new_cause_after_its_victim_took_the_capacity_only_if_a_limit_changed(
+        self, change: str, *, since: bool
+    ) -> None:
+        """Found by exploration (seed 805705): a queue gives back what it deserves, and gets it again."""
+        history, mine = _TwoEvictions(), "preempted for ns/batch of queue guest"
+        history.serve()
+        if since:
+            history.evict("urgent-0", mine)
+        if change == "node":
+            history.node("n1", cpu="3")
+        elif change == "queue":
+            history.queue("guest", deserved={"cpu": "2"})
+        else:
+            history.group("late", "guest")
+        if not since:
+            history.evict("urgent-0", mine)
+        assert bool(history.finish()) != (since and change != "job")
+
     def test_has_no_new_cause_if_jobs_evict_each_other_in_turn(self) -> None:
         history = _TwoEvictions()
         history.serve()
