@@ -296,7 +296,7 @@ class TestSecondEviction:
     def test_has_a_new_cause_after_its_victim_took_the_capacity_only_if_a_limit_changed(
         self, change: str, *, since: bool
     ) -> None:
-        """Found by exploration (seed 805705): a queue gives back what it deserves, and gets it again."""
+        """The share of a queue falls and rises again, and its job evicts the other job each time."""
         history, mine = _TwoEvictions(), "preempted for ns/batch of queue guest"
         history.serve()
         if since:

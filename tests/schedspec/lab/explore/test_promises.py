@@ -138,7 +138,7 @@ def test_an_eviction_must_be_permitted_by_the_policy(case: Case, acts: Sequence[
 
 
 def test_the_feature_of_a_forbidden_eviction_fails_even_if_the_pod_returns(tmp_path: Path) -> None:
-    """Found by exploration (seed 97151): the job keeps running once it has capacity again."""
+    """The job keeps running once it has capacity again."""
     returns = replace(LENT, steps=(*LENT.steps, Join((CaseNode("n2", TWO),))))
     story = play(returns)
     assert set(story.end.placed) == {"old", "young", "claim"}
@@ -234,6 +234,19 @@ def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(ca
     found = entitled.jobs_without_room(case, Story(settled=[SettledState(HELD, {})]))
     assert [breach.rule for breach in found] == ([rule] if rule else [])
     assert list(entitled.jobs_without_room(case, play(case))) == []
+
+
+@pytest.mark.parametrize(("steps", "rule"), [((), "reclaim"), ((Fail("pair", 1),), "")], ids=["waits", "failed"])
+def test_a_pod_that_failed_takes_no_share_from_the_queue_of_a_victim(steps: tuple[Fail, ...], rule: str) -> None:
+    """By weight, the lender deserves what no other queue requests; a pod that failed requests nothing."""
+    pair, large = Work("pair", "third", pods=2, requests=ONE), Work("large", "lender", requests=shape(3))
+    claim = Submit((replace(CLAIM, requests=TWO),))
+    nodes, queues = (CaseNode("n1", TWO), CaseNode("n2", shape(4))), tuple(map(CaseQueue, ("lender", "owner", "third")))
+    case = Case(POLICIES["proportion"], nodes, queues, steps=(Submit((large,)), Submit((pair,)), *steps, claim))
+    held = {"pair": {"pair-task-0": "n1"}, "large": {"large-task-0": "n2"}}
+    found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {}, {"claim": "Inqueue"})]))
+    assert [breach.rule for breach in found if breach.job == "claim"] == ([rule] if rule else [])
+    assert [breach for breach in entitled.jobs_without_room(case, play(case)) if breach.job == "claim"] == []
 
 
 @pytest.mark.parametrize(("guarantee", "rule"), [((), "reclaim"), (ONE, "")], ids=["none", "all that is held"])
