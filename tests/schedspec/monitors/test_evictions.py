@@ -137,9 +137,7 @@ def test_a_victim_was_needed_for_quota_whatever_is_evicted_later_for_another_job
 
 
 @pytest.mark.parametrize(("kept", "found"), [("1", set()), ("0", {"needless-eviction"})])
-def test_a_victim_was_needed_for_a_guarantee_whatever_is_evicted_later_for_another_job(
-    kept: str, found: set[str]
-) -> None:
+def test_a_victim_was_needed_for_a_guarantee_whatever_another_job_evicts_later(kept: str, found: set[str]) -> None:
     """Found by exploration (seed 43334): the cpu that is idle is guaranteed, until another eviction frees more."""
     history = WrittenHistory()
     history.node("n1", cpu="3")
