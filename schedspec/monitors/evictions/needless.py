@@ -218,9 +218,9 @@ class NeedlessMonitor(Monitor):
             for victim in victims:
                 if name in self.ledger.lineage(victim.unit.queue):
                     victim.is_needed = victim.is_needed or self._exceeds(victim, name, held)
-        if not self._uses_its_guarantee(decision, line):
+        if decision.left and not self._uses_its_guarantee(decision, line):
             decision.left = amounts.minus(decision.left, pod.requests)
-        for victim in victims:
+        for victim in victims if decision.left else ():
             victim.is_needed = victim.is_needed or _is_beyond(self._more(victim), decision.left)
 
     def _uses_its_guarantee(self, decision: _Decision, line: Sequence[str]) -> bool:
