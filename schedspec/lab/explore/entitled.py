@@ -262,7 +262,8 @@ class _Shares:
         self._capacity = end.policy.plugin("capacity")
         self._is_tree = self._capacity is not None and self._capacity.enabled("enableHierarchy")
         self._proportion = end.policy.plugin("proportion")
-        active = {name: queue.weight for name, queue in end.queues.items() if any(end.requested(name).values())}
+        requested = {name: end.requested(name, counts_failed=True) for name in end.queues}
+        active = {name: queue.weight for name, queue in end.queues.items() if any(requested[name].values())}
         self._parts = {
             name: {dimension: amount * weight // sum(active.values()) for dimension, amount in end.total.items()}
             for name, weight in active.items()
@@ -309,7 +310,7 @@ class _Shares:
         left = dict(total)
         for other in self._end.queues.values():
             if other.name != name:
-                requested = self._end.requested(other.name)
+                requested = self._end.requested(other.name, counts_failed=False)
                 for what in left:
                     left[what] -= min(requested.get(what, 0), self.least_share(other.name).get(what, 0))
         return left

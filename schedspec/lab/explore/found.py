@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from ...monitors import MONITORS
 from ..reduce import confirm, signature, written
-from ..reduce.case import Case
+from ..reduce.case import Case, map_work
 from ..reduce.live import Live, thens_of
+from ..reduce.play import play
 from ..reduce.reduce import Reduced, ReductionInput, reduce_case
 from .judge import CaseFinding, judge
 from .policies import is_refused
 from .promises import Worlds
 from .rounds import Broken
+
+_SLOWLY = "2s"
+"""How long victims terminate if they have to outlast the creation of the next jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +69,34 @@ def write_finding(broken: Broken, origin: str, how: How, is_over: Callable[[], b
         f"{origin}, schedspec {written.own_version()}: {name}",
         f"It breaks{' with ' if last.by else ''}{last.by}: {last.text}",
     ]
-    scheduler = how.site.scheduler
-    lines = written.write(path, reduced, comments, last.thens, scheduler=scheduler, is_played=how.live is None)
-    return Written(path, lines, reduced.case.size, problem or _unconfirmed(path, last, how.site))
+    lines, unconfirmed = write_shown(path, reduced, last, comments, how)
+    return Written(path, lines, reduced.case.size, problem or unconfirmed)
+
+
+def write_shown(path: Path, reduced: Reduced, last: CaseFinding, comments: Sequence[str], how: How) -> tuple[int, str]:
+    """Write a finding as a feature that shows it; return its lines, and why it does not show the finding.
+
+    In virtual time all jobs of a step come before the first victim has ended. In a feature they come one after the
+    other: if it passes, it is written again with victims that take time to terminate.
+    """
+    is_played = how.live is None
+    write = partial(
+        written.write, path, comments=comments, thens=last.thens, scheduler=how.site.scheduler, is_played=is_played
+    )
+    lines, unconfirmed = write(reduced), _unconfirmed(path, last, how.site)
+    slow = replace(reduced, case=_with_slow_victims(reduced.case)) if is_played and unconfirmed else reduced
+    if slow.case != reduced.case:
+        slow_lines = write(slow)
+        if not _unconfirmed(path, last, how.site):
+            return slow_lines, ""
+        write(reduced)
+    return lines, unconfirmed
+
+
+def _with_slow_victims(case: Case) -> Case:
+    """Return the case with victims that terminate only after the next jobs have come."""
+    evicted = {eviction.job for eviction in play(case).evictions}
+    return map_work(case, {job.name: replace(job, stop_after=_SLOWLY) for job in case.jobs if job.name in evicted})
 
 
 def _reduce(broken: Broken, how: How, is_over: Callable[[], bool]) -> tuple[Reduced, CaseFinding, str]:

@@ -7,10 +7,11 @@ capacity in one place: on one card, or in one rack.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ...scheduler.policy.model import Policy
-from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Work, ancestors
+from ..reduce.case import CARD_MEMORY, Amounts, Case, CaseQueue, Fail, Work, ancestors
 from ..reduce.play import Story, policy_of
 from .timeline import Sums, add, closed_at, idle_of, nodes_at, queues_at, slots, sum_of
 
@@ -104,12 +105,14 @@ class End:
             share = {name: amount * queue.weight // weights for name, amount in self.total.items()}
         return all(held.get(name, 0) + requests[name] <= share.get(name, 0) for name in requests)
 
-    def requested(self, queue: str) -> Sums:
-        """Return what all pods of a queue request, placed or not."""
+    def requested(self, queue: str, *, counts_failed: bool) -> Sums:
+        """Return what the pods of a queue request, placed or not, with or without the pods that may have failed."""
+        failed = Counter(job for job, _ in {(one.job, one.index) for one in self._case.steps if isinstance(one, Fail)})
         found: Sums = {}
         for work in self._jobs.values():
             if work.queue == queue:
-                add(found, work.requests, work.pods)
+                left = work.pods if counts_failed else work.pods - failed[work.name]
+                add(found, work.requests, max(left, self.placed(work)))
         return found
 
     def held(self, queue: str, *, is_tree: bool) -> Sums:

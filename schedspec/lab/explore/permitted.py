@@ -74,7 +74,7 @@ class _Eviction:
             yield "queue", f"by reclaim for a job of its own queue {mine}"
         if action == "preempt" and self._rank_counts() and self._rank(self._victim) >= self._rank(self._preemptor):
             yield "priority", f"for {self._preemptor.name}, whose priority is not higher"
-        if self._is_gangs_tier(self._act) and self._is_below_minimum():
+        if self._is_gangs_tier() and self._is_below_minimum():
             yield "gang", f"by tier {self._reason.tier + 1}, in which gang protects its minimum"
         if action == "reclaim" and self._is_starting(self._act.pod):
             yield "starting", "before it ran"
@@ -96,22 +96,22 @@ class _Eviction:
         plugin = self._policy.plugin("priority")
         return plugin is not None and plugin.enabled("enablePreemptable") and self._victim is not self._preemptor
 
-    def _is_gangs_tier(self, act: Act) -> bool:
-        """Whether gang has a vote in the tier that permitted an eviction."""
-        tiers, reason = self._policy.tiers, act.reason
-        tier = tiers[reason.tier] if reason is not None and reason.tier < len(tiers) else ()
+    def _is_gangs_tier(self) -> bool:
+        """Whether gang has a vote in the tier that permitted the eviction."""
+        tiers, number = self._policy.tiers, self._reason.tier
+        tier = tiers[number] if number < len(tiers) else ()
         return any(option.name == "gang" and option.enabled(EVICTING[self._reason.action]) for option in tier)
 
     def _is_below_minimum(self) -> bool:
-        """Whether tiers with gang evict more pods of the job at once than it has above its minimum.
+        """Whether the eviction leaves fewer pods of the job than its minimum, after the evictions decided before it.
 
         A pod that starts in the same cycle may replace an evicted pod.
         """
         moment, job = self._moment, self._victim
         held = sum(held.job is job and pod not in moment.leaving for pod, held in moment.held.items())
         held += sum(act.job == job.name for act in moment.acts_of(Happened.PLACED))
-        lost = [act for act in moment.acts_of(Happened.EVICTED) if act.job == job.name and self._is_gangs_tier(act)]
-        return len(lost) > max(held - job.minimum, 0)
+        evicted = [act for act in moment.acts_of(Happened.EVICTED) if act.job == job.name]
+        return evicted.index(self._act) >= held - job.minimum
 
     def _is_starting(self, pod: str) -> bool:
         return self._moment.at - self._moment.held[pod].since < START_DELAY - _EPSILON

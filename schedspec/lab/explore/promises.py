@@ -31,17 +31,22 @@ from .hardware import unit_of
 from .owed import owed_jobs
 from .timeline import Breach
 
-_RULES: dict[str, tuple[tuple[Callable[[Case, Story], Iterator[Breach]], ...], str]] = {
-    "entitled": ((entitled.jobs_without_room,), '"{}" runs'),
-    "permitted": ((permitted.forbidden_evictions, permitted.unasked_backfills), '"{}" keeps running'),
-    "order": ((served.out_of_order,), '"{}" runs'),
-    "admitted": ((served.admitted_above_limits, served.served_in_closed_queues), 'the PodGroup of "{}" stays Pending'),
-    "lent": ((served.lent_guarantees,), '"{}" stays pending'),
-    "waited": ((waited.lost_holds,), '"{}" stays pending'),
-    "close": ((close.spread_gangs,), 'every pod of "{}" is in one rack'),
-}
-"""Promises that single acts break → the functions that find breaches, and the sentence that should hold for the job."""
-PROMISES = ("error", "rest", "told", "owed", *_RULES, "less", "node-more", "names")
+_RULES: tuple[tuple[str, Callable[[Case, Story], Iterator[Breach]], str], ...] = (
+    ("entitled", entitled.jobs_without_room, '"{}" runs'),
+    ("permitted", permitted.forbidden_evictions, "exactly 0 of these is evicted:\n      | workload |\n      | {:8} |"),
+    ("permitted", permitted.unasked_backfills, '"{}" stays pending'),
+    ("order", served.out_of_order, '"{}" runs'),
+    ("admitted", served.admitted_above_limits, 'the PodGroup of "{}" stays Pending'),
+    ("admitted", served.served_in_closed_queues, 'the PodGroup of "{}" stays Pending'),
+    ("lent", served.lent_guarantees, '"{}" stays pending'),
+    ("waited", waited.lost_holds, '"{}" stays pending'),
+    ("close", close.spread_gangs, 'every pod of "{}" is in one rack'),
+)
+"""Promises that single acts break, each with a function that finds breaches, and a sentence that is then false.
+
+A pod that is evicted may run again at the end, so that only a sentence about evictions is false then.
+"""
+PROMISES = ("error", "rest", "told", "owed", *dict.fromkeys(name for name, *_ in _RULES), "less", "node-more", "names")
 _LAST = "zz-more"
 """The name of the additional node, which is the last in the order of names."""
 
@@ -78,8 +83,8 @@ def broken_promises(case: Case, story: Story, worlds: Worlds) -> Iterator[Promis
     for work in owed_jobs(case, story):
         text = f"{work.name} waits although idle capacity remains to which its queue is entitled"
         yield Promise(f"owed: {_reasons(story, work.name)}", text, case, (f'"{work.name}" runs',))
-    for name, (finders, then) in _RULES.items():
-        for breach in (breach for find in finders for breach in find(case, story)):
+    for name, find, then in _RULES:
+        for breach in find(case, story):
             yield Promise(f"{name}: {breach.rule}", breach.text, case, (then.format(breach.job),))
     if worlds.less:
         yield from _less(case, story)

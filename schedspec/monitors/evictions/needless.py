@@ -3,13 +3,15 @@
 1. An eviction was needless if the victim would fit on its node beside every pod that was bound there since, up to the
    end of a pod that was not evicted for the same cause. Pods of the preemptors that waited at the eviction count even
    if they are bound later: each job of one decision may get the capacity of another job's victim.
-2. It was needed if the victim's queue would have been above a limit at one of these binds.
+2. It was needed if the victim's queue would have been above a limit at one of these binds, or at a bind of a pod that
+   waited for it if nothing else had been evicted since.
 3. A gang that was evicted as a whole is one victim: its eviction was needed unless enough members could have stayed for
    the gang to run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .. import amounts, shared_cards
@@ -62,6 +64,17 @@ class _Victim:
         return self.would_hold is not None and not self.is_needed and _is_within(self.would_hold, self.has)
 
 
+@dataclass(slots=True, eq=False)
+class _Decision:
+    """The victims of one cause, while its preemptor has pods that waited for them."""
+
+    victims: list[_Victim] = field(default_factory=list)
+    held: dict[str, Amounts] = field(default_factory=dict)
+    """Queue of a victim, or an ancestor → what it held right after the evictions, and the preemptor's pods since."""
+    left: Amounts = field(default_factory=dict)
+    """What was free then beyond the unused guarantees of queues, without the preemptor's pods since."""
+
+
 class NeedlessMonitor(Monitor):
     """Judges each eviction as soon as its effect is known."""
 
@@ -73,6 +86,8 @@ class NeedlessMonitor(Monitor):
         """Job and cause → the unit to which more evictions may belong."""
         self._new: list[_Victim] = []
         """The victims of this moment."""
+        self._decisions: dict[str, dict[str, _Decision]] = {}
+        """Preemptor → cause → its decision."""
         self._on_node: dict[str, list[_Victim]] = {}
         """Node → the victims about which its binds still show something."""
         self._of_queue: dict[str, list[_Victim]] = {}
@@ -94,6 +109,12 @@ class NeedlessMonitor(Monitor):
         victim = _Victim(pod, eviction, unit)
         unit.victims.append(victim)
         self._new.append(victim)
+        fresh, held = _Decision(), {name: self.ledger.below(name) for name in self.ledger.lineage(job.queue)}
+        causes = (self._decisions.setdefault(name, {}) for name in eviction.preemptors)
+        for decision in {known.setdefault(eviction.cause, fresh) for known in causes}:
+            decision.victims.append(victim)
+            decision.held |= held
+            decision.left = self.ledger.unused.left(self.ledger.free) if self.ledger.keeps_guarantees else {}
         self._on_node.setdefault(pod.node, []).append(victim)
         for name in (CLUSTER, *self.ledger.lineage(job.queue)):
             self._of_queue.setdefault(name, []).append(victim)
@@ -110,6 +131,8 @@ class NeedlessMonitor(Monitor):
         for name in (CLUSTER, *self.ledger.lineage(pod.job.queue)):
             if name in self._of_queue:
                 self._judge_queue(name, is_claim=pod.created < pod.job.claimed)
+        for decision in self._decisions.get(pod.job.key, {}).values():
+            self._judge_decision(decision, pod)
         for victim in self._on_node.get(pod.node, ()):
             if not victim.is_needed:
                 self._judge_node(victim)
@@ -133,9 +156,9 @@ class NeedlessMonitor(Monitor):
 
     def on_over(self, job: Job) -> None:
         """Decide the victims for which a job has no waiting pod any more."""
-        if job.key not in self._later:
-            return
-        victims = self._later.pop(job.key)
+        if not job.waits_since(job.claimed):
+            self._decisions.pop(job.key, None)
+        victims = self._later.pop(job.key, [])
         waiting = [victim for victim in victims if job.waits_since(victim.eviction.number)]
         if waiting:
             self._later[job.key] = waiting
@@ -178,20 +201,48 @@ class NeedlessMonitor(Monitor):
         left = self.ledger.unused.left(self.ledger.free) if name == CLUSTER else {}
         for victim in victims:
             if not victim.is_needed and (is_claim or not (victim.exceeds or victim.is_ended)):
-                exceeds = _is_beyond(self._more(victim), left) if name == CLUSTER else self._exceeds(victim, name)
+                if name == CLUSTER:
+                    exceeds = _is_beyond(self._more(victim), left)
+                else:
+                    exceeds = self._exceeds(victim, name, self.ledger.below(name))
                 victim.exceeds = victim.exceeds or exceeds
                 victim.is_needed = exceeds and is_claim
 
+    def _judge_decision(self, decision: _Decision, pod: Pod) -> None:
+        """Note the victims that a queue could not have kept beside a pod that waited for them, when it was decided."""
+        if pod.created > decision.victims[0].eviction.number:
+            return
+        line, victims = self.ledger.lineage(pod.job.queue), [it for it in decision.victims if not it.is_needed]
+        for name in decision.held.keys() & line:
+            held = decision.held[name] = amounts.total((decision.held[name], pod.requests))
+            for victim in victims:
+                if name in self.ledger.lineage(victim.unit.queue):
+                    victim.is_needed = victim.is_needed or self._exceeds(victim, name, held)
+        if decision.left and not self._uses_its_guarantee(decision, line):
+            decision.left = amounts.minus(decision.left, pod.requests)
+        for victim in victims if decision.left else ():
+            victim.is_needed = victim.is_needed or _is_beyond(self._more(victim), decision.left)
+
+    def _uses_its_guarantee(self, decision: _Decision, line: Sequence[str]) -> bool:
+        """Whether what a queue held at a decision, with the preemptor's pods since, is guaranteed to it or above it."""
+        known = {name: decision.held.get(name, self.ledger.below(name)) for name in line if name in self.ledger.queues}
+        return any(
+            amount <= self.ledger.queues[name].guarantee.get(dimension, NONE)
+            for name, held in known.items()
+            for dimension, amount in held.items()
+            if dimension in decision.left
+        )
+
     def _is_limited(self, victim: _Victim) -> bool:
         """Whether the victim's queue, or the unused guarantees of queues, could not keep it now."""
-        if any(self._exceeds(victim, name) for name in self.ledger.lineage(victim.unit.queue)):
+        ledger = self.ledger
+        if any(self._exceeds(victim, name, ledger.below(name)) for name in ledger.lineage(victim.unit.queue)):
             return True
-        has_guarantees = self.ledger.keeps_guarantees
-        return has_guarantees and _is_beyond(self._more(victim), self.ledger.unused.left(self.ledger.free))
+        return ledger.keeps_guarantees and _is_beyond(self._more(victim), ledger.unused.left(ledger.free))
 
-    def _exceeds(self, victim: _Victim, queue: str) -> bool:
-        """Whether a queue would be above a limit with the victim's unit."""
-        ledger, held = self.ledger, amounts.total((self.ledger.below(queue), self._more(victim)))
+    def _exceeds(self, victim: _Victim, queue: str, others: Amounts) -> bool:
+        """Whether a queue in which `others` is held would be above a limit with the victim's unit."""
+        ledger, held = self.ledger, amounts.total((others, self._more(victim)))
         quota = ledger.queues[queue].cards if queue in ledger.queues else {}
         cards = sum((amount for name, amount in held.items() if "/" in name), NONE) if quota else NONE
         return not _is_within(held, ledger.limits(queue)) or any(cards > most for most in quota.values())

@@ -4,7 +4,8 @@ A violation is a re-created pod that starts again and is evicted again for the s
 new cause has two parts. First, the preemptor has lost the capacity, but not to the victim, or needs more for another of
 its pods. Second, something changed from outside in between (a node, a queue, another job, a pod that ended by itself),
 or a third job evicted the preemptor for the first time and kept the capacity. Only the first time counts, because jobs
-that evict each other in turn would otherwise excuse each other.
+that evict each other in turn would otherwise excuse each other. If the victim's own job took the capacity, the cause
+is new only if a node or a queue changed since.
 """
 
 from __future__ import annotations
@@ -44,8 +45,10 @@ class RepeatedMonitor(Monitor):
     def _has_new_cause(self, victim: Job, eviction: Eviction, first: int) -> bool:
         jobs = self.ledger.jobs
         served = [jobs[name] for name in eviction.preemptors if name in jobs and jobs[name].bound > first]
-        if not served or any(job.lost_to.get(victim.key, (0, 0))[1] > first for job in served):
+        if not served:
             return False
+        if (lost := max(job.lost_to.get(victim.key, (0, 0))[1] for job in served)) > first:
+            return self.ledger.changes.of_cluster > lost
         losses = {name: (job, since) for job in served for name, since in job.lost_to.items() if since[1] > first}
         if not losses and not any(max(job.ended, job.evicted) > first or job.waiting for job in served):
             return False

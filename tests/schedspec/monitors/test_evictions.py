@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from schedspec.api.kinds import Kind
@@ -98,6 +100,62 @@ def test_a_victim_at_a_capability_was_needed_for_a_pod_bound_to_another_node(mos
     history.evict("batch-1", FOR_URGENT)
     history.bind("urgent-2", "urgent", "n2", "1")
     history.bind("urgent-1", "urgent", "n1", "1")
+    assert set(findings(history, PREEMPT)) == found
+
+
+@pytest.mark.parametrize(
+    ("most", "order", "found"),
+    [
+        ("4", ("urgent", "mine"), set()),
+        ("5", ("urgent", "mine"), {"needless-eviction"}),
+        ("4", ("mine", "urgent"), {"needless-eviction"}),
+    ],
+)
+@pytest.mark.parametrize("later", [False, True], ids=["in one moment", "one after the other"])
+def test_a_victim_was_needed_for_quota_whatever_is_evicted_later_for_another_job(
+    most: str, order: tuple[str, str], found: set[str], *, later: bool
+) -> None:
+    """Found by exploration (seed 43334): preempt frees quota in a full queue, then reclaim takes the rest of it."""
+    history = WrittenHistory()
+    history.node("n1", cpu="3")
+    history.node("n2", cpu="2")
+    history.queue("guest", capability={"cpu": most})
+    history.queue("owner", deserved={"cpu": "2"})
+    for group, queue in (("batch", "guest"), ("other", "guest"), ("urgent", "guest"), ("mine", "owner")):
+        history.group(group, queue)
+    history.bind("batch-0", "batch", "n1", "2")
+    history.bind("other-0", "other", "n2", "2")
+    history.wait("urgent-0", "urgent", "1")
+    history.wait("mine-0", "mine", "2")
+    evictions = {"urgent": ("batch-0", FOR_URGENT), "mine": ("other-0", "reclaimed for ns/mine of queue owner")}
+    with nullcontext() if later else history.at_once():
+        for job in order:
+            history.evict(*evictions[job])
+    history.bind("mine-0", "mine", "n2", "2")
+    history.bind("urgent-0", "urgent", "n1", "1")
+    assert set(findings(history, PREEMPT)) == found
+
+
+@pytest.mark.parametrize(("kept", "found"), [("1", set()), ("0", {"needless-eviction"})])
+def test_a_victim_was_needed_for_a_guarantee_whatever_another_job_evicts_later(kept: str, found: set[str]) -> None:
+    """Found by exploration (seed 43334): the cpu that is idle is guaranteed, until another eviction frees more."""
+    history = WrittenHistory()
+    history.node("n1", cpu="3")
+    history.node("n2", cpu="4")
+    history.queue("third", guarantee={"resource": {"cpu": kept}})
+    for group, queue in (("batch", "guest"), ("other", "guest"), ("urgent", "guest"), ("rest", "own"), ("mine", "own")):
+        history.queue(queue)
+        history.group(group, queue)
+    history.bind("batch-0", "batch", "n1", "2")
+    history.bind("other-0", "other", "n2", "3")
+    history.bind("rest-0", "rest", "n2", "1")
+    history.wait("urgent-0", "urgent", "1")
+    history.wait("mine-0", "mine", "2")
+    with history.at_once():
+        history.evict("batch-0", FOR_URGENT)
+        history.evict("other-0", "reclaimed for ns/mine of queue own")
+    history.bind("mine-0", "mine", "n2", "2")
+    history.bind("urgent-0", "urgent", "n1", "1")
     assert set(findings(history, PREEMPT)) == found
 
 
@@ -230,6 +288,26 @@ class TestSecondEviction:
         history.group("late", "guest")
         history.evict("urgent-0", f"reclaimed for ns/{evictor} of queue guest")
         assert bool(history.finish()) == (evictor == "batch")
+
+    @pytest.mark.parametrize("since", [True, False])
+    @pytest.mark.parametrize("change", ["node", "queue", "job"])
+    def test_has_a_new_cause_after_its_victim_took_the_capacity_only_if_a_limit_changed(
+        self, change: str, *, since: bool
+    ) -> None:
+        """The share of a queue falls and rises again, and its job evicts the other job each time."""
+        history, mine = _TwoEvictions(), "preempted for ns/batch of queue guest"
+        history.serve()
+        if since:
+            history.evict("urgent-0", mine)
+        if change == "node":
+            history.node("n1", cpu="3")
+        elif change == "queue":
+            history.queue("guest", deserved={"cpu": "2"})
+        else:
+            history.group("late", "guest")
+        if not since:
+            history.evict("urgent-0", mine)
+        assert bool(history.finish()) != (since and change != "job")
 
     def test_has_no_new_cause_if_jobs_evict_each_other_in_turn(self) -> None:
         history = _TwoEvictions()

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from schedspec.cli.check import check_command
 from schedspec.cli.explore import explore_command
 from schedspec.lab.explore import PROMISES, Draw, found, generate, is_refused, rounds
-from schedspec.lab.explore.judge import judge
+from schedspec.lab.explore.judge import CaseFinding, judge
 from schedspec.lab.explore.owed import owed_jobs
 from schedspec.lab.reduce import confirm, play
 from schedspec.lab.reduce.case import (
@@ -29,6 +29,8 @@ from schedspec.lab.reduce.case import (
     amounts,
 )
 from schedspec.lab.reduce.play import Happened, SettledState, Story
+from schedspec.lab.reduce.reduce import Reduced
+from schedspec.lab.reduce.signature import Broken
 from schedspec.lab.reduce.written import known_policies
 from schedspec.monitors import MONITORS, Ledger, Rules
 from schedspec.monitors.reading import feed
@@ -64,6 +66,28 @@ def test_a_planted_defect_becomes_a_small_feature_that_shows_it(tmp_path: Path) 
     assert "of its capability" in text
     checked = CliRunner().invoke(check_command, [str(tmp_path)], standalone_mode=False)
     assert checked.return_value == 0, checked.output
+
+
+def test_a_feature_that_passes_is_written_again_with_victims_that_take_time(tmp_path: Path) -> None:
+    """In the play the more important job comes before the victim has ended; in a feature, after the first job runs."""
+    cpu = amounts([("cpu", 1000)])
+    steps = (
+        Submit((Work("borrower", "lender", requests=cpu),)),
+        Submit((Work("claim", "owner", requests=cpu), Work("urgent", "owner", "high", requests=cpu))),
+    )
+    queues, nodes = (CaseQueue("lender"), CaseQueue("owner", deserved=cpu)), (CaseNode("n1", cpu),)
+    policy = "capacity-without-enqueue"
+    case = Case(known_policies()[policy], nodes, queues, (CasePriorityClass("high", 100),), steps=steps)
+    assert set(play(case).end.placed) - {"borrower"} == {"urgent"}
+    finding = CaseFinding("owed: none", "claim waits", case, case, ('"claim" runs',))
+    reduced = Reduced(case, Broken("owed: none", lambda _: set()), case.size, policy_name=policy)
+    how = found.How(tmp_path, known_policies(), confirm.Site())
+    path = tmp_path / "slow.feature"
+    lines, unconfirmed = found.write_shown(path, reduced, finding, ["explored"], how)
+    assert unconfirmed == ""
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) == lines
+    assert re.search(r"\| borrower .* 2s ", text)
 
 
 @pytest.mark.usefixtures("defect")

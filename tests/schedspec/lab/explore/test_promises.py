@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from schedspec.lab.explore import Worlds, broken_promises, entitled, permitted, served, waited
 from schedspec.lab.explore.judge import found_by_monitors, judge
-from schedspec.lab.reduce import play
+from schedspec.lab.reduce import confirm, play
 from schedspec.lab.reduce.case import (
     GPU,
     Amounts,
@@ -24,6 +25,7 @@ from schedspec.lab.reduce.case import (
     Work,
     amounts,
 )
+from schedspec.lab.reduce.feature import Text, write_feature
 from schedspec.lab.reduce.play import Act, Happened, SettledState, Story
 from schedspec.lab.reduce.written import known_policies
 from schedspec.scheduler.reasons import Refusal, VictimReason
@@ -74,6 +76,20 @@ CLAIMED = replace(
     steps=(*LENT.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
 )
 """The queue deserves all that it holds; preempt evicts one of its pods for a third pod of the same queue."""
+BOTH = (placed("young", 2), replace(placed("young", 2), pod="young-task-1"))
+VOTED = replace(
+    PAIR,
+    policy=POLICIES["hierarchy-cce"],
+    steps=(*PAIR.steps[:2], Submit((CLAIM, replace(RIVAL, name="rival")))),
+)
+"""Gang has a vote in the first tier of reclaim, and none in that of preempt."""
+
+
+def one_by_each(*actions: str) -> tuple[Act, ...]:
+    """Return the evictions of the two pods of a pair, each by one action for a job of its own."""
+    names = {"reclaim": "case/claim", "preempt": "case/rival"}
+    acts = [evicted("young", action, tier=0, preemptor=names[action]) for action in actions]
+    return tuple(replace(act, pod=f"young-task-{number}") for number, act in enumerate(acts))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +101,8 @@ CLAIMED = replace(
         (LENT, (*BEFORE, evicted("young", tier=0, whole_gang=True)), {"gang"}),
         (PAIR, (*BEFORE, evicted("young", tier=0)), {"gang"}),
         (PAIR, (*BEFORE, replace(placed("young", 3), pod="young-task-1"), evicted("young", tier=0)), set()),
+        (VOTED, (*BOTH, *one_by_each("reclaim", "preempt")), set()),
+        (VOTED, (*BOTH, *one_by_each("preempt", "reclaim")), {"gang"}),
         (LENT, (BEFORE[0], placed("young", 3, 90.0), evicted("young")), set()),
         (LENT, (BEFORE[0], placed("young", 3, 89.99), evicted("young")), {"starting"}),
         (with_queues(ALL, CaseQueue("owner", deserved=ONE)), (*BEFORE, evicted("young")), {"deserved"}),
@@ -102,6 +120,8 @@ CLAIMED = replace(
         "a gang by the tier of gang",
         "the only pod of a job, by the tier of gang",
         "which another pod of the job replaces at the same time",
+        "the last pod of a gang that has no vote in preempt, after reclaim took another",
+        "the last pod of a gang that has a vote in reclaim, after preempt took another",
         "bound at the same time",
         "before it runs",
         "of a queue at its deserved amount",
@@ -115,6 +135,27 @@ CLAIMED = replace(
 )  # fmt: skip
 def test_an_eviction_must_be_permitted_by_the_policy(case: Case, acts: Sequence[Act], broken: set[str]) -> None:
     assert rules(case, *acts) == broken
+
+
+def test_the_feature_of_a_forbidden_eviction_fails_even_if_the_pod_returns(tmp_path: Path) -> None:
+    """The job keeps running once it has capacity again."""
+    returns = replace(LENT, steps=(*LENT.steps, Join((CaseNode("n2", TWO),))))
+    story = play(returns)
+    assert set(story.end.placed) == {"old", "young", "claim"}
+    forbidden = replace(with_queues(ALL, CaseQueue("owner", deserved=ONE)), steps=returns.steps)
+    found = broken_promises(forbidden, story, Worlds(less=False, node_more=False, names=False))
+    (promise,) = (promise for promise in found if promise.name == "permitted: deserved")
+    feature = tmp_path / "forbidden.feature"
+    feature.write_text(write_feature(returns, story, Text("An eviction", 'the policy "capacity"', promise.thens)))
+    assert confirm.run([feature]).problem == "1: young (Then exactly 0 of these is evicted:)"
+
+
+@pytest.mark.parametrize(("policy", "then"), [("without-backfill", '"old" stays pending')])
+def test_the_feature_of_a_forbidden_placement_demands_that_the_job_waits(policy: str, then: str) -> None:
+    case = replace(LENT, policy=POLICIES[policy], steps=(Submit((replace(OLD, requests=()),)),))
+    story = Story(acts=[placed("old", 1)], settled=[SettledState({}, {}), SettledState(HELD, {})])
+    found = broken_promises(case, story, Worlds(less=False, node_more=False, names=False))
+    assert [promise.thens for promise in found if promise.name == "permitted: backfill"] == [(then,)]
 
 
 def test_our_scheduler_evicts_the_youngest() -> None:
@@ -193,6 +234,19 @@ def test_a_job_does_not_keep_waiting_if_the_policy_permits_an_eviction_for_it(ca
     found = entitled.jobs_without_room(case, Story(settled=[SettledState(HELD, {})]))
     assert [breach.rule for breach in found] == ([rule] if rule else [])
     assert list(entitled.jobs_without_room(case, play(case))) == []
+
+
+@pytest.mark.parametrize(("steps", "rule"), [((), "reclaim"), ((Fail("pair", 1),), "")], ids=["waits", "failed"])
+def test_a_pod_that_failed_takes_no_share_from_the_queue_of_a_victim(steps: tuple[Fail, ...], rule: str) -> None:
+    """By weight, the lender deserves what no other queue requests; a pod that failed requests nothing."""
+    pair, large = Work("pair", "third", pods=2, requests=ONE), Work("large", "lender", requests=shape(3))
+    claim = Submit((replace(CLAIM, requests=TWO),))
+    nodes, queues = (CaseNode("n1", TWO), CaseNode("n2", shape(4))), tuple(map(CaseQueue, ("lender", "owner", "third")))
+    case = Case(POLICIES["proportion"], nodes, queues, steps=(Submit((large,)), Submit((pair,)), *steps, claim))
+    held = {"pair": {"pair-task-0": "n1"}, "large": {"large-task-0": "n2"}}
+    found = entitled.jobs_without_room(case, Story(settled=[SettledState(held, {}, {"claim": "Inqueue"})]))
+    assert [breach.rule for breach in found if breach.job == "claim"] == ([rule] if rule else [])
+    assert [breach for breach in entitled.jobs_without_room(case, play(case)) if breach.job == "claim"] == []
 
 
 @pytest.mark.parametrize(("guarantee", "rule"), [((), "reclaim"), (ONE, "")], ids=["none", "all that is held"])
