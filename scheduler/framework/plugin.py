@@ -78,8 +78,8 @@ class Plugin:
     reclaims_by_priority: ClassVar[bool] = False
     """Whether the plugin compares the priorities of a reclaiming job and of its victims, as preempt always does."""
     lasting: tuple[type, ...] = ()
-    """Types of the plugin's protections that hold, while nothing changes, against all preemptors of a queue that
-    request resources of the same names, whatever the amounts and priorities are.
+    """Types of the plugin's protections that hold, while nothing changes, against all preemptors of other queues that
+    request resources of the same names, whatever the queues, the amounts and the priorities are.
     """
 
     def __init_subclass__(cls) -> None:
