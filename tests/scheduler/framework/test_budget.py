@@ -224,6 +224,21 @@ def test_steps_that_were_spent_long_ago_delay_no_namespace(busy: int) -> None:
     pytest.fail("the gang was not served")
 
 
+def test_of_namespaces_with_equal_steps_none_is_always_the_last() -> None:
+    """In each round two new namespaces have a costly job each, beside one whose jobs keep the cycles from ending."""
+    world, bound = world_of([]), list[str]()
+    dear = {"tasks": "1 x 0.01 cpu", "queue": "q", "priority": 9, "phase": "Inqueue"}
+    for number in range(12):
+        for namespace in ("keeps", "keeps", f"a{number}", f"z{number}"):
+            name = f"dear{number}-{len(world.objects)}"
+            put_into(world, namespace, [{"name": name, **dear, "pod": costly(60, f"{name}-")}])
+        for _ in range(2):
+            bound += [bind.job.partition("/")[0] for bind in cycle(world, Budget(1_000)).binds]
+            world.now += 1.0
+    earlier = {bound.index(f"a{n}") < bound.index(f"z{n}") for n in range(12) if {f"a{n}", f"z{n}"} <= {*bound}}
+    assert earlier == {True, False}
+
+
 def test_many_admissions_in_one_namespace_do_not_delay_another_namespace() -> None:
     """Enqueue admits many jobs of a namespace whose name sorts first."""
     world = world_of([])
