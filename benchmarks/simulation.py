@@ -97,20 +97,23 @@ def measure(setting: Setting) -> list[Figure]:
     ]
 
 
-DEEP = Setting("a deep backlog", "enqueue, allocate, backfill, reclaim", 1_000, nodes=20)
+DEEP = (
+    Setting("a deep backlog", "enqueue, allocate, backfill, reclaim", 1_000, nodes=20),
+    Setting("a deep backlog, with preempt", "enqueue, allocate, backfill, reclaim, preempt", 1_000, nodes=20),
+)
 
 
-def beside_equal_priorities() -> list[Figure]:
+def beside_equal_priorities(setting: Setting) -> list[Figure]:
     """Run a backlog of three times the cluster with a priority for each job, and with one priority for all."""
     took = {}
     for is_distinct in (False, True):
         rng = random.Random(2)
-        policy = load_policy(TEXT.format(actions=DEEP.actions), "benchmark")
+        policy = load_policy(TEXT.format(actions=setting.actions), "benchmark")
         simulation = Simulation(policy, start=START)
-        for number in range(DEEP.nodes):
+        for number in range(setting.nodes):
             simulation.put("Node", node(f"n{number:04}", {CARDS: "8", "pods": "110"}))
         for number in range(5):
-            spec = objects.QueueSpec(deserved={CARDS: str(DEEP.nodes * 8 // 5)})
+            spec = objects.QueueSpec(deserved={CARDS: str(setting.nodes * 8 // 5)})
             head = objects.ObjectMeta(name=f"q{number}")
             simulation.put("Queue", objects.Queue(head, spec, objects.QueueStatus("Open")))
         began = time.process_time()
@@ -118,11 +121,11 @@ def beside_equal_priorities() -> list[Figure]:
             Arrival(
                 START + (arrival.at - START) / 3, replace(arrival.item, priority=rng.randrange(10**6) * is_distinct)
             )
-            for arrival in load(DEEP)
+            for arrival in load(setting)
             if isinstance(arrival.item, Workload)
         )
         took[is_distinct] = time.process_time() - began
-    name = f"{DEEP.name} with distinct priorities, times equal ones"
+    name = f"{setting.name} with distinct priorities, times equal ones"
     return [Figure(name, round(took[True] / took[False], 2), "x", 2.0)]
 
 
@@ -137,7 +140,7 @@ def main() -> int:
                 sys.stdout.flush()
             figures += found
     if not sys.argv[1:] or "priorities" in sys.argv[1:]:
-        figures += (ratios := beside_equal_priorities())
+        figures += (ratios := [figure for setting in DEEP for figure in beside_equal_priorities(setting)])
         sys.stdout.write("".join(f"{figure.line}\n" for figure in ratios))
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(json.dumps([figure.plain for figure in figures], indent=1))

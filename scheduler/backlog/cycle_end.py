@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..model.changes import PLACED, VOLUMES
+from ..model.changes import GROUPS, PLACED, VOLUMES
 from ..model.job import Job
 from ..model.nodes import Nodes
 from ..model.task import TaskStatus
@@ -271,7 +271,7 @@ class CycleEnd:
                 others.append(why)
         topics = hints_of(job, others)
         if job.is_pending and "preempt" in self._view.actions:
-            topics.add(f"{PLACED}:{job.queue}")  # preempt may evict a pod of lower priority for the job's admission
+            topics |= {f"{PLACED}:{job.queue}", GROUPS}  # preempt may evict for the job's admission, then or now
         return topics, quotas
 
 

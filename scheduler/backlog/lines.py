@@ -3,7 +3,9 @@
 The first job of a line is served before the others. A change that does not help the first job helps no other job of the
 line, so that only the first waits for changes. A job that becomes the first is due.
 
-If priority decides nothing but the order of service, jobs of all priorities share a line.
+Jobs of all priorities share a line if no job may start where an equal one of higher priority may not. That is so if
+priority decides nothing but the order of service, and also under preempt, if higher priorities are served first: such a
+job may evict whatever one of lower priority may.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Covers(IntEnum):
     LATER_JOBS = 1
     """Also the jobs that were created later."""
     LOWER_PRIORITIES = 2
-    """Also the jobs of lower priority, whenever they were created. This matters if no priority decides an eviction."""
+    """Also the jobs of lower priority, whenever they were created, and whatever preempt may evict for them."""
 
 
 PLUGINS: dict[str, type[Plugin]] = {}
@@ -78,8 +78,8 @@ class Plugin:
     reclaims_by_priority: ClassVar[bool] = False
     """Whether the plugin compares the priorities of a reclaiming job and of its victims, as preempt always does."""
     lasting: tuple[type, ...] = ()
-    """Types of the plugin's protections that hold, while nothing changes, against all preemptors of a queue that
-    request resources of the same names, whatever the amounts and priorities are.
+    """Types of the plugin's protections that hold, while nothing changes, against all preemptors of other queues that
+    request resources of the same names, whatever the queues, the amounts and the priorities are.
     """
 
     def __init_subclass__(cls) -> None:
@@ -162,10 +162,12 @@ class OpenedPlugins:
         if covered is Covers.THE_JOB:
             return LineRule.NONE
         actions = self.policy.actions
-        compares = "reclaim" in actions and any(plugin.reclaims_by_priority for plugin in self.by_name.values())
-        if covered is Covers.LATER_JOBS or compares or "preempt" in actions:
+        by_priority = OrderedBy.PRIORITY in self._job_orders()
+        reclaims = "reclaim" in actions and any(plugin.reclaims_by_priority for plugin in self.by_name.values())
+        compares = reclaims or ("preempt" in actions and not by_priority)
+        if covered is Covers.LATER_JOBS or compares:
             return LineRule.ONE_PRIORITY
-        return LineRule.BY_PRIORITY if OrderedBy.PRIORITY in self._job_orders() else LineRule.BY_CREATION
+        return LineRule.BY_PRIORITY if by_priority else LineRule.BY_CREATION
 
     def _job_orders(self) -> set[OrderedBy]:
         return {self.by_name[entry.plugin].job_order_depends_on for entry in self.hooks.job_order.entries}

@@ -71,6 +71,18 @@ class CycleCache:
         self._successes = 0
         self._placed: dict[str, list[Task]] = {}
         self._bound = 0
+        self._may_hold = {name for name, sums in session.sums.by_queue.items() if any(sums.held.values())}
+        for task, *_ in session.changes.entries:
+            self._note_change(task, 1)
+        session.on_allocation_change(self._note_change)
+
+    def _note_change(self, task: Task, _: int) -> None:
+        if task.job in self._session.jobs:
+            self._may_hold.add(self._session.jobs[task.job].queue)
+
+    def holds_nothing(self, queue: str) -> bool:
+        """Whether no task of a queue has held anything in this cycle."""
+        return queue not in self._may_hold
 
     @classmethod
     def of(cls, session: Session) -> CycleCache:
@@ -211,7 +223,8 @@ class Hopeless:
     """A search for victims that is in vain for all jobs of a queue that request the same resources, in any amounts.
 
     Jobs of thousands of sizes may wait while all other queues hold only what they deserve: the first search examines
-    each candidate, and the others end with its result.
+    each candidate, and the others end with its result. Queues that hold nothing have the same candidates, so that they
+    share one search.
 
     Attributes:
         refusal: The result, if an equal search was in vain in the present state.
@@ -228,11 +241,11 @@ class Hopeless:
         kind = request_kind(request, task) if request.action == RECLAIM else None
         if kind is None:
             return None
-        action, queue, _, *rest = kind
+        action, _, _, *rest = kind
+        cache, queue = CycleCache.of(request.session), request.queue.name
+        of_queue = "" if cache.holds_nothing(queue) else queue
         names_ = tuple(sorted(name for name, amount in task.init_request.items() if amount > 0))
-        return cls(
-            CycleCache.of(request.session), (cls, action, queue, *rest, names_, tuple(sorted(task.request)), nodes)
-        )
+        return cls(cache, (cls, action, of_queue, *rest, names_, tuple(sorted(task.request)), nodes))
 
     def remember(self, refusal: NoVictims) -> None:
         self._cache.remember(self._kind, (refusal,))

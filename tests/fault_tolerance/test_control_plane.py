@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -29,6 +32,14 @@ def _process(target: TargetCluster, name: str) -> psutil.Process:
     raise AssertionError(f"no process {name} of {folder} runs")
 
 
+async def _etcd(target: TargetCluster, path: str, body: dict[str, Any]) -> Any:
+    """Call a method of etcd, which serves plain HTTP."""
+    option = "--listen-client-urls="
+    [urls] = [part for part in _process(target, "etcd").cmdline() if part.startswith(option)]
+    request = urllib.request.Request(f"{urls.removeprefix(option)}/v3/{path}", json.dumps(body).encode())
+    return json.loads(await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=30).read()))
+
+
 async def _load(target: TargetCluster) -> None:
     for i in range(GANGS):
         await target.gang(f"g{i}", SIZE)
@@ -47,6 +58,8 @@ async def test_all_gangs_are_bound_although_the_api_server_is_killed_and_restart
         await target.history.until(lambda: len(target.history.bound()) >= 30, "binds are under way")
         server.kill()
         server.wait(10)
+        revision = (await _etcd(target, "kv/range", {"key": "YQ=="}))["header"]["revision"]
+        await _etcd(target, "kv/compaction", {"revision": revision})  # no watch can go on from its last version
         await target.history.until(lambda: "no verdict yet" in scheduler.log.read_text(), "a bind has no answer")
         assert len(target.history.bound()) < GANGS * SIZE, "the API server was killed too late: all pods are bound"
         restarted = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -69,5 +82,23 @@ async def test_all_gangs_are_bound_although_etcd_pauses_for_five_seconds(target:
         finally:
             os.kill(etcd.pid, signal.SIGCONT)
         assert time.monotonic() - paused >= 5.0
+        await target.bound(GANGS * SIZE)
+        await target.assert_settled()
+
+
+@pytest.mark.deadline(200)
+async def test_all_gangs_are_bound_although_etcd_has_no_space_for_a_while(target: TargetCluster) -> None:
+    alarm = {"memberID": "0", "alarm": "NOSPACE"}
+    async with target.scenario(nodes=10, cpu="64"):
+        await _load(target)
+        scheduler = target.start()
+        await target.history.until(lambda: len(target.history.bound()) >= 30, "binds are under way")
+        await _etcd(target, "maintenance/alarm", {**alarm, "action": "ACTIVATE"})
+        try:
+            await target.history.until(lambda: "space exceeded" in scheduler.log.read_text(), "a bind is refused")
+            assert len(target.history.bound()) < GANGS * SIZE, "the disk was full too late: all pods are bound"
+            scheduler.page("/healthz")
+        finally:
+            await _etcd(target, "maintenance/alarm", {**alarm, "action": "DEACTIVATE"})
         await target.bound(GANGS * SIZE)
         await target.assert_settled()

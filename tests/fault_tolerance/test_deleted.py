@@ -1,4 +1,4 @@
-"""Nodes and queues are deleted while gangs are placed."""
+"""Nodes and queues are deleted, and nodes cordoned, while gangs are placed."""
 
 from __future__ import annotations
 
@@ -82,3 +82,29 @@ async def test_a_queue_is_deleted_while_its_gang_waits_and_other_gangs_still_sta
         await target.history.until(
             lambda: len(target.history.bound("orphan-0")) == 2, "the gang runs, because its queue exists again"
         )
+
+
+@pytest.mark.deadline(120)
+async def test_gangs_run_although_half_of_the_nodes_are_cordoned_again_and_again(target: TargetCluster) -> None:
+    async with target.scenario(nodes=8, cpu="4"):
+        scheduler, turns = target.start(), 0
+
+        async def flap() -> None:
+            nonlocal turns
+            while True:
+                for i in range(4):
+                    body = {"spec": {"unschedulable": turns % 2 == 0}}
+                    await target.client.patch(NODES, f"node-{i}", body)
+                turns += 1
+
+        await target.ready(scheduler)
+        flapping = asyncio.create_task(flap())
+        for i in range(6):
+            before = turns
+            await target.gang(f"g{i}", 4)
+            await target.history.until(lambda before=before: turns > before, "nodes flap meanwhile")
+        await target.bound(24)
+        flapping.cancel()
+        await asyncio.gather(flapping, return_exceptions=True)
+        await target.assert_settled()
+        scheduler.page("/healthz")

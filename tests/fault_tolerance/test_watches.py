@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from tests.support.live.proxy import Answer, Call, Handling
-from tests.support.live.scheduler_process import Scheduler
 from tests.support.live.target_cluster import TargetCluster
 
 pytestmark = [pytest.mark.embedded, pytest.mark.faults]
@@ -71,7 +70,7 @@ async def test_after_an_expired_version_a_new_list_shows_pods_deleted_meanwhile(
 
 @pytest.mark.nightly
 @pytest.mark.deadline(300)
-async def test_a_watch_that_falls_silent_is_replaced_and_readiness_fails(target: TargetCluster) -> None:
+async def test_a_watch_that_falls_silent_is_replaced_and_misses_nothing(target: TargetCluster) -> None:
     async with target.scenario(nodes=2, cpu="4"):
         scheduler = target.start()
         await target.ready(scheduler)
@@ -79,14 +78,6 @@ async def test_a_watch_that_falls_silent_is_replaced_and_readiness_fails(target:
         await target.bound(2)
         target.proxy.mute_watches()
         await target.gang("meanwhile", 2)
-        await target.history.until(lambda: not is_ready(scheduler), "a silent watch makes readiness fail")
         await target.bound(4)
-        await target.history.until(lambda: is_ready(scheduler), "the new watches have sent something")
-
-
-def is_ready(scheduler: Scheduler) -> bool:
-    try:
+        assert "no event and no bookmark for 90 s; replaced by a new watch" in scheduler.log.read_text()
         scheduler.page("/readyz")
-    except OSError as error:
-        return "no event and no bookmark for 90 s" not in str(error)
-    return True

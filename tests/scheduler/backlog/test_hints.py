@@ -12,6 +12,7 @@ from schedspec.scheduler.inputs import Decided, apply_input
 from schedspec.scheduler.model import changes as b
 from schedspec.scheduler.model.job import Job
 from tests.support.core.events import happen, policy_of
+from tests.support.core.stories import settle
 from tests.support.core.world import World
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -185,6 +186,27 @@ def test_the_first_work_of_a_queue_wakes_no_job_that_may_reclaim_nothing() -> No
 def test_the_first_work_of_a_queue_wakes_jobs_where_guarantees_change_shares() -> None:
     considered, _ = work_of_a_new_queue(3, {"guarantee": "1 cpu"})
     assert considered == {"t/new", "t/w0", "t/w1", "t/w2"}
+
+
+def test_a_job_is_tried_for_admission_if_a_running_job_loses_its_priority() -> None:
+    world = World(
+        policy_of(
+            'actions: "enqueue, allocate, preempt"\n'
+            "tiers: [{plugins: [{name: priority}, {name: predicates}, {name: capacity}]}]"
+        )
+    )
+    running = {"name": "old", "queue": "q", "priority": 9, "phase": "Running", "tasks": "1 x 2 gpu running on n"}
+    world.load(
+        {
+            "nodes": [{"name": "n", "has": "16 cpu, 4 gpu"}],
+            "queues": [{"name": "q", "capability": "2 gpu"}],
+            "jobs": [running, {"name": "new", "queue": "q", "priority": 5, "phase": "Pending", "tasks": "1 x 2 gpu"}],
+        }
+    )
+    world.put("PriorityClass", {"metadata": {"name": "p1"}, "value": 1})
+    settle(world)
+    happen(world, {"change": {"PodGroup old": {"spec": {"priorityClassName": "p1"}}}})
+    assert [eviction.job for eviction in world.cycle().evictions] == ["t/old"]
 
 
 def test_a_domain_with_excluded_nodes_maps_to_the_changes_for_these_nodes_too() -> None:

@@ -128,8 +128,11 @@ def ranked(actions: str, more: str = "") -> World:
     return world
 
 
-@pytest.mark.parametrize("actions", ["enqueue, allocate", "enqueue, allocate, reclaim", "reclaim, enqueue, allocate"])
-def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them(actions: str) -> None:
+@pytest.mark.parametrize(
+    "actions",
+    ["enqueue, allocate", "enqueue, allocate, reclaim", "reclaim, enqueue, allocate", "enqueue, allocate, preempt"],
+)
+def test_jobs_of_all_priorities_share_a_line_where_the_highest_is_refused_first(actions: str) -> None:
     world = ranked(actions)
     happen(world, {"change": {"Queue q": {"spec": {"weight": 2}}}})
     settle(world)
@@ -142,16 +145,8 @@ def test_jobs_of_all_priorities_share_a_line_where_priority_only_orders_them(act
     assert tried(world)[0] == "j2", "j2 is the first of its line now"
 
 
-@pytest.mark.parametrize(
-    ("actions", "more"),
-    [
-        ("enqueue, allocate, preempt", ""),
-        ("enqueue, allocate", ", {name: sla, arguments: {sla-waiting-time: 9h}}"),
-    ],
-    ids=["a policy that preempts", "a plugin that judges by age"],
-)
-def test_jobs_of_different_priority_share_no_line_where_priority_may_decide(actions: str, more: str) -> None:
-    entries = ranked(actions, more).core.backlog.entries
+def test_jobs_of_different_priority_share_no_line_where_a_plugin_judges_by_age() -> None:
+    entries = ranked("enqueue, allocate", ", {name: sla, arguments: {sla-waiting-time: 9h}}").core.backlog.entries
     assert len({entry.line for entry in entries.values()}) == len(entries)
 
 
@@ -179,7 +174,7 @@ def test_a_line_of_all_priorities_changes_no_decision(seed: int, victims: str) -
     table = crowd(rng)
     for job in table["jobs"]:
         job["priority"] = rng.randrange(6)
-    actions = [*rng.sample(["backfill", "reclaim"], rng.randrange(3)), "allocate"]
+    actions = [*rng.sample(["backfill", "reclaim", "preempt"], rng.randrange(4)), "allocate"]
     rng.shuffle(actions)
     order, queues = rng.choice(("true", "false")), rng.choice(("capacity", "proportion"))
     more = rng.choice(("", ", {name: nodeorder}", ", {name: drf}, {name: overcommit}, {name: nodeorder}"))
@@ -254,7 +249,8 @@ RULES = {
     "priority, gang, nodeorder, binpack, capacity": ("allocate", LineRule.BY_PRIORITY),
     "gang, capacity": ("allocate", LineRule.BY_CREATION),
     "nodeorder, binpack": ("allocate", LineRule.BY_CREATION),
-    "priority, gang, conformance, pdb": ("allocate, preempt", LineRule.ONE_PRIORITY),
+    "priority, gang, conformance, pdb": ("allocate, preempt", LineRule.BY_PRIORITY),
+    "gang, conformance, pdb": ("allocate, preempt", LineRule.ONE_PRIORITY),
     "priority, sla": ("allocate", LineRule.ONE_PRIORITY),
     "priority, deviceshare": ("allocate", LineRule.NONE),
     "priority, cdp": ("allocate", LineRule.NONE),

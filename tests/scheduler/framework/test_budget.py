@@ -205,6 +205,40 @@ def test_each_costly_namespace_delays_a_healthy_one_by_at_most_one_cycle(
     assert now <= arrives + len(bad)
 
 
+@pytest.mark.parametrize("busy", [2, 8, 16])
+def test_steps_that_were_spent_long_ago_delay_no_namespace(busy: int) -> None:
+    """A namespace with costly jobs for many cycles, most of which were bound, then has a gang beside another one's."""
+    world = world_of([])
+    for now in range(busy + 3):
+        namespace = "a" if now < busy else "b"
+        dear = {"tasks": "1 x 0.01 cpu", "queue": "q", "priority": 9, "phase": "Inqueue"}
+        jobs = [{"name": f"dear{now}-{i}", **dear, "pod": costly(60, f"k{now}-{i}-")} for i in range(2)]
+        put_into(world, namespace, jobs)
+        if now == busy:
+            gang = {"name": "gang", "tasks": "2 x 1 cpu", "min": 2, "phase": "Inqueue", "priority": 10, "queue": "q"}
+            put_into(world, "a", [gang])
+        decisions = cycle(world, Budget(1_000))
+        if any(bind.job == "a/gang" for bind in decisions.binds):
+            return
+        world.now += 1.0
+    pytest.fail("the gang was not served")
+
+
+def test_of_namespaces_with_equal_steps_none_is_always_the_last() -> None:
+    """In each round two new namespaces have a costly job each, beside one whose jobs keep the cycles from ending."""
+    world, bound = world_of([]), list[str]()
+    dear = {"tasks": "1 x 0.01 cpu", "queue": "q", "priority": 9, "phase": "Inqueue"}
+    for number in range(12):
+        for namespace in ("keeps", "keeps", f"a{number}", f"z{number}"):
+            name = f"dear{number}-{len(world.objects)}"
+            put_into(world, namespace, [{"name": name, **dear, "pod": costly(60, f"{name}-")}])
+        for _ in range(2):
+            bound += [bind.job.partition("/")[0] for bind in cycle(world, Budget(1_000)).binds]
+            world.now += 1.0
+    earlier = {bound.index(f"a{n}") < bound.index(f"z{n}") for n in range(12) if {f"a{n}", f"z{n}"} <= {*bound}}
+    assert earlier == {True, False}
+
+
 def test_many_admissions_in_one_namespace_do_not_delay_another_namespace() -> None:
     """Enqueue admits many jobs of a namespace whose name sorts first."""
     world = world_of([])

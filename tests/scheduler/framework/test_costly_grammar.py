@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.framework.work import Budget
+from schedspec.scheduler.model.nodes import Mask, Rows
+from schedspec.scheduler.placement.label_column import ITEMS_A_STEP, REQUIREMENT, VALUES_A_STEP, LabelColumn
 from tests.scheduler.framework.specs import (
     API_LIMIT,
     HOSTNAME,
@@ -30,6 +34,8 @@ from tests.support.core.world import World
 NODES_OF_GRAMMAR = 1_000
 LINES_OF_WALK = 12
 """Executed lines that a step of a walk stands for, at most: about a microsecond."""
+STEPS_OF_A_PLAIN_POD = 20 * NODES_OF_GRAMMAR
+"""More than a cycle of a pod without such fields costs that fits nowhere: the reason looks at each node."""
 SMALL = Budget(cycle=60_000, job=240_000)
 KEYS = st.sampled_from([HOSTNAME, "zone", "rank", "absent"])
 OPERATORS = st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"])
@@ -141,7 +147,7 @@ def parts_of(item: Any) -> int:
     return sum(map(parts_of, item)) if isinstance(item, list) else 1
 
 
-def world_of_grammar(specs: list[dict[str, Any]]) -> World:
+def world_of_grammar(specs: list[dict[str, Any]], claims: int = 2_000) -> World:
     """Return nodes with distinct names and ranks, a hundred zones, bound claims, and pods in several namespaces."""
     world = World(policy_of("plain"))
     nodes = [
@@ -152,7 +158,7 @@ def world_of_grammar(specs: list[dict[str, Any]]) -> World:
         {"name": f"bad{i}", "queue": "q", "tasks": "1 x 1 cpu", "phase": "Inqueue", "pod": {"spec": spec}}
         for i, spec in enumerate(specs)
     ]
-    for name in ("bound", *(f"bound{i}" for i in range(2_000))):
+    for name in ("bound", *(f"bound{i}" for i in range(claims))):
         affinity = {"matchExpressions": [{"key": HOSTNAME, "operator": "NotIn", "values": ["n1"]}]}
         reach = {"nodeAffinity": {"required": {"nodeSelectorTerms": [affinity]}}}
         meta, spec = {"name": name, "namespace": "t"}, {"volumeName": name, "accessModes": ["ReadWriteMany"]}
@@ -166,6 +172,59 @@ def world_of_grammar(specs: list[dict[str, Any]]) -> World:
     return world
 
 
+def walked(world: World) -> tuple[Decisions, int]:
+    """Decide once; return the decisions, and how many steps the elements that requirements were compared with fill."""
+    steps = 0
+    having, present, of_numbers = LabelColumn.having, LabelColumn._present, LabelColumn._with
+
+    def count_values(column: LabelColumn, values: Iterable[str]) -> Mask:
+        nonlocal steps
+        steps += len(values := tuple(values)) // VALUES_A_STEP
+        return having(column, values)
+
+    def count_present(column: LabelColumn) -> Mask:
+        nonlocal steps
+        steps += len(mask := present(column)) // ITEMS_A_STEP
+        return mask
+
+    def count_numbers(column: LabelColumn, numbers: list[int] | Rows) -> Mask:
+        nonlocal steps
+        steps += len(mask := of_numbers(column, numbers)) // ITEMS_A_STEP
+        return mask
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, function in (("having", count_values), ("_present", count_present), ("_with", count_numbers)):
+            patch.setattr(LabelColumn, name, function)
+        return world.core.decide(world.policy, world.now, budget=SMALL), steps
+
+
+def numbered(operator: str, number: int) -> dict[str, Any]:
+    """Return a requirement about the nodes' label `rank`; those with values differ by their number."""
+    if operator in ("Exists", "DoesNotExist"):
+        return {"key": "rank", "operator": operator}
+    count = 40 if operator in ("In", "NotIn") else 1
+    return {"key": "rank", "operator": operator, "values": [str(number * count + i) for i in range(count)]}
+
+
+WALKS: dict[str, Callable[[list[dict[str, Any]]], dict[str, Any]]] = {
+    "terms": lambda items: {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [item]} for item in items]}},
+    "one term": lambda items: {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": items}]}},
+    "preferred": lambda items: {
+        PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [item]}} for item in items]
+    },
+}
+
+
+@pytest.mark.parametrize("size", [1, 40, 1_000])
+@pytest.mark.parametrize("operator", ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"])
+@pytest.mark.parametrize("field", WALKS)
+def test_a_walk_costs_the_elements_that_it_visits_to_four_times_them(field: str, operator: str, size: int) -> None:
+    spec = {"affinity": {"nodeAffinity": WALKS[field]([numbered(operator, i) for i in range(size)])}}
+    decisions, visited = walked(world_of_grammar([spec], claims=0))
+    assert 0 < visited <= decisions.steps
+    assert decisions.steps <= STEPS_OF_A_PLAIN_POD + 4 * (visited + REQUIREMENT * size)
+
+
 @given(st.lists(st.lists(st.tuples(PARTS, LENGTHS), min_size=1, max_size=3), min_size=1, max_size=3))
 @settings(max_examples=20)
 def test_the_price_of_any_spec_is_that_of_the_work_it_makes(
@@ -175,7 +234,8 @@ def test_the_price_of_any_spec_is_that_of_the_work_it_makes(
     specs = [spec_of(parts) for parts in pods]
     world, parts = world_of_grammar(specs), sum(map(parts_of, specs))
     fixed = 70 * NODES_OF_GRAMMAR * (1 + len(specs))
-    decisions, lines = counted(lambda: world.core.decide(world.policy, world.now, budget=SMALL))
+    (decisions, visited), lines = counted(lambda: walked(world))
+    assert visited <= decisions.steps
     assert lines <= fixed + LINES_OF_WALK * decisions.steps + LINES_A_PART * parts
     assert decisions.steps <= 4 * lines
     assert decisions.steps <= SMALL.cycle + SMALL.job

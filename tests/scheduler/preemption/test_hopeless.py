@@ -32,7 +32,7 @@ def world_of(jobs: list[dict[str, Any]], queues: list[dict[str, Any]], policy: s
 
 
 @pytest.mark.parametrize("waiting", [1, 20])
-def test_only_the_first_of_jobs_of_many_sizes_examines_the_candidates(
+def test_only_the_first_of_jobs_of_many_sizes_and_queues_examines_the_candidates(
     waiting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes: list[str] = []
@@ -45,10 +45,10 @@ def test_only_the_first_of_jobs_of_many_sizes_examines_the_candidates(
     monkeypatch.setattr(VictimFilter, "permitted", counted)
     runs = [{"name": f"r{at}", "queue": "a", "tasks": f"2 x 2 cpu running on n{at % 4}"} for at in range(8)]
     waits = [
-        {"name": f"w{at}", "queue": "b", "phase": "Inqueue", "priority": at, "tasks": f"1 x {1000 + at}m cpu"}
+        {"name": f"w{at}", "queue": "bcd"[at % 3], "phase": "Inqueue", "tasks": f"1 x {1000 + at}m cpu"}
         for at in range(waiting)
     ]
-    queues = [{"name": "a", "deserved": "32 cpu"}, {"name": "b", "deserved": "32 cpu"}]
+    queues = [{"name": name, "deserved": "32 cpu"} for name in "abcd"]
     world = world_of([*runs, *waits], queues, POLICY.format(actions="allocate, reclaim", queues="capacity"))
     decisions = decide(world.cluster, world.policy, world.now)
     assert len(decisions.refusals) == waiting
@@ -59,7 +59,7 @@ def test_only_the_first_of_jobs_of_many_sizes_examines_the_candidates(
 def test_decisions_and_reasons_are_those_of_a_search_for_each_job(seed: int) -> None:
     rng = random.Random(seed)
     queues: list[dict[str, Any]] = [
-        {"name": name, "deserved": f"{rng.randint(0, 20)} cpu, {rng.randint(0, 9)} gpu"} for name in "abc"
+        {"name": name, "deserved": f"{rng.randint(0, 20)} cpu, {rng.randint(0, 9)} gpu"} for name in "abcde"
     ]
     for queue in rng.sample(queues, rng.randrange(3)):
         queue.update(rng.choice(({"guarantee": "2 cpu"}, {"reclaimable": False}, {"capability": "9 cpu"})))
@@ -69,7 +69,7 @@ def test_decisions_and_reasons_are_those_of_a_search_for_each_job(seed: int) -> 
          "tasks": f"{rng.randint(1, 2)} x {rng.choice(amounts)} running on n{rng.randrange(4)}"}
         for at in range(rng.randint(2, 10))
     ] + [
-        {"name": f"w{at}", "queue": rng.choice("abc"), "phase": "Inqueue", "priority": rng.randrange(3),
+        {"name": f"w{at}", "queue": rng.choice("abcde"), "phase": "Inqueue", "priority": rng.randrange(3),
          "tasks": f"{rng.randint(1, 3)} x {rng.choice(amounts)}"}
         for at in range(rng.randint(2, 8))
     ]  # fmt: skip
