@@ -66,7 +66,8 @@ def _why_not(request: PreemptionRequest, cache: CycleCache) -> list[Unschedulabl
     elif session.shared(LowestPriorities).of(request.queue.name) >= job.priority:
         return []
     kind = request_kind(request, task)
-    key = None if kind is None else ("admission", *kind, task.shape, job.min_available, tuple(job.min_resources or ()))
+    asked = tuple(sorted((job.min_resources or {}).items()))
+    key = None if kind is None else ("admission", *kind, task.shape, job.namespace, job.min_available, asked)
     if (known := cache.known(key)) is not None:
         return [msgspec.structs.replace(why, task=task.key) for why in known if isinstance(why, NoVictims)]
     requested = resources.plus(job.min_resources or {})
