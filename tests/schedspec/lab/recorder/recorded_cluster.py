@@ -26,6 +26,20 @@ SPACE = "team"
 Object = dict[str, Any]
 
 
+def kill(writer: VersionWriter) -> None:
+    """End a writer as SIGKILL does: its file stays as the last flush left it."""
+    raw, file = writer._raw, writer._file
+    if raw is not None and file is not None:
+        size = writer._path.stat().st_size
+        with suppress(ValueError):
+            file.close()
+        raw.close()
+        with writer._path.open("r+b") as left:
+            left.truncate(size)
+    writer._raw = writer._file = None
+    writer._lock.release()
+
+
 class RecordedCluster:
     """A cluster, and the recorder that follows it. Binds and evictions are those of the test, or of our scheduler."""
 
@@ -75,15 +89,8 @@ class RecordedCluster:
 
     def kill(self) -> None:
         """End the recorder without its knowledge: the files stay as the last flush left them."""
-        recorder, writer = self._cancel(), self._writer
-        if recorder is not None and writer is not None:
-            size = writer._raw.tell()  # type: ignore[union-attr]
-            writer._raw.close()  # type: ignore[union-attr]
-            with suppress(ValueError):
-                writer._file.close()  # type: ignore[union-attr]
-            with writer._path.open("r+b") as file:
-                file.truncate(size)
-            writer._lock.release()
+        if self._cancel() is not None and self._writer is not None:
+            kill(self._writer)
 
     def _cancel(self) -> Recorder | None:
         task, recorder = self._task, self.recorder
