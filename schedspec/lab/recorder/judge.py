@@ -103,6 +103,9 @@ class Judge:
 
     def pass_time(self, at: float) -> None:
         """Look at the pods that wait, and at evictions whose preemptor is known meanwhile."""
+        if at > self._ledger.at:
+            self._ledger.advance(at)
+            self._report()
         self._evictions.pass_time(at)
         if HOPELESS not in self._off:
             for pod, text in self._waits.hopeless(self._ledger, at):

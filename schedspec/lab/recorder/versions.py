@@ -105,7 +105,8 @@ class VersionReader:
             case Gap():
                 self._on_gap(given)
         self._emit(at - ORDERED)
-        self._listener.pass_time(self._waiting[0][2].at if self._waiting else at)
+        if self._has_begun and self._gap is None:
+            self._listener.pass_time(at - ORDERED)
 
     def close(self) -> None:
         """Read what still waits for earlier versions."""

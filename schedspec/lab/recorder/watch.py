@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from ...scheduler.inputs import Gap, Input, Noted, ObjectGone, ObjectSeen, PolicyLoaded, Started, Taken, Unnoted
+from ...scheduler.inputs import Gap, Input, Noted, ObjectGone, ObjectSeen, Passed, PolicyLoaded, Started, Taken, Unnoted
 from ...scheduler.kube import Absent, Change, Client, KubeError, Malformed, NotFound, Present, Reflector
 from ...scheduler.recording.segments import VERSION
 from ...virtual.state.dump import ConfigMap, policy_of
@@ -270,6 +270,8 @@ class Recorder:
             self._writer.flush()
         except OSError as error:
             self._stop_writing(error)
+        else:
+            self._sink(self._writer.at, Passed(self._writer.at))
 
     def _begin(self) -> None:
         is_first = not self._is_writing

@@ -67,6 +67,13 @@ class RecordedCluster:
 
     def record(self, **options: Any) -> Recorder:
         """Start the recorder, and return when it has written its first checkpoint."""
+        recorder = self.start(**options)
+        self.advance(2.0)
+        assert recorder.begun.is_set()
+        return recorder
+
+    def start(self, **options: Any) -> Recorder:
+        """Start the recorder."""
         self._writer = VersionWriter(self.folder, self._keep, self._most, self.cluster.wall)
 
         async def made() -> Recorder:
@@ -77,8 +84,6 @@ class RecordedCluster:
 
         self.recorder = recorder = self.cluster._loop.run_until_complete(made())
         self._task = self.cluster._loop.create_task(recorder.run())
-        self.advance(2.0)
-        assert recorder.begun.is_set()
         return recorder
 
     def stop(self) -> None:
