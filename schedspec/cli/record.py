@@ -17,6 +17,7 @@ from ..scheduler.live.options import address
 from ..scheduler.policy.file import read_policy
 from ..scheduler.policy.loader import load_policy
 from ..schedulers import find
+from ..virtual.state.redacted_inputs import InputRedaction, table_in
 from .answers import explains_errors, parse_bytes, parse_seconds, refuses_bad_input
 
 
@@ -52,6 +53,8 @@ def _address(_context: click.Context, _option: click.Parameter, value: str | Non
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The policy of Volcano or schedspec, if no ConfigMap of the cluster has it.",
 )
+@click.option("--redact", is_flag=True, help="Replace names before anything is written; --names has the table.")
+@click.option("--names", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="The table of names.")
 @click.option("--judge", is_flag=True, help="Print what the scheduler's monitors find, and count it in /metrics.")
 @click.option("--scheduler", default="", metavar="NAME", help="Whose monitors; default: that of the cluster's objects.")
 @click.option(
@@ -67,6 +70,8 @@ def record_command(
     keep: float,
     max_size: int,
     policy: Path | None,
+    redact: bool,
+    names: Path | None,
     judge: bool,
     scheduler: str,
     listen: tuple[str, int] | None,
@@ -77,9 +82,14 @@ def record_command(
     Examples:
       schedspec record --context prod --out recording --keep 7d --max-size 10GiB
       schedspec record --context prod --out recording --judge --listen 127.0.0.1:9090
+      schedspec record --context prod --out recording --redact --names names.jsonl
     """
     if scheduler and not judge:
         raise click.UsageError("--scheduler: nothing reads it without --judge")
+    if redact != (names is not None):
+        raise click.UsageError("--redact and --names belong together: name the file for the table of names")
+    if names is not None and out.resolve() in names.resolve().parents:
+        raise click.UsageError("--names: the table of names does not belong into the recording that it explains")
     log.set_up("warning")
     options = RecordOptions(
         out,
@@ -88,6 +98,7 @@ def record_command(
         kubeconfig,
         context,
         policy_in(policy),
+        redacted=InputRedaction(table_in(names)) if names is not None else None,
         is_judged=judge,
         adapter=find(scheduler) if scheduler else None,
         listen=listen,
