@@ -150,6 +150,8 @@ class VersionReader:
         return writer
 
     def _seen(self, kind: Kind, obj: Object) -> None:
+        if self._checkpoint is None and self._has_begun:
+            self._reconsider(kind, obj)
         if kind == Kind.EVENT:
             if self._checkpoint is None:
                 ref = Ref(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", ""))
@@ -158,6 +160,18 @@ class VersionReader:
             self._checkpoint.setdefault(kind, []).append(obj)
         else:
             self._writer.record(kind, obj)
+
+    def _reconsider(self, kind: Kind, obj: Object) -> None:
+        """Begin anew with another adapter, if an object shows that another scheduler decides here than it seemed."""
+        found = None if self._named is not None else _shown_by(kind, obj, self._adapter)
+        if found is None:
+            return
+        self._emit(float("inf"))
+        self._adapter, live = found, self._writer.live()
+        self._writer = self._new_writer()
+        for ref, known in live.items():
+            self._writer.record(ref.kind, known)
+        self._restart()
 
     def _gone(self, kind: Kind, key: str) -> None:
         namespace, _, name = key.rpartition("/")
@@ -198,6 +212,17 @@ def _kind_of(obj: Mapping[str, object]) -> Kind | None:
     group, _, _ = str(obj.get("apiVersion", "")).rpartition("/")
     newest = f"{group}/v1beta2" if group == "kueue.x-k8s.io" else obj.get("apiVersion", "")
     return kind_of({"apiVersion": newest, "kind": obj.get("kind", "")})
+
+
+def _shown_by(kind: Kind, obj: Object, seems: Adapter) -> Adapter | None:
+    """Return the adapter of the scheduler that an object shows, if it is another one than it seems."""
+    if isinstance(seems, Kueue):
+        return None
+    if kind in (Kind.WORKLOAD, Kind.CLUSTERQUEUE):
+        return Kueue()
+    if kind == Kind.POD and not isinstance(seems, Volcano) and obj["spec"].get("schedulerName") == Volcano.name:
+        return Volcano() if view.group_of(obj) else None
+    return Own() if kind in (Kind.PODGROUP, Kind.QUEUE) and isinstance(seems, KubeScheduler) else None
 
 
 def adapter_of(objects: Mapping[Kind, Iterable[Object]]) -> Adapter:

@@ -181,11 +181,11 @@ def time_in(folder: Path, text: str) -> float:
         StateError: the text is no time.
     """
     clock = _CLOCK.fullmatch(text)
+    _, ends = span_of(folder)
     try:
         if clock is None:
             moment = datetime.fromisoformat(text)
             return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        _, ends = span_of(folder)
         day = datetime.fromtimestamp(ends, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         hour, minute, second = int(clock[1]), int(clock[2]), float(clock[3] or 0)
         if hour > 23 or minute > 59 or second >= 60:
