@@ -73,7 +73,9 @@ class Feed:
 
     @property
     def id(self) -> str:
-        return self.followed.resource.id
+        """`plural.group`, as in RBAC; of a single object, with its name."""
+        followed = self.followed
+        return f"{followed.resource.id} {followed.namespace}/{followed.name}" if followed.name else followed.resource.id
 
 
 class Recorder:

@@ -175,13 +175,15 @@ def shown(gap: Gap) -> str:
 
 
 def time_in(folder: Path, text: str) -> float:
-    """Return the time that a user names, in UTC: `02:13` or `02:13:07`, the last such time recorded, or ISO 8601.
+    """Return the time that a user names, in UTC: `02:13` or `02:13:07`, or ISO 8601.
+
+    A time without a date is the last such time in the recording, or on its last day if the recording has none.
 
     Raises:
         StateError: the text is no time.
     """
     clock = _CLOCK.fullmatch(text)
-    _, ends = span_of(folder)
+    begins, ends = span_of(folder)
     try:
         if clock is None:
             moment = datetime.fromisoformat(text)
@@ -191,7 +193,7 @@ def time_in(folder: Path, text: str) -> float:
         if hour > 23 or minute > 59 or second >= 60:
             raise ValueError(text)
         found = (day + timedelta(hours=hour, minutes=minute, seconds=second)).timestamp()
-        return found if found <= ends else found - 86400.0
+        return found - 86400.0 if found > ends and found - 86400.0 >= begins else found
     except (ValueError, OverflowError):
         raise errors.StateError(
             text or "an empty text", "is no time", "write 02:13, 02:13:07 or 2026-11-27T02:13:00Z; times are UTC"

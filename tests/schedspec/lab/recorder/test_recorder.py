@@ -273,7 +273,7 @@ def test_a_kind_that_may_not_be_read_is_named_and_the_rest_recorded(tmp_path: Pa
     finally:
         cluster.close()
     [taken] = [it for _, it in inputs_over_time(tmp_path) if isinstance(it, Taken)]
-    assert [note.partition(" ")[0] for note in taken.notes] == ["persistentvolumes"]
+    assert [note.partition(" are ")[0] for note in taken.notes] == ["persistentvolumes"]
 
 
 def test_a_full_disk_pauses_the_recording_with_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

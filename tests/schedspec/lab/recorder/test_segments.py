@@ -271,12 +271,20 @@ def test_the_time_of_a_segment_is_that_in_its_name(milliseconds: int) -> None:
     assert begin_of(Path(segment_name(at))) == at
 
 
+def test_a_time_of_yesterday_is_found_in_a_recording_of_two_days(numbers: Numbers) -> None:
+    numbers.segments(1)
+    numbers.clock.now += 86400.0
+    numbers.segments(1)
+    assert time_in(numbers.folder, "14:20") == START + 400.0
+    assert time_in(numbers.folder, "14:13:21") == START + 86401.0
+
+
 @pytest.mark.parametrize(
     ("text", "at"),
     [
         ("14:13", START - 20.0),
         ("14:13:21", START + 1.0),
-        ("14:20", START + 400.0 - 86400.0),
+        ("14:20", START + 400.0),
         ("2026-09-21T14:13:30Z", START + 10.0),
         ("2026-09-21T16:13:30+02:00", START + 10.0),
         ("2026-09-21 14:13:30", START + 10.0),
