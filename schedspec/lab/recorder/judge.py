@@ -97,7 +97,7 @@ class Judge:
         """Judge the next version."""
         self._evictions.note(version)
         if version.ref.kind != Kind.EVENT:
-            self.versions += 1
+            self.versions += version.at >= self._since
             read(self._ledger, version)
             self._report()
 
@@ -107,7 +107,7 @@ class Judge:
             self._ledger.advance(at)
             self._report()
         self._evictions.pass_time(at)
-        if HOPELESS not in self._off:
+        if HOPELESS not in self._off and at >= self._since:
             for pod, text in self._waits.hopeless(self._ledger, at):
                 self._tell(Violation(HOPELESS, at, key_of(pod), text, job=_job_of(self._ledger, pod)), key_of(pod))
 
@@ -125,7 +125,7 @@ class Judge:
     def _report(self, until: float = float("inf")) -> None:
         found = self._ledger.found
         for violation in found:
-            if self._since <= violation.time <= until:
+            if violation.time <= until:
                 self._tell(violation, self._about(violation))
         found.clear()
 
@@ -134,6 +134,8 @@ class Judge:
         return violation.about if "/" in violation.about or not namespace else f"{namespace}/{violation.about}"
 
     def _tell(self, found: Violation, about: str) -> None:
+        if found.time < self._since:
+            return
         job = self._ledger.jobs.get(found.job)
         queue, moment = job.queue if job is not None else "", timestamp(found.time)
         self._found(
