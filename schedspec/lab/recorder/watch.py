@@ -276,11 +276,13 @@ class Recorder:
             self._sink(self._writer.at, Passed(self._writer.at))
 
     def _begin(self) -> None:
-        is_first = not self._is_writing
+        is_first, paused = not self._is_writing, self._writer.at
         inputs = [*self._checkpoint()]
         self._writer.begin(inputs)
         self._is_writing = True
         if is_first:
+            if self._has_begun:  # as readers find it in the files
+                self._sink(self._writer.at, Gap("", paused, self._writer.at, "the recording could not be written"))
             for given in inputs:
                 self._sink(self._writer.at, given)
         if not self._has_begun:
