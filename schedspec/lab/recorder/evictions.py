@@ -1,8 +1,8 @@
 """Who evicted whom: every eviction of a recording, with its preemptor where the scheduler names it, else inferred.
 
-The scheduler names a preemptor in an event of the victim (kube-scheduler, schedspec), in the message of its condition
-(schedspec), or by the uid of a Workload (Kueue). Volcano names none: then the preemptor is the next pod of another
-group that is bound to the victim's node within a minute, and marked as inferred.
+The scheduler names a preemptor in an event of the victim (schedspec; kube-scheduler by its uid), in the message of the
+victim's condition (schedspec), or by the uid of a Workload (Kueue). Volcano names none: then the preemptor is the next
+pod of another group that is bound to the victim's node within a minute, and marked as inferred.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ NEXT = 60.0
 AT_ONCE = 2.0
 """Seconds within which evictions for one preemptor count as one decision."""
 _UID = re.compile(r"UID: ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_BY_POD = re.compile(r"\bby pod ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
+"""kube-scheduler's event of a victim, which core/v1 serves without `related`."""
 _LONGEST_CHAIN = 5
 
 
@@ -76,8 +78,13 @@ class Evictions:
         """Note a version before the ledger processes it."""
         if version.ref.kind != Kind.EVENT:
             self._queues.see(version.ref, version.object)
-        elif version.object.get("related"):
-            self._named[str((version.object.get("involvedObject") or {}).get("uid"))] = version.at, version.object
+        else:
+            event = version.object
+            by_pod = _BY_POD.search(str(event.get("message") or ""))
+            related = event.get("related") or ({"uid": by_pod[1]} if by_pod else None)
+            if related:
+                victim = str((event.get("involvedObject") or {}).get("uid"))
+                self._named[victim] = version.at, {**event, "related": related}
 
     def pass_time(self, at: float) -> None:
         """Pass on the evictions that are old enough, and forget older acts."""
@@ -129,9 +136,8 @@ class Evictions:
     def _preemptor(self, act: course.Act, told: Any, acts: Sequence[course.Act]) -> tuple[str, str, bool]:
         """Return the preemptor of an eviction, its job, and whether both are inferred."""
         assert act.eviction is not None
-        if not told.inferred and act.uid in self._named:
-            related = self._named[act.uid][1]["related"]
-            key = f"{related.get('namespace')}/{related.get('name')}"
+        related = self._named[act.uid][1]["related"] if act.uid in self._named else {}
+        if key := self._key_of(related, acts):
             pod = self._ledger.pods.get(key)
             return key, (pod.job.key if pod is not None else "") or key, False
         if act.eviction.preemptors:
@@ -145,6 +151,14 @@ class Evictions:
             return "", "", True
         group = view.group_of(found)
         return key_of(found), f"{found['metadata'].get('namespace', '')}/{group}" if group else key_of(found), True
+
+    def _key_of(self, related: Mapping[str, Any], acts: Sequence[course.Act]) -> str:
+        """Return the key of the pod that an event names; empty if it names none, or only a uid that is unknown."""
+        if related.get("name"):
+            return f"{related.get('namespace')}/{related['name']}"
+        uid = related.get("uid")
+        found = (pod.key for pod in self._ledger.pods.values() if uid and pod.uid == uid)
+        return next(found, next((key_of(act.pod) for act in acts if act.uid == uid), ""))
 
 
 class EvictionReader:

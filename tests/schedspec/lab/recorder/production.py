@@ -160,7 +160,7 @@ def subject_of(kubeconfig: Path) -> str:
 def production(folder: Path, name: str, policy: str) -> Iterator[Production]:
     """Start a cluster, the scheduler of an adapter by a policy, and grant the rights of deploy/record."""
     adapter: Adapter = find(name)
-    cluster = EmbeddedCluster(Settings(kind="embedded"))
+    cluster = EmbeddedCluster(Settings(kind="embedded", gang_api=name == "kube-scheduler"))
     cluster.up(lambda _: None)
     api, scheduler = Api(cluster.kubeconfig, cluster.context), None
     made = Production(cluster, api, folder)

@@ -20,7 +20,7 @@ def evictions(folder: Path) -> list[Eviction]:
     return found
 
 
-def displaced(cluster: RecordedCluster, victim: str, preemptor: str, message: str, *, told: bool = False) -> None:
+def displaced(cluster: RecordedCluster, victim: str, preemptor: str, message: str, *, told: str = "") -> None:
     """Evict the pod of a job for the pod of another, which is then bound to its node."""
     cluster.advance(5.0)
     if told:
@@ -32,7 +32,9 @@ def displaced(cluster: RecordedCluster, victim: str, preemptor: str, message: st
             "uid": uid_of(cluster, f"{preemptor}-0"),
         }
         path = f"/api/v1/namespaces/{SPACE}/events"
-        cluster.make(path, f"{victim}.1", involvedObject=about_it, related=related, reason="Preempted")
+        by_uid = f"Preempted by pod {related['uid']} on node n1"
+        more = {"related": related} if told == "related" else {"message": by_uid}
+        cluster.make(path, f"{victim}.1", involvedObject=about_it, reason="Preempted", **more)
     cluster.evict(f"{victim}-0", message)
     cluster.advance(3.0)
     cluster.bind(f"{preemptor}-0", "n1")
@@ -46,14 +48,15 @@ def uid_of(cluster: RecordedCluster, pod: str) -> str:
 @pytest.mark.parametrize(
     ("message", "told", "inferred"),
     [
-        ("evicted by volcano", False, True),
-        ("evicted by volcano", True, False),
-        ("reclaim for team/taker of queue online", False, False),
-        ("", False, True),
+        ("evicted by volcano", "", True),
+        ("evicted by volcano", "related", False),
+        ("evicted by volcano", "uid", False),
+        ("reclaim for team/taker of queue online", "", False),
+        ("", "", True),
     ],
-    ids=["nobody-named", "named-by-an-event", "named-by-the-message", "no-message"],
+    ids=["nobody-named", "named-by-an-event", "named-by-uid-in-an-event", "named-by-the-message", "no-message"],
 )
-def test_the_preemptor_is_named_or_inferred(tmp_path: Path, message: str, told: bool, inferred: bool) -> None:
+def test_the_preemptor_is_named_or_inferred(tmp_path: Path, message: str, told: str, inferred: bool) -> None:
     with recorded(tmp_path) as cluster:
         cluster.group("giver", "batch")
         cluster.group("taker", "online")

@@ -124,6 +124,18 @@ def test_the_last_version_of_a_deleted_pod_is_recorded_before_its_end(tmp_path: 
     assert "evicted for b" in [condition.message for condition in last.object.status.conditions]
 
 
+def test_a_pod_that_is_deleted_at_once_has_the_version_of_its_deletion(tmp_path: Path) -> None:
+    with recorded(tmp_path) as cluster:
+        cluster.runs("a-0", "a", "n1", 1)
+        cluster.advance(5.0)
+        cluster.call("DELETE", f"/api/v1/namespaces/{SPACE}/pods/a-0", {"gracePeriodSeconds": 0})
+        cluster.advance(5.0)
+    seen = [it.object for _, it in inputs_over_time(tmp_path) if isinstance(it, ObjectSeen) and it.kind == "Pod"]
+    versions = [int(pod.metadata.resource_version) for pod in seen]
+    assert versions == sorted(set(versions))
+    assert seen[-1].status == seen[-2].status  # only the deletion is new
+
+
 def test_events_are_recorded_but_not_repeated_in_checkpoints(tmp_path: Path) -> None:
     with recorded(tmp_path) as cluster:
         event = {"involvedObject": {"kind": "Pod", "name": "a"}, "reason": "Preempted", "message": "told once"}

@@ -241,6 +241,19 @@ def test_a_broken_watch_that_continues_at_once_is_no_gap(tmp_path: Path) -> None
     assert len({pod.metadata.name for _, pod in seen(tmp_path)}) == 10
 
 
+def test_an_interruption_of_a_second_is_no_gap(tmp_path: Path) -> None:
+    with recorded(tmp_path) as cluster:
+        for number in range(10):
+            cluster.runs(f"pod-{number}", "", "n1", 0)
+            server = server_of(cluster)
+            server.fault = watch_of("pods", Unreachable("watch", "connection refused", sent=False))
+            server.break_watches()
+            cluster.advance(0.4)
+            server.fault = lambda _path: None
+            cluster.advance(0.1)
+    assert gaps(tmp_path, "pods") == []
+
+
 def test_a_recorder_that_finds_no_server_waits_for_it(tmp_path: Path) -> None:
     cluster = RecordedCluster(tmp_path)
     try:

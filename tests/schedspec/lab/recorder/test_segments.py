@@ -210,7 +210,7 @@ def test_a_recording_without_a_complete_checkpoint_is_refused(numbers: Numbers) 
         next(inputs_over_time(numbers.folder))
 
 
-@given(st.lists(st.integers(0, 60_000), min_size=1, max_size=60), st.integers(1 << 17, 1 << 19))
+@given(st.lists(st.integers(0, 60_000), min_size=20, max_size=60), st.integers(1 << 16, 1 << 18))
 def test_the_size_of_a_recording_stays_within_its_bound(sizes: list[int], most: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         numbers = Numbers(Path(place), most=most)
