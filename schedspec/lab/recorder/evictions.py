@@ -194,13 +194,11 @@ class EvictionReader:
 
 
 def begun_ledger(at: float, policy: str, live: Mapping[Ref, Object]) -> Ledger:
-    """Return a ledger that has the objects which live at a time. How they came about is no act."""
+    """Return a ledger that has the objects which live at a time. No monitor is notified of how they came about."""
     ledger = Ledger(Rules(policy))
-    ledger.counts_binds = False
     for ref, obj in sorted(live.items(), key=lambda pair: pair[0].kind == Kind.POD):
         read(ledger, Version(0, at, at, "was", ref, obj))
     ledger.advance(at + 0.001)
-    ledger.counts_binds = True
     return ledger
 
 

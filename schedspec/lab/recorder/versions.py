@@ -135,12 +135,11 @@ class VersionReader:
             self._writer = self._new_writer()
         for kind in {*found, *_KINDS.values(), *(Kind.WORKLOAD, Kind.GANG, Kind.GANG_ALPHA)}:
             self._writer.relisted(kind, found.get(kind, ()))
-        self._waiting.clear()  # differences to the time before a gap are no changes
         self._restart()
 
     def _restart(self) -> None:
         gap, self._gap = self._gap, None
-        self._waiting.clear()
+        self._waiting.clear()  # differences to the time before a gap are no changes
         self._has_begun = True
         self._listener.restart(self._at, self._adapter, self._policy, self._writer.live(), gap)
 

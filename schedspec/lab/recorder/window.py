@@ -47,8 +47,6 @@ class Window:
 
     def restart(self, at: float, adapter: Adapter, policy: str, live: Mapping[Ref, Object], gap: Gap | None) -> None:
         """Continue with the objects that live at a time. When the differences happened is unknown."""
-        if at > self._until:
-            return
         self.policy, self.adapter = policy, adapter
         if gap is not None and gap.until >= self._since:
             self.gaps.append(gap)
@@ -65,8 +63,6 @@ class Window:
 
     def read(self, version: Version) -> None:
         """Keep a version, if it lies in the span."""
-        if version.at > self._until:
-            return
         if version.at >= self._since:
             self._begin()
             self._add(version.at, version.change, version.ref, version.object)

@@ -15,11 +15,11 @@ from pathlib import Path
 from ...scheduler.model.errors import BadInputError
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import load_policy, plain_text
-from ...virtual.state import At, State, read_state
+from ...virtual.state import State, read_state, require_ours
 from ...virtual.state.over_time import segments_over_time
 from .as_steps import merge_steps, variants
 from .case import Case
-from .of_cluster import JUST_BEFORE, eviction_times, found_times
+from .of_cluster import states_before_evictions, states_before_findings
 from .of_recording import Moment, at_moment, evicts, is_recording, state_before
 from .of_state import check_queues, make_case
 from .play import play
@@ -131,15 +131,17 @@ def _reduce_broken(path: Path, because: str, name: str, policy: str, known: Redu
 def _reduce_recorded(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
     """Reduce an incident in the recording of a cluster, from the first moment whose state shows the incident again."""
     name, kind = _parse(because)
-    times: Iterable[float | None] = (None,)
+    states: Iterable[State]
     if kind == BROKEN:
-        times = found_times(path, name, policy)
+        states = states_before_findings(path, name, policy)
     elif kind == EVICTED:
-        times = eviction_times(path, name)
+        states = states_before_evictions(path, name)
+    else:
+        states = [read_state(path)]
     silent: IncidentError = IncidentError(f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`")
-    for at in islice(times, _MAX_MOMENTS):
+    for state in islice(states, _MAX_MOMENTS):
         try:
-            state = read_state(path, At.END if at is None else at - JUST_BEFORE)
+            require_ours(state)
             return _reduce_at(path, state, because, policy, known)
         except SilentError as error:
             silent = error

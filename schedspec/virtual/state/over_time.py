@@ -11,7 +11,7 @@ was cut, damaged or removed. The recorder itself writes the gaps of single kinds
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -136,8 +136,15 @@ def span_of(folder: Path) -> tuple[float, float]:
     return begins, ends
 
 
-def state_over_time(folder: Path, at: float | None = None) -> State:
+def state_over_time(
+    folder: Path, at: float | None = None, before: Callable[[Input], bool] = lambda _given: False
+) -> State:
     """Return the state of a recorded cluster at a time, or at the end of its recording.
+
+    Args:
+        folder: The recording.
+        at: The time.
+        before: The state ends right before the first input at this time for which this is true.
 
     Raises:
         StateError: the recording cannot be read, or does not cover the time.
@@ -149,6 +156,8 @@ def state_over_time(folder: Path, at: float | None = None) -> State:
         raise errors.StateError(str(folder), what, "name a time between these")
     state, gaps = State(str(folder)), list[Gap]()
     for moment, given in inputs_over_time(folder, at, at):
+        if moment >= at and before(given):
+            break
         if isinstance(given, Started):
             state = State(str(folder))
         elif isinstance(given, Gap):

@@ -105,6 +105,45 @@ def test_plan_why_simulate_and_reduce_take_a_recording(incident: tuple[Path, flo
     assert reduced.return_value == 0, reduced.output
 
 
+@pytest.fixture(scope="module")
+def reclaimed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return the recording of a reclaim by our scheduler, and the name of the victim."""
+    folder = tmp_path_factory.mktemp("reclaimed")
+    with recorded(folder, scheduler="schedspec") as cluster:
+        cluster.group("lender", "batch")
+        for number in range(2):
+            cluster.pod(f"lender-{number}", "lender", 4)
+        cluster.advance(30.0)
+        cluster.group("owner", "online")
+        cluster.pod("owner-0", "owner", 4)
+        cluster.advance(120.0)
+    answer = json.loads(
+        run("who", "evicted", "--between", "00:00", "23:59", "--recording", folder, "-o", "json").output
+    )
+    [victim] = answer["evictions"]
+    assert (victim["preemptor_job"], "is_inferred" in victim) == ("team/owner", False)
+    return folder, victim["pod"]
+
+
+def test_reduce_begins_with_the_state_before_an_eviction(reclaimed: tuple[Path, str], tmp_path: Path) -> None:
+    folder, pod = reclaimed
+    out = tmp_path / "evicted.feature"
+    done = run("reduce", folder, "--because", f"pod {pod} was evicted", "-o", out, "--cases", 60)
+    assert done.return_value == 0, done.output
+    assert "is evicted" in out.read_text()
+
+
+@pytest.mark.parametrize(
+    "because", ["pod team/never was evicted", "monitor gang", "job team/never waits", "pod team/owner-0 was evicted"]
+)
+def test_reduce_refuses_what_did_not_happen(reclaimed: tuple[Path, str], tmp_path: Path, because: str) -> None:
+    out = tmp_path / "none.feature"
+    done = run("reduce", reclaimed[0], "--because", because, "-o", out, "--cases", 20)
+    assert done.return_value in (1, 2)
+    assert not out.exists()
+    assert "Traceback" not in done.output
+
+
 def test_report_writes_the_page_of_a_span(incident: tuple[Path, float], tmp_path: Path) -> None:
     folder, between = incident
     page = tmp_path / "page.html"
