@@ -177,6 +177,13 @@ class Recorder:
     def _on(self, feed: Feed, api_version: str, change: Change[Any]) -> None:
         if self._has_begun:
             self._notice_of(feed, self._clock())
+        try:
+            self._change(feed, api_version, change)
+        except Exception:
+            self.unreadable += 1  # the reflector logs it and goes on
+            raise
+
+    def _change(self, feed: Feed, api_version: str, change: Change[Any]) -> None:
         match change:
             case Present():
                 self._present(feed, api_version, change.object)
