@@ -97,6 +97,15 @@ class Production:
         path = f"/api/v1/namespaces/{SPACE}/pods/{pod}/binding"
         self.api.call("POST", path, body={"metadata": {"name": pod}, "target": target})
 
+    def evict(self, pod: str, message: str) -> None:
+        """Mark a pod as a victim, delete it, and wait for its end."""
+        path = f"/api/v1/namespaces/{SPACE}/pods/{pod}"
+        mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
+        body = {"status": {"conditions": [mark]}}
+        self.api.call("PATCH", f"{path}/status", body=body, content_type="application/strategic-merge-patch+json")
+        self.api.delete(path, grace=1)
+        eventually(lambda: self.find(path) is None, f"{pod} has ended")
+
     # ------------------------------------------------------------------------------------------------------- recorder
 
     def record(self, *options: str) -> None:

@@ -11,6 +11,7 @@ from schedspec.api.client import Api
 from schedspec.lab.recorder.evictions import Eviction, EvictionReader, about
 from schedspec.lab.recorder.judge import Finding, Judge
 from schedspec.lab.recorder.versions import VersionReader
+from schedspec.monitors.ledger import LATELY
 from schedspec.scheduler.inputs import Gap, ObjectSeen, Taken, write_line
 from schedspec.virtual.state import read_state
 from schedspec.virtual.state.over_time import inputs_over_time
@@ -146,7 +147,8 @@ def test_our_scheduler_is_recorded_with_the_deployed_rights_through_ten_deaths(t
         assert "without" not in cluster.said
         assert_rights_are_cut(cluster)
         victim, owner = reclaim(cluster)
-        time.sleep(3.0)  # the recording of the eviction's end and of its event is not awaited otherwise
+        is_named = lambda: any(not one.is_inferred for one in evictions(cluster.recording))  # noqa: E731
+        eventually(is_named, "the event that names the preemptor is recorded")
         made = {}
         for death in range(10):
             name = f"between-{death}"
@@ -169,6 +171,84 @@ def test_our_scheduler_is_recorded_with_the_deployed_rights_through_ten_deaths(t
     first = evictions(cluster.recording)[0]
     assert (first.job, first.preemptor_job, first.is_inferred) == (victim, owner, False)
     assert judged(cluster.recording) == []
+
+
+PLANTED = {"scheduler": "planted"}
+"""Pods that our scheduler leaves to the test, which binds and evicts them as a faulty scheduler would."""
+
+
+def needless(cluster: Production) -> None:
+    cluster.group("spared", "batch")
+    cluster.pod("spared-0", 4, group="spared", **PLANTED)
+    cluster.bind("spared-0", "n1")
+    cluster.group("wants", "online")
+    cluster.pod("wants-0", 2, group="wants", **PLANTED)
+    cluster.evict("spared-0", "reclaim for team/wants of queue online")
+    cluster.bind("wants-0", "n1")
+
+
+def ping_pong(cluster: Production) -> None:
+    cluster.group("ping", "batch")
+    cluster.group("pong", "online")
+    cluster.pod("ping-0", 8, group="ping", **PLANTED)
+    cluster.bind("ping-0", "n3")
+    for number, (here, there) in enumerate((("ping", "pong"), ("pong", "ping"), ("ping", "pong"))):
+        cluster.pod(f"{there}-{number + 1}", 8, group=there, **PLANTED)
+        cluster.evict(f"{here}-{number}", "evicted")
+        cluster.bind(f"{there}-{number + 1}", "n3")
+
+
+def in_part(cluster: Production) -> None:
+    cluster.group("half", "batch", 2)
+    for number in range(2):
+        cluster.pod(f"half-{number}", 1, group="half", **PLANTED)
+    cluster.bind("half-0", "n2")
+
+
+def guarantee(cluster: Production) -> None:
+    """Bind 7 of the 21 cpu that are left, of which 15 are guaranteed to another queue."""
+    spec = {"weight": 1, "guarantee": {"resource": {"cpu": "15"}}, "deserved": {"cpu": "15"}}
+    cluster.apply(named("scheduling.volcano.sh/v1beta1", "Queue", "safe", spec=spec))
+    cluster.group("greedy", "batch")
+    cluster.pod("greedy-0", 7, group="greedy", **PLANTED)
+    is_recorded = lambda: "safe" in read_state(cluster.recording).objects["Queue"]  # noqa: E731
+    eventually(is_recorded, "the guarantee is recorded")
+    time.sleep(LATELY)  # for so long the scheduler may not have seen the guarantee
+    cluster.bind("greedy-0", "n2")
+
+
+def recorded_node(cluster: Production, pod: str) -> str:
+    found = read_state(cluster.recording).objects["Pod"].get(f"{SPACE}/{pod}")
+    return str(found.spec.node_name) if found is not None else ""
+
+
+def test_what_is_planted_on_a_real_control_plane_is_found_and_explained(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(RECLAIM.replace(", enableReclaimable: false", ""))
+    with production(tmp_path, "schedspec", policy.read_text()) as cluster:
+        for name in ("n1", "n2", "n3"):
+            cluster.node(name, 8)
+        queues_of_volcano(cluster)
+        cluster.record("--policy", str(policy))
+        for plant in (needless, in_part, guarantee, ping_pong):
+            plant(cluster)
+        eventually(lambda: recorded_node(cluster, "pong-3"), "the last bind is recorded")
+        cluster.stop()
+    found = {(one.monitor, one.about.partition("-")[0]) for one in judged(cluster.recording)}
+    assert found >= {
+        ("needless-eviction", "team/spared"),
+        ("ping-pong", "team/ping"),
+        ("gang", "team/half"),
+        ("guarantee", "team/greedy"),
+    }
+    assert {monitor for monitor, _ in found} <= {"needless-eviction", "ping-pong", "gang", "guarantee"}
+    pairs = [(one.job, one.preemptor_job, one.is_inferred) for one in evictions(cluster.recording)]
+    assert pairs[0] == ("team/spared", "team/wants", False)
+    assert pairs[1:] == [
+        ("team/ping", "team/pong", True),
+        ("team/pong", "team/ping", True),
+        ("team/ping", "team/pong", True),
+    ]
 
 
 def assert_rights_are_cut(cluster: Production) -> None:
