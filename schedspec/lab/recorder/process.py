@@ -50,6 +50,20 @@ class RecordOptions:
     listen: tuple[str, int] | None = None
 
 
+class SteadyClock:
+    """The time in seconds since 1970, which goes on at its rate if the machine's clock is set back."""
+
+    def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic) -> None:
+        self._wall, self._steady = wall, steady
+        self._at, self._since = wall(), steady()
+
+    def __call__(self) -> float:
+        """Return the time."""
+        now = self._steady()
+        self._at, self._since = max(self._wall(), self._at + now - self._since), now
+        return self._at
+
+
 class Tally:
     """Counts what a judge finds, by monitor and queue."""
 
@@ -129,11 +143,12 @@ async def record(options: RecordOptions) -> int:
         ListenError: the address cannot be used.
     """
     connection = connect_as_kubectl(options.kubeconfig, options.context)
-    writer = VersionWriter(options.out, options.keep, options.most, time.time)
+    clock = SteadyClock()
+    writer = VersionWriter(options.out, options.keep, options.most, clock)
     tally = Tally(options) if options.is_judged else None
     sink: Sink = tally.read if tally is not None else lambda _at, _given: None
     http = Http(connection, _IN_FLIGHT, agent=AGENT, may_write=lambda: False)
-    recorder = Recorder(Client(http), writer, time.time, redacted=options.redacted, policy=options.policy, sink=sink)
+    recorder = Recorder(Client(http), writer, clock, redacted=options.redacted, policy=options.policy, sink=sink)
     server = None
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

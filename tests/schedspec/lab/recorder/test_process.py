@@ -11,11 +11,27 @@ from pathlib import Path
 import pytest
 
 from schedspec.lab.recorder import process
-from schedspec.lab.recorder.process import RecorderMetrics, RecordOptions, Tally, endpoints
+from schedspec.lab.recorder.process import RecorderMetrics, RecordOptions, SteadyClock, Tally, endpoints
 from schedspec.virtual.state.over_time import segments_over_time
 from tests.schedspec.lab.recorder.recorded_cluster import RecordedCluster
 
 ROOT = Path(__file__).parents[4]
+
+
+@pytest.mark.parametrize(
+    ("walls", "times"),
+    [
+        ([0, 1, 2, 3], [1, 2, 3]),
+        ([0, 1, 11, 12], [1, 11, 12]),
+        ([10, 11, 2, 3], [11, 12, 13]),
+        ([10, 5, 16, 17], [11, 16, 17]),
+    ],
+    ids=["steady", "set-forward", "set-back", "set-back-and-forward"],
+)
+def test_the_clock_of_a_recording_never_stops_and_never_goes_back(walls: list[int], times: list[int]) -> None:
+    wall, steady = iter(map(float, walls)), iter(range(len(walls)))
+    clock = SteadyClock(lambda: next(wall), lambda: float(next(steady)))
+    assert [clock() for _ in times] == times
 
 
 def test_metrics_count_findings_by_monitor_and_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
