@@ -281,7 +281,7 @@ def _chain(last: Eviction, evictions: Sequence[Eviction]) -> list[str]:
     found = []
     if before:
         steps = ", ".join(f"{each.job} at {each.time} for {each.preemptor_job}" for each in before)
-        found.append(f"Before, others had made room for it: {steps}.")
+        found.append(f"Before, others had made room for {last.job}: {steps}.")
     after = next((each for each in evictions if each.at > last.at and each.job == last.preemptor_job), None)
     if after is not None and last.preemptor_job:
         found.append(f"Later {after.job} was evicted itself, at {after.time} for {after.preemptor_job or 'unknown'}.")
@@ -291,4 +291,6 @@ def _chain(last: Eviction, evictions: Sequence[Eviction]) -> list[str]:
 def _pair(victim: str, preemptor: str, evictions: Sequence[Eviction]) -> str:
     lost = sum(one.job == victim and one.preemptor_job == preemptor for one in evictions)
     won = sum(one.job == preemptor and one.preemptor_job == victim for one in evictions)
-    return f"In this recording, {victim} lost {_pods(lost)} to {preemptor}, and {preemptor} lost {_pods(won)} to it."
+    return (
+        f"In this recording, {victim} lost {_pods(lost)} to {preemptor}, and {preemptor} lost {_pods(won)} to {victim}."
+    )

@@ -70,7 +70,7 @@ def test_the_preemptor_is_named_or_inferred(tmp_path: Path, message: str, told: 
     text = about("team/giver-0", [one])
     assert ("inferred" in text) == inferred
     assert "team/giver-0 (queue batch) was evicted on n1 at 2026-" in text
-    assert text.endswith("team/giver lost 1 pod to team/taker, and team/taker lost 0 pods to it.")
+    assert text.endswith("team/giver lost 1 pod to team/taker, and team/taker lost 0 pods to team/giver.")
 
 
 def test_an_eviction_for_nobody_says_so(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_the_chain_names_who_made_room_before_and_who_went_later(tmp_path: Path)
         ("team/third", "team/fourth"),
     ]
     text = about("team/second-0", found)
-    assert f"others had made room for it: team/first at {found[0].time} for team/second." in text
+    assert f"others had made room for team/second: team/first at {found[0].time} for team/second." in text
     assert f"Later team/third was evicted itself, at {found[2].time} for team/fourth." in text
 
 
