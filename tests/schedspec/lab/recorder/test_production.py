@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from schedspec.lab.recorder.judge import Finding, Judge
 from schedspec.lab.recorder.versions import VersionReader
 from schedspec.monitors.ledger import LATELY
 from schedspec.scheduler.inputs import Gap, ObjectSeen, Taken, write_line
-from schedspec.virtual.state import read_state
+from schedspec.virtual.state import State, read_state
+from schedspec.virtual.state.dump import take
 from schedspec.virtual.state.over_time import inputs_over_time
 from tests.schedspec.lab.recorder.production import SPACE, Production, eventually, named, production, subject_of
 
@@ -129,6 +131,15 @@ def reclaim_by_kueue(cluster: Production) -> tuple[str, str]:
     [victim] = before - {admitted(f"lender{number}") for number in range(2)}
     eventually(lambda: running() == 2, "the owner runs")
     return victim, owner
+
+
+def dumped(cluster: Production) -> State:
+    return asyncio.run(take(cluster.cluster.kubeconfig, None))
+
+
+def names_in(state: State) -> dict[str, list[str]]:
+    """Return the names of the objects of each kind that has any."""
+    return {kind: sorted(found) for part in (state.objects, state.others) for kind, found in part.items() if found}
 
 
 def hopeless(cluster: Production) -> None:
@@ -296,6 +307,8 @@ def test_another_scheduler_is_recorded_and_its_evictions_are_explained(
         victim, preemptor = act(cluster)
         hopeless(cluster)
         eventually(lambda: "hopeless-wait" in cluster.said, "the wait is found while it lasts", 240.0)
+        same = lambda: names_in(dumped(cluster)) == names_in(read_state(cluster.recording, with_kueue=True))  # noqa: E731
+        eventually(same, "the recording ends with the objects of a dump")
         cluster.stop()
     [one, *_] = evictions(cluster.recording)
     assert (one.job, one.preemptor_job, one.is_inferred) == (victim, preemptor, inferred)
