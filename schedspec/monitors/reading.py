@@ -7,14 +7,14 @@ numbers all writes in one sequence, so these numbers are comparable on every API
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ..api.kinds import GANGS, Kind
 from ..observe import view
 from ..observe.history import Version
 from . import amounts
 from .amounts import Object
-from .ledger import Ledger
+from .ledger import SWITCHES, Ledger
 
 _DETAILS = re.compile(r" \(|[,;]")
 _GROUPS = frozenset((*view.QUEUED, *GANGS))
@@ -67,13 +67,19 @@ def _read_pod(ledger: Ledger, key: str, pod: Object) -> None:
     if mark is not None:
         message = str(mark.get("message", ""))
         cause = _DETAILS.split(message, maxsplit=1)[0]
-        ledger.evict(key, cause, action_of(message), message, preemptors_in(cause, ledger))
+        ledger.evict(key, cause, action_of(message, ledger.rules.actions), message, preemptors_in(cause, ledger))
 
 
-def action_of(message: str) -> str:
-    """Return the action that a scheduler's message names: `reclaim`, `preempt` or none."""
+def action_of(message: str, actions: Collection[str]) -> str:
+    """Return the action that a scheduler's message names: `reclaim`, `preempt` or none.
+
+    Volcano's message speaks of preempting after a reclaim, too. If `actions`, those of the policy, have only one of the
+    two, it is that one.
+    """
     text = message.lower()
-    return "reclaim" if "reclaim" in text else "preempt" if "preempt" in text else ""
+    named = "reclaim" if "reclaim" in text else "preempt" if "preempt" in text else ""
+    possible = [action for action in SWITCHES if action in actions]
+    return possible[0] if named and len(possible) == 1 else named
 
 
 def preemptors_in(cause: str, ledger: Ledger) -> list[str]:

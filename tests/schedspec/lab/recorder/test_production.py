@@ -308,7 +308,8 @@ def test_another_scheduler_is_recorded_and_its_evictions_are_explained(
         hopeless(cluster)
         eventually(lambda: "hopeless-wait" in cluster.said, "the wait is found while it lasts", 240.0)
         same = lambda: names_in(dumped(cluster)) == names_in(read_state(cluster.recording, with_kueue=True))  # noqa: E731
-        eventually(same, "the recording ends with the objects of a dump")
+        if scheduler != "kube-scheduler":  # `dump` refuses a cluster without queues
+            eventually(same, "the recording ends with the objects of a dump")
         cluster.stop()
     [one, *_] = evictions(cluster.recording)
     assert (one.job, one.preemptor_job, one.is_inferred) == (victim, preemptor, inferred)
