@@ -14,7 +14,7 @@ from ..observe import view
 from ..observe.history import Version
 from . import amounts
 from .amounts import Object
-from .ledger import SWITCHES, Ledger
+from .ledger import Ledger
 
 _DETAILS = re.compile(r" \(|[,;]")
 _GROUPS = frozenset((*view.QUEUED, *GANGS))
@@ -73,13 +73,13 @@ def _read_pod(ledger: Ledger, key: str, pod: Object) -> None:
 def action_of(message: str, actions: Collection[str]) -> str:
     """Return the action that a scheduler's message names: `reclaim`, `preempt` or none.
 
-    Volcano's message speaks of preempting after a reclaim, too. If `actions`, those of the policy, have only one of the
-    two, it is that one.
+    Volcano's message speaks of preempting after a reclaim, too: it means a reclaim if the policy has no other action.
     """
     text = message.lower()
-    named = "reclaim" if "reclaim" in text else "preempt" if "preempt" in text else ""
-    possible = [action for action in SWITCHES if action in actions]
-    return possible[0] if named and len(possible) == 1 else named
+    if "reclaim" in text:
+        return "reclaim"
+    is_reclaim = "reclaim" in actions and "preempt" not in actions
+    return ("reclaim" if is_reclaim else "preempt") if "preempt" in text else ""
 
 
 def preemptors_in(cause: str, ledger: Ledger) -> list[str]:
