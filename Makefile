@@ -37,7 +37,7 @@ PARTS := lint test-unit test-embedded test-faults features features-simulated fe
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-plan bench-simulation fidelity clean
+.PHONY: help demo test test-fast $(PARTS) test-nightly nightly-tests nightly-properties nightly-explore nightly-schedulers nightly-kind lint-workflows docs soak attacks test-the-tests features-gang matrix mutate bench-core bench-live bench-plan bench-recorder bench-simulation fidelity clean
 
 .venv/.locked: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -160,6 +160,9 @@ bench-core: .venv/.locked ## figures of the scheduling core
 
 bench-simulation: .venv/.locked ## figures of the simulation: jobs a second
 	$(BIN)/python -m benchmarks.simulation
+
+bench-recorder: .venv/.locked ## what recording 1,000 nodes and 20,000 pods costs
+	$(BIN)/python -m benchmarks.recorder
 
 bench-plan: .venv/.locked ## a plan of 5,000 nodes and 50,000 pods, in seconds
 	$(BIN)/python -m benchmarks.plan

@@ -109,17 +109,47 @@ class Started(msgspec.Struct, tag="started"):
 
 
 class Noted(msgspec.Struct, tag="noted"):
-    """An object of another scheduler, as the API server served it. Only dumps have it; our decisions do not read it."""
+    """An object of another scheduler, as the API server served it. Dumps and recordings of a cluster have it.
+
+    Our decisions do not read it.
+    """
 
     object: dict[str, Any]
 
 
 class Taken(msgspec.Struct, tag="taken"):
-    """Last line of a dump: the time at which the state was taken from a cluster, and notes for its reader."""
+    """Last line of a dump, or of the checkpoint of a cluster's recording: the time of the state, and notes about it."""
 
     at: float
     redacted: bool = False
     notes: list[str] = []
+
+
+class Unnoted(msgspec.Struct, tag="unnoted"):
+    """A noted object was deleted. Only recordings of a cluster have it, as all inputs below."""
+
+    api_version: str
+    kind: str
+    key: str
+    uid: str = ""
+
+
+class Passed(msgspec.Struct, tag="passed"):
+    """Time passed: the inputs after it were observed at `at` (seconds since 1970), up to the next of these lines."""
+
+    at: float
+
+
+class Gap(msgspec.Struct, tag="gap"):
+    """The versions of a kind between two times are incomplete, or were observed later than they were written."""
+
+    kind: str
+    """Empty: of all kinds."""
+    since: float
+    until: float
+    why: str
+    is_lost: bool = True
+    """Whether versions may be missing; else all were observed, but only at `until`."""
 
 
 Input = (
@@ -135,6 +165,9 @@ Input = (
     | Started
     | Noted
     | Taken
+    | Unnoted
+    | Passed
+    | Gap
 )
 
 

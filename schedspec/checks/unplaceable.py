@@ -6,7 +6,7 @@ asserts the reason for which it waits (`"train" waits because of "…"`): then t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..api.kinds import Kind
@@ -22,14 +22,13 @@ def find(history: History, sentences: Sequence[str]) -> list[str]:
     nodes = [version.object for version in history.versions(Kind.NODE)]
     if not nodes:
         return []
-    labels = {f"{key}={value}" for node in nodes for key, value in (node["metadata"].get("labels") or {}).items()}
-    resources = {name for node in nodes for name in (node.get("status") or {}).get("allocatable") or {}} | _ALWAYS
+    labels, resources = offered(nodes)
     found: dict[str, None] = {}
     for pod in history.now().mine(Kind.POD):
         workload = views.workload_of(pod)
         if views.waits(pod) and not any(f'"{workload}"' in sentence and _is_reason(sentence) for sentence in sentences):
             name = str(pod["metadata"]["name"])
-            for request in _unmet_requests(pod["spec"], labels, resources):
+            for request in unmet_requests(pod["spec"], labels, resources):
                 found[f"pod {name} waits for what no node has: {request}"] = None
     return list(found)
 
@@ -38,7 +37,17 @@ def _is_reason(sentence: str) -> bool:
     return "because of" in sentence or "因" in sentence
 
 
-def _unmet_requests(spec: dict[str, Any], labels: set[str], resources: set[str]) -> Iterator[str]:
+def offered(nodes: Iterable[dict[str, Any]]) -> tuple[set[str], set[str]]:
+    """Return the labels of nodes as `KEY=VALUE`, and the names of the resources that they have."""
+    labels, resources = set[str](), set(_ALWAYS)
+    for node in nodes:
+        labels |= {f"{key}={value}" for key, value in (node["metadata"].get("labels") or {}).items()}
+        resources |= (node.get("status") or {}).get("allocatable", {}).keys()
+    return labels, resources
+
+
+def unmet_requests(spec: dict[str, Any], labels: set[str], resources: set[str]) -> Iterator[str]:
+    """Yield each label and each resource that a pod requests and no node has."""
     for key, value in (spec.get("nodeSelector") or {}).items():
         if (label := f"{key}={value}") not in labels:
             yield f"the label {label}{nearest(label, labels)}"

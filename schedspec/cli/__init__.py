@@ -36,6 +36,9 @@ _PURPOSES = {
     "reduce": "reduce a dump and an incident to the smallest feature that shows the incident",
     "explore": "play random scenarios, and write each violation of a rule as a feature",
     "dump": "read a cluster's state and write it to a file",
+    "record": "record what happens in a cluster, whichever scheduler decides there",
+    "judge": "judge what a recording of a cluster shows by the monitors of its scheduler",
+    "who": "say who evicted whom in a recording of a cluster",
     "completion": "print the completion script of a shell",
 }
 """Purpose of each command, by name, in the order of their use; `schedspec --help` prints them."""
@@ -53,7 +56,7 @@ Examples:
 """
 
 
-def _imported(name: str) -> click.Command | None:  # noqa: PLR0911, PLR0912 - a table whose cells are imports
+def _imported(name: str) -> click.Command | None:  # noqa: PLR0911, PLR0912, PLR0915 - a table of imports
     """Return a command. Only its module is imported."""
     match name:
         case "init":
@@ -140,6 +143,18 @@ def _imported(name: str) -> click.Command | None:  # noqa: PLR0911, PLR0912 - a 
             from .dump import dump_command
 
             return dump_command
+        case "record":
+            from .record import record_command
+
+            return record_command
+        case "judge":
+            from .judge import judge_command
+
+            return judge_command
+        case "who":
+            from .who import who_command
+
+            return who_command
         case "completion":
             return completion
         case _:

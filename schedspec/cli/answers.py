@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -85,6 +86,42 @@ def output_option(function: Function) -> Function:
     return click.option("-o", "--output", type=choice, default="text", help="Text for people, or JSON for programs.")(
         function
     )
+
+
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smhd])", re.ASCII)
+_SIZE = re.compile(r"(\d{1,9})(Mi|Gi|Ti)B?", re.ASCII)
+_BYTES = {"Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+
+
+def parse_seconds(text: str) -> float:
+    """Return a positive duration in seconds.
+
+    >>> parse_seconds("7d"), parse_seconds("1.5h")
+    (604800.0, 5400.0)
+
+    Raises:
+        ValueError: the text is no duration.
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None or not (seconds := float(found[1]) * _SECONDS[found[2]]):
+        raise ValueError(text)
+    return seconds
+
+
+def parse_bytes(text: str) -> int:
+    """Return a size of at least 1 MiB in bytes.
+
+    >>> parse_bytes("10GiB"), parse_bytes("1Mi")
+    (10737418240, 1048576)
+
+    Raises:
+        ValueError: the text is no such size.
+    """
+    found = _SIZE.fullmatch(text)
+    if found is None or not (size := int(found[1]) * _BYTES[found[2]]):
+        raise ValueError(text)
+    return size
 
 
 def count(number: int, one: str, many: str) -> str:

@@ -26,6 +26,7 @@ from ..lab.plan import (
 )
 from ..lab.twin import Choice
 from ..scheduler.inputs import write_line
+from ..virtual.state.over_time import time_in
 from .answers import explains_errors, print_json, refuse_one_file_twice, refuses_bad_input
 
 _UNITS = {"d": 86400.0, "h": 3600.0}
@@ -49,6 +50,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float | Non
     type=click.Path(path_type=Path),
     help="A dump (`schedspec dump`), a SIGUSR2 dump, a recording, or files of kubectl get -o json.",
 )
+@click.option("--at", metavar="TIME", help="Of the recording of a cluster: the state at 02:13, in UTC, or ISO 8601.")
 @click.option("--now", metavar="OLD", help="The current folder, file or git revision; default: the cluster itself.")
 @click.option("--proposed", metavar="NEW", help="Folder, file or git revision; or OLD..NEW.")
 @click.option(
@@ -264,6 +266,7 @@ def _made_of(given: dict[str, Any], now: Side | None, proposed: Side) -> Request
         given["out"],
         time.time(),
         given["submit"],
+        None if given["at"] is None else time_in(given["state"], given["at"]),
     )
 
 

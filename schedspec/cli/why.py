@@ -11,8 +11,9 @@ from ..lab import why
 from ..scheduler.inputs import PolicyLoaded
 from ..scheduler.kube import KubeError
 from ..scheduler.policy.file import read_policy
-from ..virtual.state import read_state
+from ..virtual.state import At, read_state
 from ..virtual.state.dump import take
+from ..virtual.state.over_time import time_in
 from .answers import explains_errors, print_json, refuses_bad_input
 
 
@@ -20,6 +21,8 @@ from .answers import explains_errors, print_json, refuses_bad_input
 @click.argument("job")
 @click.option(
     "--state",
+    "--recording",
+    "state",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="A dump, a recording, or files of kubectl get -o json; default: the cluster of --kube-context.",
@@ -27,13 +30,16 @@ from .answers import explains_errors, print_json, refuses_bad_input
 @click.option(
     "--kube-context", metavar="NAME", help="Read this cluster now, as kubectl does; default: current context."
 )
+@click.option("--at", metavar="TIME", help="Of the recording of a cluster: the state at 02:13, in UTC, or ISO 8601.")
 @click.option(
     "--policy", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The policy that the cluster runs."
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Format.")
 @explains_errors
 @refuses_bad_input
-def why_command(job: str, state: Path | None, kube_context: str | None, policy: Path | None, output: str) -> int:
+def why_command(
+    *, job: str, state: Path | None, at: str | None, kube_context: str | None, policy: Path | None, output: str
+) -> int:
     """Say why JOB waits: what it lacks, who is before it, who is evicted for it, what would have to end.
 
     JOB is the name of a Job, PodGroup or Workload, or NAMESPACE/NAME.
@@ -42,12 +48,15 @@ def why_command(job: str, state: Path | None, kube_context: str | None, policy: 
     Examples:
       schedspec why train --state state.jsonl.gz
       schedspec why team-a/train --kube-context prod -o json
+      schedspec why team-a/train --recording recording --at 02:13
     """
     if state is not None and kube_context is not None:
         raise click.UsageError("--state and --kube-context exclude each other")
+    if at is not None and state is None:
+        raise click.UsageError("--at: nothing reads it without --recording")
     try:
         taken = (
-            read_state(state, with_kueue=True)
+            read_state(state, At.END if at is None else time_in(state, at), with_kueue=True)
             if state is not None
             else asyncio.run(take(None, kube_context, agent="schedspec-why"))
         )

@@ -7,7 +7,7 @@ numbers all writes in one sequence, so these numbers are comparable on every API
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ..api.kinds import GANGS, Kind
 from ..observe import view
@@ -67,13 +67,19 @@ def _read_pod(ledger: Ledger, key: str, pod: Object) -> None:
     if mark is not None:
         message = str(mark.get("message", ""))
         cause = _DETAILS.split(message, maxsplit=1)[0]
-        ledger.evict(key, cause, action_of(message), message, preemptors_in(cause, ledger))
+        ledger.evict(key, cause, action_of(message, ledger.rules.actions), message, preemptors_in(cause, ledger))
 
 
-def action_of(message: str) -> str:
-    """Return the action that a scheduler's message names: `reclaim`, `preempt` or none."""
+def action_of(message: str, actions: Collection[str]) -> str:
+    """Return the action that a scheduler's message names: `reclaim`, `preempt` or none.
+
+    Volcano's message speaks of preempting after a reclaim, too: it means a reclaim if the policy has no other action.
+    """
     text = message.lower()
-    return "reclaim" if "reclaim" in text else "preempt" if "preempt" in text else ""
+    if "reclaim" in text:
+        return "reclaim"
+    is_reclaim = "reclaim" in actions and "preempt" not in actions
+    return ("reclaim" if is_reclaim else "preempt") if "preempt" in text else ""
 
 
 def preemptors_in(cause: str, ledger: Ledger) -> list[str]:

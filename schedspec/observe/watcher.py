@@ -53,6 +53,16 @@ class HistoryWriter:
             self.history = History(namespace, self._live)
             return self.history
 
+    def known(self, ref: Ref) -> Object | None:
+        """Return the live object of a reference, or None."""
+        with self._lock:
+            return self._live.get(ref)
+
+    def live(self) -> dict[Ref, Object]:
+        """Return all live objects."""
+        with self._lock:
+            return dict(self._live)
+
     def record(self, kind: Kind, obj: Object, *, gone: bool = False) -> None:
         """Record one object, without its managedFields."""
         meta = obj["metadata"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,7 +24,21 @@ from . import course
 from .failure import RECORDING
 from .objects import Queues, state_of, unit_of
 from .queue_moments import queue_moments
-from .record import Failure, Judgement, Moment, Reason, ScenarioRecord, Sentence, Software, Span, Story, digest
+from .record import (
+    ActMoment,
+    EvictedAmounts,
+    Failure,
+    Judgement,
+    Moment,
+    QueueMoment,
+    Reason,
+    ScenarioRecord,
+    Sentence,
+    Software,
+    Span,
+    Story,
+    digest,
+)
 
 _WHOLE = 600
 """A record with more pod versions than this keeps no whole pods."""
@@ -41,13 +55,7 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         return round(max(0.0, at - zero), 4)
 
     versions = list(own(history)) if history is not None else []
-    lived = [version for version in versions if version.at < cleanup]
-    queues, ledger = Queues(versions), Ledger(Rules(running.policy))
-    recorded = course.Acts(ledger, ledger.rules)
-    ledger.attach(recorded)
-    stories = _stories(versions, queues, clock, cleanup)
-    numbers = queue_moments(ledger, lived, clock)
-    acts = course.acts_of(recorded.acts, lived, queues, clock)
+    shown = observed(versions, Rules(running.policy), clock, cleanup)
     recording = running.folder / RECORDING
     return ScenarioRecord(
         feature=running.feature,
@@ -72,17 +80,48 @@ def make_record(running: ScenarioRun, findings: Sequence[Violation] = (), off: S
         failure=_failure(running),
         known=running.known,
         sentences=list(_sentences(running, clock, cleanup)),
-        units=_units(stories),
-        objects=stories,
-        queues=numbers,
-        acts=acts,
-        evicted=course.evicted_of(acts, lived),
-        reasons=_reasons(stories),
+        units=shown.units,
+        objects=shown.objects,
+        queues=shown.queues,
+        acts=shown.acts,
+        evicted=shown.evicted,
+        reasons=shown.reasons,
         findings=[Judgement(clock(finding.time), finding.monitor, finding.about, finding.text) for finding in findings],
         monitors_off=list(off),
         logs=running.logs,
         recording=os.path.relpath(recording) if recording.is_dir() else "",
     )
+
+
+class Observed(NamedTuple):
+    """The part of a record that follows from the versions of objects."""
+
+    units: dict[str, str]
+    objects: list[Story]
+    queues: list[QueueMoment]
+    acts: list[ActMoment]
+    evicted: EvictedAmounts
+    reasons: list[Reason]
+
+
+def observed(versions: Sequence[Version], rules: Rules, clock: course.Clock, cleanup: float) -> Observed:
+    """Return what versions show, by the rules of the policy in force.
+
+    Args:
+        versions: All versions, in the order of their arrival.
+        rules: The policy.
+        clock: Converts a time of a version to the record's.
+        cleanup: Later versions show no decision of the scheduler.
+    """
+    lived = [version for version in versions if version.at < cleanup]
+    queues, ledger = Queues(versions), Ledger(rules)
+    recorded = course.Acts(ledger, rules)
+    ledger.attach(recorded)
+    stories = _stories(versions, queues, clock, cleanup)
+    numbers = queue_moments(ledger, lived, clock)
+    acts = course.acts_of(recorded.acts, lived, queues, clock)
+    evicted = course.evicted_of(acts, lived)
+    return Observed(_units(stories), stories, numbers, acts, evicted, _reasons(stories))
 
 
 def own(history: History) -> Iterator[Version]:

@@ -102,6 +102,8 @@ class Report:
     def headline(self) -> str:
         """The outcome in one sentence."""
         counts, total = self.counts, len(self.scenarios)
+        if total and not any(scenario.record.feature_file for scenario in self.scenarios):  # spans of recordings
+            return count(sum(len(scenario.record.findings) for scenario in self.scenarios), "finding")
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
         if not total:
             return f"No scenario ran{skipped}"
@@ -164,13 +166,18 @@ def render(
 
 
 def write(
-    records: Iterable[ScenarioRecord], path: Path, views: Sequence[View] = (), skipped: Sequence[Result] = ()
+    records: Iterable[ScenarioRecord],
+    path: Path,
+    views: Sequence[View] = (),
+    skipped: Sequence[Result] = (),
+    *,
+    opens_on: str = "",
 ) -> Path:
-    """Write the page and return its path. Raises OSError."""
+    """Write the page and return its path; see `render`. Raises OSError."""
     found = list(records)
     private = any(record.is_private for record in found)
     files.make_folder(path.parent, private=private)
-    return files.write(path, render(found, views, skipped), private=private)
+    return files.write(path, render(found, views, skipped, opens_on=opens_on), private=private)
 
 
 def picture(record: ScenarioRecord) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from ..api.kinds import Kind
+from ..api.kinds import Kind, Ref
 from ..monitors import amounts
 from ..monitors.limits import card_quota
 from ..observe import view
@@ -50,8 +50,12 @@ class Queues:
     def __init__(self, versions: Iterable[Version]) -> None:
         self._of: dict[str, str] = {}
         for version in versions:
-            if version.ref.kind in view.QUEUED:
-                self._of[f"{version.ref.namespace}/{version.ref.name}"] = view.queue_named_by(version.object)
+            self.see(version.ref, version.object)
+
+    def see(self, ref: Ref, obj: Object) -> None:
+        """Read a version of a PodGroup or a Workload; others are skipped."""
+        if ref.kind in view.QUEUED:
+            self._of[f"{ref.namespace}/{ref.name}"] = view.queue_named_by(obj)
 
     def of(self, pod: Object) -> str:
         """Return the queue's name; empty for a pod without a PodGroup."""

@@ -27,6 +27,7 @@ def queue_moments(ledger: Ledger, versions: Iterable[Version], clock: Callable[[
     """
     found, now, known = _Moments(), 0.0, dict[str, Amounts]()
     for version in in_order(versions):
+        ledger.counts_binds = version.change != "was"  # how it came about was not observed
         read(ledger, version)
         name = version.ref.name
         changed = [queue for queue in found.queues if known.get(queue) is not ledger.sums.below.get(queue)]

@@ -149,6 +149,12 @@ class Scenario:
     def commands(self) -> list[tuple[str, str]]:
         """The commands to run the scenario, to explain its decisions and to replay them."""
         record = self.record
+        if not record.feature_file:
+            folder = shlex.quote(record.node_id)
+            return [
+                ("Judge this recording", f"{distribution.prompt()} judge {folder}"),
+                ("Ask who evicted a pod", f"{distribution.prompt()} who evicted NAMESPACE/POD --recording {folder}"),
+            ]
         run = f"pytest {shlex.quote(record.node_id)}"
         if record.cluster.name not in ("none", "existing"):
             run += f" --cluster {record.cluster.name}"

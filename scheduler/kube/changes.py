@@ -7,8 +7,8 @@ times.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic
+from dataclasses import dataclass, field
+from typing import Any, Generic
 
 from .decoding import Malformed
 from .resource import T
@@ -27,6 +27,8 @@ class Absent:
 
     key: str
     uid: str
+    last: Any = field(default=None, compare=False)
+    """The object's last version, if a watch reported the deletion; it is not trimmed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,11 @@ class Reflector(Generic[T]):
         self.resource = resource
         self.synced = asyncio.Event()
         self.lists = 0
-        """Number of complete lists."""
+        """Number of complete lists. It grows before the differences of a list are reported."""
+        self.events = 0
+        """Number of complete events and bookmarks of watches."""
+        self.is_served = True
+        """Whether the API server serves the kind, by its last answer."""
         self.trouble = ""
         """The present problem with listing or watching, for people; empty without one."""
         self._silent = 0
@@ -74,7 +78,6 @@ class Reflector(Generic[T]):
         self._known: dict[str, T | Malformed] = {}
         self._version = ""
         self._decoder = msgspec.json.Decoder(_typed(resource))
-        self._events = 0
 
     @property
     def unready(self) -> str:
@@ -95,7 +98,7 @@ class Reflector(Generic[T]):
         backoff, now = Backoff(), asyncio.get_running_loop().time
         while True:
             error: ApiError | Unreachable | None = None
-            events_before, watching_since = self._events, float("inf")
+            events_before, watching_since = self.events, float("inf")
             try:
                 if not self._version:
                     await self._list()
@@ -106,7 +109,7 @@ class Reflector(Generic[T]):
                 self._version = ""
             except (ApiError, Unreachable) as caught:
                 error = caught
-            was_good = self._events > events_before or now() - watching_since > _SHORT
+            was_good = self.events > events_before or now() - watching_since > _SHORT
             if was_good:
                 backoff.reset()
             if error is not None:
@@ -117,6 +120,7 @@ class Reflector(Generic[T]):
     async def _wait_out(self, error: ApiError | Unreachable, backoff: Backoff) -> None:
         if isinstance(error, NotFound):
             self.trouble = f"{self.resource.id} is not served (is its CRD applied?)"
+            self.is_served = False
             self._version = ""
             if self.resource.optional:
                 self._not_served()
@@ -142,6 +146,7 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         listing = await self._client.list(self.resource, **self._query)
         self.lists += 1
+        self.is_served = True
         missing = dict(self._known)
         reported = 0
         for item in (*self._client.scope.presumed(self.resource), *listing.items):
@@ -217,7 +222,7 @@ class Reflector(Generic[T]):
             self._version = event.object.metadata.resource_version
         elif event.type == "DELETED":
             meta = event.object.metadata
-            self._absent(meta.key, meta.uid)
+            self._absent(meta.key, meta.uid, event.object)
             self._version = meta.resource_version
         else:
             version = event.object.metadata.resource_version
@@ -227,7 +232,7 @@ class Reflector(Generic[T]):
             else:
                 self._present(found)
             self._version = version
-        self._events += 1
+        self.events += 1
 
     def _on_line_in_chunks(self, line: bytes) -> Stepwise[None]:
         """Decode and report any event: an error, a bookmark, a malformed object, a large object."""
@@ -253,7 +258,7 @@ class Reflector(Generic[T]):
             self._present(found)
         if metadata.resource_version:
             self._version = metadata.resource_version
-        self._events += 1
+        self.events += 1
 
     # -------------------------------------------------------------------------------------------------------- reporting
 
@@ -286,9 +291,9 @@ class Reflector(Generic[T]):
         self._known[meta.key] = item
         self._notify(Present(item))
 
-    def _absent(self, key: str, uid: str) -> None:
+    def _absent(self, key: str, uid: str, last: T | None = None) -> None:
         if self._known.pop(key, None) is not None:
-            self._notify(Absent(key, uid))
+            self._notify(Absent(key, uid, last))
 
     def _unreadable(self, malformed: Malformed) -> None:
         meta = malformed.metadata

@@ -133,7 +133,7 @@ def _add_common(group: argparse._ArgumentGroup, other_choices: str) -> None:
 
 def _add_process(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     process = parser.add_argument_group("process")
-    process.add_argument("--listen", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT")
+    process.add_argument("--listen", type=address, default=("127.0.0.1", 0), metavar="HOST:PORT")
     process.add_argument("--leader-elect", action="store_true", help="of several replicas, only the leader works")
     process.add_argument("--lease-seconds", type=_positive, default=15.0, metavar="N")
     process.add_argument("--lease-namespace", default="kube-system", metavar="NAME")
@@ -205,7 +205,7 @@ def _controllers(text: str) -> tuple[str, ...]:
     return names
 
 
-def _address(text: str) -> tuple[str, int]:
+def address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, as in 127.0.0.1:8080 (port 0: any free port)")

@@ -14,7 +14,7 @@ from ...scheduler.model import times
 from ...scheduler.reasons.text import count
 from ...scheduler.recording.segments import segments
 from ...virtual import Arrival, Settings
-from ...virtual.state import At, State, read_state, require_ours
+from ...virtual.state import At, State, holds_load, read_state, require_ours
 from ..simulate.columns import PRESETS, changed, parse_mapping
 from ..simulate.errors import InputError
 from ..simulate.present import ANNOTATION, Present, RunTimes
@@ -61,6 +61,8 @@ class Request:
     """The time now, in seconds since 1970."""
     submit: Path | None = None
     """A file with work that is submitted in the proposed world."""
+    at: float | None = None
+    """The time of the state in the recording of a cluster, in seconds since 1970."""
 
 
 class Decided(NamedTuple):
@@ -129,7 +131,8 @@ def make_plan(request: Request, choose: Callable[[State], Decider] = our_model) 
         StateError, ChangeError, InputError, PolicyError: an input cannot be used; the text says what to do next.
     """
     follows = request.load not in ("none", "drain") and Path(request.load).resolve() == request.state.resolve()
-    state = read_state(request.state, At.CHECKPOINT if follows else At.END, with_kueue=True)
+    moment = At.CHECKPOINT if follows else At.END
+    state = read_state(request.state, moment if request.at is None else request.at, with_kueue=True)
     decider = choose(state)
     state.check_age(request.clock, request.max_age)
     _check(request, state)
@@ -350,8 +353,8 @@ def _read_load(request: Request, state: State) -> _Load:
         return _Load("nothing arrives, and what the cluster has runs to its end", nothing, {}, None, math.inf)
     path = Path(request.load)
     if path.is_dir() or path.name.endswith(".jsonl.gz"):
-        if not segments(path):
-            remedy = "name a trace, the folder of `run --record`, drain or none"
+        if not (segments(path) or holds_load(path)):
+            remedy = "name a trace, the folder of `record` or `run --record`, drain or none"
             raise InputError("--load", f"{path} holds no recording", remedy)
         recorded = Recorded(path, state)
         if not len(recorded) and recorded.until <= state.taken:

@@ -15,9 +15,11 @@ from pathlib import Path
 from ...scheduler.model.errors import BadInputError
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import load_policy, plain_text
-from ...virtual.state import State
+from ...virtual.state import State, read_state, require_ours
+from ...virtual.state.over_time import segments_over_time
 from .as_steps import merge_steps, variants
 from .case import Case
+from .of_cluster import states_before_evictions, states_before_findings
 from .of_recording import Moment, at_moment, evicts, is_recording, state_before
 from .of_state import check_queues, make_case
 from .play import play
@@ -108,6 +110,8 @@ def reduce_incident(path: Path, because: str, policy: str, known: ReductionInput
         StateError, IncidentError, PolicyError: the text says what to do next.
     """
     name, kind = _parse(because)
+    if segments_over_time(path):
+        return _reduce_recorded(path, because, policy, known)
     if kind == BROKEN and is_recording(path):
         return _reduce_broken(path, because, name, policy, known)
     return _reduce_at(path, state_before(path, evicts(name) if kind == EVICTED else None), because, policy, known)
@@ -119,6 +123,26 @@ def _reduce_broken(path: Path, because: str, name: str, policy: str, known: Redu
     for moment in islice(known.moments(path, name), _MAX_MOMENTS):
         try:
             return _reduce_at(path, state_before(path, at_moment(moment)), because, policy, known)
+        except SilentError as error:
+            silent = error
+    raise silent
+
+
+def _reduce_recorded(path: Path, because: str, policy: str, known: ReductionInput) -> Reduced:
+    """Reduce an incident in the recording of a cluster, from the first moment whose state shows the incident again."""
+    name, kind = _parse(because)
+    states: Iterable[State]
+    if kind == BROKEN:
+        states = states_before_findings(path, name, policy)
+    elif kind == EVICTED:
+        states = states_before_evictions(path, name)
+    else:
+        states = [read_state(path)]
+    silent: IncidentError = IncidentError(f"{because}: nothing of it is in {path}\n  do next: `schedspec judge {path}`")
+    for state in islice(states, _MAX_MOMENTS):
+        try:
+            require_ours(state)
+            return _reduce_at(path, state, because, policy, known)
         except SilentError as error:
             silent = error
     raise silent

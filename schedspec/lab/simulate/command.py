@@ -55,7 +55,7 @@ def _resource(text: str) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command line."""
     add = parser.add_argument
-    add("--trace", metavar="FILE", type=Path, help="a CSV file with one job a row; also .csv.gz")
+    add("--trace", metavar="FILE", type=Path, help="a CSV file with one job a row, also .csv.gz; or a recording")
     add("--map", metavar="FIELD=COLUMN,…", default="", help=f"the columns of the trace; fields: {', '.join(FIELDS)}")
     add("--preset", choices=tuple(PRESETS), help="the columns of a public trace; --map changes single ones")
     add("--synthetic", metavar="FILE", type=Path, help="a load by arrival rates and distributions (docs/simulation.md)")

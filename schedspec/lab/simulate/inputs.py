@@ -17,9 +17,8 @@ from functools import partial
 from ...scheduler.model import resources
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.reasons.text import count
-from ...scheduler.recording.segments import segments
 from ...virtual import Arrival, OnEviction, Simulation
-from ...virtual.state import At, State, read_state
+from ...virtual.state import At, State, holds_load, read_state
 from .columns import changed, parse_mapping
 from .errors import InputError
 from .present import RunTimes, begin
@@ -60,6 +59,8 @@ def read_inputs(given: argparse.Namespace) -> Inputs:
     """Read the inputs that the options name. Raises InputError, StateError."""
     if given.trace is not None and given.synthetic is not None:
         raise InputError("--trace", "a run has one load: --trace and --synthetic exclude each other", "leave one out")
+    if given.trace is not None and given.state is None and holds_load(given.trace):
+        given.trace, given.state = None, given.trace  # the recorded load, from the recorded state on
     _refuse_unread(given)
     if given.state is not None:
         return _of_state(given)
@@ -121,7 +122,7 @@ def _of_state(given: argparse.Namespace) -> Inputs:
     if given.nodes or given.queues:
         raise InputError("--state", "has nodes and queues of its own", "leave out --nodes and --queues")
     has_load = given.trace is not None or given.synthetic is not None
-    is_recording = not has_load and given.state.is_dir() and bool(segments(given.state))
+    is_recording = not has_load and holds_load(given.state)
     state = read_state(given.state, At.CHECKPOINT if is_recording else At.END)
     for note in state.notes:
         sys.stderr.write(f"{given.state}: {note}\n")

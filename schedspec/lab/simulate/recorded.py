@@ -21,6 +21,7 @@ from ...scheduler.model.times import seconds
 from ...scheduler.recording.segments import RecordError, segments
 from ...virtual import Adopted, Arrival
 from ...virtual.state import State, StateError
+from ...virtual.state.over_time import inputs_after_first, segments_over_time
 from ...virtual.state.recorded import later_inputs
 from .present import RunTimes
 
@@ -59,7 +60,8 @@ class Recorded:
             for pod in pods:
                 self._pod(self._known[key], pod)
         try:
-            for at, given in later_inputs(segments(path)[-1]):
+            is_of_cluster = bool(segments_over_time(path))
+            for at, given in inputs_after_first(path) if is_of_cluster else later_inputs(segments(path)[-1]):
                 self.until = max(self.until, at)
                 self._read(at, given)
         except (RecordError, IndexError) as error:

@@ -3,11 +3,12 @@
 1. `reader.read_state` reads the output of `kubectl get -o json`, a dump, a SIGUSR2 dump, or a recording.
    `podless` adds pods that the controllers have not created yet; `kueue` keeps the objects that only Kueue reads.
 2. `dump` reads the state of a cluster and writes it as a file of one segment (`scheduler.recording`).
-3. `redaction` replaces names without changing their order, and keeps only what influences decisions.
+3. `over_time` reads the recording of a cluster: its state at any time, and what happened since.
+4. `redaction` replaces names without changing their order, and keeps only what influences decisions.
 """
 
 from .errors import CutStateError, ForeignStateError, OtherVersionError, StateError, TooLargeError, TooOldError
-from .reader import At, read_state, require_ours
+from .reader import At, holds_load, read_state, require_ours
 from .state import State
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "StateError",
     "TooLargeError",
     "TooOldError",
+    "holds_load",
     "read_state",
     "require_ours",
 ]

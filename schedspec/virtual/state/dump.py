@@ -33,8 +33,6 @@ from ...scheduler.kube import (
     Resource,
     connect_as_kubectl,
 )
-from ...scheduler.model.footprint import kept_of_pod
-from ...scheduler.model.names import GROUP_NAME, VOLCANO_GROUP_NAME
 from ...scheduler.model.objects import Object, ObjectMeta, read_annotations
 from ...scheduler.model.times import timestamp
 from ...scheduler.policy.file import read_policy
@@ -49,13 +47,15 @@ T = TypeVar("T", bound=msgspec.Struct)
 _NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, QUEUES, PODGROUPS)
 
 
-class _ConfigMap(Object):
+class ConfigMap(Object):
+    """A ConfigMap, which may have a policy."""
+
     metadata: ObjectMeta
     data: dict[str, str] | None = None
 
 
-_CONFIGS = Resource("", "v1", "configmaps", "ConfigMap", _ConfigMap)
-_POLICIES = (("schedspec", "schedspec-policy"), ("volcano-system", "volcano-scheduler-configmap"))
+CONFIGS = Resource("", "v1", "configmaps", "ConfigMap", ConfigMap)
+POLICIES = (("schedspec", "schedspec-policy"), ("volcano-system", "volcano-scheduler-configmap"))
 """Namespace and name of the ConfigMaps with a policy: ours as `deploy/` installs it, and Volcano's."""
 
 
@@ -145,19 +145,9 @@ async def take_state(
     needed = _NEEDED if not state.others else (NODES, PODS)
     for resource in (*_NEEDED, *(other for other in WATCHED if other not in _NEEDED)):
         await _list(client, resource, state, is_needed=resource in needed)
-    pods = state.objects["Pod"].values()
-    state.scheduler_names = sorted(
-        {*scheduler_names} or {pod.spec.scheduler_name for pod in pods if _is_of_a_group(pod)}
-    )
-    for key, pod in state.objects["Pod"].items():
-        state.objects["Pod"][key] = kept_of_pod(pod, 0, state.scheduler_names)
+    state.keep_scheduled(scheduler_names)
     state.policy = policy or await _policy_in(client)
     return state
-
-
-def _is_of_a_group(pod: Any) -> bool:
-    annotations = pod.metadata.annotations or {}
-    return bool(annotations.get(GROUP_NAME) or annotations.get(VOLCANO_GROUP_NAME))
 
 
 async def _items(client: Client, resource: Resource[T], state: State, *, is_needed: bool = False) -> Sequence[T] | None:
@@ -210,14 +200,21 @@ async def _take_kueue(client: Client, state: State) -> None:
 
 
 async def _policy_in(client: Client) -> PolicyLoaded | None:
-    for namespace, name in _POLICIES:
+    for namespace, name in POLICIES:
         try:
-            found = await client.get(_CONFIGS, name, namespace)
+            found = await client.get(CONFIGS, name, namespace)
         except (NotFound, Forbidden):
             continue
-        for file, text in sorted((found.data or {}).items()):
-            if file.endswith((".conf", ".yaml")):
-                return PolicyLoaded(f"configmap {namespace}/{name}", text)
+        if (policy := policy_of(found)) is not None:
+            return policy
+    return None
+
+
+def policy_of(config: ConfigMap) -> PolicyLoaded | None:
+    """Return the policy of a ConfigMap, or None."""
+    for file, text in sorted((config.data or {}).items()):
+        if file.endswith((".conf", ".yaml")):
+            return PolicyLoaded(f"configmap {config.metadata.key}", text)
     return None
 
 

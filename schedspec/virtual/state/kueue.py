@@ -46,9 +46,20 @@ class Served(Object):
 
 def put(state: State, kind: str, api_version: str, item: Served) -> None:
     """Add an object to a state."""
+    put_served(state, as_served(kind, api_version, item))
+
+
+def as_served(kind: str, api_version: str, item: msgspec.Struct) -> dict[str, Any]:
+    """Return an object as JSON has it, without empty fields."""
     found = {name: part for name, part in msgspec.to_builtins(item).items() if part is not None}
     found["metadata"] = {name: part for name, part in found["metadata"].items() if part not in (None, "", 0)}
-    put_served(state, {"apiVersion": api_version, "kind": kind, **found})
+    return {"apiVersion": api_version, "kind": kind, **found}
+
+
+def is_kept(obj: Mapping[str, Any]) -> bool:
+    """Whether an object is one by which Kueue decides. Recordings of a cluster note others, too."""
+    of_kueue = str(obj.get("apiVersion", "")).startswith(f"{GROUP}/") and obj.get("kind") in PLURALS
+    return of_kueue or (obj.get("kind") == "ConfigMap" and CONFIGURATION in (obj.get("data") or {}))
 
 
 def put_served(state: State, obj: dict[str, Any]) -> None:

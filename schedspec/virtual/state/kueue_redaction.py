@@ -136,14 +136,14 @@ class KueueRedaction:
     def _template(self, given: Object) -> Object:
         """Return a pod template: only what Kueue and kube-scheduler read of its spec."""
         spec = given.get("spec") or {}
-        kept = {key: self._field(key, spec[key], "spec") for key in _READ_OF_PODS if key in spec}
+        kept = {key: self._field(key, spec[key], "spec") for key in READ_OF_PODS if key in spec}
         return {"spec": kept}
 
     def _nothing(self, given: Any) -> Any:
         return [] if isinstance(given, list) else {}
 
 
-_READ_OF_PODS = (
+READ_OF_PODS = (
     *("containers", "initContainers", "nodeSelector", "affinity", "tolerations", "priorityClassName", "priority"),
     *("restartPolicy", "overhead", "schedulingGates", "preemptionPolicy"),
 )

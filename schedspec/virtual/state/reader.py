@@ -9,11 +9,12 @@ from ...scheduler.recording.segments import SUFFIX, segments
 from . import kueue
 from .errors import ForeignStateError, StateError
 from .listed import REMEDY, read_lists
+from .over_time import begin_of, segments_over_time, state_over_time
 from .podless import add_missing_pods
 from .recorded import At, read_recorded
 from .state import State
 
-__all__ = ["At", "read_state", "require_ours"]
+__all__ = ["At", "holds_load", "read_state", "require_ours"]
 
 _OF_KUEUE = "kueue.x-k8s.io/managed"
 """A label of every pod that Kueue admits."""
@@ -22,12 +23,12 @@ _BEGINS = b'{"type":"started"'
 _LISTS = (".json", ".yaml", ".yml", ".gz")
 
 
-def read_state(path: Path, at: At = At.END, *, with_kueue: bool = False) -> State:
+def read_state(path: Path, at: At | float = At.END, *, with_kueue: bool = False) -> State:
     """Read a state, and add the pods of jobs whose pods do not exist yet.
 
     Args:
         path: A dump or a recording (file or folder), or files of `kubectl get -o json` or `-o yaml`.
-        at: The moment of a recording.
+        at: The moment of a recording; of a cluster's recording, also a time in seconds since 1970.
         with_kueue: Whether the caller asks Kueue itself; else a state in which only Kueue decides is refused.
 
     Raises:
@@ -76,10 +77,21 @@ def _check(state: State) -> None:
         )
 
 
-def _read(path: Path, at: At) -> State:
+def holds_load(path: Path) -> bool:
+    """Whether a path is the folder of a recording, which also has what happened after its first state."""
+    return path.is_dir() and bool(segments(path) or segments_over_time(path))
+
+
+def _read(path: Path, at: At | float) -> State:
     source = str(path)
     if not path.exists():
         raise StateError(source, "does not exist", "write one with `schedspec dump`")
+    if known := segments_over_time(path):
+        return state_over_time(
+            path, at if not isinstance(at, At) else begin_of(known[0]) if at is At.CHECKPOINT else None
+        )
+    if not isinstance(at, At):
+        raise StateError(source, "has one state, not one at each time", "name the folder of `schedspec record --out`")
     if path.is_dir():
         found = segments(path)
         if found:

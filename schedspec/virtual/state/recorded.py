@@ -19,6 +19,7 @@ from ...scheduler.inputs import (
     Reverted,
     Started,
     Taken,
+    Unnoted,
 )
 from ...scheduler.recording.segments import OtherVersionError as OtherRecordError
 from ...scheduler.recording.segments import RecordError, read_segment, unpacked
@@ -77,8 +78,10 @@ def apply_to(state: State, given: Input) -> None:
             state.revert(given.key)
         case Decided():
             state.taken = given.now
-        case Noted():
+        case Noted() if kueue.is_kept(given.object):
             kueue.put_served(state, given.object)
+        case Unnoted():
+            state.others.get(given.kind, {}).pop(given.key, None)
         case Taken():
             state.taken, state.redacted = given.at, given.redacted
             state.notes += given.notes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -78,23 +78,23 @@ def redact(state: State) -> State:
     kept = _CORE_LABELS.union(state.node_selector, _selecting(plain), *rules, *map(labels_of, of_kueue))
     claims = _ephemeral_claims(plain)
     for item in plain["HyperNode"]:
-        item["spec"]["members"] = [*_members(item["spec"].get("members") or (), sorted(state.objects["Node"]))]
+        item["spec"]["members"] = [*named_members(item["spec"].get("members") or (), sorted(state.objects["Node"]))]
     collected = StateNames(domains)
     for kind, items in plain.items():
         for item in items:
-            _Object(collected, kept, claims, kind, item).redacted()
+            ObjectRedaction(collected, kept, claims, kind, item).redacted()
     for labels in (state.node_selector, *rules):
-        _labels(collected, labels)
+        redacted_labels(collected, labels)
     for item in of_kueue:
         KueueRedaction(collected, item).redacted()
     new = Replaced(collected)
     result = State(state.source, state.taken, state.is_exact, redacted=True, notes=[*state.notes])
-    result.policy = None if policy is None else PolicyLoaded("policy", policy.redacted(partial(_labels, new)))
+    result.policy = None if policy is None else PolicyLoaded("policy", policy.redacted(partial(redacted_labels, new)))
     result.scheduler_names = [*state.scheduler_names]
-    result.node_selector = _labels(new, state.node_selector)
+    result.node_selector = redacted_labels(new, state.node_selector)
     for kind, items in plain.items():
         for item in items:
-            done = _Object(new, kept, claims, kind, item).redacted()
+            done = ObjectRedaction(new, kept, claims, kind, item).redacted()
             result.put(kind, msgspec.convert(done, STATE_KINDS[kind].struct))
     for item in of_kueue:
         put_served(result, KueueRedaction(new, item).redacted())
@@ -130,7 +130,7 @@ def _selecting(plain: dict[str, list[Any]]) -> set[str]:
     return found
 
 
-def _members(given: Iterable[Any], nodes: list[str]) -> Iterator[Any]:
+def named_members(given: Iterable[Any], nodes: list[str]) -> Iterator[Any]:
     """Yield the members of a HyperNode, with the matching nodes in place of a pattern, which cannot be renamed."""
     for member in given:
         selector = {key: value for key, value in (member.get("selector") or {}).items() if value is not None}
@@ -168,7 +168,7 @@ def _ephemeral_claims(plain: dict[str, list[Any]]) -> dict[tuple[str, str], tupl
     return found
 
 
-def _labels(new: StateNames, labels: Mapping[str, str]) -> dict[str, str]:
+def redacted_labels(new: StateNames, labels: Mapping[str, str]) -> dict[str, str]:
     return {new.key(key): _label(new, key, value) for key, value in labels.items()}
 
 
@@ -177,13 +177,13 @@ def _label(new: StateNames, key: str, value: str) -> str:
     return new.value(key, value) if scope is None else new.of(scope, value)
 
 
-class _Object:
+class ObjectRedaction:
     """The redaction of one object."""
 
     def __init__(
         self,
         new: StateNames,
-        kept: frozenset[str] | set[str],
+        kept: Container[str],
         claims: dict[tuple[str, str], tuple[str, str]],
         kind: str,
         item: Any,
@@ -242,7 +242,7 @@ class _Object:
         }
 
     def _labels(self, labels: dict[str, str]) -> dict[str, str]:
-        return _labels(self._new, labels)
+        return redacted_labels(self._new, labels)
 
     def _limits(self, text: str) -> str:
         """Return the limits of node groups. Invalid texts become `?`, because all of them have the same effect."""
@@ -337,11 +337,11 @@ def _tagged(image: str) -> str:
     return image if ":" in image.rsplit("/", 1)[-1] else f"{image}:latest"
 
 
-def _role_minima(obj: _Object) -> Callable[[Any], Any]:
+def _role_minima(obj: ObjectRedaction) -> Callable[[Any], Any]:
     return lambda given: {obj._new.of("roles", role): least for role, least in given.items()}
 
 
-_SPECIAL: dict[str, Callable[[_Object], Callable[[Any], Any] | None]] = {
+_SPECIAL: dict[str, Callable[[ObjectRedaction], Callable[[Any], Any] | None]] = {
     **dict.fromkeys(_DISKS, lambda obj: obj._disk),
     "taints": lambda obj: obj._taint,
     "nodeSelector": lambda obj: obj._labels if obj._kind == "Pod" else None,
@@ -374,6 +374,6 @@ _SPECIAL: dict[str, Callable[[_Object], Callable[[Any], Any] | None]] = {
 """Field → how its value is redacted, for fields that need more than the general rules."""
 
 
-def _volume(obj: _Object, given: Any) -> Any:
+def _volume(obj: ObjectRedaction, given: Any) -> Any:
     rest = {key: obj._field(key, value) for key, value in given.items() if key != "name"}
     return {"name": obj._new.of("volumes", given["name"]), **rest}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from ...scheduler.inputs import Assumed, Noted, ObjectGone, ObjectSeen, PolicyLoaded
+from ...scheduler.model.footprint import kept_of_pod
+from ...scheduler.model.names import GROUP_NAME, VOLCANO_GROUP_NAME
 from ...scheduler.model.objects import Pod
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.task import job_key_of
@@ -110,6 +112,18 @@ class State:
             total.update(encode(given))
         return total.hexdigest()
 
+    def keep_scheduled(self, scheduler_names: Iterable[str] = ()) -> None:
+        """Determine the schedulers whose pods are placed, and reduce all other pods to what affects these.
+
+        Args:
+            scheduler_names: The schedulers; by default those of the pods of PodGroups.
+        """
+        pods = self.objects["Pod"]
+        named = {pod.spec.scheduler_name for pod in pods.values() if _is_of_a_group(pod)}
+        self.scheduler_names = sorted({*scheduler_names} or named)
+        for key, pod in pods.items():
+            pods[key] = kept_of_pod(pod, 0, self.scheduler_names)
+
     def of_job(self) -> dict[str, list[Pod]]:
         """Return a map from the key of each PodGroup to its pods that this scheduler places, in the order of keys."""
         found: dict[str, list[Pod]] = {key: [] for key in sorted(self.objects["PodGroup"])}
@@ -138,6 +152,11 @@ class State:
                 f"was taken {render_age(now - self.taken)} ago, at {timestamp(self.taken)}",
                 f"take a new one with `schedspec dump`, or permit it with --max-age {days}d",
             )
+
+
+def _is_of_a_group(pod: Pod) -> bool:
+    annotations = pod.metadata.annotations or {}
+    return bool(annotations.get(GROUP_NAME) or annotations.get(VOLCANO_GROUP_NAME))
 
 
 def render_age(seconds: float) -> str:

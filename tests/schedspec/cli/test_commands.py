@@ -84,7 +84,7 @@ def test_every_shell_has_a_completion_script(output_of: OutputOf, shell: str) ->
 @pytest.mark.parametrize(
     ("words", "begun", "offered"),
     [
-        ([], "re", {"reduce", "report"}),
+        ([], "re", {"record", "reduce", "report"}),
         (["scheduler"], "re", {"replay"}),
         (["up"], "--kind", {"--kind-image", "--kind-config"}),
         (["scheduler", "run"], "--leader", {"--leader-elect"}),

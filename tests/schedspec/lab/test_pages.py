@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -13,11 +14,14 @@ import pytest
 
 from schedspec.lab.plan import Request, Side, make_plan, queue_line
 from schedspec.lab.plan import page as plan_page
+from schedspec.lab.recorder.window import record_of
 from schedspec.lab.simulate import pages as load
 from schedspec.lab.simulate.pages import sweep
 from schedspec.report import comparison, html, matrix
 from schedspec.results import Numbers, Result, RunResults
 from schedspec.virtual.state.dump import write_state
+from schedspec.virtual.state.over_time import span_of
+from tests.schedspec.lab.recorder import story
 from tests.support import simulating
 from tests.support.browser import Browser, chromium
 from tests.support.core.states import NOW, state_of
@@ -94,6 +98,15 @@ def run_of(scheduler_name: str, *verdicts: str) -> RunResults:
     return RunResults(scheduler=scheduler_name, version="v1", kubernetes="v1.36.3", cluster="embedded", results=rows)
 
 
+def night_of(folder: Path) -> Path:
+    """Write the page of a recording."""
+    with ThreadPoolExecutor(1) as thread:  # the browser's driver has an event loop in this one
+        thread.submit(story.tell, folder / "recording").result()
+    record = record_of(folder / "recording", *span_of(folder / "recording"))
+    assert record.findings
+    return html.write([record], folder / "night.html", opens_on=record.anchor)
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Path, str]]:
     """Page → file and anchor."""
@@ -123,6 +136,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Path, 
         "one": (load.write(load.make(worlds[1:]), folder / "one.html"), ""),
         "both": (load.write(load.make(worlds), folder / "both.html"), ""),
         "sweep": (sweep.write(sweep.read([before, after, *more]), folder / "sweep.html"), ""),
+        "night": (night_of(folder), ""),
     }
 
 
@@ -165,7 +179,7 @@ CUT = """() => {
   return cut;
 }"""
 """Texts that the window or an ancestor cuts off, where nothing scrolls, and short words that are broken."""
-PAGES = ("report", "failed", "blocked", "drawer", "against", "matrix", "plan", "one", "both", "sweep")
+PAGES = ("report", "failed", "blocked", "drawer", "against", "matrix", "plan", "one", "both", "sweep", "night")
 
 
 @pytest.mark.parametrize("width", [1440, 390])

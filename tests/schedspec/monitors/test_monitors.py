@@ -143,7 +143,7 @@ def test_capacity_reserved_for_a_waiting_job_counts_as_held_by_its_queue(wanted:
     assert findings(history) == found
 
 
-def test_a_partly_evicted_gang_is_found_unless_the_gang_plugin_is_off() -> None:
+def a_gang_that_loses_a_pod(message: str) -> WrittenHistory:
     history = WrittenHistory()
     history.node("n1", cpu="4")
     history.queue("guest")
@@ -152,12 +152,26 @@ def test_a_partly_evicted_gang_is_found_unless_the_gang_plugin_is_off() -> None:
     history.group("mine", "owner")
     history.bind("batch-0", "batch", "n1", "2")
     history.bind("batch-1", "batch", "n1", "2")
-    history.evict("batch-1")
+    history.evict("batch-1", message)
     history.bind("mine-0", "mine", "n1", "2")
     for _ in range(25):
         history.show(Kind.EVENT, "time passes")
+    return history
+
+
+def test_a_partly_evicted_gang_is_found_unless_the_gang_plugin_is_off() -> None:
+    history = a_gang_that_loses_a_pod("reclaimed for ns/preemptor")
     assert findings(history) == ["gang"]
     assert findings(history, POLICY.replace("name: gang", "name: gang\n    enableReclaimable: false")) == []
+
+
+@pytest.mark.parametrize(
+    ("actions", "found"), [("allocate, reclaim", []), ("allocate, preempt", ["gang"]), ("preempt, reclaim", ["gang"])]
+)
+def test_an_action_that_the_policy_lacks_has_not_evicted_whatever_the_message(actions: str, found: list[str]) -> None:
+    policy = POLICY.replace("name: gang", "name: gang\n    enableReclaimable: false")
+    history = a_gang_that_loses_a_pod("preempting to accommodate a higher priority pod")
+    assert findings(history, policy.replace("allocate, reclaim", actions)) == found
 
 
 @pytest.mark.parametrize(("tenths", "found"), [(1, []), (25, ["gang"])])

@@ -340,7 +340,7 @@ async def test_a_watch_that_sends_bookmarks_only_is_kept(monkeypatch: pytest.Mon
     monkeypatch.setattr(reflector_module, "SILENCE", 0.5)
     script = Script([listing(5)], [Reply(chunks=[BOOKMARK] * 40, then="hang", pause=0.05)])
     async with reflecting(script) as (_, reflector):
-        await until(lambda: reflector._events == 40)
+        await until(lambda: reflector.events == 40)
         assert (script.versions, reflector.unready) == (["5"], "")
 
 

@@ -1,0 +1,296 @@
+"""Who evicted whom: every eviction of a recording, with its preemptor where the scheduler names it, else inferred.
+
+The scheduler names a preemptor in an event of the victim (schedspec; kube-scheduler by its uid), in the message of the
+victim's condition (schedspec), or by the uid of a Workload (Kueue). Volcano names none: then the preemptor is the next
+pod of another group that is bound to the victim's node within a minute, and marked as inferred.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...api.kinds import Kind, Ref
+from ...monitors import Ledger, Rules
+from ...monitors.reading import key_of, read
+from ...observe import view
+from ...observe.history import Object, Version
+from ...report import course
+from ...report.objects import Queues
+from ...scheduler.inputs import Gap
+from ...scheduler.model.times import timestamp
+from ...schedulers import Adapter
+
+NEXT = 60.0
+"""Seconds after an eviction in which its preemptor, if it is to be inferred, is bound."""
+AT_ONCE = 2.0
+"""Seconds within which evictions for one preemptor count as one decision."""
+_UID = re.compile(r"UID: ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_BY_POD = re.compile(r"\bby pod ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
+"""kube-scheduler's event of a victim, which core/v1 serves without `related`."""
+_LONGEST_CHAIN = 5
+
+
+class Eviction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One eviction."""
+
+    at: float
+    time: str
+    pod: str
+    uid: str
+    node: str
+    job: str
+    """The PodGroup or Workload of the pod; the pod itself if it has none."""
+    queue: str
+    message: str
+    action: str = ""
+    preemptor: str = ""
+    """The pod, or the job, for which the victim was evicted; empty if it is unknown."""
+    preemptor_job: str = ""
+    preemptor_queue: str = ""
+    is_inferred: bool = False
+    """Whether the scheduler did not name the preemptor."""
+
+
+class Evictions:
+    """Follows a ledger, and passes on every eviction once its preemptor is known, or cannot be."""
+
+    def __init__(self, found: Callable[[Eviction], None]) -> None:
+        self._found = found
+        self._done = 0
+        """Number of the acts whose evictions were passed on."""
+        self._named: dict[str, tuple[float, Object]] = {}
+        """Uid of a victim → time and event that names its preemptor, the oldest first."""
+        self.begin(Ledger(Rules("")), {})
+
+    def begin(self, ledger: Ledger, live: Mapping[Ref, Object]) -> None:
+        """Follow another ledger, which has the live objects."""
+        self._ledger, self._queues, self._done = ledger, Queues(()), 0
+        for ref, obj in live.items():
+            self._queues.see(ref, obj)
+        self._acts = course.Acts(ledger, ledger.rules)
+        ledger.attach(self._acts)
+
+    def note(self, version: Version) -> None:
+        """Note a version before the ledger processes it."""
+        if version.ref.kind != Kind.EVENT:
+            self._queues.see(version.ref, version.object)
+        else:
+            event = version.object
+            by_pod = _BY_POD.search(str(event.get("message") or ""))
+            related = event.get("related") or ({"uid": by_pod[1]} if by_pod else None)
+            if related:
+                victim = str((event.get("involvedObject") or {}).get("uid"))
+                self._named[victim] = version.at, {**event, "related": related}
+
+    def pass_time(self, at: float) -> None:
+        """Pass on the evictions that are old enough, and forget older acts."""
+        acts = self._acts.acts
+        if not acts or at - acts[0].at < 2 * NEXT:
+            return
+        self._pass_on(at - NEXT)
+        last = next((number for number, act in enumerate(acts) if act.at >= at - NEXT), len(acts))
+        del acts[:last]
+        self._done -= last
+        self._named = {uid: named for uid, named in self._named.items() if named[0] >= at - 2 * NEXT}
+
+    def end(self) -> None:
+        """Pass on what is left at the end, or before a gap."""
+        self._pass_on(float("inf"))
+
+    def _pass_on(self, until: float) -> None:
+        acts, first = self._acts.acts, self._done
+        self._done = next((number for number, act in enumerate(acts) if act.at >= until), len(acts))
+        if not any(act.eviction is not None for act in acts[first : self._done]):
+            return
+        events = [Version(0, at, at, "added", Ref(Kind.EVENT, ""), event) for at, event in self._named.values()]
+        told = course.acts_of(acts, events, self._queues, lambda at: at)
+        for number in range(first, self._done):
+            if acts[number].eviction is not None:
+                self._found(self._eviction(acts[number], told[number], acts))
+
+    def _eviction(self, act: course.Act, told: Any, acts: Sequence[course.Act]) -> Eviction:
+        pod, why = act.pod, act.eviction
+        assert why is not None
+        preemptor, job, is_inferred = self._preemptor(act, told, acts)
+        known = self._ledger.jobs.get(job)
+        return Eviction(
+            at=round(act.at, 3),
+            time=timestamp(act.at),
+            pod=key_of(pod),
+            uid=act.uid,
+            node=act.node,
+            job=f"{pod['metadata'].get('namespace', '')}/{told.group}" if told.group else key_of(pod),
+            queue=told.queue,
+            message=why.message,
+            action=why.action,
+            preemptor=preemptor,
+            preemptor_job=job,
+            preemptor_queue=(known.queue if known is not None else "") or told.preemptor_queue,
+            is_inferred=is_inferred,
+        )
+
+    def _preemptor(self, act: course.Act, told: Any, acts: Sequence[course.Act]) -> tuple[str, str, bool]:
+        """Return the preemptor of an eviction, its job, and whether both are inferred."""
+        assert act.eviction is not None
+        related = self._named[act.uid][1]["related"] if act.uid in self._named else {}
+        if key := self._key_of(related, acts):
+            pod = self._ledger.pods.get(key)
+            return key, (pod.job.key if pod is not None else "") or key, False
+        if act.eviction.preemptors:
+            return act.eviction.preemptors[0], act.eviction.preemptors[0], False
+        named = _UID.search(act.eviction.message)
+        for key, job in self._ledger.jobs.items() if named else ():
+            if any(group["metadata"].get("uid") == named[1] for group in job.groups.values()):  # type: ignore[index]
+                return key, key, False
+        found = next((other.pod for other in acts if other.uid == told.preemptor_uid and other.eviction is None), None)
+        if found is None:
+            return "", "", True
+        group = view.group_of(found)
+        return key_of(found), f"{found['metadata'].get('namespace', '')}/{group}" if group else key_of(found), True
+
+    def _key_of(self, related: Mapping[str, Any], acts: Sequence[course.Act]) -> str:
+        """Return the key of the pod that an event names; empty if it names none, or only a uid that is unknown."""
+        if related.get("name"):
+            return f"{related.get('namespace')}/{related['name']}"
+        uid = related.get("uid")
+        found = (pod.key for pod in self._ledger.pods.values() if uid and pod.uid == uid)
+        return next(found, next((key_of(act.pod) for act in acts if act.uid == uid), ""))
+
+
+class EvictionReader:
+    """Reads versions, and passes on every eviction."""
+
+    def __init__(self, found: Callable[[Eviction], None]) -> None:
+        self._evictions = Evictions(found)
+        self._ledger = Ledger(Rules(""))
+        self.gaps: list[Gap] = []
+
+    def restart(self, at: float, adapter: Adapter, policy: str, live: Mapping[Ref, Object], gap: Gap | None) -> None:
+        """Begin a new ledger with the objects that live at a time."""
+        del adapter
+        self._evictions.end()
+        if gap is not None:
+            self.gaps.append(gap)
+        self._ledger = begun_ledger(at, policy, live)
+        self._evictions.begin(self._ledger, live)
+
+    def read(self, version: Version) -> None:
+        """Read the next version."""
+        self._evictions.note(version)
+        if version.ref.kind != Kind.EVENT:
+            read(self._ledger, version)
+
+    def pass_time(self, at: float) -> None:
+        """Pass on the evictions that are old enough."""
+        self._evictions.pass_time(at)
+
+    def end(self) -> None:
+        """Pass on what is left at the end."""
+        self._evictions.end()
+
+
+def begun_ledger(at: float, policy: str, live: Mapping[Ref, Object]) -> Ledger:
+    """Return a ledger that has the objects which live at a time. No monitor is notified of how they came about."""
+    ledger = Ledger(Rules(policy))
+    for ref, obj in sorted(live.items(), key=lambda pair: pair[0].kind == Kind.POD):
+        read(ledger, Version(0, at, at, "was", ref, obj))
+    ledger.advance(at + 0.001)
+    return ledger
+
+
+# ------------------------------------------------------------------------------------------------------------- in words
+
+
+def about(pod: str, evictions: Sequence[Eviction]) -> str:
+    """Return a paragraph about the last eviction of a pod; empty if it was not evicted.
+
+    Args:
+        pod: `NAMESPACE/NAME` of the pod, or of its job.
+        evictions: All evictions of a recording, the oldest first.
+    """
+    own = [one for one in evictions if pod in (one.pod, one.job)]
+    if not own:
+        return ""
+    last = own[-1]
+    beside = [
+        one for one in evictions
+        if one.preemptor_job == last.preemptor_job and abs(one.at - last.at) <= AT_ONCE and one.pod != last.pod
+    ] if last.preemptor else []  # fmt: skip
+    sentences = [_sentence(last, len(beside))]
+    if len(own) > 1:
+        sentences.append(f"It was evicted {len(own)} times, first at {own[0].time}.")
+    sentences += _chain(last, evictions)
+    if last.preemptor_job:
+        sentences.append(_pair(last.job, last.preemptor_job, evictions))
+    return " ".join(sentences)
+
+
+def between(evictions: Sequence[Eviction], since: float, until: float) -> list[str]:
+    """Return a line for each pair of jobs of which one was evicted for the other within a span of time."""
+    pairs: dict[tuple[str, str], list[Eviction]] = {}
+    for one in evictions:
+        if since <= one.at <= until:
+            pairs.setdefault((one.preemptor_job, one.job), []).append(one)
+    lines = []
+    for (preemptor, _), found in pairs.items():
+        first = found[0]
+        who = f"{first.preemptor_job}{_of(first.preemptor_queue)}" if preemptor else "an unknown preemptor"
+        inferred = ", inferred" if preemptor and all(one.is_inferred for one in found) else ""
+        back = sum(one.job == preemptor and one.preemptor_job == first.job for one in evictions) if preemptor else 0
+        also = f"; in return, {_pods(back)} the other way round" if back else ""
+        lines.append(f"{first.time} {_pods(len(found))} of {first.job}{_of(first.queue)} for {who}{inferred}{also}")
+    return lines
+
+
+def _pods(number: int) -> str:
+    return f"{number} pod{'s' * (number != 1)}"
+
+
+def _of(queue: str) -> str:
+    return f" (queue {queue})" if queue else ""
+
+
+def _sentence(last: Eviction, beside: int) -> str:
+    where = f" on {last.node}" if last.node else ""
+    together = f", together with {_pods(beside)}" if beside else ""
+    said = f' The scheduler said: "{last.message}".' if last.message else " The scheduler published no reason."
+    if not last.preemptor:
+        return (
+            f"{last.pod}{_of(last.queue)} was evicted{where} at {last.time}{together}; for whom is unknown: nobody is "
+            f"named, and within {NEXT:.0f} s no pod of another group was bound there.{said}"
+        )
+    by = f" by {last.action}" if last.action else ""
+    whom = f"{last.preemptor}{_of(last.preemptor_queue)}"
+    how = " (inferred: its pod was the next one bound there)" if last.is_inferred else ""
+    return f"{last.pod}{_of(last.queue)} was evicted{where} at {last.time}{by} for {whom}{how}{together}.{said}"
+
+
+def _chain(last: Eviction, evictions: Sequence[Eviction]) -> list[str]:
+    """Return who had made room for the victim before, and who was evicted for the preemptor's successor after."""
+    before, one = list[Eviction](), last
+    while len(before) < _LONGEST_CHAIN:
+        earlier = [each for each in evictions if each.at < one.at and each.preemptor_job == one.job]
+        if not earlier:
+            break
+        one = earlier[-1]
+        before.append(one)
+    found = []
+    if before:
+        steps = ", ".join(f"{each.job} at {each.time} for {each.preemptor_job}" for each in before)
+        found.append(f"Before, others had made room for {last.job}: {steps}.")
+    after = next((each for each in evictions if each.at > last.at and each.job == last.preemptor_job), None)
+    if after is not None and last.preemptor_job:
+        found.append(f"Later {after.job} was evicted itself, at {after.time} for {after.preemptor_job or 'unknown'}.")
+    return found
+
+
+def _pair(victim: str, preemptor: str, evictions: Sequence[Eviction]) -> str:
+    lost = sum(one.job == victim and one.preemptor_job == preemptor for one in evictions)
+    won = sum(one.job == preemptor and one.preemptor_job == victim for one in evictions)
+    return (
+        f"In this recording, {victim} lost {_pods(lost)} to {preemptor}, and {preemptor} lost {_pods(won)} to {victim}."
+    )

@@ -1,0 +1,153 @@
+"""The kinds that a recording has, and what it keeps of their objects.
+
+The one rule: only fields of these structs are kept. No struct has the environment, the command or a secret of a
+container; a pod template within a Workload is reduced to what a scheduler reads of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from ...scheduler.kube import PODS, WATCHED, Resource
+from ...scheduler.model.footprint import check_size, kept_of_pod
+from ...scheduler.model.objects import Object, ObjectMeta, Pod, read_annotations
+from ...virtual.state import kueue
+from ...virtual.state.dump import CONFIGS, POLICIES
+from ...virtual.state.kueue_redaction import READ_OF_PODS
+
+_KAI = "scheduling.run.ai"
+_READ_DOMAINS = (kueue.GROUP, "kai.scheduler", _KAI)
+_READ_NAMES = ("pod-group-name",)
+"""Annotations by which Kueue's and KAI's pods belong to their groups, beside those that our scheduler reads."""
+_READ_OF_CONTAINERS = ("name", "resources", "restartPolicy")
+
+
+class Reference(Object):
+    """The object that an event is about."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Source(Object):
+    component: str = ""
+
+
+class Event(Object):
+    """An event, by which schedulers explain what they do."""
+
+    metadata: ObjectMeta
+    involved_object: Reference = msgspec.field(default_factory=Reference)
+    related: Reference | None = None
+    reason: str = ""
+    message: str = ""
+    type: str = ""
+    action: str = ""
+    count: int | None = None
+    source: Source | None = None
+    reporting_component: str = ""
+    last_timestamp: str | None = None
+    event_time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A kind that is recorded, and where its objects are read."""
+
+    resource: Resource[Any]
+    versions: tuple[str, ...] = ()
+    """The versions of its API, the preferred first; empty if it has one."""
+    is_noted: bool = False
+    """Whether its objects are noted as the API serves them: our scheduler does not read the kind."""
+    namespace: str = ""
+    name: str = ""
+    """The only object that is read; empty for all."""
+
+    @property
+    def selector(self) -> str:
+        """The field selector. Kubelets write most events, and none of them explains a decision."""
+        if self.resource.struct is Event:
+            return "source!=kubelet"
+        return f"metadata.name={self.name}" if self.name else ""
+
+
+def _pod(pod: Pod, size: int) -> Pod:
+    return kept_of_pod(_described(pod), size, ())
+
+
+def _any(item: Any, size: int) -> Any:
+    return check_size(_described(item), size)
+
+
+def _served(item: kueue.Served, size: int) -> kueue.Served:
+    item.spec = None if item.spec is None else _without_templates(item.spec)
+    item.data = None
+    return check_size(_described(item), size)  # type: ignore[no-any-return]
+
+
+def _described(item: Any) -> Any:
+    """Keep the annotations that explain a decision."""
+    given = item.metadata.annotations
+    if given:
+        kept = read_annotations(given) or {}
+        more = {key: value for key, value in given.items() if _is_read(key)}
+        item.metadata.annotations = {**kept, **more} or None
+    return item
+
+
+def _is_read(key: str) -> bool:
+    domain, _, name = key.rpartition("/")
+    return domain in _READ_DOMAINS or name in _READ_NAMES
+
+
+def _without_templates(value: Any) -> Any:
+    """Return a value whose pod templates have only what decides where their pods may run."""
+    if isinstance(value, list):
+        return [_without_templates(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _template(part) if key == "template" else _without_templates(part) for key, part in value.items()}
+
+
+def _template(given: Any) -> Any:
+    spec = given.get("spec") if isinstance(given, Mapping) else None
+    kept = {key: spec[key] for key in READ_OF_PODS if key in spec} if isinstance(spec, Mapping) else {}
+    for key in ("containers", "initContainers"):
+        if isinstance(kept.get(key), list):
+            kept[key] = [
+                {name: each[name] for name in _READ_OF_CONTAINERS if name in each} if isinstance(each, Mapping) else {}
+                for each in kept[key]
+            ]
+    return {"spec": kept}
+
+
+def _served_kind(group: str, versions: tuple[str, ...], plural: str, kind: str, *, namespaced: bool) -> Followed:
+    resource = Resource(group, versions[0], plural, kind, kueue.Served, namespaced, optional=True, trim=_served)
+    return Followed(resource, versions if len(versions) > 1 else (), is_noted=True)
+
+
+FOLLOWED: tuple[Followed, ...] = (
+    *(Followed(replace(each, optional=True, trim=_pod if each is PODS else _any)) for each in WATCHED),
+    *(
+        _served_kind(kueue.GROUP, kueue.VERSIONS, plural, kind, namespaced=namespaced)
+        for kind, (plural, namespaced) in kueue.PLURALS.items()
+    ),
+    _served_kind("scheduling.k8s.io", ("v1beta1", "v1alpha2"), "podgroups", "PodGroup", namespaced=True),
+    _served_kind(_KAI, ("v2",), "queues", "Queue", namespaced=False),
+    _served_kind(_KAI, ("v2alpha2",), "podgroups", "PodGroup", namespaced=True),
+    Followed(Resource("", "v1", "events", "Event", Event, optional=True, trim=_any), is_noted=True),
+    *(Followed(replace(CONFIGS, optional=True), namespace=space, name=name) for space, name in POLICIES),
+    Followed(
+        Resource("", "v1", "configmaps", "ConfigMap", kueue.Served, optional=True),
+        is_noted=True,
+        namespace=kueue.CONFIG_NAMESPACE,
+        name=kueue.CONFIG_NAME,
+    ),
+)
+"""Every kind that decides or explains."""

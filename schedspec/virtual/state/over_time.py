@@ -1,0 +1,209 @@
+"""Read a recording of a cluster (`schedspec record`): every input with its time, and what is missing between them.
+
+A segment begins with a checkpoint of all objects at the time in its name. Lines `Passed` tell the time of the inputs
+after them. A recorder that begins the next segment writes its time as the last line of the segment before.
+
+The one rule: whatever is missing is reported as a `Gap`. If a segment does not begin at the time at which the readable
+part of the segment before it ends, all versions between these times may be missing: the recorder did not run, or a file
+was cut, damaged or removed. The recorder itself writes the gaps of single kinds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from ...scheduler.inputs import Gap, Input, Passed, Started, Taken
+from ...scheduler.model.objects import read_annotations
+from ...scheduler.model.times import timestamp
+from ...scheduler.recording.segments import SUFFIX, OtherVersionError, RecordError, read_segment
+from . import errors
+from .recorded import apply_to
+from .state import State
+
+PREFIX = "versions-"
+_NAME = re.compile(rf"{PREFIX}(\d{{8}}T\d{{6}})\.(\d{{3}})Z{re.escape(SUFFIX)}")
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?")
+_QUIET = 10.0
+"""Seconds without any line after which the recorder did not run: it writes the time every second."""
+_NEAR, _MAX_GAPS = 60.0, 20
+"""Seconds before a state in which gaps are noted, and their maximum number."""
+Timed = tuple[float, Input]
+"""An input with the time at which it was observed, in seconds since 1970."""
+
+
+def segment_name(at: float) -> str:
+    """Return the name of the segment that begins at a time, which is read with a precision of milliseconds."""
+    moment = datetime.fromtimestamp(round(at, 3), UTC)
+    return f"{PREFIX}{moment:%Y%m%dT%H%M%S}.{moment.microsecond // 1000:03}Z{SUFFIX}"
+
+
+def begin_of(segment: Path) -> float:
+    """Return the time at which a segment begins, from its name."""
+    found = _NAME.fullmatch(segment.name)
+    assert found is not None, segment
+    moment = datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
+    return round(moment.timestamp() + int(found[2]) / 1000, 3)
+
+
+def segments_over_time(folder: Path) -> list[Path]:
+    """Return the segments of a recording of a cluster, the oldest first; none if the folder holds no such recording."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+
+
+def inputs_over_time(folder: Path, since: float = -float("inf"), until: float = float("inf")) -> Iterator[Timed]:
+    """Yield the inputs of a recording up to `until`, each with its time; the first ones are those of a checkpoint.
+
+    A checkpoint begins with `Started` and ends with `Taken`. The first checkpoint is the last one before `since`. Later
+    ones are yielded only after a gap, since they repeat what is known. `Passed` shows that nothing happened meanwhile.
+
+    Raises:
+        StateError: the folder has no readable segment, or one of another version of the format.
+    """
+    known = segments_over_time(folder)
+    first = max((number for number, path in enumerate(known) if begin_of(path) <= since), default=0)
+    while first and not _has_checkpoint(known[first]):
+        first -= 1
+    ended: float | None = None
+    for segment in known[first:]:
+        began, inputs = begin_of(segment), _readable(segment)
+        if began > until:
+            break
+        checkpoint = _checkpoint_in(inputs)
+        if checkpoint is None:
+            continue
+        if ended is not None and began != ended:
+            yield began, Gap("", ended, began, "the recorder did not run, or a file is cut or missing")
+        if began != ended:
+            yield from ((began, given) for given in checkpoint)
+        del checkpoint
+        ended = began
+        for given in inputs:
+            if isinstance(given, Passed):
+                if given.at > until:
+                    return
+                ended = given.at
+            yield ended, given
+    if ended is None:
+        remedy = "name the folder of `schedspec record --out`, and a time after its first checkpoint"
+        raise errors.StateError(str(folder), "contains no recording of a cluster with a complete checkpoint", remedy)
+
+
+def inputs_after_first(folder: Path) -> Iterator[Timed]:
+    """Yield the inputs of a recording after its first checkpoint, without those about the recording itself."""
+    is_after = False
+    for at, given in inputs_over_time(folder):
+        if is_after and not isinstance(given, Passed | Gap | Started | Taken):
+            yield at, given
+        is_after = is_after or isinstance(given, Taken)
+
+
+def _checkpoint_in(inputs: Iterator[Input]) -> list[Input] | None:
+    """Return the first inputs of a segment, its checkpoint; None if the file is cut or damaged before its end."""
+    found: list[Input] = []
+    for given in inputs:
+        found.append(given)
+        if isinstance(given, Taken):
+            return found
+    return None
+
+
+def _has_checkpoint(segment: Path) -> bool:
+    return any(isinstance(given, Taken) for given in _readable(segment))
+
+
+def _readable(segment: Path) -> Iterator[Input]:
+    """Yield the inputs of a segment up to the place at which it is cut or damaged. Raises StateError."""
+    try:
+        yield from read_segment(segment)
+    except OtherVersionError as error:
+        raise errors.OtherVersionError(str(segment), str(error), "use the schedspec that wrote it") from error
+    except RecordError:
+        return
+
+
+def span_of(folder: Path) -> tuple[float, float]:
+    """Return the times at which a recording begins and ends. Raises StateError."""
+    known = segments_over_time(folder)
+    begins = next((begin_of(segment) for segment in known if _has_checkpoint(segment)), None)
+    last = begin_of(known[-1]) if known else 0.0
+    ends = max(at for at, _ in inputs_over_time(folder, last))
+    assert begins is not None
+    return begins, ends
+
+
+def state_over_time(
+    folder: Path, at: float | None = None, before: Callable[[Input], bool] = lambda _given: False
+) -> State:
+    """Return the state of a recorded cluster at a time, or at the end of its recording.
+
+    Args:
+        folder: The recording.
+        at: The time.
+        before: The state ends right before the first input at this time for which this is true.
+
+    Raises:
+        StateError: the recording cannot be read, or does not cover the time.
+    """
+    begins, ends = span_of(folder)
+    at = ends if at is None else at
+    if not begins <= at <= ends:
+        what = f"has no state at {timestamp(at)}: it begins at {timestamp(begins)} and ends at {timestamp(ends)}"
+        raise errors.StateError(str(folder), what, "name a time between these")
+    state, gaps = State(str(folder)), list[Gap]()
+    for moment, given in inputs_over_time(folder, at, at):
+        if moment >= at and before(given):
+            break
+        if isinstance(given, Started):
+            state = State(str(folder))
+        elif isinstance(given, Gap):
+            gaps.append(given)
+        apply_to(state, given)
+        state.taken = moment
+    if at - state.taken > _QUIET:
+        until = next(begin_of(segment) for segment in segments_over_time(folder) if begin_of(segment) > at)
+        gaps.append(Gap("", state.taken, until, "the recorder did not run, or a file is cut"))
+        state.notes.append(f"the state is that of {timestamp(state.taken)}")
+    state.notes += [shown(gap) for gap in gaps[-_MAX_GAPS:] if gap.until >= at - _NEAR]
+    state.taken = at
+    for item in (item for found in state.objects.values() for item in found.values()):
+        item.metadata.annotations = read_annotations(item.metadata.annotations)
+    state.keep_scheduled()
+    return state
+
+
+def shown(gap: Gap) -> str:
+    """Return a gap as a clause."""
+    what = f"versions of {gap.kind or 'all kinds'}"
+    how = "may be missing" if gap.is_lost else "were observed late"
+    return f"{what} from {timestamp(gap.since)} to {timestamp(gap.until)} {how}: {gap.why}"
+
+
+def time_in(folder: Path, text: str) -> float:
+    """Return the time that a user names, in UTC: `02:13` or `02:13:07`, or ISO 8601.
+
+    A time without a date is the last such time in the recording, or on its last day if the recording has none.
+
+    Raises:
+        StateError: the text is no time.
+    """
+    clock = _CLOCK.fullmatch(text)
+    begins, ends = span_of(folder)
+    try:
+        if clock is None:
+            moment = datetime.fromisoformat(text)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        day = datetime.fromtimestamp(ends, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        hour, minute, second = int(clock[1]), int(clock[2]), float(clock[3] or 0)
+        if hour > 23 or minute > 59 or second >= 60:
+            raise ValueError(text)
+        found = (day + timedelta(hours=hour, minutes=minute, seconds=second)).timestamp()
+        return found - 86400.0 if found > ends and found - 86400.0 >= begins else found
+    except (ValueError, OverflowError):
+        raise errors.StateError(
+            text or "an empty text", "is no time", "write 02:13, 02:13:07 or 2026-11-27T02:13:00Z; times are UTC"
+        ) from None
