@@ -25,6 +25,7 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
     values = step.values(sentence.text) or {}
     shape = step_decorators.shape_of(step.function, values, sentence.columns)
     yield from _arguments(sentence, step, shape)
+    yield from ((sentence.line, text) for text in step_decorators.unreadable_in(step.function, values))
     yield from _references(sentence, step, values, known)
     if (refused := step_decorators.refusal_in(step.function, values)) is not None:
         known.expect_refusal(refused)

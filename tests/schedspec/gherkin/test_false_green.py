@@ -242,7 +242,23 @@ WRONG = {
     },
     "work without pods": (
         table("When these services are submitted:", "service | replicas", "s | 0"),
-        "5: replicas '0': write at least 1: of work without pods nothing can be shown",
+        "5: replicas '0': write at least 1: of none nothing can be shown",
+    ),
+    "a model that is no value of a label": (
+        '    Given a cluster with 8 cards "NVIDIA A100"\n',
+        "3: model 'NVIDIA A100': write one word of at most 63 characters: letters, digits and any of - _ .",
+    ),
+    "a cluster without cards": (
+        '    Given a cluster with 0 cards "A100"\n',
+        "3: number 0: write at least 1: of none nothing can be shown",
+    ),
+    "memory without a unit": (
+        table("When these jobs are submitted:", "job | memory", "j | 8"),
+        "5: memory '8': is 8 bytes, which is hardly meant: write a unit, for instance 8Gi or 512Mi",
+    ),
+    "an amount of memory without a unit": (
+        queues("queue | deserved", "a | cpu 4, memory 16"),
+        "5: deserved 'cpu 4, memory 16': is 16 bytes, which is hardly meant: write a unit, for instance 8Gi or 512Mi",
     ),
     "a word that the scheduler would read as false": (
         table("When these jobs are submitted:", "job | preemptable", "j | yes"),
@@ -326,6 +342,13 @@ def test_an_expected_refusal_of_one_workload_does_not_cover_another(mistakes_of:
     steps = NODE + table("When these jobs are submitted:", "job | queue", "a | absent", "b | absent")
     mistake = mistakes_of(scenario(steps + '    Then "a" waits because of "queue"\n'))
     assert mistake == ["9: no sentence creates a queue 'absent'; there are: root, default"]
+
+
+@pytest.mark.parametrize("number", ["-1", "0x2", "0b1", "1_0", "1.0", "+1"])
+@pytest.mark.parametrize("sentence", ['exactly {} pods of "j" run', "exactly {} pods are evicted, once each"])
+def test_a_number_in_a_sentence_is_written_in_plain_digits(mistakes_of: MistakesOf, sentence: str, number: str) -> None:
+    (mistake,) = mistakes_of(scenario(JOB_THEN.format(sentence.format(number))))
+    assert mistake.startswith("6: no step matches: Then exactly")
 
 
 def test_amounts_accept_the_word_cards_for_gpus() -> None:
