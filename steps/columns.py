@@ -154,6 +154,13 @@ def _tree_flaws(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
                         break
 
 
+def _capacity(row: tables.Row) -> tables.Amounts:
+    """Return the capacity of a node."""
+    texts = {name: str(row[name]) for name in ("cpu", "memory") if name in row} | resources_of(row)
+    texts |= {GPU: str(row["cards"])} if "cards" in row else {}
+    return {name: tables.amount(text) for name, text in texts.items()}
+
+
 NODES = tables.Shape(
     {
         "node": ("name", tables.name),
@@ -173,6 +180,7 @@ NODES = tables.Shape(
     required=("node", "cpu", "memory"),
     judge=_node_without_model,
     unique="node",
+    provides=_capacity,
 )
 
 
@@ -204,6 +212,7 @@ QUEUES = tables.Shape(
         ("parent", "weight", "priority", "capability", "deserved", "guarantee", "reclaimable", "card quota")
     ),
     parent="parent",
+    reserves=lambda row: _quantities(row, "guarantee"),
 )
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
@@ -214,6 +223,7 @@ QUEUE_CLAIMS = replace(
     settings=frozenset(),
     parent="",
     judge_all=tables.nothing,
+    reserves=tables.nowhere,
 )
 """Columns of a queue that the API server may refuse: its amounts may be invalid."""
 

@@ -121,4 +121,8 @@ def _table(sentence: Sentence, shape: tables.Shape, known: KnownThings) -> Gener
         known.need_setting(lines[number], column, shape.columns[column][0])
     for number, _, parent in shape.filled(table, {shape.parent}):
         known.link(lines[number], str(rows[number - 1].get("name", "")), parent)
+    known.provide(map(shape.provides, rows))
+    known.reserve(
+        {str(row.get("name", "")): (line, shape.reserves(row)) for line, row in zip(lines[1:], rows, strict=True)}
+    )
     return rows

@@ -69,7 +69,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-_number.pattern = "[0-9]{1,6}"  # type: ignore[attr-defined] - the `parse` library reads it
+setattr(_number, "pattern", "[0-9]{1,6}")  # noqa: B010 - the `parse` library reads it
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """The function of each sentence."""
 _FACTS: dict[str, StepFacts] = {}

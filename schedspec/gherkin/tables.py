@@ -57,6 +57,8 @@ class TableError(HarnessError):
 
 
 Row = dict[str, object]
+Amounts = Mapping[str, Decimal]
+"""Resource → amount."""
 Flaw = tuple[int, str]
 """The number of a row (0 for the header), and its problem."""
 Judge = Callable[[Row], Iterator[tuple[str, str]]]
@@ -66,6 +68,11 @@ Judge = Callable[[Row], Iterator[tuple[str, str]]]
 def nothing(_: object) -> Iterator[Any]:
     """Yield no problem and no thing."""
     return iter(())
+
+
+def nowhere(_: Row) -> Amounts:
+    """Return no amounts."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,10 @@ class Shape:
     """The column that names the parent of the thing in the column `unique`; empty if the things form no tree."""
     judge_all: Callable[[Sequence[Row]], Iterator[Flaw]] = nothing
     """Yield each contradiction between rows."""
+    provides: Callable[[Row], Amounts] = nowhere
+    """Return the capacity that a row adds to the cluster."""
+    reserves: Callable[[Row], Amounts] = nowhere
+    """Return what a row keeps for the thing in the column `unique`: a guarantee."""
 
     def rows(self, table: Table) -> list[Row]:
         """Return one dict of parameters for each row.

@@ -6,13 +6,15 @@ is accepted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..api.kinds import BUILT_IN_QUEUES
-from .tables import nearest
+from .tables import Amounts, nearest
 
 WORKLOAD = "workload"
 POD = "pod"
@@ -89,6 +91,10 @@ class KnownThings:
     """Line, column and parameter of each cell that has an effect only if the policy reads it."""
     _parents: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Name → the parent that a table gives it last, and the line."""
+    _capacity: Counter[str] = field(default_factory=Counter)
+    """Capacity of all nodes that tables have added."""
+    _reserved: list[Mapping[str, tuple[int, Amounts]]] = field(default_factory=list)
+    """After each table: queue → line and guarantee."""
     _gone: set[tuple[str, str]] = field(default_factory=set)
     """Things that a later sentence may create again: they were removed, or exist at the scenario's start."""
     _refused: set[str] = field(default_factory=set)
@@ -147,6 +153,16 @@ class KnownThings:
         """Record the parent of a thing in a tree."""
         self._parents[name] = (parent, line)
 
+    def provide(self, capacities: Iterable[Amounts]) -> None:
+        """Add the capacity of nodes."""
+        for amounts in capacities:
+            self._capacity.update(amounts)
+
+    def reserve(self, guarantees: Mapping[str, tuple[int, Amounts]]) -> None:
+        """Record the guarantees of queues after a table."""
+        if changed := {name: found for name, found in guarantees.items() if found[1]}:
+            self._reserved.append({**(self._reserved[-1] if self._reserved else {}), **changed})
+
     def expect_refusal(self, owner: str) -> None:
         """Record that the scenario asserts the refusal of `owner`, or waits for a reason that names it."""
         self._refused.add(owner)
@@ -155,6 +171,7 @@ class KnownThings:
         """Yield line and text for each thing that the scenario uses and no sentence creates."""
         yield from self._unread()
         yield from self._circles()
+        yield from self._guarantees()
         for line, kind, name, owner in self._needed:
             if {owner, ""} & self._refused:
                 continue
@@ -173,6 +190,20 @@ class KnownThings:
         for line, column, parameter in self._settings:
             if problem := unread.get(parameter.replace("_", " ")):
                 yield line, f"{column} {problem}"
+
+    def _guarantees(self) -> Iterator[tuple[int, str]]:
+        """Yield the guarantees that all nodes of the scenario together could not keep."""
+        if self._anything or self._refused or NODE in self._open:
+            return
+        for reserved in self._reserved:
+            tops = [name for name in reserved if self._parents.get(name, ("", 0))[0] not in reserved]
+            for resource, most in self._capacity.items():
+                total = sum((reserved[name][1].get(resource, Decimal(0)) for name in tops), Decimal(0))
+                if total > most:
+                    line = max(line for line, amounts in reserved.values() if resource in amounts)
+                    who = "all queues together: " if len(tops) > 1 else ""
+                    text = f"{who}guarantee {resource} {total:f} is above the {most:f} of all nodes"
+                    yield line, f"{text}: no scheduler can keep it"
 
     def _circles(self) -> Iterator[tuple[int, str]]:
         for name in self._parents:

@@ -244,6 +244,23 @@ WRONG = {
         table("When these services are submitted:", "service | replicas", "s | 0"),
         "5: replicas '0': write at least 1: of none nothing can be shown",
     ),
+    "a guarantee above all nodes": (
+        NODE + queues("queue | guarantee", "a | cards 9"),
+        "8: guarantee nvidia.com/gpu 9 is above the 8 of all nodes: no scheduler can keep it",
+    ),
+    "guarantees that are together above all nodes": (
+        queues("queue | guarantee", "a | memory 40Gi", "b | memory 25Gi") + NODE,
+        (
+            "6: all queues together: guarantee memory 69793218560 is above the 68719476736 of all nodes: "
+            "no scheduler can keep it"
+        ),
+    ),
+    "a guarantee that grows above all nodes": (
+        NODE
+        + queues("queue | parent | guarantee", "o | root | cpu 5", "a | o | cpu 5", "b | root | cpu 3")
+        + table("When these queues change:", "queue | guarantee", "b | cpu 3500m"),
+        "13: all queues together: guarantee cpu 8.500 is above the 8 of all nodes: no scheduler can keep it",
+    ),
     "a model that is no value of a label": (
         '    Given a cluster with 8 cards "NVIDIA A100"\n',
         "3: model 'NVIDIA A100': write one word of at most 63 characters: letters, digits and any of - _ .",
@@ -305,6 +322,12 @@ RIGHT = {
     + queues("queue | parent", "org | root", "a | org")
     + work("org", "NVIDIA-A100")
     + '    Then "train" waits because of "children"\n',
+    "guarantees that nodes can keep once more nodes have joined": NODE
+    + queues("queue | guarantee", "a | cpu 8", "b | cpu 8")
+    + NODE.replace("Given these nodes:", "When these nodes join:").replace("n1", "n2"),
+    "a guarantee that the scenario expects to be refused": NODE
+    + queues("queue | guarantee", "a | cpu 9")
+    + '    Then it is refused because of "guarantee"\n',
     "a level of the network that a node names": table(
         "Given these nodes:", "node | cpu | memory | rack | spine", "n1 | 8 | 64Gi | r1 | s1"
     )
