@@ -39,12 +39,23 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 
 @when('whichever of "{names}" runs completes')
 @refers(names=WORKLOAD)
+@vacuous(lambda values, _: "" if "," in values["names"] else "of one workload; write that it completes")
 def _(world: World, history: History, expect: Expect, names: str) -> None:
-    """Each of these workloads that runs completes: all of its pods exit with code 0. Of several, at least one runs."""
-    if len(tables.names(names)) > 1:
-        expect.eventually(pods.one_can_finish(tables.names(names)), within=timeouts.RUNS)
+    """Each of these workloads that runs completes: all of its pods exit with code 0. At least one runs."""
+    expect.eventually(pods.one_can_finish(tables.names(names)), within=timeouts.RUNS)
+    _finish_running(world, history, expect, tables.names(names))
+
+
+@when('"{name}" completes if it runs')
+@refers(name=WORKLOAD)
+def _(world: World, history: History, expect: Expect, name: str) -> None:
+    """Every pod of the workload completes with exit code 0 if all of them run; otherwise nothing happens."""
+    _finish_running(world, history, expect, [name])
+
+
+def _finish_running(world: World, history: History, expect: Expect, names: list[str]) -> None:
     view = history.now()
-    running = [name for name in tables.names(names) if pods.can_finish(name)(view).ok]
+    running = [name for name in names if pods.can_finish(name)(view).ok]
     for name in running:
         for pod in views.pods_of(view, name):
             world.finish(str(pod["metadata"]["name"]), exit_code=0)

@@ -41,7 +41,7 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
         known.add_anything()
     elif made is not None:
         if step.type == "given":
-            known.replace_policies(made)
+            yield from ((sentence.line, text) for text in known.replace_policies(made))
         yield from ((sentence.line, text) for text in known.repeated(made))
         known.add(made)
     elif step.type != "then" and not bdd.is_ours(step.function):

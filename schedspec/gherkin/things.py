@@ -95,6 +95,8 @@ class KnownThings:
     """Capacity of all nodes that tables have added."""
     _reserved: list[Mapping[str, tuple[int, Amounts]]] = field(default_factory=list)
     """After each table: queue → line and guarantee."""
+    _in_force: tuple[str, str] | None = None
+    """Kind and name of the policy that a sentence has given last."""
     _gone: set[tuple[str, str]] = field(default_factory=set)
     """Things that a later sentence may create again: they were removed, or exist at the scenario's start."""
     _refused: set[str] = field(default_factory=set)
@@ -124,10 +126,19 @@ class KnownThings:
         """Record that the things of that name are gone."""
         self._gone.update((kind, name) for kind in kinds.split("|"))
 
-    def replace_policies(self, things: Iterable[tuple[str, str]]) -> None:
-        """Forget earlier policies if another one is given before any work exists: they never decide anything."""
+    def replace_policies(self, things: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Forget earlier policies if another one is given before any work exists: they never decide anything.
+
+        Yield the problem of a policy that is in force already.
+        """
         kinds = (POLICY, POLICY_OF)
-        if any(kind in kinds for kind, _ in things) and not self._things.get(WORKLOAD):
+        given = next((thing for thing in things if thing[0] in kinds), None)
+        if given is None:
+            return
+        if given == self._in_force:
+            yield f"the policy {given[1]!r} is in force already, so that this sentence changes nothing: remove it"
+        self._in_force = given
+        if not self._things.get(WORKLOAD):
             for kind in kinds:
                 self._things.pop(kind, None)
 
@@ -221,6 +232,7 @@ class KnownThings:
     def problem(self, kinds: str, name: str) -> str:
         """Return the problem of using this name; empty if there is none."""
         if kinds in (POLICY, POLICY_FILE):
+            self._in_force = self._in_force if kinds == POLICY else None
             return self.facts.policy(name, kinds == POLICY)
         if kinds in FILES:
             return self.facts.file(kinds, name, self.facts.folder)

@@ -47,7 +47,7 @@ BEFORE['queue "team" is closed'] = 'queue "team" is closed\n    Then queue "team
 BEFORE['node "n1" leaves with its pods'] = 'node "n1" leaves with its pods'
 EFFECTIVE = {
     'whichever of "wait, j" runs completes': 'job "j" is Completed',
-    'whichever of "wait" runs completes': 'exactly 2 pods of "j" run',
+    '"wait" completes if it runs': 'exactly 2 pods of "j" run',
     '"j" grows to 3 pods': 'exactly 3 pods of "j" run',
     'pod "j-task-0" fails with exit code 3': 'exactly 1 pod of "j" runs',
     '"s" is deleted': 'exactly 2 pods of "j" run',

@@ -159,6 +159,10 @@ WRONG = {
             f"there are: {ALWAYS}, nvidia.com/gpu"
         ),
     ),
+    "whichever of one workload": (
+        JOB_THEN.format('"j" runs').replace("Then", 'And whichever of "j" runs completes\n    Then'),
+        "6: this sentence says nothing: of one workload; write that it completes",
+    ),
     "a failure with the exit code of success": (
         JOB_THEN.format('"j" runs').replace("Then", 'And pod "j-task-0" fails with exit code 0\n    Then'),
         "6: this sentence says nothing: no pod fails with this exit code; write 1 to 255",
@@ -390,6 +394,23 @@ def test_a_column_of_examples_that_nothing_uses_is_refused(mistakes_of: Mistakes
     assert mistake.partition(": ")[2] == "no step and no name of the outline uses <note>: use it, or remove the column"
     named = text.replace("Scenario Outline: ", "Scenario Outline: <note> ")
     assert mistakes_of(named) == []
+
+
+IN_FORCE = {
+    "again": ('Given the policy "a"', 'Given the policy "a"'),
+    "again by its file": ('Given the policy of "a.yaml"', 'Given the policy of "a.yaml"'),
+    "again in other words": ("Given work of higher priority takes the room of work of lower priority",) * 2,
+    "another between": ('Given the policy "a"', 'Given the policy "b"', 'Given the policy "a"'),
+    "perhaps refused between": ('Given the policy "a"', 'When the policy "b" is given', 'Given the policy "a"'),
+    "a file of that name": ('Given the policy "a"', 'Given the policy of "a"'),
+}
+
+
+@pytest.mark.parametrize("case", IN_FORCE)
+def test_a_policy_that_is_in_force_already_is_not_given_again(mistakes_of: MistakesOf, case: str) -> None:
+    job = table("Given these jobs are submitted:", "job | cpu", "j | 1")
+    mistakes = mistakes_of(scenario("".join(f"    {line}\n" for line in IN_FORCE[case]) + job), RunFacts())
+    assert [text.partition("is in force already")[1] != "" for text in mistakes] == [True] * case.startswith("again")
 
 
 def test_a_setting_is_judged_by_the_policy_that_is_in_force_when_work_exists(mistakes_of: MistakesOf) -> None:
