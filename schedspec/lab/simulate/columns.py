@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Any
 from unicodedata import combining, normalize
 
+from ...scheduler.model.resources import QuantityError, lacks_unit, parse
 from .errors import InputError
 
 FIELDS = {
@@ -179,6 +181,23 @@ def integer(text: str) -> int:
     if abs(found) > 1_000_000_000:
         raise CellError("is not a priority", "write a whole number from -1000000000 to 1000000000")
     return found
+
+
+def quantity(dimension: str) -> Callable[[Any], str]:
+    """Return the function that reads amounts of a resource."""
+
+    def read(given: Any) -> str:
+        try:
+            (amount,) = parse({dimension: str(given)}).values()
+        except QuantityError:
+            raise CellError("is not a quantity", "write for example 2, 500m or 8Gi") from None
+        if amount < 0:
+            raise CellError("is below 0", "write a quantity of at least 0")
+        if lacks_unit(dimension, amount):
+            raise CellError("is an amount of bytes, which is hardly meant", "write a unit, for instance 8Gi")
+        return str(given)
+
+    return read
 
 
 def queue_name(text: str) -> str:

@@ -226,6 +226,16 @@ def test_what_is_no_name_of_a_resource_is_refused(tmp_path: Path, name: str) -> 
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize("option", ["--until", "--sample", "--checkpoint-every", "--run-time"])
+@pytest.mark.parametrize("time", ["0", "0s", "-1", "nan"])
+def test_a_time_in_which_nothing_happens_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, time: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        simulate(tmp_path, "100,1000,1,red\n", f"{option}={time}")
+    assert (ended.value.code, f"argument {option}: '{time}' is " in capsys.readouterr().err) == (2, True)
+
+
 @pytest.mark.parametrize("nodes", ["8", "0x8", "2x8,cpu=lots"])
 def test_invalid_nodes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
     assert simulate(tmp_path, "1,1,1,red\n", nodes=nodes) == 2
