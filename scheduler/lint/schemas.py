@@ -101,7 +101,7 @@ class Definitions:
             )
         found = [] if operation == "DELETE" else [*_of_schema(_validator(key, self), item), *_of_name(item)]
         if not found and operation != "DELETE":
-            item = _with_defaults(schema, item)
+            item = _with_defaults(schema, _with_name(item))
             found = list(_broken_rules(schema, item, ()))
         was = item if old is None else _with_defaults(schema, old)
         return found or list(self._denied(key, item, was, operation))
@@ -298,6 +298,14 @@ def _short(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
+def _with_name(item: Object) -> Object:
+    """Return an object with the name that the API server makes of `generateName` before it evaluates rules."""
+    metadata = item.get("metadata")
+    if not isinstance(metadata, Mapping) or metadata.get("name") or not metadata.get("generateName"):
+        return item
+    return {**item, "metadata": {**metadata, "name": f"{metadata['generateName']}12345"}}
+
+
 def _with_defaults(schema: Object, value: Any) -> Any:
     """Return a value with the defaults of its schema, which the API server sets before it evaluates rules."""
     if isinstance(value, list):
@@ -335,13 +343,14 @@ def _policy_flaws(policy: Object, item: Object, old: Object) -> Iterator[Flaw]:
     for rule in policy["validations"]:
         if _evaluate(rule["expression"], **known) is not True:
             message = rule.get("message") or _evaluate(rule.get("messageExpression", ""), **known)
-            field = re.match(r"(spec[\w.]+)(:| is)", str(message))
-            yield _as_flaw(tuple(field[1].split(".")) if field else (), str(message))
+            yield _as_flaw((), str(message))
 
 
 def _as_flaw(path: tuple[str | int, ...], message: str) -> Flaw:
-    """Split the message of a rule into text and remedy, without the field."""
+    """Split the message of a rule into text and remedy, without the field, which only the message may name."""
     text, _, remedy = message.partition("; ")
+    named = re.match(r"((?:spec|metadata)\.[\w.]+)(?::| is)", text)
+    path = path or (tuple(named[1].split(".")) if named else ())
     field = Flaw(path, "", "").field
     return Flaw(path, text.removeprefix(f"{field}: ").removeprefix(f"{field} "), remedy or "correct it")
 
