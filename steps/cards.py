@@ -6,7 +6,7 @@ import pytest
 
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, makes, reads
-from schedspec.gherkin.things import CARD, DOMAIN, MODEL, NODE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, RESOURCE, TAINT
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
 from schedspec.steps.columns import Cards
@@ -33,6 +33,7 @@ def schedspec_cards() -> Cards:
         _GPU,
         (TAINT, "*"),
         (DOMAIN, "*"),
+        (LABEL, "*"),
     ]
 )
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:

@@ -34,8 +34,11 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
         rows = yield from _table(sentence, shape, known)
     if (shape is None or rows) and (why := step_decorators.vacuous_in(step.function, values, rows)):
         yield sentence.line, f"this sentence says nothing: {why}"
-    if (judged := step_decorators.judged_by(step.function)) and not known.has(judged):
+    judged, queue = step_decorators.judged_by(step.function, values)
+    if judged and not known.has(judged):
         yield sentence.line, f"this sentence says nothing: no earlier sentence creates a {judged}"
+    elif queue and not known.has_work_in(queue):
+        yield sentence.line, f"this sentence says nothing: no earlier sentence creates work in queue {queue!r}"
     made = step_decorators.made_by(step.function, values, rows)
     if shape is not None and not rows:  # already reported; the table's names are unknown
         known.add_anything()

@@ -173,19 +173,25 @@ def vacuous(why: Vacuous) -> Callable[[Step], Step]:
     return decorate
 
 
-def judges(kind: str) -> Callable[[Step], Step]:
-    """Declare a kind of things without which a sentence says nothing, for instance work that could be evicted."""
+def judges(kind: str, queue: str = "") -> Callable[[Step], Step]:
+    """Declare a kind of things without which a sentence says nothing, for instance work that could be evicted.
+
+    Args:
+        kind: The kind of things.
+        queue: The placeholder of the queue in which there has to be work; empty if any work suffices.
+    """
 
     def decorate(function: Step) -> Step:
-        setattr(function, _JUDGES, kind)
+        setattr(function, _JUDGES, (kind, queue))
         return function
 
     return decorate
 
 
-def judged_by(function: Callable[..., object]) -> str:
-    """Return the kind of things that the sentence judges; empty if it declares none."""
-    return str(getattr(function, _JUDGES, ""))
+def judged_by(function: Callable[..., object], values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the kind of things that the sentence judges and the queue that they are in; empty texts for none."""
+    kind, queue = getattr(function, _JUDGES, ("", ""))
+    return kind, str(values.get(queue, ""))
 
 
 def not_more_than_rows(values: Mapping[str, Any], rows: Sequence[Row]) -> str:

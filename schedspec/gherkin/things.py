@@ -28,6 +28,8 @@ CARD = "node with a card"
 RESOURCE = "node with the resource"
 TAINT = "node with a taint"
 """The key of a taint."""
+LABEL = "node with the label"
+"""A label with its value, `zone=a`."""
 DOMAIN = "node with a"
 """A level of the network, of which a node names its domain: rack or spine."""
 POLICY = "policy"
@@ -188,7 +190,7 @@ class KnownThings:
                 continue
             if problem := self.problem(kind, name):
                 yield line, problem.replace("no earlier sentence", "no sentence")
-            elif kind == QUEUE and owner in self._things.get(WORKLOAD, ()) and self._parents.get(owner) != (name, line):
+            elif kind == QUEUE and self._is_work(owner) and self._parents.get(owner) != (name, line):
                 leaves = [child for child, (parent, _) in self._parents.items() if parent == name]
                 if leaves:
                     yield line, f"queue {name!r} has children, and takes no work: name one of {', '.join(leaves)}"
@@ -228,6 +230,16 @@ class KnownThings:
     def has(self, kind: str) -> bool:
         """Whether a thing of that kind exists or may exist."""
         return self._anything or bool(self._things.get(kind))
+
+    def has_work_in(self, queue: str) -> bool:
+        """Whether work may exist in a queue or below it."""
+        found = {name for _, kind, name, owner in self._needed if kind == QUEUE and self._is_work(owner)}
+        while more := {self._parents[name][0] for name in found if name in self._parents} - found:
+            found |= more
+        return self._anything or queue in found
+
+    def _is_work(self, name: str) -> bool:
+        return name in self._things.get(WORKLOAD, ())
 
     def problem(self, kinds: str, name: str) -> str:
         """Return the problem of using this name; empty if there is none."""

@@ -195,6 +195,30 @@ WRONG = {
         '    When queue "default" is closed\n    Then queue "default" holds at most 1 cpu\n',
         "4: this sentence says nothing: no earlier sentence creates a workload",
     ),
+    "a limit of a queue without work": (
+        QUEUE + JOB_THEN.format('queue "research" holds at most 1 cpu'),
+        "9: this sentence says nothing: no earlier sentence creates work in queue 'research'",
+    ),
+    "a label that no node has": (
+        table("Given these nodes:", "node | cpu | memory | labels", "n | 1 | 1Gi | zone=a")
+        + table("When these jobs are submitted:", "job | node selector", "j | zone=b"),
+        (
+            "8: no sentence creates a node with the label 'zone=b' (is 'zone=a' meant?); "
+            "there are: kubernetes.io/hostname=n, zone=a"
+        ),
+    ),
+    "a cell behind the last bar of a row": (
+        "    When these jobs are submitted:\n      | job | cpu |\n      | j | 1 | # two\n",
+        "5: what follows the last | of a row is not read: # two; end the row with |",
+    ),
+    "a column behind the last bar of the header": (
+        "    When these jobs are submitted:\n      | job | cpu | gpus\n      | j | 1 |\n",
+        "4: what follows the last | of a row is not read: gpus; end the row with |",
+    ),
+    "a last cell whose bar is escaped": (
+        "    When these jobs are submitted:\n      | job | cpu |\n      | j | 1 | A\\|\n",
+        "5: what follows the last | of a row is not read: A\\|; end the row with |",
+    ),
     "a node that joins beside its namesake": (
         NODE + NODE.replace("Given these nodes:", "When these nodes join:"),
         "6: a node 'n1' exists already, and would be replaced: write another name",
@@ -326,6 +350,13 @@ RIGHT = {
     + queues("queue | parent", "org | root", "a | org")
     + work("org", "NVIDIA-A100")
     + '    Then "train" waits because of "children"\n',
+    "a limit of a queue above the work": queues("queue | parent", "org | root", "a | org")
+    + table("When these jobs are submitted:", "job | queue", "j | a")
+    + '    Then queue "org" holds at most 1 cpu\n    And queue "root" holds at most 1 cpu\n',
+    "a limit of the queue of work that names none": JOB_THEN.format('queue "default" holds at most 1 cpu'),
+    "labels of a node that its other cells set": NODE
+    + table("When these jobs are submitted:", "job | node selector", "j | nvidia.com/gpu.product=NVIDIA-A100")
+    + table("When these pods are submitted:", "pod | node selector", "p | kubernetes.io/hostname=n1"),
     "guarantees that nodes can keep once more nodes have joined": NODE
     + queues("queue | guarantee", "a | cpu 8", "b | cpu 8")
     + NODE.replace("Given these nodes:", "When these nodes join:").replace("n1", "n2"),
