@@ -189,6 +189,11 @@ def _header_flaws(header: Sequence[str], columns: Mapping[str, Column], required
     for name in dict.fromkeys(header):
         if header.count(name) > 1:
             yield f"the column {name!r} appears twice"
+    first: dict[str, str] = {}
+    for name in dict.fromkeys(header):
+        parameter, _ = columns.get(name) or _column_of_resource(name, columns) or ("", str)
+        if parameter and first.setdefault(parameter, name) != name:
+            yield f"the columns {first[parameter]!r} and {name!r} mean the same: keep one of them"
     for name in required:
         if name not in header:
             yield f"the column {name!r} is missing; there are: {', '.join(header)}"
@@ -253,7 +258,10 @@ def word(text: str) -> str:
 
 def models(text: str) -> str:
     """Return the models that work accepts, `A` or `A|B`. Raises ValueError."""
-    return "|".join(map(word, text.split("|")))
+    found = text.split("|")
+    if len({*map(word, found)}) < len(found):
+        raise ValueError("has a model twice")
+    return text
 
 
 def amount(text: str) -> Decimal:

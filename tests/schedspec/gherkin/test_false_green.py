@@ -219,6 +219,22 @@ WRONG = {
         "    When these jobs are submitted:\n      | job | cpu |\n      | j | 1 | A\\|\n",
         "5: what follows the last | of a row is not read: A\\|; end the row with |",
     ),
+    "a reason with the work's own name": (
+        JOB_THEN.format('"j" waits because of "j-task-0"'),
+        "6: this sentence says nothing: the reasons of work may contain its name; name what it lacks",
+    ),
+    "a change of queues that names no value": (
+        QUEUE + table("When these queues change:", "queue | deserved", "research | "),
+        "6: this sentence says nothing: the row of research has only its name; fill in another column",
+    ),
+    "a resource in two columns": (
+        NODE + table("When these jobs are submitted:", "job | gpus | nvidia.com/gpu", "j | 1 | 2"),
+        "7: the columns 'gpus' and 'nvidia.com/gpu' mean the same: keep one of them",
+    ),
+    "a model twice": (
+        NODE + table("When these jobs are submitted:", "job | gpus | card", "j | 1 | L4\\|L4"),
+        "8: card 'L4|L4': has a model twice",
+    ),
     "a node that joins beside its namesake": (
         NODE + NODE.replace("Given these nodes:", "When these nodes join:"),
         "6: a node 'n1' exists already, and would be replaced: write another name",
