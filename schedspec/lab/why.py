@@ -101,6 +101,8 @@ def _found(name: str, known: dict[str, list[str]]) -> str:
         return keys[0]
     if keys:
         raise WhyError(name, f"{count(len(keys), 'job')} have this name: {', '.join(sorted(keys))}", "name one of them")
+    if not known:
+        raise WhyError(name, "the state has no job", "take the state with pods and PodGroups")
     near = [other for other in sorted(known) if "/" in other and (name in other or other.rpartition("/")[2] in name)]
     raise WhyError(name, "there is no such job", f"name one of: {', '.join((near or sorted(known))[:8])}")
 

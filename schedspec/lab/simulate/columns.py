@@ -121,6 +121,12 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
     for one, other in _EXCLUSIVE:
         if one in mapping and other in mapping:
             raise InputError("--map", f"{one} and {other} exclude each other", f"remove {one} or {other}")
+    by_column: dict[str, str] = {}
+    for field in ("submitted", "started", "ended", "duration"):
+        column = mapping.get(field, "")
+        if column and by_column.setdefault(column, field) != field:
+            problem = f"{by_column[column]} and {field} are both column {column}"
+            raise InputError("--map", problem, "name the column of each time")
     if "started" in mapping and "ended" not in mapping:
         raise InputError("--map", "started says when a job started, and no column when it ended", "add ended=COLUMN")
 

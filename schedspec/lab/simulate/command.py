@@ -17,10 +17,10 @@ from ...scheduler.model import resources, times
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import PolicyError, load_policy
-from ...scheduler.recording.segments import SegmentWriter
+from ...scheduler.recording.segments import SegmentWriter, segments
 from ...virtual import OnEviction, Settings
 from ...virtual.state import StateError
-from .against import differences
+from .against import differences, read_end
 from .columns import FIELDS, PRESETS
 from .errors import InputError
 from .inputs import Inputs, read_inputs
@@ -111,6 +111,8 @@ def main(given: argparse.Namespace, *, is_judged: bool = False) -> int:
         if it was interrupted.
     """
     try:
+        if given.against is not None:
+            read_end(given.against)
         outcome = _simulate(given, is_judged=is_judged)
         sys.stdout.write(render(outcome.end, given.out, outcome.stuck, outcome.examples))
         if given.against is not None:
@@ -178,6 +180,10 @@ def _recording(folder: Path | None, inputs: Inputs, policy: PolicyLoaded) -> Ite
     if folder is None:
         yield None
         return
+    if segments(folder):
+        raise InputError(
+            f"--record {folder}", "has the recording of another run, which would go on", "name a new folder"
+        )
     writer = SegmentWriter(folder)
     try:
         writer.checkpoint(inputs.cluster or Cluster(), policy)

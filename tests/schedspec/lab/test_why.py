@@ -91,6 +91,12 @@ def test_a_job_that_is_not_there_is_refused_with_the_names_that_are(name: str, s
         why(state(), name)
 
 
+def test_a_state_without_jobs_has_none_to_name() -> None:
+    empty = state_of({key: TABLE[key] for key in ("policy", "nodes", "queues")} | {"jobs": []})
+    with pytest.raises(WhyError, match="the state has no job"):
+        why(empty, "next")
+
+
 def test_without_a_policy_the_question_is_refused() -> None:
     unknown = state()
     unknown.policy = None

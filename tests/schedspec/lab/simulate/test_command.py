@@ -302,6 +302,8 @@ def test_an_end_before_the_start_is_refused(tmp_path: Path, capsys: pytest.Captu
         ("submitted=submit,submitted=start,duration=end", "submitted has two columns, submit and start"),
         ("submitted=submit,started=start,duration=end", "duration and started exclude each other"),
         ("submitted=submit,duration=end,job_cards=gpus,job=start", "job_cards and job exclude each other"),
+        ("submitted=submit,duration=submit", "submitted and duration are both column submit"),
+        ("submitted=submit,ended=submit", "submitted and ended are both column submit"),
     ],
 )
 def test_columns_that_contradict_each_other_are_refused(
