@@ -113,7 +113,13 @@ def _table(sentence: Sentence, shape: tables.Shape, known: KnownThings) -> Gener
         yield from ((lines[number], text) for text in wrong)
         if not wrong:
             known.need(lines[number], shape.needs(row), str(row.get("name", "")))
-    yield from ((lines[number], text) for number, text in shape.judge_all(rows))
+    together = list(zip(lines[1:], rows, strict=True))
+    if shape.parent:
+        together = known.tree(together)
+    yield from (
+        (together[number - 1][0] if number else lines[0], text)
+        for number, text in shape.judge_all([row for _, row in together])
+    )
     for number, before, name in shape.repeated(table):
         if table[number] != table[before]:
             yield lines[number], f"the {shape.unique} {name!r} has a row already, in line {lines[before]}"

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..api.kinds import BUILT_IN_QUEUES
-from .tables import Amounts, nearest
+from .tables import Amounts, Row, nearest
 
 WORKLOAD = "workload"
 POD = "pod"
@@ -91,6 +91,8 @@ class KnownThings:
     """Line, kind and name of each thing that the scenario uses, and the name of its owner."""
     _settings: list[tuple[int, str, str]] = field(default_factory=list)
     """Line, column and parameter of each cell that has an effect only if the policy reads it."""
+    _rows: dict[str, tuple[int, Row]] = field(default_factory=dict)
+    """Name → the line and the cells of a queue, as tables have set them so far."""
     _parents: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Name → the parent that a table gives it last, and the line."""
     _capacity: Counter[str] = field(default_factory=Counter)
@@ -161,6 +163,13 @@ class KnownThings:
     def need_setting(self, line: int, column: str, parameter: str) -> None:
         """Require that a policy of the scenario, also a later one, reads this setting of a queue."""
         self._settings.append((line, column, parameter))
+
+    def tree(self, rows: Iterable[tuple[int, Row]]) -> list[tuple[int, Row]]:
+        """Add rows of queues, and return all rows so far: a later one replaces the cells of an earlier one."""
+        for line, row in rows:
+            name = str(row.get("name", ""))
+            self._rows[name] = line, {**self._rows.get(name, (0, {}))[1], **row}
+        return list(self._rows.values())
 
     def link(self, line: int, name: str, parent: str) -> None:
         """Record the parent of a thing in a tree."""

@@ -268,6 +268,16 @@ WRONG = {
         queues("queue | parent | guarantee", "b | org | cpu 5000m", "org | root | cpu 4"),
         "5: guarantee 5 cpu is above 4 cpu of parent org",
     ),
+    "a child that may hold more than its parent of another table": (
+        queues("queue | parent | capability", "org | root | cpu 4")
+        + queues("queue | parent | capability", "a | org | cpu 5"),
+        "8: capability 5 cpu is above 4 cpu of parent org",
+    ),
+    "a change with which children deserve more than their parent": (
+        queues("queue | parent | deserved", "org | root | cpu 4", "a | org | cpu 3", "b | org | cpu 1")
+        + table("When these queues change:", "queue | deserved", "b | cpu 2"),
+        "10: all children together: deserved 5 cpu is above 4 cpu of parent org",
+    ),
     "work in a queue with children": (
         NODE + queues("queue | parent", "org | root", "a | org") + work("org", "NVIDIA-A100"),
         "12: queue 'org' has children, and takes no work: name one of a",
