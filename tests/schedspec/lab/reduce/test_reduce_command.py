@@ -88,6 +88,14 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(reduce_command, [str(word) for word in words], standalone_mode=False)
 
 
+def test_a_file_of_the_user_is_not_overwritten(lent: Path, tmp_path: Path) -> None:
+    out = tmp_path / "own.feature"
+    for text, status in (("Feature: own\n", 2), ("Feature: f\n  # Reduced by schedspec 1\n", 0)):
+        out.write_text(text)
+        ran = run(lent, "--because", "job t/b9 waits", "--policy", CAPACITY, "-o", out)
+        assert (ran.return_value, out.read_text("utf-8") == text) == (status, status == 2)
+
+
 def test_an_eviction_of_a_list_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:
     out = tmp_path / "found" / "evicted.feature"
     ran = run(lent, "--because", "pod t/b3-0 was evicted", "--policy", CAPACITY, "-o", out)
