@@ -9,7 +9,7 @@ from schedspec.api.kinds import GANGS, OWNERS, QUEUE_COMMAND_NAMESPACE, SERVED, 
 from schedspec.checks import nodes, phases, pods
 from schedspec.checks.workloads import wanted_pods
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import makes, one_of, refers, removes, table, vacuous, when
+from schedspec.gherkin.step_decorators import makes, one_of, only_names, refers, removes, table, vacuous, when
 from schedspec.gherkin.things import NODE, POD, QUEUE, WORKLOAD
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
@@ -39,12 +39,23 @@ def _(world: World, history: History, expect: Expect, name: str) -> None:
 
 @when('whichever of "{names}" runs completes')
 @refers(names=WORKLOAD)
+@vacuous(lambda values, _: "" if "," in values["names"] else "of one workload; write that it completes")
 def _(world: World, history: History, expect: Expect, names: str) -> None:
-    """Each of these workloads that runs completes: all of its pods exit with code 0. Of several, at least one runs."""
-    if len(tables.names(names)) > 1:
-        expect.eventually(pods.one_can_finish(tables.names(names)), within=timeouts.RUNS)
+    """Each of these workloads that runs completes: all of its pods exit with code 0. At least one runs."""
+    expect.eventually(pods.one_can_finish(tables.names(names)), within=timeouts.RUNS)
+    _finish_running(world, history, expect, tables.names(names))
+
+
+@when('"{name}" completes if it runs')
+@refers(name=WORKLOAD)
+def _(world: World, history: History, expect: Expect, name: str) -> None:
+    """Every pod of the workload completes with exit code 0 if all of them run; otherwise nothing happens."""
+    _finish_running(world, history, expect, [name])
+
+
+def _finish_running(world: World, history: History, expect: Expect, names: list[str]) -> None:
     view = history.now()
-    running = [name for name in tables.names(names) if pods.can_finish(name)(view).ok]
+    running = [name for name in names if pods.can_finish(name)(view).ok]
     for name in running:
         for pod in views.pods_of(view, name):
             world.finish(str(pod["metadata"]["name"]), exit_code=0)
@@ -139,9 +150,21 @@ def _command(world: World, history: History, expect: Expect, target_of: tuple[Ki
 
 @when("these queues change:", needs=(Capability.QUEUES,))
 @table(QUEUE_CHANGES)
-def _(world: World, cards: Cards, datatable: tables.Table) -> None:
+@vacuous(only_names)
+def _(world: World, history: History, cards: Cards, datatable: tables.Table) -> None:
     """Queues get new values while they are in use. Columns as in `these queues:`."""
-    world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUE_CHANGES.rows(datatable)))
+    rows = list(with_quota_of(cards.model, QUEUE_CHANGES.rows(datatable)))
+    names = [str(row["name"]) for row in rows]
+    before = {name: _settings(history, name) for name in names}
+    world.apply_all(("queue", row) for row in rows)
+    if same := [name for name in names if before[name] is not None and _settings(history, name) == before[name]]:
+        raise Unmet(f"queue {same[0]} changes", "it has these values already")
+
+
+def _settings(history: History, queue: str) -> tuple[object, object] | None:
+    """Return the spec and the annotations of a queue; None if it does not exist."""
+    found = history.now().get(Kind.QUEUE, queue)
+    return None if found is None else (found["spec"], found["metadata"].get("annotations"))
 
 
 @when("these nodes join:")

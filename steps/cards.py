@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from schedspec.gherkin import tables
-from schedspec.gherkin.step_decorators import given, makes
-from schedspec.gherkin.things import CARD, DOMAIN, MODEL, NODE, RESOURCE, TAINT
+from schedspec.gherkin.step_decorators import given, makes, reads
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, RESOURCE, TAINT
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
 from schedspec.steps.columns import Cards
@@ -23,6 +23,7 @@ def schedspec_cards() -> Cards:
 
 @given('a cluster with {number:d} gpus "{model}"')
 @given('a cluster with {number:d} cards "{model}"')
+@reads(model=tables.word, number=lambda number: tables.at_least_one(str(number)))
 @makes(
     lambda values, _: [
         (MODEL, values["model"]),
@@ -32,6 +33,7 @@ def schedspec_cards() -> Cards:
         _GPU,
         (TAINT, "*"),
         (DOMAIN, "*"),
+        (LABEL, "*"),
     ]
 )
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:

@@ -9,10 +9,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 
-from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
+from schedspec.api.kinds import DEFAULT_QUEUE, GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
-from schedspec.gherkin.things import CARD, DOMAIN, MODEL, NODE, QUEUE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, QUEUE, RESOURCE, TAINT
 from schedspec.monitors.amounts import spoken
 from schedspec.scenario import manifests
 
@@ -97,13 +97,14 @@ def _quota_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
 def needed_by_work(row: tables.Row) -> Iterator[Thing]:
     """Yield what a row of work needs of the cluster: a queue, and a node with its resources and model of card."""
     row = with_cards(row)
-    if "queue" in row:
-        yield QUEUE, str(row["queue"])
+    yield QUEUE, str(row.get("queue", DEFAULT_QUEUE))
     yield from ((RESOURCE, name) for name in resources_of(row))
     if row.get("cards"):
         yield RESOURCE, GPU
     yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
     yield from ((TAINT, key) for key in cast("list[str]", row.get("tolerates", [])))
+    selector = cast("dict[str, str]", row.get("node_selector", {}))
+    yield from ((LABEL, f"{key}={value}") for key, value in selector.items())
     yield from ((DOMAIN, str(row[column])) for column in OF_NETWORK if column in row)
 
 
@@ -154,6 +155,13 @@ def _tree_flaws(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
                         break
 
 
+def _capacity(row: tables.Row) -> tables.Amounts:
+    """Return the capacity of a node."""
+    texts = {name: str(row[name]) for name in ("cpu", "memory") if name in row} | resources_of(row)
+    texts |= {GPU: str(row["cards"])} if "cards" in row else {}
+    return {name: tables.amount(text) for name, text in texts.items()}
+
+
 NODES = tables.Shape(
     {
         "node": ("name", tables.name),
@@ -173,6 +181,7 @@ NODES = tables.Shape(
     required=("node", "cpu", "memory"),
     judge=_node_without_model,
     unique="node",
+    provides=_capacity,
 )
 
 
@@ -204,6 +213,7 @@ QUEUES = tables.Shape(
         ("parent", "weight", "priority", "capability", "deserved", "guarantee", "reclaimable", "card quota")
     ),
     parent="parent",
+    reserves=lambda row: _quantities(row, "guarantee"),
 )
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
@@ -214,8 +224,17 @@ QUEUE_CLAIMS = replace(
     settings=frozenset(),
     parent="",
     judge_all=tables.nothing,
+    reserves=tables.nowhere,
 )
 """Columns of a queue that the API server may refuse: its amounts may be invalid."""
+
+
+def _labels_of(row: tables.Row) -> dict[str, str]:
+    """Return the labels of a node: those of its cells, its name, its model of card and its place in the network."""
+    own = {"kubernetes.io/hostname": "name", "nvidia.com/gpu.product": "card", "nvidia.com/gpu.count": "cards"}
+    own |= {label: level for level, label in LEVELS.items()}
+    given = cast("dict[str, str]", row.get("labels", {}))
+    return {label: str(row[parameter]) for label, parameter in own.items() if parameter in row} | given
 
 
 def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
@@ -228,6 +247,8 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
     named = [(RESOURCE, name) for row in rows for name in resources_of(row)]
     found = [taint for row in rows for taint in cast("list[dict[str, str]]", row.get("taints", []))]
     named += [(TAINT, taint["key"]) for taint in found]
+    labels = [pair for row in rows for pair in _labels_of(row).items()]
+    named += [(LABEL, f"{key}={value}") for key, value in labels]
     named += [(DOMAIN, level) for level in LEVELS for row in rows if level in row]
     return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 

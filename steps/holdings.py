@@ -33,7 +33,7 @@ def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -
 
 @then('queue "{name}" holds at most {amount:Amount}', needs=(Capability.QUEUES,), Amount=AMOUNT)
 @refers(name=QUEUE, amount=RESOURCE)
-@judges(WORKLOAD)
+@judges(WORKLOAD, queue="name")
 def _(expect: Expect, world: World, live: LiveSession, name: str, amount: str) -> None:
     """The queue has held at most this amount since the scenario began: `8 gpus`, `4 cpu`, `8 amd.com/gpu`."""
     expect.consistently(holdings.never_above(name, *_read(amount), _rules(world, live)), during=timeouts.HOLDS)

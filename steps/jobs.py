@@ -26,6 +26,8 @@ _ACTIONS = (
     *("ResumeJob", "SyncJob"),
 )
 """Actions of a Volcano Job, on events."""
+_LONGEST_TRAINING = 54
+"""Maximum number of characters in the name of a PyTorchJob."""
 
 
 def _on(event: str) -> Callable[[str], object]:
@@ -39,9 +41,11 @@ def _action(text: str) -> str:
     return text
 
 
-def _shape(name: str, own: Mapping[str, tables.Column]) -> tables.Shape:
+def _shape(
+    name: str, own: Mapping[str, tables.Column], named: Callable[[str], str] = tables.plain_name
+) -> tables.Shape:
     """Return the columns of work of one kind: its name, the common columns, and its own."""
-    columns = {name: ("name", tables.name), **_COMMON, **own}
+    columns = {name: ("name", named), **_COMMON, **own}
     refers = {"priority": PRIORITY_CLASS}
     settings = frozenset(column for column, (parameter, _) in columns.items() if parameter in OF_NETWORK)
     return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work, settings=settings)
@@ -60,6 +64,13 @@ def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
         yield "", "partition required needs the column partition: how many pods a part has"
     if "required" in row and "preferred" in row:
         yield "", "required and preferred contradict each other: fill in one of the two columns"
+
+
+def _training_name(text: str) -> str:
+    """Return the name of a PyTorchJob, of which the names of its services are made. Raises ValueError."""
+    if not tables.plain_name(text)[0].isalpha() or len(text) > _LONGEST_TRAINING:
+        raise ValueError(f"write at most {_LONGEST_TRAINING} characters, the first one a letter")
+    return text
 
 
 def _minimum(text: str) -> int:
@@ -83,7 +94,7 @@ _COMMON: dict[str, tables.Column] = {
     "memory": ("memory", tables.memory),
     "gpus": (tables.of_resource(GPU), tables.whole_amount),
     "cards": ("cards", tables.count),
-    "card": ("card", tables.word),
+    "card": ("card", tables.models),
     **SHARED_CARDS,
     "node selector": ("node_selector", tables.labels),
     "tolerates": ("tolerates", tables.keys),
@@ -115,7 +126,7 @@ _PARTS: dict[str, tables.Column] = {
 }
 _OF_JOBS: dict[str, tables.Column] = {
     **_REPLICAS,
-    "task": ("task", tables.name),
+    "task": ("task", tables.plain_name),
     "min available": ("min_available", _minimum),
     "max retry": ("max_retry", tables.count),
     "on PodEvicted": ("policies", _on("PodEvicted")),
@@ -132,10 +143,10 @@ _OF_GANGS: dict[str, tables.Column] = {
 TEMPLATES: dict[str, tuple[str, tables.Shape]] = {
     "jobs": ("job", _shape("job", _OF_JOBS)),
     "gangs": ("gang", _shape("gang", _OF_GANGS)),
-    "pods": ("pod", _shape("pod", {})),
-    "services": ("service", _shape("service", _REPLICAS)),
-    "Kubernetes jobs": ("kubernetesjob", _shape("job", _REPLICAS)),
-    "PyTorchJobs": ("pytorchjob", _shape("job", {"workers": ("workers", tables.count)})),
+    "pods": ("pod", _shape("pod", {}, tables.name)),
+    "services": ("service", _shape("service", _REPLICAS, tables.name)),
+    "Kubernetes jobs": ("kubernetesjob", _shape("job", _REPLICAS, tables.name)),
+    "PyTorchJobs": ("pytorchjob", _shape("job", {"workers": ("workers", tables.count)}, _training_name)),
 }
 _OF_WHOLE_JOB = {
     "name": "job",

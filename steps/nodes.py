@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, makes, refers, table
-from schedspec.gherkin.things import CARD, DOMAIN, NODE, NODES_OF, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, NODE, NODES_OF, RESOURCE, TAINT
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 from schedspec.steps.columns import NODES, Beside, nodes_made, with_cards
@@ -23,14 +23,14 @@ def _(world: World, datatable: tables.Table) -> None:
 
 @given('the nodes of "{file}"')
 @refers(file=NODES_OF)
-@makes(lambda _values, _rows: [(NODE, "*"), (RESOURCE, "*"), (CARD, "*"), (TAINT, "*"), (DOMAIN, "*")])
+@makes(lambda _values, _rows: [(NODE, "*"), (RESOURCE, "*"), (CARD, "*"), (TAINT, "*"), (DOMAIN, "*"), (LABEL, "*")])
 def _(world: World, beside: Beside, file: str) -> None:
     """KWOK nodes like those of a manifest (`kubectl get nodes -o yaml`), beside the feature or in the root."""
     world.add_rendered_nodes(manifests.nodes(beside(file)))
 
 
 @given("the real nodes of the cluster")
-@makes(lambda _values, _rows: [(NODE, "*"), (RESOURCE, "*"), (CARD, "*"), (TAINT, "*"), (DOMAIN, "*")])
+@makes(lambda _values, _rows: [(NODE, "*"), (RESOURCE, "*"), (CARD, "*"), (TAINT, "*"), (DOMAIN, "*"), (LABEL, "*")])
 def _(world: World) -> None:
     """The cluster's own nodes, with kubelets and containers."""
     world.adopt_real_nodes()

@@ -115,6 +115,13 @@ def _(expect: Expect, name: str) -> None:
 
 @then('"{name}" waits because of "{text}"', needs=(Capability.REASONS,))
 @refers(name=WORKLOAD, text=REASON)
+@vacuous(
+    lambda values, _: (
+        "the reasons of work may contain its name; name what it lacks"
+        if f"{values['text']}-".startswith(f"{values['name']}-")
+        else ""
+    )
+)
 @expects_refusal("name")
 def _(expect: Expect, name: str, text: str) -> None:
     """The reason that the scheduler publishes for the workload contains this text."""

@@ -36,9 +36,7 @@ def _value(text: str) -> int:
     return value
 
 
-_CLASSES = tables.Shape(
-    {"class": ("name", _class_name), "value": ("value", _value)}, ("class", "value"), unique="class"
-)
+CLASSES = tables.Shape({"class": ("name", _class_name), "value": ("value", _value)}, ("class", "value"), unique="class")
 
 
 _BY_COLUMN = {
@@ -158,8 +156,8 @@ def _(refusals: Refusals, text: str) -> None:
 
 
 @given("these priority classes:")
-@table(_CLASSES)
+@table(CLASSES)
 @makes(lambda _values, rows: [(PRIORITY_CLASS, str(row.get("name", "*"))) for row in rows])
 def _(world: World, datatable: tables.Table) -> None:
     """Priority classes: class, value."""
-    world.apply_all(("priorityclass", row) for row in _CLASSES.rows(datatable))
+    world.apply_all(("priorityclass", row) for row in CLASSES.rows(datatable))

@@ -101,7 +101,9 @@ SERVED: Final[dict[Kind, Resource]] = {
     Kind.EVENT: Resource("v1", "Event", "events", True),
 }
 
-BUILT_IN_QUEUES: Final = ("root", "default")
+DEFAULT_QUEUE: Final = "default"
+"""The queue of work that names none."""
+BUILT_IN_QUEUES: Final = ("root", DEFAULT_QUEUE)
 """Queues that the scheduler creates and that cannot be deleted."""
 
 WORLD: Final = "schedspec.dev/world"

@@ -118,7 +118,7 @@ def _features(paths: Sequence[Path], options: Sequence[str]) -> tuple[list[dict[
     """Return the problems that pytest's collection reports, and the number of scenarios."""
     found, printed = collected.collect(paths, *options)
     if found is None:
-        return [{"kind": "error", "file": "", "line": 0, "text": printed.strip()}], 0
+        return [{"kind": "error", "file": "", "line": 0, "text": collected.error_in(printed)}], 0
     return [problem for failure in found.failures for problem in _problems(failure)], found.scenarios
 
 

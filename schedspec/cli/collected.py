@@ -36,7 +36,7 @@ def collect(paths: Sequence[Path], *options: str) -> tuple[Collected | None, str
     """Return the result of the collection of these paths, with these options of pytest, and pytest's output.
 
     Paths in several folders of ours are collected one folder after the other, each with its own ini file. The result is
-    None if pytest ended before the collection.
+    None if pytest refused the run.
     """
     joined, printed = Collected(), ""
     for _, words in testing.runs_of([*map(str, paths), *options]):
@@ -48,6 +48,11 @@ def collect(paths: Sequence[Path], *options: str) -> tuple[Collected | None, str
         joined.failures += found.failures
         joined.sentences += [entry for entry in found.sentences if entry not in joined.sentences]
     return joined, printed
+
+
+def error_in(printed: str) -> str:
+    """Return the error in the output of a run that pytest refused, without what it collected before."""
+    return printed[max(printed.find("ERROR"), 0) :].strip()
 
 
 def _collect(words: Sequence[str]) -> tuple[Collected | None, str]:
@@ -62,7 +67,9 @@ def _collect(words: Sequence[str]) -> tuple[Collected | None, str]:
             text=True,
             check=False,
         )
-        found = msgspec.json.decode(file.read_bytes(), type=Collected) if file.is_file() else None
+        is_refused = done.returncode in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR)
+        has_result = file.is_file() and not is_refused
+        found = msgspec.json.decode(file.read_bytes(), type=Collected) if has_result else None
     return found, done.stdout
 
 

@@ -28,7 +28,7 @@ _ANY_SOURCE = "name what it installs with --action OWNER/REPO@COMMIT, or --wheel
 _OTHER_SOURCE = "install by the Action instead (--action OWNER/REPO@COMMIT), or name a URL with --wheel"
 _PLAIN = re.compile(r"[\w./-]+")
 """Names that need no quoting in a shell or in a workflow."""
-_TESTS = ("conftest.py", "test_*.py", "*_test.py")
+_TESTS = ("conftest.py", "test_*.py", "*_test.py", "*.feature")
 _ACTION = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 
 

@@ -189,16 +189,6 @@ def _planned(given: dict[str, Any]) -> Plan:
 
 
 def _choice(given: dict[str, Any]) -> Choice:
-    for option, is_set in (
-        ("--scheduler", given["scheduler"]),
-        ("--runs", given["runs"]),
-        ("--settle", given["settle"]),
-        ("--scheduler-binaries", given["programs"]),
-    ):
-        if is_set and given["by_model"]:
-            raise sources.SourceError(
-                f"{option}: --model asks no program of a scheduler\n  do next: leave one of them out"
-            )
     return Choice(
         given["scheduler"],
         given["by_model"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .. import distribution, steps
+from ..api.errors import HarnessError
 from ..clusters.protocol import ClusterError
 from ..gherkin import catalogue
 from . import collected, testing
@@ -58,8 +59,10 @@ def _own() -> list[catalogue.CatalogueEntry]:
         homes = testing.default_paths()
     except ClusterError:  # the command is useful without features, too
         return []
-    found, _ = collected.collect(homes)
-    return found.sentences if found is not None else []
+    found, printed = collected.collect(homes)
+    if found is None:
+        raise HarnessError(collected.error_in(printed))
+    return found.sentences
 
 
 @click.command("features")

@@ -26,6 +26,9 @@ from ..scheduler.policy.loader import load_policy
 from .answers import count, explains_errors, refuse_one_file_twice, refuses_bad_input
 from .sites import site_options
 
+_OWN = "Reduced by schedspec"
+"""The beginning of a comment in each feature that this command writes."""
+
 
 @click.command("reduce")
 @click.argument("state", type=click.Path(path_type=Path))
@@ -78,6 +81,8 @@ def reduce_command(
     if out.suffix != ".feature":
         raise HarnessError(f"-o {out}: a feature ends with .feature\n  do next: write -o {out.stem}.feature")
     refuse_one_file_twice([("-o", out)], [("STATE", state), ("--policy", policy)])
+    if out.is_file() and _OWN not in out.read_text("utf-8", "replace"):
+        raise HarnessError(f"-o {out}: is a file that reduce has not written\n  do next: name a new file")
     if because.startswith("monitor ") and (name := because.rsplit(maxsplit=1)[-1]) not in MONITORS:
         raise HarnessError(f"--because {because!r}: no monitor {name}\n  do next: name one of {', '.join(MONITORS)}")
     because = of_record.because_of(state) if because == of_record.FAILED else because
@@ -87,7 +92,7 @@ def reduce_command(
             state, because, _text_of(state, policy), live, is_over=_budget(minutes, cases, live), folder=Path(folder)
         )
     monitor = because.split()[1] if because.split(maxsplit=1)[0] == "monitor" else ""
-    comments = [f"Reduced by schedspec {written.own_version()} from {found.before} objects: {because}, in {state.name}"]
+    comments = [f"{_OWN} {written.own_version()} from {found.before} objects: {because}, in {state.name}"]
     comments += [f"Run it: schedspec test {out.name} {site.shown}", *written.names_of_the_state(found)]
     thens: tuple[str, ...] = ()
     if monitor and live is None:

@@ -42,12 +42,13 @@ class SimulateCommand(ParsedCommand):
 
     def execute(self, given: argparse.Namespace) -> int:
         """Run the command."""
-        return _simulate(given)
+        parser = self._parser()
+        return _simulate(given, {name for name, value in vars(given).items() if value != parser.get_default(name)})
 
 
 @explains_errors
 @refuses_bad_input
-def _simulate(given: argparse.Namespace) -> int:
+def _simulate(given: argparse.Namespace, is_set: set[str]) -> int:
     page = given.page or given.out.with_suffix(".html")
     refuse_one_file_twice(
         [("--out", given.out), ("--page", page), ("--record", given.record)],
@@ -57,9 +58,14 @@ def _simulate(given: argparse.Namespace) -> int:
         ],
     )
     if given.join is not None:
+        for name in sorted(is_set - {"join", "policy", "page"}):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(option, "--join only compares results, and reads no such option", f"leave {option} out")
         return sweep.join(given.join, given)
     if given.seeds is not None and given.seeds < 1:
         raise InputError("--seeds", f"{given.seeds} seeds are no run", "name at least 1")
+    if given.seed is not None and given.seed < 0:
+        raise InputError("--seed", f"{given.seed} is below 0", "name 0 or more")
     if given.seeds is not None or given.sweep:
         return sweep.run_all(given)
     if given.index is not None:

@@ -87,14 +87,15 @@ def runs_of(arguments: Sequence[str]) -> list[tuple[Path, list[str]]]:
     """
     named = names_path(arguments)
     words = [Path(_file_of(word)) for word in _words(arguments) if Path(_file_of(word)).exists()]
-    if words and not any(path.is_file() or next(path.rglob("*.feature"), None) for path in words):
-        raise ClusterError("no feature is below", ", ".join(map(str, words)), "name a folder of features")
+    if empty := [path for path in words if path.is_dir() and not next(path.rglob("*.feature"), None)]:
+        raise ClusterError("no feature is below", ", ".join(map(str, empty)), "name a folder of features")
     paths = [*_paths(arguments)] if named else [*map(str, default_paths())]
     others = [argument for argument in arguments if argument not in paths] if named else [*arguments]
     of_home: dict[Path | None, list[str]] = {}
     for path in paths:
         of_home.setdefault(repository.home_of(Path(_file_of(path))), []).append(path)
-    if len(of_home) < 2 or None in of_home:
+    is_found = all(Path(path.partition("::")[0]).exists() for path in paths)  # so that pytest finds its ini file
+    if (len(of_home) < 2 and is_found) or None in of_home:
         return [(next(iter(of_home), None) or Path(), [*arguments] if named else [*paths, *others])]
     return [
         (home, ["-c", str(repository.options_file(home)), "--rootdir=.", *chosen, *others])

@@ -53,6 +53,7 @@ __all__ = [
     "rules_of",
     "scenarios_of",
     "sentences_in",
+    "table_lines",
 ]
 
 SUFFIX = ".feature"
@@ -266,6 +267,16 @@ def parts_of(document: Document) -> Iterator[Part]:
     """Yield the file's Rules, scenarios and backgrounds, then the scenarios and backgrounds inside of the Rules."""
     for child in [*document.children, *(inner for rule in rules_of(document) for inner in rule.children)]:
         yield from (part for part in (child.rule, child.scenario, child.background) if part)
+
+
+def table_lines(document: Document) -> Iterator[int]:
+    """Yield the line of each row of a table or of examples."""
+    for part in parts_of(document):
+        for step in getattr(part, "steps", ()):
+            yield from (row.location.line for row in (step.datatable.rows if step.datatable is not None else ()))
+        for table in getattr(part, "examples", ()):
+            rows = (table.table_header, *(table.table_body or ()))
+            yield from (row.location.line for row in rows if row is not None)
 
 
 def filled(text: str, row: Mapping[str, str]) -> str:

@@ -21,6 +21,8 @@ _FOREIGN = ("en", "zh-CN")
 """Languages whose keywords are recognised in a file of any language."""
 
 
+_LAST_CELL = re.compile(r".*(?<!\\)(?:\\\\)*\|")
+"""A row up to its last | that is not escaped."""
 _ARGUMENTS = {"|": "a table", '"""': "a text block", "```": "a text block"}
 """How the arguments of steps begin."""
 _PASSES = 50
@@ -62,7 +64,10 @@ def _repaired(line: str, own: documents.Keywords) -> tuple[str, str]:
 def find(
     document: documents.Document, lines: Sequence[str], is_sentence: Callable[[str], bool]
 ) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each problem in the descriptions of a file."""
+    """Yield line and text of each problem in the descriptions and behind the last cells of a file."""
+    for number in documents.table_lines(document):
+        if lost := _LAST_CELL.sub("", lines[number - 1]).strip():
+            yield number, f"what follows the last | of a row is not read: {lost}; end the row with |"
     own = documents.keywords_of(document.language)
     for part in (document, *documents.parts_of(document)):
         above, refused = "", False  # one line is refused for all arguments below it

@@ -7,6 +7,7 @@ names it. The project's modules are registered after ours: if two sentences matc
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -33,7 +34,11 @@ def _imported(file: Path, config: pytest.Config) -> ModuleType:
     try:
         return bdd.import_beside(file, config)
     except ImportError as problem:
-        raise pytest.UsageError(
-            f"{file}: {problem}\n  where: schedspec_steps in the ini file\n"
-            "  do next: install the module that is missing, or remove the file from schedspec_steps"
-        ) from None
+        what, do_next = str(problem), "install the module that is missing, or remove the file from schedspec_steps"
+    except SyntaxError as problem:
+        what, do_next = f"line {problem.lineno}: {problem.msg}", "correct the file"
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - any error in a project's file is one of its own
+        lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(file)]
+        what = f"line {lines[-1] if lines else 1}: {type(problem).__name__}: {problem}"
+        do_next = "correct the file"
+    raise pytest.UsageError(f"{file}: {what}\n  where: schedspec_steps in the ini file\n  do next: {do_next}")

@@ -25,6 +25,7 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
     values = step.values(sentence.text) or {}
     shape = step_decorators.shape_of(step.function, values, sentence.columns)
     yield from _arguments(sentence, step, shape)
+    yield from ((sentence.line, text) for text in step_decorators.unreadable_in(step.function, values))
     yield from _references(sentence, step, values, known)
     if (refused := step_decorators.refusal_in(step.function, values)) is not None:
         known.expect_refusal(refused)
@@ -33,14 +34,17 @@ def check_sentence(sentence: Sentence, step: bdd.StepDefinition, known: KnownThi
         rows = yield from _table(sentence, shape, known)
     if (shape is None or rows) and (why := step_decorators.vacuous_in(step.function, values, rows)):
         yield sentence.line, f"this sentence says nothing: {why}"
-    if (judged := step_decorators.judged_by(step.function)) and not known.has(judged):
+    judged, queue = step_decorators.judged_by(step.function, values)
+    if judged and not known.has(judged):
         yield sentence.line, f"this sentence says nothing: no earlier sentence creates a {judged}"
+    elif queue and not known.has_work_in(queue):
+        yield sentence.line, f"this sentence says nothing: no earlier sentence creates work in queue {queue!r}"
     made = step_decorators.made_by(step.function, values, rows)
     if shape is not None and not rows:  # already reported; the table's names are unknown
         known.add_anything()
     elif made is not None:
         if step.type == "given":
-            known.replace_policies(made)
+            yield from ((sentence.line, text) for text in known.replace_policies(made))
         yield from ((sentence.line, text) for text in known.repeated(made))
         known.add(made)
     elif step.type != "then" and not bdd.is_ours(step.function):
@@ -109,7 +113,13 @@ def _table(sentence: Sentence, shape: tables.Shape, known: KnownThings) -> Gener
         yield from ((lines[number], text) for text in wrong)
         if not wrong:
             known.need(lines[number], shape.needs(row), str(row.get("name", "")))
-    yield from ((lines[number], text) for number, text in shape.judge_all(rows))
+    together = list(zip(lines[1:], rows, strict=True))
+    if shape.parent:
+        together = known.tree(together)
+    yield from (
+        (together[number - 1][0] if number else lines[0], text)
+        for number, text in shape.judge_all([row for _, row in together])
+    )
     for number, before, name in shape.repeated(table):
         if table[number] != table[before]:
             yield lines[number], f"the {shape.unique} {name!r} has a row already, in line {lines[before]}"
@@ -120,4 +130,8 @@ def _table(sentence: Sentence, shape: tables.Shape, known: KnownThings) -> Gener
         known.need_setting(lines[number], column, shape.columns[column][0])
     for number, _, parent in shape.filled(table, {shape.parent}):
         known.link(lines[number], str(rows[number - 1].get("name", "")), parent)
+    known.provide(map(shape.provides, rows))
+    known.reserve(
+        {str(row.get("name", "")): (line, shape.reserves(row)) for line, row in zip(lines[1:], rows, strict=True)}
+    )
     return rows

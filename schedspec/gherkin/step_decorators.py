@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
@@ -60,7 +60,16 @@ _REMOVES = "__schedspec_removes__"
 _REFUSES = "__schedspec_refuses__"
 _VACUOUS = "__schedspec_vacuous__"
 _JUDGES = "__schedspec_judges__"
+_READS = "__schedspec_reads__"
 _NO_QUOTE = Wording(r'[^"]*')
+
+
+def _number(text: str) -> int:
+    """Return a whole number in plain digits: the type `d` of the `parse` library also reads `-1`, `0x2` and `0b1`."""
+    return int(text)
+
+
+setattr(_number, "pattern", "[0-9]{1,6}")  # noqa: B010 - the `parse` library reads it
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """The function of each sentence."""
 _FACTS: dict[str, StepFacts] = {}
@@ -119,6 +128,26 @@ def makes(made: Makes) -> Callable[[Step], Step]:
     return decorate
 
 
+def reads(**readers: Callable[[Any], object]) -> Callable[[Step], Step]:
+    """Declare how placeholders are read. A function raises ValueError for a value that the cluster would refuse."""
+
+    def decorate(function: Step) -> Step:
+        setattr(function, _READS, readers)
+        return function
+
+    return decorate
+
+
+def unreadable_in(function: Callable[..., object], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the cluster would refuse values of the sentence's placeholders."""
+    readers: Mapping[str, Callable[[Any], object]] = getattr(function, _READS, {})
+    for placeholder, read in readers.items():
+        try:
+            read(values[placeholder])
+        except ValueError as problem:
+            yield f"{placeholder} {values[placeholder]!r}: {problem}"
+
+
 def removes(placeholder: str) -> Callable[[Step], Step]:
     """Declare that the thing that the placeholder names is gone after the sentence, so that its name is free again."""
 
@@ -144,19 +173,25 @@ def vacuous(why: Vacuous) -> Callable[[Step], Step]:
     return decorate
 
 
-def judges(kind: str) -> Callable[[Step], Step]:
-    """Declare a kind of things without which a sentence says nothing, for instance work that could be evicted."""
+def judges(kind: str, queue: str = "") -> Callable[[Step], Step]:
+    """Declare a kind of things without which a sentence says nothing, for instance work that could be evicted.
+
+    Args:
+        kind: The kind of things.
+        queue: The placeholder of the queue in which there has to be work; empty if any work suffices.
+    """
 
     def decorate(function: Step) -> Step:
-        setattr(function, _JUDGES, kind)
+        setattr(function, _JUDGES, (kind, queue))
         return function
 
     return decorate
 
 
-def judged_by(function: Callable[..., object]) -> str:
-    """Return the kind of things that the sentence judges; empty if it declares none."""
-    return str(getattr(function, _JUDGES, ""))
+def judged_by(function: Callable[..., object], values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the kind of things that the sentence judges and the queue that they are in; empty texts for none."""
+    kind, queue = getattr(function, _JUDGES, ("", ""))
+    return kind, str(values.get(queue, ""))
 
 
 def not_more_than_rows(values: Mapping[str, Any], rows: Sequence[Row]) -> str:
@@ -303,8 +338,8 @@ def needs_of(function: Callable[..., object], sentence: Sentence) -> frozenset[C
 def _step(
     decorator: Callable[..., Any], sentence: str, needs: Needs, types: Mapping[str, Wording]
 ) -> Callable[[Step], Step]:
-    exact = {"extra_types": {"NoQuote": _NO_QUOTE, **types}, "case_sensitive": True}
-    parser = parsers.parse(_QUOTED.sub(r'"{\1:NoQuote}"', sentence), **exact)
+    exact = {"extra_types": {"NoQuote": _NO_QUOTE, "Number": _number, **types}, "case_sensitive": True}
+    parser = parsers.parse(_QUOTED.sub(r'"{\1:NoQuote}"', sentence).replace(":d}", ":Number}"), **exact)
     parser.name = sentence
 
     def decorate(function: Step) -> Step:

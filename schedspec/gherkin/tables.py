@@ -28,16 +28,22 @@ _QUANTITY = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[
 """Kubernetes' own form; `parse_quantity` of the client accepts blanks in it."""
 _MEBIBYTES = {"Mi": 1, "Gi": 1024}
 _WHOLE = re.compile(r"-?[0-9]{1,10}")
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_KEY = re.compile(rf"((?!.{{254,}}/){_LABEL}(\.{_LABEL})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./|]*[A-Za-z0-9])?")
+_NOT_EXTENDED = re.compile(r"requests\.|(.*\.)?kubernetes\.io/")
+"""Beginnings of names of resources that no device plugin may announce."""
 
 LARGEST = 2**31 - 1
 """Largest number that Kubernetes' fields for weights, priorities and replicas hold."""
+LEAST_MEMORY = 2**20
+"""A smaller amount of memory is a number whose unit was forgotten."""
 MOST = 150_000
 """Maximum number of pods, or of cards of a row."""
+LONGEST_NAME = 63
+"""Maximum number of characters of a label's value."""
 RESOURCES = {"gpus": GPU, "gpu": GPU, "cards": GPU}
 """Short names of resources in lists of amounts, such as `cpu 8, gpus 16`."""
 
@@ -51,6 +57,8 @@ class TableError(HarnessError):
 
 
 Row = dict[str, object]
+Amounts = Mapping[str, Decimal]
+"""Resource → amount."""
 Flaw = tuple[int, str]
 """The number of a row (0 for the header), and its problem."""
 Judge = Callable[[Row], Iterator[tuple[str, str]]]
@@ -60,6 +68,11 @@ Judge = Callable[[Row], Iterator[tuple[str, str]]]
 def nothing(_: object) -> Iterator[Any]:
     """Yield no problem and no thing."""
     return iter(())
+
+
+def nowhere(_: Row) -> Amounts:
+    """Return no amounts."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,10 @@ class Shape:
     """The column that names the parent of the thing in the column `unique`; empty if the things form no tree."""
     judge_all: Callable[[Sequence[Row]], Iterator[Flaw]] = nothing
     """Yield each contradiction between rows."""
+    provides: Callable[[Row], Amounts] = nowhere
+    """Return the capacity that a row adds to the cluster."""
+    reserves: Callable[[Row], Amounts] = nowhere
+    """Return what a row keeps for the thing in the column `unique`: a guarantee."""
 
     def rows(self, table: Table) -> list[Row]:
         """Return one dict of parameters for each row.
@@ -172,6 +189,11 @@ def _header_flaws(header: Sequence[str], columns: Mapping[str, Column], required
     for name in dict.fromkeys(header):
         if header.count(name) > 1:
             yield f"the column {name!r} appears twice"
+    first: dict[str, str] = {}
+    for name in dict.fromkeys(header):
+        parameter, _ = columns.get(name) or _column_of_resource(name, columns) or ("", str)
+        if parameter and first.setdefault(parameter, name) != name:
+            yield f"the columns {first[parameter]!r} and {name!r} mean the same: keep one of them"
     for name in required:
         if name not in header:
             yield f"the column {name!r} is missing; there are: {', '.join(header)}"
@@ -181,9 +203,9 @@ def _column_of_resource(name: str, columns: Mapping[str, Column]) -> Column | No
     """Return the column of a resource by its full name (`amd.com/gpu`); None if the table takes no resources."""
     if not _takes_resources(columns):
         return None
-    if "/" in name and _WORD.fullmatch(name):
+    if "/" in name and _KEY.fullmatch(name) and not _NOT_EXTENDED.match(name):
         return of_resource(name), whole_amount
-    return (of_resource(name), quantity) if name == "ephemeral-storage" or name.startswith("hugepages-") else None
+    return (of_resource(name), memory) if name == "ephemeral-storage" or name.startswith("hugepages-") else None
 
 
 def _takes_resources(columns: Mapping[str, Column]) -> bool:
@@ -212,16 +234,33 @@ def nearest(word: str, known: Collection[str], cutoff: float = 0.6) -> str:
 
 
 def name(text: str) -> str:
-    """Return the name of an object. Raises ValueError."""
+    """Return the name of an object, which templates also write into labels. Raises ValueError."""
     if not _NAME.fullmatch(text):
         raise ValueError("write a valid Kubernetes name: lower-case letters, digits, '-' and '.'")
+    if len(text) > LONGEST_NAME:
+        raise ValueError(f"write at most {LONGEST_NAME} characters: labels hold no more")
+    return text
+
+
+def plain_name(text: str) -> str:
+    """Return the name of a job or a task, whose pods and services are named after it. Raises ValueError."""
+    if "." in name(text):
+        raise ValueError("write a name without '.': lower-case letters, digits and '-'")
     return text
 
 
 def word(text: str) -> str:
-    """Return one word: a card's model (`A|B` for either), an action, a value of an annotation. Raises ValueError."""
-    if not _WORD.fullmatch(text):
-        raise ValueError("write one word: letters, digits and any of - _ . / |")
+    """Return one word, which a label may have as its value: the model of a card. Raises ValueError."""
+    if not text or not _VALUE.fullmatch(text):
+        raise ValueError(f"write one word of at most {LONGEST_NAME} characters: letters, digits and any of - _ .")
+    return text
+
+
+def models(text: str) -> str:
+    """Return the models that work accepts, `A` or `A|B`. Raises ValueError."""
+    found = text.split("|")
+    if len({*map(word, found)}) < len(found):
+        raise ValueError("has a model twice")
     return text
 
 
@@ -258,16 +297,18 @@ def count(text: str) -> int:
 
 
 def at_least_one(text: str) -> int:
-    """Return a number of pods of work. Raises ValueError."""
+    """Return a number of pods of work, or of cards. Raises ValueError."""
     if not (number := count(text)):
-        raise ValueError("write at least 1: of work without pods nothing can be shown")
+        raise ValueError("write at least 1: of none nothing can be shown")
     return number
 
 
 def memory(text: str) -> str:
     """Return an amount of memory in whole bytes. Raises ValueError."""
-    if amount(text) % 1:
+    if (number := amount(text)) % 1:
         raise ValueError("is less than a byte: write bytes, for instance 8Gi or 512Mi (m means thousandths)")
+    if 0 < number < LEAST_MEMORY:
+        raise ValueError(f"is {number:f} bytes, which is hardly meant: write a unit, for instance 8Gi or 512Mi")
     return text
 
 
@@ -300,7 +341,12 @@ def duration(text: str) -> str:
 
 def amounts(text: str) -> dict[str, str]:
     """Return `cpu 4, gpus 8` as {cpu: 4, nvidia.com/gpu: 8}. Raises ValueError."""
-    return {resource: quantity(amount) for resource, amount in claims(text).items()}
+    return {resource: _amount_of(resource)(amount) for resource, amount in claims(text).items()}
+
+
+def _amount_of(resource: str) -> Callable[[str], str]:
+    """Return the function that reads amounts of a resource: memory in bytes, any other as a quantity."""
+    return memory if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-") else quantity
 
 
 def claims(text: str) -> dict[str, str]:
@@ -310,7 +356,9 @@ def claims(text: str) -> dict[str, str]:
         label, _, amount = part.partition(" ")
         if not amount.strip():
             raise ValueError("write a list of resources, for instance: cpu 4, memory 8Gi")
-        name = resource(word(label))
+        name = resource(label)
+        if not _KEY.fullmatch(name):
+            raise ValueError(f"{label!r} is no name: write letters, digits and any of - _ . /")
         if name in found:
             raise ValueError(f"{label} appears twice")
         found[name] = amount.strip()

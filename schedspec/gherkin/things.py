@@ -6,13 +6,15 @@ is accepted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..api.kinds import BUILT_IN_QUEUES
-from .tables import nearest
+from .tables import Amounts, Row, nearest
 
 WORKLOAD = "workload"
 POD = "pod"
@@ -26,6 +28,8 @@ CARD = "node with a card"
 RESOURCE = "node with the resource"
 TAINT = "node with a taint"
 """The key of a taint."""
+LABEL = "node with the label"
+"""A label with its value, `zone=a`."""
 DOMAIN = "node with a"
 """A level of the network, of which a node names its domain: rack or spine."""
 POLICY = "policy"
@@ -87,8 +91,16 @@ class KnownThings:
     """Line, kind and name of each thing that the scenario uses, and the name of its owner."""
     _settings: list[tuple[int, str, str]] = field(default_factory=list)
     """Line, column and parameter of each cell that has an effect only if the policy reads it."""
+    _rows: dict[str, tuple[int, Row]] = field(default_factory=dict)
+    """Name → the line and the cells of a queue, as tables have set them so far."""
     _parents: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Name → the parent that a table gives it last, and the line."""
+    _capacity: Counter[str] = field(default_factory=Counter)
+    """Capacity of all nodes that tables have added."""
+    _reserved: list[Mapping[str, tuple[int, Amounts]]] = field(default_factory=list)
+    """After each table: queue → line and guarantee."""
+    _in_force: tuple[str, str] | None = None
+    """Kind and name of the policy that a sentence has given last."""
     _gone: set[tuple[str, str]] = field(default_factory=set)
     """Things that a later sentence may create again: they were removed, or exist at the scenario's start."""
     _refused: set[str] = field(default_factory=set)
@@ -118,10 +130,19 @@ class KnownThings:
         """Record that the things of that name are gone."""
         self._gone.update((kind, name) for kind in kinds.split("|"))
 
-    def replace_policies(self, things: Iterable[tuple[str, str]]) -> None:
-        """Forget earlier policies if another one is given before any work exists: they never decide anything."""
+    def replace_policies(self, things: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Forget earlier policies if another one is given before any work exists: they never decide anything.
+
+        Yield the problem of a policy that is in force already.
+        """
         kinds = (POLICY, POLICY_OF)
-        if any(kind in kinds for kind, _ in things) and not self._things.get(WORKLOAD):
+        given = next((thing for thing in things if thing[0] in kinds), None)
+        if given is None:
+            return
+        if given == self._in_force:
+            yield f"the policy {given[1]!r} is in force already, so that this sentence changes nothing: remove it"
+        self._in_force = given
+        if not self._things.get(WORKLOAD):
             for kind in kinds:
                 self._things.pop(kind, None)
 
@@ -143,9 +164,26 @@ class KnownThings:
         """Require that a policy of the scenario, also a later one, reads this setting of a queue."""
         self._settings.append((line, column, parameter))
 
+    def tree(self, rows: Iterable[tuple[int, Row]]) -> list[tuple[int, Row]]:
+        """Add rows of queues, and return all rows so far: a later one replaces the cells of an earlier one."""
+        for line, row in rows:
+            name = str(row.get("name", ""))
+            self._rows[name] = line, {**self._rows.get(name, (0, {}))[1], **row}
+        return list(self._rows.values())
+
     def link(self, line: int, name: str, parent: str) -> None:
         """Record the parent of a thing in a tree."""
         self._parents[name] = (parent, line)
+
+    def provide(self, capacities: Iterable[Amounts]) -> None:
+        """Add the capacity of nodes."""
+        for amounts in capacities:
+            self._capacity.update(amounts)
+
+    def reserve(self, guarantees: Mapping[str, tuple[int, Amounts]]) -> None:
+        """Record the guarantees of queues after a table."""
+        if changed := {name: found for name, found in guarantees.items() if found[1]}:
+            self._reserved.append({**(self._reserved[-1] if self._reserved else {}), **changed})
 
     def expect_refusal(self, owner: str) -> None:
         """Record that the scenario asserts the refusal of `owner`, or waits for a reason that names it."""
@@ -155,12 +193,13 @@ class KnownThings:
         """Yield line and text for each thing that the scenario uses and no sentence creates."""
         yield from self._unread()
         yield from self._circles()
+        yield from self._guarantees()
         for line, kind, name, owner in self._needed:
             if {owner, ""} & self._refused:
                 continue
             if problem := self.problem(kind, name):
                 yield line, problem.replace("no earlier sentence", "no sentence")
-            elif kind == QUEUE and owner in self._things.get(WORKLOAD, ()) and self._parents.get(owner) != (name, line):
+            elif kind == QUEUE and self._is_work(owner) and self._parents.get(owner) != (name, line):
                 leaves = [child for child, (parent, _) in self._parents.items() if parent == name]
                 if leaves:
                     yield line, f"queue {name!r} has children, and takes no work: name one of {', '.join(leaves)}"
@@ -173,6 +212,20 @@ class KnownThings:
         for line, column, parameter in self._settings:
             if problem := unread.get(parameter.replace("_", " ")):
                 yield line, f"{column} {problem}"
+
+    def _guarantees(self) -> Iterator[tuple[int, str]]:
+        """Yield the guarantees that all nodes of the scenario together could not keep."""
+        if self._anything or self._refused or NODE in self._open:
+            return
+        for reserved in self._reserved:
+            tops = [name for name in reserved if self._parents.get(name, ("", 0))[0] not in reserved]
+            for resource, most in self._capacity.items():
+                total = sum((reserved[name][1].get(resource, Decimal(0)) for name in tops), Decimal(0))
+                if total > most:
+                    line = max(line for line, amounts in reserved.values() if resource in amounts)
+                    who = "all queues together: " if len(tops) > 1 else ""
+                    text = f"{who}guarantee {resource} {total:f} is above the {most:f} of all nodes"
+                    yield line, f"{text}: no scheduler can keep it"
 
     def _circles(self) -> Iterator[tuple[int, str]]:
         for name in self._parents:
@@ -187,9 +240,20 @@ class KnownThings:
         """Whether a thing of that kind exists or may exist."""
         return self._anything or bool(self._things.get(kind))
 
+    def has_work_in(self, queue: str) -> bool:
+        """Whether work may exist in a queue or below it."""
+        found = {name for _, kind, name, owner in self._needed if kind == QUEUE and self._is_work(owner)}
+        while more := {self._parents[name][0] for name in found if name in self._parents} - found:
+            found |= more
+        return self._anything or queue in found
+
+    def _is_work(self, name: str) -> bool:
+        return name in self._things.get(WORKLOAD, ())
+
     def problem(self, kinds: str, name: str) -> str:
         """Return the problem of using this name; empty if there is none."""
         if kinds in (POLICY, POLICY_FILE):
+            self._in_force = self._in_force if kinds == POLICY else None
             return self.facts.policy(name, kinds == POLICY)
         if kinds in FILES:
             return self.facts.file(kinds, name, self.facts.folder)

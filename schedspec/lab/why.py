@@ -13,6 +13,7 @@ import msgspec
 
 from ..monitors import amounts
 from ..observe.view import condition
+from ..scheduler.controllers.runtime.pods import priority_of
 from ..scheduler.framework.decisions import QueueNumbers
 from ..scheduler.inputs import PolicyLoaded
 from ..scheduler.model.errors import PlacedError
@@ -100,6 +101,8 @@ def _found(name: str, known: dict[str, list[str]]) -> str:
         return keys[0]
     if keys:
         raise WhyError(name, f"{count(len(keys), 'job')} have this name: {', '.join(sorted(keys))}", "name one of them")
+    if not known:
+        raise WhyError(name, "the state has no job", "take the state with pods and PodGroups")
     near = [other for other in sorted(known) if "/" in other and (name in other or other.rpartition("/")[2] in name)]
     raise WhyError(name, "there is no such job", f"name one of: {', '.join((near or sorted(known))[:8])}")
 
@@ -176,8 +179,8 @@ def _ahead(state: State, key: str, world: PlannedWorld) -> list[str]:
 
     def rank(other: str) -> _Rank:
         group = groups[other]
-        known = state.objects["PriorityClass"].get(group.spec.priority_class_name)
-        return -(known.value if known is not None else 0), group.metadata.creation_timestamp or "", other
+        priority = priority_of(group.spec.priority_class_name, state.objects["PriorityClass"].values())
+        return -priority, group.metadata.creation_timestamp or "", other
 
     mine = groups[key].spec.queue or "default"
     waiting = [other for other in world.waiting if other in groups and (groups[other].spec.queue or "default") == mine]

@@ -212,10 +212,15 @@ def _count(text: str) -> int:
 
 def _out(config: pytest.Config) -> tuple[Path, bool]:
     """Return the folder of the reports, and whether the user named it."""
-    named = values.text(config, "out")
-    if named:
-        return values.absolute(config, named), True
-    junit = config.getoption("xmlpath", None)
-    if junit:
-        return values.absolute(config, junit).with_suffix(""), True
+    for flag, named in (("out", values.text(config, "out")), ("junitxml", config.getoption("xmlpath", None))):
+        if not named:
+            continue
+        out = values.absolute(config, named)
+        out = out.with_suffix("") if flag == "junitxml" else out
+        if out.is_file() and flag == "out":
+            raise values.refusal("out", named, "is a file", "name a folder for the results")
+        if config.rootpath.is_relative_to(out) or any(out.glob("*.feature")):
+            what = f"'{named}' would write its results into {out}, which has features"
+            raise pytest.UsageError(f"{what}\n  where: --{flag}\n  do next: name another one")
+        return out, True
     return values.absolute(config, "out/run"), False

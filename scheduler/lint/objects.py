@@ -40,7 +40,8 @@ class Document(NamedTuple):
     def title(self) -> str:
         """Kind and name, for people."""
         metadata = self.item.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
+        given = metadata if isinstance(metadata, dict) else {}
+        name = given.get("name") or given.get("generateName")
         return f"{self.item.get('kind') or 'object'} {name or 'without a name'}"
 
     @property

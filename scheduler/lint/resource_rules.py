@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from ..model.resources import CPU, MEMORY
+from ..model.resources import CPU, MEMORY, lacks_unit, render_amount
 from ..policy.loader import Document
 from .findings import LintFinding
 from .objects import Manifest
@@ -41,7 +41,7 @@ def resource_findings(document: Document, source: str, manifest: Manifest) -> li
 
 
 def unknown_amounts(manifest: Manifest) -> Iterator[tuple[str, str, str, str]]:
-    """Yield queue, field, text and remedy for each amount of a resource that no pod can hold."""
+    """Yield queue, field, text and remedy for each amount of a resource that no pod can hold, or without a unit."""
     for name, queue in manifest.queues.items():
         amounts = (
             ("guarantee.resource", queue.guarantee),
@@ -49,9 +49,12 @@ def unknown_amounts(manifest: Manifest) -> Iterator[tuple[str, str, str, str]]:
             ("capability", queue.capability),
         )
         for field, given in amounts:
-            for resource in given:
+            for resource, amount in given.items():
                 for text, remedy in _unknown(resource, manifest):
                     yield name, f"spec.{field}.{resource}", text, remedy
+                if lacks_unit(resource, amount):
+                    text = f"{render_amount(resource, amount)} is an amount of bytes, which is hardly meant"
+                    yield name, f"spec.{field}.{resource}", text, "write a unit, for instance 8Gi"
 
 
 def _unknown(name: str, manifest: Manifest) -> Iterator[tuple[str, str]]:

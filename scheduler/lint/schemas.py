@@ -38,6 +38,8 @@ _KEYWORDS = frozenset(
 """The keywords of structural schemas that JSON Schema has too."""
 _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _RULES = "x-kubernetes-validations"
+_SAYS = "x-schedspec-says"
+"""Keyword of our own schemas: what a text that does not match its pattern is not."""
 _PRECISE = 1000
 
 
@@ -99,7 +101,7 @@ class Definitions:
             )
         found = [] if operation == "DELETE" else [*_of_schema(_validator(key, self), item), *_of_name(item)]
         if not found and operation != "DELETE":
-            item = _with_defaults(schema, item)
+            item = _with_defaults(schema, _with_name(item))
             found = list(_broken_rules(schema, item, ()))
         was = item if old is None else _with_defaults(schema, old)
         return found or list(self._denied(key, item, was, operation))
@@ -169,12 +171,30 @@ def _metadata() -> dict[str, Any]:
         "properties": {
             name: {} for name in kubernetes.client.V1ObjectMeta.model_json_schema(by_alias=True)["properties"]
         }
-        | {name: {"type": ["object", "null"], "additionalProperties": {"type": "string"}} for name in _TEXTS},
+        | {name: _texts(value) for name, value in _TEXTS.items()},
         "additionalProperties": False,
     }
 
 
-_TEXTS = ("labels", "annotations")
+_KEY = {
+    "pattern": r"^(?!.{254,}/)([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
+    _SAYS: "is no key",
+}
+_VALUE = {
+    "pattern": "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$",
+    _SAYS: "is no value of a label",
+}
+_TEXTS: Mapping[str, Mapping[str, str]] = {"labels": _VALUE, "annotations": {}}
+"""Maps of texts in metadata, and what their values have to match."""
+
+
+def _texts(value: Mapping[str, str]) -> dict[str, Any]:
+    """Return the schema of labels or annotations."""
+    return {
+        "type": ["object", "null"],
+        "propertyNames": _KEY,
+        "additionalProperties": {"type": "string", **value},
+    }
 
 
 @functools.cache
@@ -265,6 +285,9 @@ def _flaws_of(error: Any) -> Iterator[Flaw]:
         yield Flaw((*path, error.message.split("'")[1]), "Required value", "add it")
     elif error.validator == "pattern" and "KMGTPE" in error.validator_value:
         yield Flaw(path, f"{_short(repr(error.instance))} is not a quantity", "write for example 2, 500m, 1.5 or 8Gi")
+    elif error.validator == "pattern" and _SAYS in error.schema:
+        text = "write at most 63 letters, digits and any of - _ . with a letter or digit at both ends"
+        yield Flaw(path, f"{_short(repr(error.instance))} {error.schema[_SAYS]}", text)
     elif error.validator in ("anyOf", "pattern"):
         yield Flaw(path, f"{_short(repr(error.instance))} does not fit", "correct it")
     else:
@@ -273,6 +296,14 @@ def _flaws_of(error: Any) -> Iterator[Flaw]:
 
 def _short(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _with_name(item: Object) -> Object:
+    """Return an object with the name that the API server makes of `generateName` before it evaluates rules."""
+    metadata = item.get("metadata")
+    if not isinstance(metadata, Mapping) or metadata.get("name") or not metadata.get("generateName"):
+        return item
+    return {**item, "metadata": {**metadata, "name": f"{metadata['generateName']}12345"}}
 
 
 def _with_defaults(schema: Object, value: Any) -> Any:
@@ -312,13 +343,14 @@ def _policy_flaws(policy: Object, item: Object, old: Object) -> Iterator[Flaw]:
     for rule in policy["validations"]:
         if _evaluate(rule["expression"], **known) is not True:
             message = rule.get("message") or _evaluate(rule.get("messageExpression", ""), **known)
-            field = re.match(r"(spec[\w.]+)(:| is)", str(message))
-            yield _as_flaw(tuple(field[1].split(".")) if field else (), str(message))
+            yield _as_flaw((), str(message))
 
 
 def _as_flaw(path: tuple[str | int, ...], message: str) -> Flaw:
-    """Split the message of a rule into text and remedy, without the field."""
+    """Split the message of a rule into text and remedy, without the field, which only the message may name."""
     text, _, remedy = message.partition("; ")
+    named = re.match(r"((?:spec|metadata)\.[\w.]+)(?::| is)", text)
+    path = path or (tuple(named[1].split(".")) if named else ())
     field = Flaw(path, "", "").field
     return Flaw(path, text.removeprefix(f"{field}: ").removeprefix(f"{field} "), remedy or "correct it")
 

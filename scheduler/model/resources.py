@@ -36,6 +36,8 @@ MAX_AMOUNT = 2**60
 Kubernetes limits quantities to 2⁶³-1. The limit here is smaller, so that sums of a few amounts fit into the int64
 arrays of `scheduler.model.nodes`.
 """
+LEAST_BYTES = 2**20
+"""Fewer bytes of memory are hardly meant."""
 LONGEST = 64
 """Maximum characters of a quantity. Kubernetes writes at most 25."""
 
@@ -96,6 +98,12 @@ def amount_of(value: Quantity, unit: int) -> int:
 def unit_of(dimension: str) -> int:
     """Return the number of our units in one whole unit of `dimension`."""
     return 1 if dimension in (MEMORY, PODS) else 1000
+
+
+def lacks_unit(dimension: str, amount: int) -> bool:
+    """Whether an amount of our units is a few bytes: a number of memory whose unit was forgotten."""
+    is_bytes = dimension in (MEMORY, "ephemeral-storage") or dimension.startswith("hugepages-")
+    return is_bytes and 0 < amount < LEAST_BYTES * unit_of(dimension)
 
 
 def parse(quantities: Quantities | None) -> Resource:

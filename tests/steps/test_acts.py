@@ -42,12 +42,14 @@ IN_VAIN = {
     'whichever of "wait, more" runs completes': "expected: one of wait, more runs, and can finish",
     'node "n1" leaves with its pods': "expected: node n1 exists, and can leave",
 }
+VALUES = "these queues change:\n      | queue | weight |\n      | team | 1 |"
+IN_VAIN[VALUES] = "expected: queue team changes"
 BEFORE = {'"j" is deleted': '"j" is deleted', 'job "j" is aborted': '"j" is deleted'}
 BEFORE['queue "team" is closed'] = 'queue "team" is closed\n    Then queue "team" is Closed'
 BEFORE['node "n1" leaves with its pods'] = 'node "n1" leaves with its pods'
 EFFECTIVE = {
     'whichever of "wait, j" runs completes': 'job "j" is Completed',
-    'whichever of "wait" runs completes': 'exactly 2 pods of "j" run',
+    '"wait" completes if it runs': 'exactly 2 pods of "j" run',
     '"j" grows to 3 pods': 'exactly 3 pods of "j" run',
     'pod "j-task-0" fails with exit code 3': 'exactly 1 pod of "j" runs',
     '"s" is deleted': 'exactly 2 pods of "j" run',

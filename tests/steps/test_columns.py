@@ -15,9 +15,10 @@ from schedspec import distribution
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.scenario.templates import Templates
+from schedspec.scheduler.lint.schemas import definitions
 from schedspec.schedulers import ADAPTERS, Own
 from schedspec.schedulers.adapter import KUBERNETES, Adapter
-from schedspec.steps import columns, jobs
+from schedspec.steps import columns, jobs, queues
 
 CELLS = {
     **dict.fromkeys(("queue", "priority"), "team-b"),
@@ -158,3 +159,47 @@ def test_no_column_accepts_an_amount_that_kubernetes_refuses(
     cell = f"cpu {amount}" if by_name else amount
     _, flaws = ALL_SHAPES[what].read(((column,), (cell,)))
     assert [text for number, text in flaws if number == 1 and text.startswith(f"{column} {cell!r}: ")]
+
+
+NAMES = [
+    "a",
+    "a.b",
+    "1a",
+    "a..b",
+    "a-.b",
+    ".a",
+    "-a",
+    "a_b",
+    "a/b",
+    "A",
+    *("a" * number for number in (54, 55, 63, 64)),
+]
+TEXTS = {
+    **dict.fromkeys(("node", "queue", "class", "rack", "spine", "task", "job", "gang", "pod", "service"), NAMES),
+    "card": ["A100", "A/100", "A 100", "-A", "A" * 63, "A" * 64, "A|", "|A", "A.b_c"],
+    "labels": ["a=b", "a..b/c=d", "a/=c", f"a={'b' * 64}", f"{'a' * 64}=b", f"{'a' * 254}/b=c", "a/b/c=d"],
+}
+"""Texts of a column that templates write into names and labels."""
+OBJECTS = {
+    **{work: (template, shape) for work, (template, shape) in jobs.TEMPLATES.items()},
+    "nodes": ("node", columns.NODES),
+    "queues": ("queue", columns.QUEUES),
+    "classes": ("priorityclass", queues.CLASSES),
+}
+BASE = {"cpu": "1", "memory": "1Gi", "value": "5", "cards": "1"}
+NAMED = [(what, column) for what, (_, shape) in OBJECTS.items() for column in TEXTS if column in shape.columns]
+
+
+@pytest.mark.parametrize(("what", "column"), NAMED)
+def test_a_text_in_a_name_or_a_label_is_refused_or_fits(what: str, column: str) -> None:
+    """What a table accepts the API server accepts; what it refuses is named with its column."""
+    template, shape = OBJECTS[what]
+    base = {name: BASE[name] for name in BASE if name in shape.required or (name == "cards" and column == "card")}
+    for text in TEXTS[column]:
+        row = {shape.required[0]: "w", **base, column: text}
+        rows, flaws = shape.read([list(row), list(row.values())])
+        if flaws:
+            assert [flaw for _, flaw in flaws if flaw.startswith(f"{column} {text!r}: ")]
+            continue
+        for made in Templates([distribution.folder("templates")], COMMON).render(template, columns.with_cards(rows[0])):
+            assert not definitions().flaws(made.object), text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -76,11 +77,8 @@ class Side:
         for path, text in sorted(self.files.items()):
             is_unchanged = other is not None and other.files.get(path) == text
             if not _only_quotes(path) and _MANIFEST.search(text):
-                try:
+                with suppress(ChangeError) if is_unchanged else nullcontext():
                     (unchanged if is_unchanged else found).read(self.place(path), text)
-                except ChangeError:
-                    if not is_unchanged:
-                        raise
         for kind, key in found.places.keys() & unchanged.places.keys():
             found.note_repeated(kind, key, unchanged.places[kind, key][0])
         return found
@@ -101,6 +99,11 @@ class Declared:
     """Objects that two files have, in words."""
     ignored: Counter[str] = field(default_factory=Counter)
     """Kind → number of objects that a plan does not read."""
+
+    @property
+    def unread(self) -> str:
+        """The objects that a plan does not read, by kind."""
+        return ", ".join(_plural(number, kind) for kind, number in sorted(self.ignored.items()))
 
     def read(self, place: str, text: str) -> None:
         """Add the objects of a file. Raises ChangeError."""
@@ -235,6 +238,9 @@ def find_worlds(
         _find_policies(worlds, now, proposed, policy_path, _reader(worlds, policies))
     known_files = Declared() if now is None else now.declared(proposed, crds)
     declared = proposed.declared(now, crds)
+    if now is None and len(proposed.files) == 1 and not declared.places and not proposed.policies():
+        remedy = f"name a policy, or {', '.join(KINDS)}; submit work with --submit"
+        raise ChangeError(proposed.name, f"has nothing that a plan reads: {declared.unread or 'no manifest'}", remedy)
     if not any(map(_reads_budgets, (worlds.now, worlds.proposed))):
         known_files.without_budgets()
         declared.without_budgets()
@@ -276,9 +282,8 @@ def _remarks(worlds: Worlds, declared: Declared, replaced: Iterable[tuple[str, s
             yield f"lint: {finding.render()}"
     yield from declared.repeated
     if declared.ignored:
-        kinds = ", ".join(_plural(number, kind) for kind, number in sorted(declared.ignored.items()))
         needs = "; budgets need a policy that evicts and has the plugin pdb" if declared.ignored[BUDGET] else ""
-        yield f"ignored, because a plan does not read them: {kinds}{needs}"
+        yield f"ignored, because a plan does not read them: {declared.unread}{needs}"
 
 
 _UNPLACED = ("the cluster", Document(0, {}, yaml.MappingNode("", [])))

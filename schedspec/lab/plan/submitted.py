@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from ...scheduler.controllers.runtime.pods import priority_of
 from ...scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from ...scheduler.lint.objects import ManifestError, documents, refusals
 from ...scheduler.model import resources
@@ -82,6 +83,10 @@ def _read(path: Path, folder: Path | None) -> Iterator[tuple[str, Object]]:
     try:
         for document in documents(path.read_text("utf-8")):
             place, item = f"{path}:{document.line}", document.item
+            if not document.name:
+                raise ChangeError(
+                    place, f"{document.title}: it has no name, by which the plan could show it", "write metadata.name"
+                )
             of_kueue = str(item.get("apiVersion", "")).startswith(kueue.GROUP)
             for refusal in refusals(document, str(path), folder if of_kueue else None):
                 if refusal.is_error:
@@ -92,8 +97,6 @@ def _read(path: Path, folder: Path | None) -> Iterator[tuple[str, Object]]:
                 known = ", ".join(f"{kind} ({version})" for version, kind in _PATHS)
                 head = f"{item.get('kind') or 'an object without a kind'} ({item.get('apiVersion', '')})"
                 raise ChangeError(place, f"{head} is not work", f"submit {known}")
-            if not document.name:
-                raise ChangeError(place, f"{document.title}: nothing else names its pods", "write metadata.name")
             if not isinstance(item.get("spec"), dict) or (item["kind"] == "Workload" and not [*_pod_specs(item)]):
                 raise ChangeError(place, f"{document.title} has no pods", "write them into its spec")
             yield place, item
@@ -261,8 +264,7 @@ def _priority(place: str, name: str, pod: Object, state: State) -> int:
     if name:
         classes = state.others.get("WorkloadPriorityClass", {})
         return _priority_of(place, "WorkloadPriorityClass", name, {key: it["value"] for key, it in classes.items()})
-    known = state.objects["PriorityClass"].get(pod.get("priorityClassName", ""))
-    return known.value if known is not None else 0
+    return priority_of(pod.get("priorityClassName", ""), state.objects["PriorityClass"].values())
 
 
 def _priority_of(place: str, kind: str, name: str, values: dict[str, int]) -> int:

@@ -103,7 +103,7 @@ def _steps(case: Case, story: Story, work: str) -> Iterator[str]:
 def _end_of(job: str, services: set[str], story: Story) -> str:
     if job in services:
         return f'"{job}" is deleted'
-    return f'"{job}" completes' if story.settled else f'whichever of "{job}" runs completes'
+    return f'"{job}" completes' + ("" if story.settled else " if it runs")
 
 
 def _by_kind(work: Sequence[Work], jobs: str) -> Iterator[tuple[str, list[Work]]]:

@@ -105,22 +105,28 @@ def reason_type(why: Any) -> str:
     words = [str(type(why).__struct_config__.tag)]
     words += [str(value) for name in ("limit", "action", "rule") if (value := getattr(why, name, ""))]
     words += sorted({node_rule.rule for node_rule in getattr(why, "rules", ())})
-    words += sorted({_type_of_denial(protected.why) for protected in getattr(why, "spared", ())})
+    words += sorted({_type_of_denial(_rule_of(protected.why)) for protected in getattr(why, "spared", ())})
     return " ".join(words)
 
 
 def _cause(why: Any, case: Case, job: str) -> str:
-    """Return which queue a reason names, by its place seen from the job, which resource, and who reserves it."""
+    """Return which queues a reason names, by their place seen from the job, which resources, and who reserves them."""
     own = next((work.queue for work in case.jobs if work.name == job), "")
+    words = _queue_and_resource(why, case, own)
+    words += sorted({rule.detail for rule in getattr(why, "rules", ()) if rule.rule == "resource"})
+    words += ["reserved by admitted jobs"] if getattr(why, "inqueue", 0) else []
+    words += ["guaranteed to others"] if getattr(why, "guaranteed_to_others", 0) else []
+    protections = [_rule_of(protected.why) for protected in getattr(why, "spared", ())]
+    words += sorted({" of ".join(_queue_and_resource(rule, case, own)) for rule in protections} - {""})
+    return "".join(f", {word}" for word in words)
+
+
+def _queue_and_resource(why: Any, case: Case, own: str) -> list[str]:
     words = []
     if queue := getattr(why, "queue", ""):
         place = "its queue" if queue == own else "a queue above" if queue in ancestors(case, own) else "another queue"
         words.append(place)
-    words += [dimension] if (dimension := getattr(why, "dimension", "")) else []
-    words += sorted({rule.detail for rule in getattr(why, "rules", ()) if rule.rule == "resource"})
-    words += ["reserved by admitted jobs"] if getattr(why, "inqueue", 0) else []
-    words += ["guaranteed to others"] if getattr(why, "guaranteed_to_others", 0) else []
-    return "".join(f", {word}" for word in words)
+    return words + ([dimension] if (dimension := getattr(why, "dimension", "")) else [])
 
 
 def _origin_of_limit(why: Any, case: Case) -> str:
@@ -134,8 +140,12 @@ def _origin_of_limit(why: Any, case: Case) -> str:
     return " of its own" if dict(own).get(why.dimension) == why.amount < total else ""
 
 
-def _type_of_denial(why: Any) -> str:
-    rule = why if getattr(why, "why", None) is None else why.why
+def _rule_of(why: Any) -> Any:
+    """Return the rule by which a pod is protected, which a veto contains."""
+    return why if getattr(why, "why", None) is None else why.why
+
+
+def _type_of_denial(rule: Any) -> str:
     tag = type(rule).__struct_config__.tag if isinstance(rule, msgspec.Struct) else ""
     return f"{tag}{':' + rule.by if hasattr(rule, 'by') else ''}"
 

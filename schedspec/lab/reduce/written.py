@@ -21,7 +21,7 @@ from .signature import rule_of
 from .thens import thens_of
 
 _NAME = re.compile(r"([a-z0-9.-]+/)?[a-z0-9.-]+")
-MAX_LINES = 30
+MAX_LINES = 32
 """Maximum lines of a short feature; a longer one states its length in a comment."""
 _SIMPLEST = ("capacity", "proportion", "gangs", "preempt", "hierarchy", "default")
 """Policies in the order in which they are tried; the simplest first."""

@@ -30,8 +30,8 @@ _MAX = 20
 
 def differences(before: Path, after: Path) -> str:
     """Format how `after` differs from `before`. Raises InputError."""
-    old_end, old_jobs = _read(before)
-    new_end, new_jobs = _read(after)
+    old_end, old_jobs = read_end(before)
+    new_end, new_jobs = read_end(after)
     old, new = dict(_flat(old_end.metrics)), dict(_flat(new_end.metrics))
     rows = [f"{'metric':<52}{'before':>14}{'now':>14}{'difference':>14}"]
     for name in dict.fromkeys([*old, *new]):
@@ -98,8 +98,8 @@ def _amount(value: float, unit: str) -> str:
     return f"{value:.1%}" if unit == "%" else f"{value:,.4g}{unit and f' {unit}'}"
 
 
-def _read(path: Path) -> tuple[End, dict[str, tuple[float, float | None]]]:
-    """Return the last record, and the submission and the wait of each job."""
+def read_end(path: Path) -> tuple[End, dict[str, tuple[float, float | None]]]:
+    """Return the last record, and the submission and the wait of each job. Raises InputError."""
     end: End | None = None
     jobs: dict[str, tuple[float, float | None]] = {}
     for record in read_result(path):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Any
 from unicodedata import combining, normalize
 
+from ...scheduler.model.resources import QuantityError, lacks_unit, parse
 from .errors import InputError
 
 FIELDS = {
@@ -119,6 +121,12 @@ def check_mapping(mapping: Mapping[str, str]) -> None:
     for one, other in _EXCLUSIVE:
         if one in mapping and other in mapping:
             raise InputError("--map", f"{one} and {other} exclude each other", f"remove {one} or {other}")
+    by_column: dict[str, str] = {}
+    for field in ("submitted", "started", "ended", "duration"):
+        column = mapping.get(field, "")
+        if column and by_column.setdefault(column, field) != field:
+            problem = f"{by_column[column]} and {field} are both column {column}"
+            raise InputError("--map", problem, "name the column of each time")
     if "started" in mapping and "ended" not in mapping:
         raise InputError("--map", "started says when a job started, and no column when it ended", "add ended=COLUMN")
 
@@ -179,6 +187,23 @@ def integer(text: str) -> int:
     if abs(found) > 1_000_000_000:
         raise CellError("is not a priority", "write a whole number from -1000000000 to 1000000000")
     return found
+
+
+def quantity(dimension: str) -> Callable[[Any], str]:
+    """Return the function that reads amounts of a resource."""
+
+    def read(given: Any) -> str:
+        try:
+            (amount,) = parse({dimension: str(given)}).values()
+        except QuantityError:
+            raise CellError("is not a quantity", "write for example 2, 500m or 8Gi") from None
+        if amount < 0:
+            raise CellError("is below 0", "write a quantity of at least 0")
+        if lacks_unit(dimension, amount):
+            raise CellError("is an amount of bytes, which is hardly meant", "write a unit, for instance 8Gi")
+        return str(given)
+
+    return read
 
 
 def queue_name(text: str) -> str:

@@ -17,10 +17,10 @@ from ...scheduler.model import resources, times
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.policy.file import read_policy
 from ...scheduler.policy.loader import PolicyError, load_policy
-from ...scheduler.recording.segments import SegmentWriter
+from ...scheduler.recording.segments import SegmentWriter, segments
 from ...virtual import OnEviction, Settings
 from ...virtual.state import StateError
-from .against import differences
+from .against import differences, read_end
 from .columns import FIELDS, PRESETS
 from .errors import InputError
 from .inputs import Inputs, read_inputs
@@ -46,6 +46,12 @@ def _span(text: str) -> float:
     return found
 
 
+def _positive(text: str) -> float:
+    if not (found := _span(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write one above 0, such as 30s, 10m or 2h")
+    return found
+
+
 def _resource(text: str) -> str:
     if not re.fullmatch(r"([a-z0-9][-a-z0-9.]*/)?[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text!r} is no name of a resource; write, for instance, amd.com/gpu")
@@ -62,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", metavar="N", type=int, help="seed of the synthetic load (default: the file's, or 1)")
     add("--state", metavar="FILE", type=Path,
         help="begin from a state: files of kubectl get -o json, a dump, or a recording and its later load")  # fmt: skip
-    add("--run-time", metavar="TIME", type=_span,
+    add("--run-time", metavar="TIME", type=_positive,
         help="how long jobs of the state still run (default: as long as they have run)")  # fmt: skip
     add("--nodes", metavar="COUNTxCARDS", action="append", default=[],
         help="nodes with cards: 125x8 or 125x8,cpu=96,memory=768Gi; or a CSV file; may be repeated")  # fmt: skip
@@ -79,14 +85,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--skip-bad", action="store_true", help="leave out bad rows of the trace, and count them")
     add("--out", metavar="FILE", type=Path, default=Path("simulation.jsonl"), help="the result file (%(default)s)")
-    add("--until", metavar="TIME", type=_span, help="stop at this virtual time after the first submission, such as 24h")
+    add(
+        "--until",
+        metavar="TIME",
+        type=_positive,
+        help="stop at this virtual time after the first submission, such as 24h",
+    )
     add("--start-delay", metavar="TIME", type=_span, default=0.0, help="from a pod's bind to its start (0s)")
     add("--grace", metavar="TIME", type=_span, default=0.0, help="from a pod's eviction to its end (0s)")
     add("--on-eviction", choices=[str(policy) for policy in OnEviction if policy.deletes_remaining_pods],
         default=str(OnEviction.RESTART),
         help="after the eviction of a gang: restart it, continue from its last checkpoint, or give it up")  # fmt: skip
-    add("--checkpoint-every", metavar="TIME", type=_span, default=0.0, help="work between checkpoints")
-    add("--sample", metavar="TIME", type=_span, default=0.0,
+    add("--checkpoint-every", metavar="TIME", type=_positive, default=0.0, help="work between checkpoints")
+    add("--sample", metavar="TIME", type=_positive, default=0.0,
         help="virtual time between samples of the queues (default: a thousandth of the load's time)")  # fmt: skip
     add("--against", metavar="FILE", type=Path, help="compare with this result of another run")
     add("--record", metavar="DIR", type=Path, help="write every input, as `scheduler run --record` does")
@@ -100,6 +111,8 @@ def main(given: argparse.Namespace, *, is_judged: bool = False) -> int:
         if it was interrupted.
     """
     try:
+        if given.against is not None:
+            read_end(given.against)
         outcome = _simulate(given, is_judged=is_judged)
         sys.stdout.write(render(outcome.end, given.out, outcome.stuck, outcome.examples))
         if given.against is not None:
@@ -167,6 +180,10 @@ def _recording(folder: Path | None, inputs: Inputs, policy: PolicyLoaded) -> Ite
     if folder is None:
         yield None
         return
+    if segments(folder):
+        raise InputError(
+            f"--record {folder}", "has the recording of another run, which would go on", "name a new folder"
+        )
     writer = SegmentWriter(folder)
     try:
         writer.checkpoint(inputs.cluster or Cluster(), policy)

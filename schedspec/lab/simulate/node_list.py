@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from ...scheduler.model import objects, resources
+from ...scheduler.model import objects
 from ...virtual import node
+from .columns import CellError, quantity
 from .errors import InputError, RowError
 from .trace import open_text
 
@@ -75,14 +76,8 @@ class _Rows:
         self._names.add(name)
         for field, (dimension, unit) in self._units.items():
             if field in cells:
-                if not _is_amount(dimension, cells[field] + unit):
-                    raise wrong(field, "is not an amount", "write a number of at least 0")
-                amounts[dimension] = cells[field] + unit
+                try:
+                    amounts[dimension] = quantity(dimension)(cells[field] + unit)
+                except CellError as error:
+                    raise wrong(field, error.problem, error.remedy) from None
         return node(name, amounts, {MODEL: cells["model"]} if cells.get("model") else None)
-
-
-def _is_amount(dimension: str, text: str) -> bool:
-    try:
-        return min(resources.parse({dimension: text}).values()) >= 0
-    except resources.QuantityError:
-        return False

@@ -16,6 +16,7 @@ from ...scheduler.lint.resource_rules import NATIVE, may_be_of_a_node
 from ...scheduler.model import objects, resources
 from ...scheduler.policy.source import suggest
 from ...virtual import node
+from .columns import CellError, quantity
 from .errors import InputError
 from .node_list import read_nodes
 from .present import opened
@@ -66,7 +67,7 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
     if match is None:
         remedy = "write 125x8, or 125x8,cpu=96,memory=768Gi, or the name of a CSV file"
         raise InputError("--nodes", f"{text!r} is not COUNTxCARDS", remedy)
-    more: dict[str, str | int | float] = {}
+    more: dict[str, str] = {}
     for part in filter(None, match["more"].split(",")):
         name, _, amount = part.partition("=")
         if name in more or name == resource:
@@ -74,12 +75,11 @@ def _parse_nodes(text: str, resource: str, before: int) -> list[objects.Node]:
         if not may_be_of_a_node(name):
             remedy = suggest(name, (*NATIVE, "example.com/resource"))
             raise InputError("--nodes", f"{name!r} is no resource of a node", remedy)
-        more[name] = amount
-    try:
-        resources.parse(more)
-    except resources.QuantityError as error:
-        raise InputError("--nodes", str(error), "write 125x8,cpu=96,memory=768Gi") from None
-    allocatable = {resource: match["cards"], **{name: str(amount) for name, amount in more.items()}}
+        try:
+            more[name] = quantity(name)(amount)
+        except CellError as error:
+            raise InputError("--nodes", f"{name}={amount} {error.problem}", error.remedy) from None
+    allocatable = {resource: match["cards"], **more}
     return [node(f"node-{before + index:05}", allocatable) for index in range(int(match["count"]))]
 
 

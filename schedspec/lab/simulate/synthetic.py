@@ -19,9 +19,7 @@ import yaml
 
 from ...scheduler.model import times
 from ...scheduler.model.documents import DocumentError, compose, construct
-from ...scheduler.model.resources import QuantityError
-from ...scheduler.model.resources import parse as parse_resources
-from .columns import CellError, TraceJob, moment, queue_name
+from .columns import CellError, TraceJob, moment, quantity, queue_name
 from .distributions import Quantile, parse
 from .errors import InputError
 from .trace import Trace
@@ -99,7 +97,7 @@ class _File:
         pods = self._distribution(given, (*at, "pods"), _whole(1), 1)
         cards = self._distribution(given, (*at, "cards"), _whole(0), 1)
         amounts = {
-            dimension: self._field(given, (*at, dimension), _quantity(dimension), "") for dimension in ("cpu", "memory")
+            dimension: self._field(given, (*at, dimension), quantity(dimension), "") for dimension in ("cpu", "memory")
         }
         priority = self._distribution(given, (*at, "priority"), _priority) if "priority" in given else None
         user = self._field(given, (*at, "user"), str, "")
@@ -249,18 +247,6 @@ def _priority(given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or abs(given) > 1_000_000_000:
         raise ValueError(f"{given!r} is not a whole number from -1000000000 to 1000000000")
     return given
-
-
-def _quantity(dimension: str) -> Callable[[Any], str]:
-    def read(given: Any) -> str:
-        try:
-            if min(parse_resources({dimension: str(given)}).values()) < 0:
-                raise CellError("is below 0", "write a quantity of at least 0")
-        except QuantityError:
-            raise CellError("is not a quantity", "write for example 2, 500m or 8Gi") from None
-        return str(given)
-
-    return read
 
 
 def _queue(name: str, known: list[str] | None) -> str:

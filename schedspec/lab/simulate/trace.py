@@ -16,10 +16,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from ...scheduler.model.resources import QuantityError, parse
 from ...scheduler.reasons.text import count as count_of
 from ...virtual import Arrival, OnEviction, Workload
-from .columns import FOREVER, PRESETS, CellError, TraceJob, check_mapping, count, integer, moment, queue_name, seconds
+from .columns import (
+    FOREVER,
+    PRESETS,
+    CellError,
+    TraceJob,
+    check_mapping,
+    count,
+    integer,
+    moment,
+    quantity,
+    queue_name,
+    seconds,
+)
 from .errors import InputError, RowError
 
 _GZIP = b"\x1f\x8b"
@@ -225,8 +236,8 @@ class _Cells:
         cards = cell("cards", count, 0) if job_cards is None else min(job_cards, 1)
         amounts = [
             (self._resource, str(cards)),
-            ("cpu", cell("cpu", _quantity("cpu"), "0") if "cpu" in places else f"{cell('cpu_milli', count, 0)}m"),
-            ("memory", cell("memory", _quantity("memory")) or f"{cell('memory_mib', _mib, 0)}Mi"),
+            ("cpu", cell("cpu", quantity("cpu"), "0") if "cpu" in places else f"{cell('cpu_milli', count, 0)}m"),
+            ("memory", cell("memory", quantity("memory")) or f"{cell('memory_mib', _mib, 0)}Mi"),
         ]  # fmt: skip
         requests = tuple((name, amount) for name, amount in amounts if amount not in ("0", "0m", "0Mi"))
         queue = cell("queue", self._queue, _NO_QUEUE)
@@ -287,18 +298,6 @@ def _span(began: float, ended: float, is_start: bool) -> float:
         remedy = "correct it, or leave it out with --skip-bad"
         raise CellError(f"is not after the {'start' if is_start else 'submission'}: time goes backwards", remedy)
     return ended - began
-
-
-def _quantity(dimension: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        try:
-            if min(parse({dimension: text}).values()) < 0:
-                raise CellError("is below 0", "write a quantity of at least 0")
-        except QuantityError:
-            raise CellError("is not a quantity", "write for example 2, 500m or 8Gi") from None
-        return text
-
-    return read
 
 
 def _mib(text: str) -> int:

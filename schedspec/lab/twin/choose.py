@@ -75,14 +75,16 @@ class Choice:
     def _model(self, state: State) -> Model:
         require_ours(state)
         for option, is_set in (
+            ("--scheduler", self.scheduler),
             ("--runs", self.runs),
             ("--settle", self.settle),
             ("--scheduler-binaries", self.programs),
         ):
             if is_set:
+                remedy = "--model out" if self.by_model else f"{option} out, or name the scheduler with --scheduler"
                 raise HarnessError(
                     f"{option}: our model decides on this state, and asks no program of a scheduler\n"
-                    f"  do next: leave {option} out, or name the scheduler with --scheduler"
+                    f"  do next: leave {remedy}"
                 )
         return Model()
 

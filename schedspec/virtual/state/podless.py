@@ -7,6 +7,7 @@ the mean, and how many more pods the job has, only the Job knows, which a state 
 
 from __future__ import annotations
 
+from ...scheduler.controllers.runtime.pods import priority_of
 from ...scheduler.model import names, objects, resources
 from ...scheduler.reasons.text import count
 from .state import State
@@ -41,12 +42,11 @@ def _pods_of(state: State, group: objects.PodGroup) -> list[objects.Pod]:
     total = resources.parse(spec.min_resources)
     each = {name: -(-amount // len(roles)) for name, amount in total.items() if roles and name != resources.PODS}
     requested = objects.pods.Resources(requests=dict(resources.quantities(each)))
-    known = state.objects["PriorityClass"].get(spec.priority_class_name)
     schedulers = state.scheduler_names or sorted({pod.spec.scheduler_name for pod in state.objects["Pod"].values()})
     made = objects.PodSpec(
         containers=[objects.Container(name="work", resources=requested)],
         scheduler_name=schedulers[0] if schedulers else "",
-        priority=known.value if known is not None else None,
+        priority=priority_of(spec.priority_class_name, state.objects["PriorityClass"].values()),
         priority_class_name=spec.priority_class_name,
     )
     return [objects.Pod(_meta(group, role, number), made) for number, role in enumerate(roles)]

@@ -232,12 +232,13 @@ def test_every_file_stays_inside_the_repository(repo: Path, tmp_path: Path, into
         ("README", "a file has this name"),
         ("README/specs", "a file has this name"),
         ("checks", "the folder has tests of its own"),
+        ("stories", "the folder has tests of its own"),
         ("unit", "the folder has tests of its own"),
     ],
 )
 def test_a_folder_that_cannot_hold_the_features_is_refused(repo: Path, into: str, why: str) -> None:
     (repo / "README").touch()
-    for test in ("checks/deep/test_app.py", "unit/conftest.py"):
+    for test in ("checks/deep/test_app.py", "unit/conftest.py", "stories/one.feature"):
         (repo / test).parent.mkdir(parents=True)
         (repo / test).touch()
     before = sorted(repo.rglob("*"))

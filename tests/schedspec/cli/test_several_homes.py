@@ -161,3 +161,58 @@ def test_the_hook_of_pre_commit_judges_only_what_belongs_to_us(call: Call, tmp_p
     assert done.returncode == 1
     assert all(f"{name}:" in done.stdout for name in ours), done.stdout
     assert not any(f"\n{name}:" in f"\n{done.stdout}" for name in THEIRS), done.stdout
+
+
+BROKEN = {
+    "def f(:": "line 1: invalid syntax",
+    "x = 1\nraise RuntimeError('no')": "line 2: RuntimeError: no",
+    "import sys\nsys.exit(0)": "line 2: SystemExit: 0",
+    "{}['a']": "line 1: KeyError: 'a'",
+    "import absent": "No module named 'absent'",
+}
+
+
+@pytest.mark.parametrize("command", ["check", "test", "steps"])
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_file_of_sentences_that_cannot_be_imported_is_named(
+    call: Call, tmp_path: Path, command: str, text: str
+) -> None:
+    (tmp_path / "serving/steps/broken.py").write_text(text)
+    done = call(command, *(("serving",) if command != "steps" else ()))
+    printed = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert f"broken.py: {BROKEN[text]}\n  where: schedspec_steps in the ini file" in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize("command", ["check", "test"])
+def test_an_unknown_setting_is_refused_by_every_command(call: Call, tmp_path: Path, command: str) -> None:
+    ini = tmp_path / "serving/pytest.ini"
+    ini.write_text(ini.read_text().replace("schedspec_features", "schedspec_feature"))
+    done = call(command, "serving/features")
+    assert done.returncode != 0
+    assert "Unknown config option: schedspec_feature" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("place", [":14", ":11:3", "::A job runs"])
+def test_one_scenario_runs_with_the_settings_of_its_folder(call: Call, place: str) -> None:
+    done = call("test", f"serving/features/quota.feature{place}", "--cluster", "simulated")
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_a_named_folder_without_features_is_refused(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    done = call("test", "serving", "tests")
+    assert (done.returncode, "no feature is below\n  where: tests" in done.stderr) == (1, True)
+
+
+OUTPUTS = ("--out=serving", "--out=.", "--out=pyproject.toml", "--out=serving/features", "--junitxml=serving.xml")
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_results_are_not_written_over_features_or_files(call: Call, tmp_path: Path, output: str) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    done = call("test", "serving", "--cluster", "simulated", "-p", "no:cacheprovider", output)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"where: {output.partition('=')[0]}" in done.stdout + done.stderr
+    assert [path for path in sorted(tmp_path.rglob("*")) if path not in before and "__pycache__" not in str(path)] == []

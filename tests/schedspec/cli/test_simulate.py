@@ -21,8 +21,9 @@ COLUMNS = ("--map", "submitted=when,duration=secs,job_cards=gpus")
 def simulate(folder: Path, *more: str, out: str = "result.jsonl") -> int:
     (folder / "trace.csv").write_text(TRACE)
     load = () if "--synthetic" in more else ("--trace", str(folder / "trace.csv"), *COLUMNS)
+    given = () if "--join" in more else (*load, "--nodes", "2x8", "--out", str(folder / out))
     with pytest.raises(SystemExit) as ended:
-        main(["simulate", *load, "--nodes", "2x8", "--out", str(folder / out), *more])
+        main(["simulate", *given, *more])
     return int(ended.value.code or 0)
 
 
@@ -66,6 +67,22 @@ def test_a_file_with_two_uses_and_an_option_without_one_are_refused(
     assert (tmp_path / "result.jsonl").read_text() == "of an earlier run"
 
 
+def test_a_comparison_with_no_result_is_refused_before_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "result.jsonl").write_text("of an earlier run")
+    (tmp_path / "before.jsonl").write_text("no result")
+    assert simulate(tmp_path, "--against", str(tmp_path / "before.jsonl")) == 2
+    assert "before.jsonl:1: not a line of a result" in capsys.readouterr().err
+    assert (tmp_path / "result.jsonl").read_text() == "of an earlier run"
+
+
+def test_a_recording_of_another_run_is_not_continued(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(tmp_path, "--record", str(tmp_path / "rec")) == 0
+    assert simulate(tmp_path, "--record", str(tmp_path / "rec")) == 2
+    assert "has the recording of another run, which would go on; name a new folder" in capsys.readouterr().err
+
+
 def test_after_bad_input_no_page_is_written(tmp_path: Path) -> None:
     assert simulate(tmp_path, "--preset", "openb") == 2
     assert not list(tmp_path.glob("*.html"))
@@ -82,6 +99,7 @@ queues:
 def sweep(folder: Path, *more: str) -> int:
     (folder / "load.yaml").write_text(LOAD)
     given = ("--synthetic", str(folder / "load.yaml"), "--nodes", "1x8", "--out", str(folder / "sweep.jsonl"))
+    given = () if "--join" in more else given
     with pytest.raises(SystemExit) as ended:
         main(["simulate", *given, *more])
     return int(ended.value.code or 0)
@@ -125,8 +143,18 @@ def test_a_sweep_runs_every_policy_with_every_seed_and_prints_ranges(
         (("--sweep", "a/p.yaml", "--sweep", "b/p.yaml"), "two policies have one file name"),
         (("--seeds", "2", "--against", "before.jsonl"), "--against: is of one run, not of a sweep"),
         (("--seeds", "2", "--record", "recording"), "--record: is of one run, not of a sweep"),
+        (("--seed", "-1"), "--seed: -1 is below 0; name 0 or more"),
+        *(
+            (("--join", ".", *more), f"{more[0]}: --join only compares results, and reads no such option")
+            for more in (
+                ("--nodes", "1x8"),
+                ("--seeds", "2"),
+                ("--out", "x.jsonl"),
+                ("--no-monitors",),
+                ("--until", "1h"),
+            )
+        ),
     ],
-    ids=["index", "join", "names", "against", "record"],
 )
 def test_an_invalid_sweep_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], problem: str

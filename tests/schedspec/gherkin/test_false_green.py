@@ -159,6 +159,10 @@ WRONG = {
             f"there are: {ALWAYS}, nvidia.com/gpu"
         ),
     ),
+    "whichever of one workload": (
+        JOB_THEN.format('"j" runs').replace("Then", 'And whichever of "j" runs completes\n    Then'),
+        "6: this sentence says nothing: of one workload; write that it completes",
+    ),
     "a failure with the exit code of success": (
         JOB_THEN.format('"j" runs').replace("Then", 'And pod "j-task-0" fails with exit code 0\n    Then'),
         "6: this sentence says nothing: no pod fails with this exit code; write 1 to 255",
@@ -190,6 +194,46 @@ WRONG = {
     "a limit that no work could exceed": (
         '    When queue "default" is closed\n    Then queue "default" holds at most 1 cpu\n',
         "4: this sentence says nothing: no earlier sentence creates a workload",
+    ),
+    "a limit of a queue without work": (
+        QUEUE + JOB_THEN.format('queue "research" holds at most 1 cpu'),
+        "9: this sentence says nothing: no earlier sentence creates work in queue 'research'",
+    ),
+    "a label that no node has": (
+        table("Given these nodes:", "node | cpu | memory | labels", "n | 1 | 1Gi | zone=a")
+        + table("When these jobs are submitted:", "job | node selector", "j | zone=b"),
+        (
+            "8: no sentence creates a node with the label 'zone=b' (is 'zone=a' meant?); "
+            "there are: kubernetes.io/hostname=n, zone=a"
+        ),
+    ),
+    "a cell behind the last bar of a row": (
+        "    When these jobs are submitted:\n      | job | cpu |\n      | j | 1 | # two\n",
+        "5: what follows the last | of a row is not read: # two; end the row with |",
+    ),
+    "a column behind the last bar of the header": (
+        "    When these jobs are submitted:\n      | job | cpu | gpus\n      | j | 1 |\n",
+        "4: what follows the last | of a row is not read: gpus; end the row with |",
+    ),
+    "a last cell whose bar is escaped": (
+        "    When these jobs are submitted:\n      | job | cpu |\n      | j | 1 | A\\|\n",
+        "5: what follows the last | of a row is not read: A\\|; end the row with |",
+    ),
+    "a reason with the work's own name": (
+        JOB_THEN.format('"j" waits because of "j-task-0"'),
+        "6: this sentence says nothing: the reasons of work may contain its name; name what it lacks",
+    ),
+    "a change of queues that names no value": (
+        QUEUE + table("When these queues change:", "queue | deserved", "research | "),
+        "6: this sentence says nothing: the row of research has only its name; fill in another column",
+    ),
+    "a resource in two columns": (
+        NODE + table("When these jobs are submitted:", "job | gpus | nvidia.com/gpu", "j | 1 | 2"),
+        "7: the columns 'gpus' and 'nvidia.com/gpu' mean the same: keep one of them",
+    ),
+    "a model twice": (
+        NODE + table("When these jobs are submitted:", "job | gpus | card", "j | 1 | L4\\|L4"),
+        "8: card 'L4|L4': has a model twice",
     ),
     "a node that joins beside its namesake": (
         NODE + NODE.replace("Given these nodes:", "When these nodes join:"),
@@ -224,6 +268,16 @@ WRONG = {
         queues("queue | parent | guarantee", "b | org | cpu 5000m", "org | root | cpu 4"),
         "5: guarantee 5 cpu is above 4 cpu of parent org",
     ),
+    "a child that may hold more than its parent of another table": (
+        queues("queue | parent | capability", "org | root | cpu 4")
+        + queues("queue | parent | capability", "a | org | cpu 5"),
+        "8: capability 5 cpu is above 4 cpu of parent org",
+    ),
+    "a change with which children deserve more than their parent": (
+        queues("queue | parent | deserved", "org | root | cpu 4", "a | org | cpu 3", "b | org | cpu 1")
+        + table("When these queues change:", "queue | deserved", "b | cpu 2"),
+        "10: all children together: deserved 5 cpu is above 4 cpu of parent org",
+    ),
     "work in a queue with children": (
         NODE + queues("queue | parent", "org | root", "a | org") + work("org", "NVIDIA-A100"),
         "12: queue 'org' has children, and takes no work: name one of a",
@@ -242,7 +296,40 @@ WRONG = {
     },
     "work without pods": (
         table("When these services are submitted:", "service | replicas", "s | 0"),
-        "5: replicas '0': write at least 1: of work without pods nothing can be shown",
+        "5: replicas '0': write at least 1: of none nothing can be shown",
+    ),
+    "a guarantee above all nodes": (
+        NODE + queues("queue | guarantee", "a | cards 9"),
+        "8: guarantee nvidia.com/gpu 9 is above the 8 of all nodes: no scheduler can keep it",
+    ),
+    "guarantees that are together above all nodes": (
+        queues("queue | guarantee", "a | memory 40Gi", "b | memory 25Gi") + NODE,
+        (
+            "6: all queues together: guarantee memory 69793218560 is above the 68719476736 of all nodes: "
+            "no scheduler can keep it"
+        ),
+    ),
+    "a guarantee that grows above all nodes": (
+        NODE
+        + queues("queue | parent | guarantee", "o | root | cpu 5", "a | o | cpu 5", "b | root | cpu 3")
+        + table("When these queues change:", "queue | guarantee", "b | cpu 3500m"),
+        "13: all queues together: guarantee cpu 8.500 is above the 8 of all nodes: no scheduler can keep it",
+    ),
+    "a model that is no value of a label": (
+        '    Given a cluster with 8 cards "NVIDIA A100"\n',
+        "3: model 'NVIDIA A100': write one word of at most 63 characters: letters, digits and any of - _ .",
+    ),
+    "a cluster without cards": (
+        '    Given a cluster with 0 cards "A100"\n',
+        "3: number 0: write at least 1: of none nothing can be shown",
+    ),
+    "memory without a unit": (
+        table("When these jobs are submitted:", "job | memory", "j | 8"),
+        "5: memory '8': is 8 bytes, which is hardly meant: write a unit, for instance 8Gi or 512Mi",
+    ),
+    "an amount of memory without a unit": (
+        queues("queue | deserved", "a | cpu 4, memory 16"),
+        "5: deserved 'cpu 4, memory 16': is 16 bytes, which is hardly meant: write a unit, for instance 8Gi or 512Mi",
     ),
     "a word that the scheduler would read as false": (
         table("When these jobs are submitted:", "job | preemptable", "j | yes"),
@@ -289,6 +376,19 @@ RIGHT = {
     + queues("queue | parent", "org | root", "a | org")
     + work("org", "NVIDIA-A100")
     + '    Then "train" waits because of "children"\n',
+    "a limit of a queue above the work": queues("queue | parent", "org | root", "a | org")
+    + table("When these jobs are submitted:", "job | queue", "j | a")
+    + '    Then queue "org" holds at most 1 cpu\n    And queue "root" holds at most 1 cpu\n',
+    "a limit of the queue of work that names none": JOB_THEN.format('queue "default" holds at most 1 cpu'),
+    "labels of a node that its other cells set": NODE
+    + table("When these jobs are submitted:", "job | node selector", "j | nvidia.com/gpu.product=NVIDIA-A100")
+    + table("When these pods are submitted:", "pod | node selector", "p | kubernetes.io/hostname=n1"),
+    "guarantees that nodes can keep once more nodes have joined": NODE
+    + queues("queue | guarantee", "a | cpu 8", "b | cpu 8")
+    + NODE.replace("Given these nodes:", "When these nodes join:").replace("n1", "n2"),
+    "a guarantee that the scenario expects to be refused": NODE
+    + queues("queue | guarantee", "a | cpu 9")
+    + '    Then it is refused because of "guarantee"\n',
     "a level of the network that a node names": table(
         "Given these nodes:", "node | cpu | memory | rack | spine", "n1 | 8 | 64Gi | r1 | s1"
     )
@@ -328,6 +428,13 @@ def test_an_expected_refusal_of_one_workload_does_not_cover_another(mistakes_of:
     assert mistake == ["9: no sentence creates a queue 'absent'; there are: root, default"]
 
 
+@pytest.mark.parametrize("number", ["-1", "0x2", "0b1", "1_0", "1.0", "+1"])
+@pytest.mark.parametrize("sentence", ['exactly {} pods of "j" run', "exactly {} pods are evicted, once each"])
+def test_a_number_in_a_sentence_is_written_in_plain_digits(mistakes_of: MistakesOf, sentence: str, number: str) -> None:
+    (mistake,) = mistakes_of(scenario(JOB_THEN.format(sentence.format(number))))
+    assert mistake.startswith("6: no step matches: Then exactly")
+
+
 def test_amounts_accept_the_word_cards_for_gpus() -> None:
     assert tables.amounts("cpu 8, cards 16") == {"cpu": "8", "nvidia.com/gpu": "16"}
     with pytest.raises(ValueError, match=r"nvidia.com/gpu appears twice"):
@@ -344,6 +451,23 @@ def test_a_column_of_examples_that_nothing_uses_is_refused(mistakes_of: Mistakes
     assert mistake.partition(": ")[2] == "no step and no name of the outline uses <note>: use it, or remove the column"
     named = text.replace("Scenario Outline: ", "Scenario Outline: <note> ")
     assert mistakes_of(named) == []
+
+
+IN_FORCE = {
+    "again": ('Given the policy "a"', 'Given the policy "a"'),
+    "again by its file": ('Given the policy of "a.yaml"', 'Given the policy of "a.yaml"'),
+    "again in other words": ("Given work of higher priority takes the room of work of lower priority",) * 2,
+    "another between": ('Given the policy "a"', 'Given the policy "b"', 'Given the policy "a"'),
+    "perhaps refused between": ('Given the policy "a"', 'When the policy "b" is given', 'Given the policy "a"'),
+    "a file of that name": ('Given the policy "a"', 'Given the policy of "a"'),
+}
+
+
+@pytest.mark.parametrize("case", IN_FORCE)
+def test_a_policy_that_is_in_force_already_is_not_given_again(mistakes_of: MistakesOf, case: str) -> None:
+    job = table("Given these jobs are submitted:", "job | cpu", "j | 1")
+    mistakes = mistakes_of(scenario("".join(f"    {line}\n" for line in IN_FORCE[case]) + job), RunFacts())
+    assert [text.partition("is in force already")[1] != "" for text in mistakes] == [True] * case.startswith("again")
 
 
 def test_a_setting_is_judged_by_the_policy_that_is_in_force_when_work_exists(mistakes_of: MistakesOf) -> None:

@@ -61,7 +61,7 @@ def test_rows_become_parameters_without_empty_cells() -> None:
         ([["queue", "card"], ["a", "A: {b}"]], "row 1: card 'A: {b}': write one word"),
         ([["queue", "start after"], ["a", "1.2.3s"]], "row 1: start after '1.2.3s': write a duration"),
         ([["queue", "deserved"], ["a", "cpu 4, cpu 5"]], "row 1: deserved 'cpu 4, cpu 5': cpu appears twice"),
-        ([["queue", "deserved"], ["a", "cpu 4}, x: {"]], "row 1: deserved 'cpu 4}, x: {': write one word"),
+        ([["queue", "deserved"], ["a", "cpu 4}, x: {"]], "row 1: deserved 'cpu 4}, x: {': 'x:' is no name"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused(table: list[list[str]], text: str) -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from schedspec.cli.why import why_command
 from schedspec.lab.why import WhyError, render, why
 from schedspec.scheduler.inputs import PolicyLoaded
-from schedspec.scheduler.model.objects import Condition
+from schedspec.scheduler.model.objects import Condition, ObjectMeta, PriorityClass
 from schedspec.virtual.state import State, kueue
 from schedspec.virtual.state.dump import write_state
 from tests.schedspec.lab.plan.test_submitted import POLICY
@@ -48,6 +48,15 @@ def test_a_job_that_waits_is_told_the_numbers_of_its_queue_and_who_is_before_it(
     assert found.ahead == ["t/large"]
 
 
+@pytest.mark.parametrize(("default", "ahead"), [(9, []), (5, ["t/large"]), (4, ["t/large"])])
+def test_a_job_without_a_class_has_the_priority_of_the_default_one(default: int, ahead: list[str]) -> None:
+    known = state()
+    for name, value, is_default in (("usual", default, True), ("low", 5, False)):
+        known.put("PriorityClass", PriorityClass(ObjectMeta(name=name), value, is_default))
+    known.objects["PodGroup"]["t/large"].spec.priority_class_name = "low"
+    assert why(known, "next").ahead == ahead
+
+
 def test_it_says_whose_end_would_start_the_job() -> None:
     alone = state()
     for key in [key for key in alone.objects["Pod"] if "large" in key]:
@@ -80,6 +89,12 @@ REFUSED = {"nobody": "there is no such job", "": "there is no such job"}
 def test_a_job_that_is_not_there_is_refused_with_the_names_that_are(name: str, says: str) -> None:
     with pytest.raises(WhyError, match=f"{says}.*t/large"):
         why(state(), name)
+
+
+def test_a_state_without_jobs_has_none_to_name() -> None:
+    empty = state_of({key: TABLE[key] for key in ("policy", "nodes", "queues")} | {"jobs": []})
+    with pytest.raises(WhyError, match="the state has no job"):
+        why(empty, "next")
 
 
 def test_without_a_policy_the_question_is_refused() -> None:

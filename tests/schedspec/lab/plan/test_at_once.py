@@ -144,6 +144,20 @@ def test_a_plan_names_every_manifest_that_it_did_not_take(tmp_path: Path) -> Non
     assert text in found.notes
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "kinds"),
+    [
+        ("job.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\n", "1 Job"),
+        ("a.yaml", IGNORED["a.yaml"], "1 ClusterQueue, 2 Deployments"),
+        ("x.feature", "Feature: f\n", "no manifest"),
+        ("empty.yaml", "", "no manifest"),
+    ],
+)
+def test_one_file_of_which_a_plan_reads_nothing_is_refused(tmp_path: Path, file: str, text: str, kinds: str) -> None:
+    with pytest.raises(ChangeError, match=f"has nothing that a plan reads: {kinds}; name a policy.*--submit"):
+        plan(tmp_path, {file: text})
+
+
 def test_lint_judges_the_queues_that_a_plan_takes(tmp_path: Path) -> None:
     found = plan(tmp_path, {"q.yaml": queue("a", deserved=gpus(4), parent="lost")})
     assert any("lint: new:q.yaml:8: warning: Queue a.spec.parent: has no effect" in note for note in found.notes)

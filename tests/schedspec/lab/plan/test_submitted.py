@@ -12,6 +12,7 @@ import yaml
 from schedspec.lab.plan import ChangeError, Plan, Request, Side, make_plan, page
 from schedspec.lab.plan.submitted import add_submitted
 from schedspec.lab.plan.text import render_text
+from schedspec.scheduler.model.objects import ObjectMeta, PriorityClass
 from schedspec.virtual.state import State, kueue
 from schedspec.virtual.state.dump import write_state
 from tests.support.core.states import NOW, state_of
@@ -131,7 +132,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     "no YAML": ("a: [", "job.yaml"),
     "no pods": (yaml.safe_dump(vcjob(0)), "job.yaml"),
     "a suspended job": (yaml.safe_dump(JOB | {"spec": JOB["spec"] | {"suspend": True}}), "suspended"),
-    "no name": (yaml.safe_dump(JOB | {"metadata": {"generateName": "a-"}}), "write metadata.name"),
+    **{
+        f"no name of a {item['kind']} ({item['apiVersion']})": (
+            yaml.safe_dump(item | {"metadata": {"generateName": "a-"}}),
+            rf"job.yaml:\d+: {item['kind']} a-: it has no name, by which the plan could show it; write metadata.name",
+        )
+        for item in (vcjob(1), JOB, PYTORCHJOB, POD)
+    },
     "no specification": ("{apiVersion: v1, kind: Pod, metadata: {name: p}}", "Pod p.*"),
     "a group without pods": (
         "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {queue: a}}",
@@ -203,6 +210,14 @@ def test_a_job_is_a_workload_of_its_queue_for_kueue(tmp_path: Path) -> None:
     spec = state.others["Workload"]["team/job-mine"]["spec"]
     assert (spec["queueName"], spec["priority"], spec["podSets"][0]["count"]) == ("a", 100, 2)
     assert state.queues_of_work() == {"team/job-mine": "a"}
+
+
+def test_a_job_without_a_class_has_the_default_priority_in_kueue(tmp_path: Path) -> None:
+    state = kueue_state()
+    state.put("PriorityClass", PriorityClass(ObjectMeta(name="usual"), 70, True))
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(of_kueue()))
+    (key,) = add_submitted(state, tmp_path / "job.yaml")
+    assert state.others["Workload"][key]["spec"]["priority"] == 70
 
 
 def test_a_job_without_a_queue_is_no_work_of_kueue(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from schedspec.lab.reduce import ReductionInput, reduce_case, shrink
 from schedspec.lab.reduce.as_steps import variants
 from schedspec.lab.reduce.case import (
+    NAMESPACE,
     Amounts,
     Case,
     CaseNode,
@@ -26,6 +27,7 @@ from schedspec.lab.reduce.case import (
 )
 from schedspec.lab.reduce.play import play
 from schedspec.lab.reduce.signature import EvictedFate, WaitingFate, of_eviction, of_wait, preemptor_of, shows
+from schedspec.lab.reduce.thens import quotable, thens_of, title_of
 
 POLICIES = {
     it.stem: it.read_text("utf-8")
@@ -309,3 +311,57 @@ def test_an_eviction_keeps_its_preemptor() -> None:
     found = reduce_case(case, wanted, KNOWN).case
     assert found.preemptor in {job.name for job in found.jobs}
     assert {preemptor_of(it) for it in play(found).evictions if it.job == found.subject} >= {found.preemptor}
+
+
+@pytest.mark.parametrize("dimension", ["cpu", "memory"])
+def test_a_wait_keeps_the_resource_by_which_victims_are_protected(dimension: str) -> None:
+    """The other queue is at its deserved amount of one resource: a case with another resource is another incident."""
+    held = amounts([(GPU, 2000), (dimension, 4000 if dimension == "cpu" else 4 << 30)])
+    queues = CaseQueue("a", deserved=amounts([(GPU, 2000)])), CaseQueue("b", deserved=held)
+    runs = Work("runs", "b", requests=held, nodes=("n",))
+    more = Work("more", "a", requests=amounts([(GPU, 1000)]), created=7)
+    node = CaseNode("n", amounts([(GPU, 2000), ("cpu", 64_000), ("memory", 512 << 30)]))
+    case = Case(POLICIES["capacity"], (node,), queues, (), (runs, more), subject="more")
+    wanted = signature_of(case)
+    assert isinstance(wanted, WaitingFate)
+    assert any(f"another queue of {dimension}" in reason for reason in wanted.reasons), wanted
+    found = reduce_case(case, wanted, KNOWN).case
+    assert any(dimension in dict(queue.deserved) for queue in found.queues), found
+
+
+def test_the_sentences_of_a_wait_name_all_of_its_reasons_and_who_reserves() -> None:
+    queues = CaseQueue("a", capability=gpus(6), deserved=gpus(2)), CaseQueue("b", deserved=gpus(6))
+    runs = Work("runs", "a", requests=gpus(2), nodes=("n",)), Work("other", "b", requests=gpus(5), nodes=("n",))
+    gang = Work("gang", "a", pods=4, minimum=4, requests=gpus(1), created=5)
+    more = Work("more", "a", requests=gpus(1), created=7)
+    case = Case(POLICIES["capacity"], (CaseNode("n", gpus(8)),), queues, (), (*runs, gang, more), subject="more")
+    said = thens_of(case, signature_of(case), play(case))
+    assert said[0] == '"more" stays pending'
+    assert any("reserved by admitted jobs" in sentence for sentence in said), said
+    assert len(said) == 1 + len(play(case).end.waits["more"].items)
+    assert not any(f"{NAMESPACE}/" in sentence or len(sentence) > 140 for sentence in said), said
+
+
+@pytest.mark.parametrize("reasons", [{"not-entitled, its queue, cpu"}, {"not-entitled", "no-node resource"}])
+def test_a_title_names_the_types_of_reasons_in_words(reasons: set[str]) -> None:
+    title = title_of(WaitingFate(frozenset(reasons)))
+    assert "its queue may not reclaim" in title
+    assert "not-entitled" not in title
+
+
+@pytest.mark.parametrize(
+    ("reason", "quoted"),
+    [
+        (
+            f"queue a: 4 reserved by admitted jobs ({NAMESPACE}/train), 1 requested",
+            "queue a: 4 reserved by admitted jobs",
+        ),
+        (f"pod {NAMESPACE}/train-0 is there", "pod"),
+        ("short", "short"),
+        (f"{'x' * 60}, {'y' * 30}; {'z' * 30}", f"{'x' * 60}, {'y' * 30}"),
+        ("x" * 150, ""),
+        ('says "no"', "says"),
+    ],
+)
+def test_a_sentence_quotes_a_reason_as_far_as_it_can(reason: str, quoted: str) -> None:
+    assert quotable(reason) == quoted

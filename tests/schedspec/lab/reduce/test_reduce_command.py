@@ -16,6 +16,7 @@ from schedspec import distribution
 from schedspec.cli.reduce import reduce_command
 from schedspec.lab.reduce.feature import clean
 from schedspec.lab.reduce.moments import moments
+from schedspec.lab.reduce.written import MAX_LINES
 from schedspec.scheduler.core import Core
 from schedspec.scheduler.framework.decisions import Decisions
 from schedspec.scheduler.inputs import Decided, PolicyLoaded, Started, apply_input, write_line
@@ -87,12 +88,20 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(reduce_command, [str(word) for word in words], standalone_mode=False)
 
 
+def test_a_file_of_the_user_is_not_overwritten(lent: Path, tmp_path: Path) -> None:
+    out = tmp_path / "own.feature"
+    for text, status in (("Feature: own\n", 2), ("Feature: f\n  # Reduced by schedspec 1\n", 0)):
+        out.write_text(text)
+        ran = run(lent, "--because", "job t/b9 waits", "--policy", CAPACITY, "-o", out)
+        assert (ran.return_value, out.read_text("utf-8") == text) == (status, status == 2)
+
+
 def test_an_eviction_of_a_list_becomes_a_feature_that_passes(lent: Path, tmp_path: Path) -> None:
     out = tmp_path / "found" / "evicted.feature"
     ran = run(lent, "--because", "pod t/b3-0 was evicted", "--policy", CAPACITY, "-o", out)
     assert ran.return_value == 0, ran.output
     text = out.read_text("utf-8")
-    assert len(text.splitlines()) <= 30
+    assert len(text.splitlines()) <= MAX_LINES
     assert 'Given the policy "capacity"' in text
     assert '"train-1" is evicted' in text
     assert "node selector of job t/b9" in ran.output
@@ -136,7 +145,7 @@ def test_a_wait_in_a_large_state_becomes_a_short_feature(nodes: int, jobs: int, 
     assert time.process_time() - begun < MAX_SECONDS
     assert ran.return_value == 0, ran.output
     assert "budget" not in ran.output
-    assert len(out.read_text("utf-8").splitlines()) <= 30
+    assert len(out.read_text("utf-8").splitlines()) <= MAX_LINES
 
 
 def test_a_monitors_finding_becomes_a_feature_with_the_same_finding(
@@ -153,7 +162,7 @@ def test_a_monitors_finding_becomes_a_feature_with_the_same_finding(
     ran = run(state, "--because", "monitor protection", "--policy", CAPACITY, "-o", out)
     assert ran.return_value == 0, ran.output
     assert "it fails for the monitor protection" in ran.output
-    assert len(out.read_text("utf-8").splitlines()) <= 30
+    assert len(out.read_text("utf-8").splitlines()) <= MAX_LINES
 
 
 def test_a_monitors_finding_in_a_recording_is_reduced_from_its_cycle(
@@ -178,7 +187,7 @@ def test_a_monitors_finding_in_a_recording_is_reduced_from_its_cycle(
     assert "It fails because of this finding: train-1-task-0: evicted although queue" in text
     assert "train-1 stands for job-" in text
     assert 'Then "train-1" keeps running' in text
-    assert len(text.splitlines()) <= 30
+    assert len(text.splitlines()) <= MAX_LINES
 
 
 def test_a_monitor_that_finds_nothing_in_a_recording_is_one_clear_error(
@@ -231,7 +240,7 @@ def test_a_decision_that_differs_under_another_policy_becomes_a_feature(lent: Pa
     assert "under the other policy: evicted" not in ran.output
     text = out.read_text("utf-8")
     assert '"train-1" is evicted' in text
-    assert len(text.splitlines()) <= 30
+    assert len(text.splitlines()) <= MAX_LINES
 
 
 @pytest.mark.parametrize(

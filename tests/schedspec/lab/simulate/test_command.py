@@ -226,6 +226,16 @@ def test_what_is_no_name_of_a_resource_is_refused(tmp_path: Path, name: str) -> 
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize("option", ["--until", "--sample", "--checkpoint-every", "--run-time"])
+@pytest.mark.parametrize("time", ["0", "0s", "-1", "nan"])
+def test_a_time_in_which_nothing_happens_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, time: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        simulate(tmp_path, "100,1000,1,red\n", f"{option}={time}")
+    assert (ended.value.code, f"argument {option}: '{time}' is " in capsys.readouterr().err) == (2, True)
+
+
 @pytest.mark.parametrize("nodes", ["8", "0x8", "2x8,cpu=lots"])
 def test_invalid_nodes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
     assert simulate(tmp_path, "1,1,1,red\n", nodes=nodes) == 2
@@ -292,6 +302,8 @@ def test_an_end_before_the_start_is_refused(tmp_path: Path, capsys: pytest.Captu
         ("submitted=submit,submitted=start,duration=end", "submitted has two columns, submit and start"),
         ("submitted=submit,started=start,duration=end", "duration and started exclude each other"),
         ("submitted=submit,duration=end,job_cards=gpus,job=start", "job_cards and job exclude each other"),
+        ("submitted=submit,duration=submit", "submitted and duration are both column submit"),
+        ("submitted=submit,ended=submit", "submitted and ended are both column submit"),
     ],
 )
 def test_columns_that_contradict_each_other_are_refused(

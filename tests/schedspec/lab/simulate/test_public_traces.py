@@ -65,9 +65,9 @@ def test_public_lists_of_nodes_are_read_unchanged(name: str, nodes: int, cards: 
     [
         ("name,cards\na,8\na,8\n", ":3: column name: 'a' is the name of another node"),
         ("name,cards\n,8\n", ":2: column name: '' is no name"),
-        ("name,cards\na,many\n", ":2: column cards: 'many' is not an amount; write a number"),
-        ("name,cards,memory_mib\na,8,-1\n", ":2: column memory_mib: '-1' is not an amount"),
-        ("name,cards,cpu\na,8\n", ":2: column cpu: '' is not an amount"),
+        ("name,cards\na,many\n", ":2: column cards: 'many' is not a quantity; write"),
+        ("name,cards,memory_mib\na,8,-1\n", ":2: column memory_mib: '-1' is below 0"),
+        ("name,cards,cpu\na,8\n", ":2: column cpu: '' is not a quantity"),
         ("name,gpus\na,8\n", ":1: no column cards or gpu or gpu_capacity_num; columns are name, gpus"),
         ("", ":1: no column name or sn or node_name; columns are missing"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from schedspec.lab.simulate.errors import InputError
@@ -13,7 +15,11 @@ REFUSED = {
     "1x8,CPU=4": "'CPU' is no resource of a node; did you mean cpu?",
     "1x8,cpu=4,cpu=8": "has cpu twice",
     "1x8,nvidia.com/gpu=2": "has nvidia.com/gpu twice",
-    "1x8,cpu=4 Gi": "4 Gi",
+    "1x8,cpu=4 Gi": "cpu=4 Gi is not a quantity",
+    "1x8,cpu=-4": "cpu=-4 is below 0",
+    "1x8,memory=768": "memory=768 is an amount of bytes, which is hardly meant; write a unit",
+    "1x8,ephemeral-storage=100": "ephemeral-storage=100 is an amount of bytes",
+    "1x8,hugepages-2Mi=512k": "hugepages-2Mi=512k is an amount of bytes",
 }
 
 
@@ -22,6 +28,17 @@ def test_a_part_of_the_nodes_that_nothing_reads_is_refused(text: str, problem: s
     with pytest.raises(InputError) as refused:
         read_scene([text], [], "nvidia.com/gpu")
     assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("cell", "problem"), [("64", "is an amount of bytes"), ("-1", "is below 0"), ("4x", "is not a quantity")]
+)
+def test_an_amount_in_a_list_of_nodes_is_refused_at_its_line(tmp_path: Path, cell: str, problem: str) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text(f"name,cards,memory\na,8,64Gi\nb,8,{cell}\n")
+    with pytest.raises(InputError) as refused:
+        read_scene([str(path)], [], "nvidia.com/gpu")
+    assert f"nodes.csv:3: column memory: {cell!r} {problem}" in str(refused.value)
 
 
 @pytest.mark.parametrize("more", ["cpu=4", "ephemeral-storage=1Ti", "hugepages-2Mi=1Gi", "amd.com/gpu=2", "pods=30"])

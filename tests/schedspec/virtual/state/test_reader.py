@@ -289,6 +289,20 @@ def test_a_job_whose_pods_do_not_exist_yet_gets_them(
     assert any("had no pods yet" in note for note in found.notes) == awaits
 
 
+def test_the_pods_of_a_job_without_pods_have_the_default_priority(tmp_path: Path) -> None:
+    owner = [{"kind": "Job", "name": "train", "uid": "1", "apiVersion": "v", "controller": True}]
+    group = {
+        "apiVersion": VERSIONS["PodGroup"],
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "t", "uid": "g", "ownerReferences": owner},
+        "spec": {"minMember": 1, "queue": "a"},
+        "status": {"phase": "Pending"},
+    }
+    usual = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "usual"}, "value": 70}
+    found = read_state(_list(tmp_path, [*items(), group, {**usual, "globalDefault": True}]))
+    assert [pod.spec.priority for pod in found.of_job()["t/g"]] == [70]
+
+
 def _list(folder: Path, found: list[dict[str, Any]]) -> Path:
     path = folder / "list.json"
     path.write_text(json.dumps({"kind": "List", "items": found}))

@@ -117,3 +117,14 @@ def test_amounts_may_be_numbers_and_fields_may_be_null() -> None:
 
 def test_a_kind_without_a_schema_is_not_judged() -> None:
     assert definitions().flaws({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue"}) is None
+
+
+NAMES = {"train-": "", "1-": "", "Train-": "metadata.name", "a.b-": "metadata.name", "a" * 60: "metadata.name"}
+
+
+@pytest.mark.parametrize("prefix", NAMES)
+def test_a_generated_name_is_judged_as_the_name_that_the_api_server_makes(prefix: str) -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "spec": {"tasks": [{"template": template}]}}
+    found = definitions().flaws({**job, "metadata": {"generateName": prefix}}) or []
+    assert [flaw.field for flaw in found] == [NAMES[prefix]] * bool(NAMES[prefix])
