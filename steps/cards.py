@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from schedspec.gherkin import tables
+from schedspec.api.kinds import GPU
 from schedspec.gherkin.step_decorators import given, makes
-from schedspec.gherkin.things import CARD, DOMAIN, MODEL, NODE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, NODE_GROUP, RESOURCE, TAINT
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
 from schedspec.steps.columns import Cards
 
 _NODE = "cards-1"
-_GPU = (RESOURCE, tables.RESOURCES["cards"])
 
 
 @pytest.fixture
@@ -27,11 +26,9 @@ def schedspec_cards() -> Cards:
     lambda values, _: [
         (MODEL, values["model"]),
         (NODE, _NODE),
-        (NODE, "*"),
         (CARD, values["model"]),
-        _GPU,
-        (TAINT, "*"),
-        (DOMAIN, "*"),
+        (RESOURCE, GPU),
+        *((kind, "*") for kind in (NODE, TAINT, DOMAIN, LABEL, NODE_GROUP)),
     ]
 )
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
-from schedspec.gherkin.things import CARD, DOMAIN, MODEL, NODE, QUEUE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, NODE_GROUP, QUEUE, RESOURCE, TAINT
 from schedspec.monitors.amounts import spoken
 from schedspec.scenario import manifests
 
@@ -118,6 +118,8 @@ def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
     yield from amounts_needed(*_AMOUNTS)(row)
     quota = row.get("card_quota")
     yield from ((CARD, model) for model in (quota if isinstance(quota, dict) else ()))
+    groups = cast("dict[str, list[str]]", row.get("affinity", {}))
+    yield from ((NODE_GROUP, group) for named in groups.values() for group in named)
 
 
 def _quantities(row: tables.Row, name: str) -> Mapping[str, Decimal]:
@@ -167,6 +169,7 @@ NODES = tables.Shape(
         "vgpus": ("vgpus", tables.count),
         "card memory": ("shared_memory", tables.mebibytes),
         **{level: (level, tables.name) for level in LEVELS},
+        "group": ("group", tables.name),
         "labels": ("labels", tables.labels),
         "taints": ("taints", tables.taints),
     },
@@ -194,6 +197,9 @@ QUEUES = tables.Shape(
         "guarantee": ("guarantee", tables.amounts),
         "reclaimable": ("reclaimable", tables.yes),
         "card quota": ("card_quota", card_quota),
+        "node groups": ("affinity required", tables.keys),
+        "preferred node groups": ("affinity preferred", tables.keys),
+        "avoided node groups": ("affinity avoided", tables.keys),
     },
     required=("queue",),
     judge=_queue_flaws,
@@ -201,7 +207,10 @@ QUEUES = tables.Shape(
     unique="queue",
     needs=_needed_by_queue,
     settings=frozenset(
-        ("parent", "weight", "priority", "capability", "deserved", "guarantee", "reclaimable", "card quota")
+        (
+            *("parent", "weight", "priority", "capability", "deserved", "guarantee", "reclaimable", "card quota"),
+            *("node groups", "preferred node groups", "avoided node groups"),
+        )
     ),
     parent="parent",
 )
@@ -226,9 +235,12 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
         (RESOURCE, resource) for row in rows for name in _ANNOUNCED if row.get(name) for resource in _ANNOUNCED[name]
     ]
     named = [(RESOURCE, name) for row in rows for name in resources_of(row)]
-    found = [taint for row in rows for taint in cast("list[dict[str, str]]", row.get("taints", []))]
-    named += [(TAINT, taint["key"]) for taint in found]
+    taints = [taint for row in rows for taint in cast("list[dict[str, str]]", row.get("taints", []))]
+    named += [(TAINT, taint["key"]) for taint in taints]
     named += [(DOMAIN, level) for level in LEVELS for row in rows if level in row]
+    named += [(NODE_GROUP, str(row["group"])) for row in rows if "group" in row]
+    labels = (cast("dict[str, str]", row.get("labels", {})) for row in rows)
+    named += [(LABEL, f"{key}={value}") for found in labels for key, value in found.items()]
     return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 
 

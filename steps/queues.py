@@ -49,6 +49,7 @@ _BY_COLUMN = {
     "guarantee": Capability.AMOUNTS,
     "card quota": Capability.CARDS,
     "priority": Capability.QUEUE_PRIORITY,
+    **dict.fromkeys(("node groups", "preferred node groups", "avoided node groups"), Capability.NODE_ORDER),
 }
 
 
@@ -131,7 +132,7 @@ def _(world: World, refusals: Refusals, name: str) -> None:
 @table(QUEUES)
 @makes(queues_made)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
-    """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota."""
+    """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota, and more."""
     world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUES.rows(datatable)))
 
 

@@ -110,6 +110,9 @@ QUEUE_COMMAND_NAMESPACE: Final = "kube-system"
 LEVELS: Final = {"rack": "schedspec.dev/rack", "spine": "schedspec.dev/spine"}
 """Levels of the network in scenarios, the narrowest first, with the node label that names the domain."""
 
+NODE_GROUP: Final = "volcano.sh/nodegroup-name"
+"""Label with the group of a node, which queues may require or avoid."""
+
 OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
 """Kinds that create pods and would create them again. The clean-up of a scenario deletes them first."""
 

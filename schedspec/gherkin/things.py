@@ -28,6 +28,12 @@ TAINT = "node with a taint"
 """The key of a taint."""
 DOMAIN = "node with a"
 """A level of the network, of which a node names its domain: rack or spine."""
+LABEL = "node with the label"
+"""A label of a node: `zone=a`."""
+NODE_GROUP = "node of group"
+"""A group of nodes that a queue may require or avoid (the plugin nodegroup)."""
+ANY_NODES = tuple((kind, "*") for kind in (NODE, RESOURCE, CARD, TAINT, DOMAIN, LABEL, NODE_GROUP))
+"""What may exist after a sentence that creates nodes without naming them."""
 POLICY = "policy"
 """The policy exists, and the scheduler accepts it."""
 POLICY_FILE = "policy file"
@@ -171,7 +177,7 @@ class KnownThings:
         policies = [(kind, name) for kind in (POLICY, POLICY_OF) for name in self._things.get(kind, ())]
         unread = self.facts.unread(policies, self.facts.folder)
         for line, column, parameter in self._settings:
-            if problem := unread.get(parameter.replace("_", " ")):
+            if problem := unread.get(parameter.partition(" ")[0].replace("_", " ")):
                 yield line, f"{column} {problem}"
 
     def _circles(self) -> Iterator[tuple[int, str]]:

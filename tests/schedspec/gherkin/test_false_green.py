@@ -13,6 +13,7 @@ from schedspec.plugin import reason_words
 from tests.schedspec.gherkin.conftest import MistakesOf, scenario, table
 
 NODE = table("Given these nodes:", "node | cpu | memory | cards | card", "n1 | 8 | 64Gi | 8 | NVIDIA-A100")
+GROUPS = table("Given these nodes:", "node | cpu | memory | group | labels", "n1 | 8 | 64Gi | a | zone=a")
 QUEUE = table("Given these queues:", "queue | deserved", "research | cpu 4")
 JOB = table("When these jobs are submitted:", "job | queue | cpu | cards | card", "train | {} | 1 | 1 | {}")
 
@@ -107,6 +108,30 @@ WRONG = {
     "a workload that shares no cards": (
         JOB_THEN.format('the pods of "j" share 0 cards'),
         "6: this sentence says nothing: work without shared cards uses parts of 0; name at least 1 card",
+    ),
+    "a node that is not there": (
+        NODE + JOB_THEN.format('"j" runs on "n1, n2"'),
+        "9: no earlier sentence creates a node 'n2'; there are: n1",
+    ),
+    "a group of nodes that is not there": (
+        GROUPS + JOB_THEN.format('"j" runs on a node of group "b"'),
+        "9: no earlier sentence creates a node of group 'b'; there are: a",
+    ),
+    "a group of nodes that a queue requires and that is not there": (
+        GROUPS + queues("queue | node groups", "team | a, b"),
+        "8: no sentence creates a node of group 'b'; there are: a",
+    ),
+    "a label that no node has": (
+        GROUPS + JOB_THEN.format('"j" runs on nodes with "zone=b"'),
+        "9: no earlier sentence creates a node with the label 'zone=b' (is 'zone=a' meant?); there are: zone=a",
+    ),
+    "pods that are spread over one node": (
+        JOB_THEN.format('the pods of "j" are spread over 1 node'),
+        "6: this sentence says nothing: pods on one node are not spread; name at least 2",
+    ),
+    "an empty node before any work": (
+        NODE + '    Then no pod is on "n1"\n',
+        "6: this sentence says nothing: no earlier sentence creates a workload",
     ),
     "an order of one workload": (
         JOB_THEN.format("these start in this order:\n      | workload |\n      | j |"),

@@ -18,7 +18,9 @@ JOBS = (
     "replicas, task, min available, max retry, on PodEvicted, on TaskCompleted, "
     "required, preferred, partition, partition required"
 )
-NODES = "node, cpu, memory, gpus, cards, card, pods, shared gpus, vgpus, card memory, rack, spine, labels, taints"
+NODES = (
+    "node, cpu, memory, gpus, cards, card, pods, shared gpus, vgpus, card memory, rack, spine, group, labels, taints"
+)
 AMOUNTS = "cpu, memory, pods, ephemeral-storage, nvidia.com/gpu"
 MEANT = " (is 'nvidia.com/gpu' meant?)"
 SINGLE: dict[str, tuple[str, list[str]]] = {
@@ -324,7 +326,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         [
             (
                 "5: unknown column '权种'; this table takes: "
-                "队列, 上级队列, 权重, 优先级, 上限, 应得, 保障, 可回收, 卡配额"
+                "队列, 上级队列, 权重, 优先级, 上限, 应得, 保障, 可回收, 卡配额, 可用节点组, 优先节点组, 避开节点组"
             )
         ],
     ),
