@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from schedspec import options
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
+from schedspec.api.kinds import Kind
 from schedspec.conformance.policy_needs import needs_of_policy
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
-from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, table, then, vacuous, when
+from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, removes, table, then, vacuous, when
 from schedspec.gherkin.things import POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
@@ -36,9 +37,36 @@ def _value(text: str) -> int:
     return value
 
 
+_PREEMPTION = {"never": "Never", "lower priority": "PreemptLowerPriority"}
+
+
+def _preemption(text: str) -> str:
+    """Parse the preemption policy of a priority class. Raises ValueError."""
+    if text not in _PREEMPTION:
+        raise ValueError(f"write {' or '.join(_PREEMPTION)}: what work of this class may evict")
+    return _PREEMPTION[text]
+
+
+def _one_default(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
+    defaults = [number for number, row in enumerate(rows, 1) if row.get("default")]
+    yield from ((number, "a cluster has one default class, and an earlier row is it") for number in defaults[1:])
+
+
 _CLASSES = tables.Shape(
-    {"class": ("name", _class_name), "value": ("value", _value)}, ("class", "value"), unique="class"
+    {
+        "class": ("name", _class_name),
+        "value": ("value", _value),
+        "preemption policy": ("preemption", _preemption),
+        "default": ("default", tables.yes),
+    },
+    ("class", "value"),
+    unique="class",
+    judge_all=_one_default,
 )
+
+
+def _of_classes(sentence: Sentence) -> set[Capability]:
+    return {Capability.CLASS_SETTINGS} if {"preemption policy", "default"} & {*sentence.columns} else set()
 
 
 _BY_COLUMN = {
@@ -158,9 +186,17 @@ def _(refusals: Refusals, text: str) -> None:
         raise Unmet(f'a refusal that names "{text}"', message or "nothing was refused")
 
 
-@given("these priority classes:")
+@given("these priority classes:", needs=_of_classes)
 @table(_CLASSES)
 @makes(lambda _values, rows: [(PRIORITY_CLASS, str(row.get("name", "*"))) for row in rows])
 def _(world: World, datatable: tables.Table) -> None:
-    """Priority classes: class, value."""
+    """Priority classes: class, value, preemption policy (never, lower priority), default (for work without a class)."""
     world.apply_all(("priorityclass", row) for row in _CLASSES.rows(datatable))
+
+
+@when('priority class "{name}" is deleted', needs=(Capability.CLASS_SETTINGS,))
+@removes("name")
+@refers(name=PRIORITY_CLASS)
+def _(world: World, name: str) -> None:
+    """The class is deleted. Pods that exist keep their priority; the API server refuses new pods of the class."""
+    world.delete(Kind.PRIORITYCLASS, name)

@@ -62,6 +62,8 @@ COLUMNS = {
     "驱逐方式": "disruption",
     "成组作业": "gang",
     "工作副本数": "workers",
+    "抢占策略": "preemption policy",
+    "默认": "default",
     "启动耗时": "start after",
     "停止耗时": "stop after",
 }
@@ -115,6 +117,7 @@ _WHEN = {
     '"{name}" 被删除': '"{name}" is deleted',
     "修改以下队列：": "these queues change:",
     "加入以下节点：": "these nodes join:",
+    '优先级类 "{name}" 被删除': 'priority class "{name}" is deleted',
     "提交以下多任务作业：": "this job with tasks is submitted:",
     "提交以下一个队列：": "this queue is submitted:",
     '给出策略 "{name}"': 'the policy "{name}" is given',

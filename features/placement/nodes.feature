@@ -60,20 +60,24 @@ Feature: A policy decides which nodes pods use
         | tidy  | 1      |             | b                     | a                   |
 
     Scenario: The work of a queue runs on the group that the queue requires
-      When these jobs are submitted:
+      Given these jobs run:
         | job   | queue | replicas | cpu |
         | train | team  | 2        | 2   |
-        | more  | team  | 1        | 2   |
+      When these jobs are submitted:
+        | job  | queue | cpu |
+        | more | team  | 2   |
       Then "train" runs on a node of group "a"
       And "train-task-0" runs on "node-1"
       And "more" stays pending
       And no pod is on "node-2, node-3"
 
     Scenario: The work of a queue waits rather than use a group that the queue avoids
-      When these jobs are submitted:
+      Given these jobs run:
         | job   | queue | replicas | cpu |
         | serve | tidy  | 2        | 2   |
-        | more  | tidy  | 1        | 2   |
+      When these jobs are submitted:
+        | job  | queue | cpu |
+        | more | tidy  | 2   |
       Then "serve" runs on nodes of group "b"
       And "serve" runs on nodes with "zone=x"
       And "more" waits because of "node group"

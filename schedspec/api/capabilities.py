@@ -44,6 +44,7 @@ class Capability(StrEnum):
     PARTITIONS = "partitions"
     SHARED_CARDS = "shared-cards"
     NODE_ORDER = "node-order"
+    CLASS_SETTINGS = "class-settings"
 
 
 MEANING: Final[dict[Capability, str]] = {
@@ -77,5 +78,6 @@ MEANING: Final[dict[Capability, str]] = {
     Capability.PARTITIONS: "gangs of several parts, each with a topology of its own",
     Capability.SHARED_CARDS: "pods that share cards: parts of cards by memory, and virtual GPUs",
     Capability.NODE_ORDER: "policies that choose among nodes: binpack, nodegroup, and nodeorder with weights",
+    Capability.CLASS_SETTINGS: "priority classes that evict nothing, a default class, and the deletion of a class",
 }
 """Description of each capability for users."""

@@ -133,6 +133,22 @@ WRONG = {
         NODE + '    Then no pod is on "n1"\n',
         "6: this sentence says nothing: no earlier sentence creates a workload",
     ),
+    "two default classes": (
+        table("Given these priority classes:", "class | value | default", "a | 1 | yes", "b | 2 | yes"),
+        "6: a cluster has one default class, and an earlier row is it",
+    ),
+    "a preemption policy that does not exist": (
+        table("Given these priority classes:", "class | value | preemption policy", "a | 1 | Never"),
+        "5: preemption policy 'Never': write never or lower priority: what work of this class may evict",
+    ),
+    "a priority class that is deleted and is not there": (
+        table("Given these priority classes:", "class | value", "low | 1")
+        + '    When priority class "lo" is deleted\n',
+        (
+            "6: no earlier sentence creates a priority class 'lo' (is 'low' meant?); "
+            "there are: system-cluster-critical, system-node-critical, low"
+        ),
+    ),
     "an order of one workload": (
         JOB_THEN.format("these start in this order:\n      | workload |\n      | j |"),
         "6: this sentence says nothing: an order has at least two workloads",
