@@ -6,6 +6,7 @@ A feature that begins with `# language: zh-CN` uses them; its keywords are Gherk
 
 from __future__ import annotations
 
+from schedspec.gherkin import quantities
 from schedspec.gherkin.step_decorators import given, in_other_words, then, when, word_for
 from schedspec.steps import acts, cards, evictions, holdings, jobs, nodes, phases, pods, queues, shared_cards, topology  # noqa: F401 - they define the sentences
 
@@ -86,7 +87,9 @@ _TYPES = {
     "JobDone": word_for({"中止": "aborted", "恢复": "resumed"}),
     "QueueDone": word_for({"关闭": "closed", "开启": "opened"}),
     "State": phases.STATE,
-    "Amount": holdings.AMOUNT,
+    "Amount": quantities.AMOUNT_ZH,
+    "Range": quantities.RANGE_ZH,
+    "Many": quantities.MANY_ZH,
     "Level": word_for(_LEVELS),
     "Nodes": word_for({"节点": "node"}),
     "Places": word_for({**_LEVELS, "节点": "node"}),
@@ -133,7 +136,9 @@ _THEN = {
     '"{name}" 运行起来': '"{name}" runs',
     '"{name}" 保持运行': '"{name}" keeps running',
     '"{name}" 一直等待': '"{name}" stays pending',
-    '"{name}" 恰好有 {number:d} 个 Pod 运行': 'exactly {number:d} pods of "{name}" run',
+    '"{name}" {many:Many} Pod 运行': '{many:Many} pods of "{name}" run',
+    '"{name}" {many:Many} Pod 一直等待': '{many:Many} pods of "{name}" stay pending',
+    '"{name}" {many:Many} Pod 被驱逐': '{many:Many} pods of "{name}" are evicted',
     '"{name}" 因 "{text}" 而等待': '"{name}" waits because of "{text}"',
     "没有 Pod 被驱逐": "nothing is evicted",
     "恰好以下 Pod 被驱逐，各一次：": "exactly these pods are evicted, once each:",
@@ -152,8 +157,8 @@ _THEN = {
     "以下队列的状态是：": "these queues have:",
     '队列 "{name}" 持有不再少于 {amount:Amount}': 'queue "{name}" never holds less than {amount:Amount}',
     '队列 "{name}" 至多持有 {amount:Amount}': 'queue "{name}" holds at most {amount:Amount}',
+    '队列 "{name}" 持有 {amount:Range}': 'queue "{name}" holds {amount:Range}',
     'Pod "{name}" 一直等待': 'pod "{name}" stays pending',
-    '"{name}" 恰好有 {number:d} 个 Pod 等待': '{number:d} pods of "{name}" stay pending',
     "恰好以下工作负载中的 {number:d} 个运行：": "exactly {number:d} of these runs:",
     '"{names}" 都运行过': 'each of "{names}" has run',
     '"{name}" 运行或被拒绝': '"{name}" runs or is refused',

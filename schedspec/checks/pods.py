@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..api.kinds import Kind
+from ..gherkin import quantities
 from ..observe import queries
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
@@ -31,9 +32,9 @@ def runs(workload: str) -> Check:
 
 
 @of_known
-def count_runs(workload: str, number: int) -> Check:
-    """Exactly `number` of the workload's pods are Running."""
-    return _exactly(workload, number, views.runs, f"exactly {_run(number, workload)}")
+def count_runs(workload: str, many: int | str) -> Check:
+    """So many of the workload's pods are Running: `exactly 2`, `between 2 and 4`, `half of the`."""
+    return _count(workload, many, "run", lambda _, pods: sum(map(views.runs, pods)))
 
 
 @of_known
@@ -64,9 +65,17 @@ def waits(workload: str) -> Check:
 
 
 @of_known
-def count_waits(workload: str, number: int) -> Check:
-    """Exactly `number` of the workload's pods have no node."""
-    return _exactly(workload, number, views.waits, f"exactly {_wait(number, workload)}")
+def count_waits(workload: str, many: int | str) -> Check:
+    """So many of the workload's pods have no node."""
+    return _count(workload, many, "wait", lambda _, pods: sum(map(views.waits, pods)))
+
+
+@of_known
+def count_evicted(workload: str, many: int | str) -> Check:
+    """So many of the workload's pods have been evicted since the scenario began."""
+    return _count(
+        workload, many, "are evicted", lambda view, _: len(queries.of_workload(queries.evictions(view), workload))
+    )
 
 
 @of_known
@@ -87,18 +96,25 @@ def are_made(workload: str) -> Check:
     return check
 
 
-def _run(number: int, workload: str) -> str:
-    return f"{views.count(number, 'pod')} of {workload} run{'s' * (number == 1)}"
+def _count(workload: str, many: int | str, does: str, number: Callable[[View, list[Object]], int]) -> Check:
+    words = f"exactly {many}" if isinstance(many, int) else many
+    one = words.endswith(" 1")
+    verb = {"run": "runs", "wait": "waits", "are evicted": "is evicted"}[does] if one else does
+    expected = f"{words} pod{'s' * (not one)} of {workload} {verb}"
 
-
-def _wait(number: int, workload: str) -> str:
-    return f"{views.count(number, 'pod')} of {workload} wait{'s' * (number == 1)}"
-
-
-def _exactly(workload: str, number: int, state: Callable[[Object], bool], expected: str) -> Check:
     def check(view: View) -> Outcome:
-        pods = views.pods_of(view, workload)
-        return Outcome(sum(map(state, pods)) == number, expected, tally(pods), about(view, workload))
+        pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload) or 0
+        try:
+            least, most = quantities.bounds(words, wanted)
+        except ValueError as problem:
+            return Outcome(False, expected, str(problem), about(view, workload), hopeless=0.0)
+        if not least and most >= wanted > 0:
+            return Outcome(
+                False, expected, f"it wants {wanted}: this always holds", about(view, workload), hopeless=0.0
+            )
+        found = number(view, pods)
+        seen = tally(pods) if does != "are evicted" else f"{found} evicted"
+        return Outcome(least <= found <= most, expected, seen, about(view, workload))
 
     return check
 

@@ -149,6 +149,18 @@ WRONG = {
             "there are: system-cluster-critical, system-node-critical, low"
         ),
     ),
+    "a range that is none": (
+        JOB_THEN.format('between 4 and 2 pods of "j" run'),
+        "6: this sentence says nothing: no range is between 4 and 2; write the smaller number first",
+    ),
+    "at least no pod": (
+        JOB_THEN.format('at least 0 pods of "j" are evicted'),
+        "6: this sentence says nothing: there are always at least 0; name at least 1",
+    ),
+    "a part of a resource that no node has": (
+        JOB_THEN.format('queue "default" holds a third of the gpus'),
+        f"6: no earlier sentence creates a node with the resource 'nvidia.com/gpu'; there are: {ALWAYS}",
+    ),
     "an order of one workload": (
         JOB_THEN.format("these start in this order:\n      | workload |\n      | j |"),
         "6: this sentence says nothing: an order has at least two workloads",

@@ -1,0 +1,112 @@
+"""How many, as people say it: `exactly 2`, `between 2 and 4`, `at least 3`, `all but one of the`, `a third of the`.
+
+`MANY` and `AMOUNT` are the wordings of these; `bounds` and `amount` are their meaning. A step gets the English words
+in every language.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from .step_decorators import Wording
+
+LIMIT = 10**9
+"""Stands for no upper bound."""
+_PARTS = {
+    "half": (1, 2),
+    "a third": (1, 3),
+    "two thirds": (2, 3),
+    "a quarter": (1, 4),
+    "three quarters": (3, 4),
+    "all": (1, 1),
+}
+_SHARE = rf"(?:{'|'.join(_PARTS)}|all but (?:one|[0-9]+)|[0-9]+ ?%) of the"
+_RESOURCE = "[A-Za-z][-A-Za-z0-9./]*"
+_NUMBER = "[0-9][0-9A-Za-z.]*"
+MANY = Wording(
+    rf"(?:(?:exactly|at least|at most) )?[0-9]+|between [0-9]+ and [0-9]+|{_SHARE}",
+    {form: form for form in ("exactly 2", "at least 2", "at most 2", "between 2 and 4", "half of the")},
+    translate=lambda text: f"exactly {text}" if text.isdecimal() else text,
+)
+"""A number of pods."""
+AMOUNT = Wording(rf"{_NUMBER} {_RESOURCE}|{_SHARE} {_RESOURCE}")
+"""An amount of a resource: `8 gpus`, `4 cpu`, `64Gi memory`, `8 amd.com/gpu`, `a third of the gpus`."""
+RANGE = Wording(rf"(?:between {_NUMBER} and )?(?:{AMOUNT.pattern})")
+"""An amount of a resource, or a range: `between 2 and 4 gpus`."""
+_CHINESE = {
+    r"恰好有 ?([0-9]+) ?个": r"exactly \1",
+    r"至少有 ?([0-9]+) ?个": r"at least \1",
+    r"至多有 ?([0-9]+) ?个": r"at most \1",
+    r"有 ?([0-9]+) ?到 ?([0-9]+) ?个": r"between \1 and \2",
+    rf"({_NUMBER}) ?到 ?({_NUMBER} {_RESOURCE})": r"between \1 and \2",
+}
+_CHINESE_SHARES = {
+    "全部": "all",
+    "一半": "half",
+    "三分之一": "a third",
+    "三分之二": "two thirds",
+    "四分之一": "a quarter",
+    "四分之三": "three quarters",
+    "除一个外的全部": "all but one",
+    r"除 ?([0-9]+) ?个外的全部": r"all but \1",
+    r"([0-9]+) ?%": r"\1 %",
+}
+
+
+def _in_english(text: str) -> str:
+    """Return the English words of a Chinese quantity; any other text unchanged."""
+    share, of, rest = text.removeprefix("有").strip().rpartition("的")
+    for pattern, english in _CHINESE.items():
+        if found := re.fullmatch(pattern, text):
+            return found.expand(english)
+    for pattern, english in _CHINESE_SHARES.items():
+        if of and (found := re.fullmatch(pattern, share)):
+            return f"{found.expand(english)} of the{rest}"
+    return text
+
+
+_OF_CHINESE = f"(?:{'|'.join(_CHINESE_SHARES)})的".replace("([0-9]+)", "[0-9]+")
+MANY_ZH = Wording(
+    "|".join((*(part.replace("(", "(?:") for part in _CHINESE if "有" in part), rf"有 ?{_OF_CHINESE}")),
+    {form: _in_english(form) for form in ("恰好有 2 个", "至少有 2 个", "至多有 2 个", "有 2 到 4 个", "有一半的")},
+    translate=_in_english,
+)
+AMOUNT_ZH = Wording(rf"{AMOUNT.pattern}|{_OF_CHINESE} {_RESOURCE}", translate=_in_english)
+RANGE_ZH = Wording(rf"(?:{_NUMBER} ?到 ?)?(?:{AMOUNT_ZH.pattern})", translate=_in_english)
+
+
+def problem(many: str) -> str:
+    """Return why these words say nothing of any total; empty if they say something."""
+    numbers = [int(number) for number in re.findall("[0-9]+", many)]
+    if many.startswith("between") and numbers[0] >= numbers[1]:
+        return f"no range is {many}; write the smaller number first"
+    if many.startswith("at least") and not numbers[0]:
+        return "there are always at least 0; name at least 1"
+    return "there are at most 100 % of anything" if many.endswith("% of the") and numbers[0] > 100 else ""
+
+
+def bounds(many: str, total: int) -> tuple[int, int]:
+    """Return the least and the most number that these words permit.
+
+    Raises:
+        ValueError: A part of the total is no whole number of things.
+    """
+    if many.endswith(" of the"):
+        part = share(many.removesuffix(" of the"), total)
+        if part.denominator != 1 or part < 0:
+            raise ValueError(f"{many} {total} is {float(part):g}: write a whole number, or a range")
+        return int(part), int(part)
+    low, *high = (int(number) for number in re.findall("[0-9]+", many))
+    if many.startswith("at least"):
+        return low, LIMIT
+    return (0 if many.startswith("at most") else low), (high or [low])[0]
+
+
+def share(words: str, total: int | Fraction) -> Fraction:
+    """Return a part of a total: `a third`, `all but one`, `30 %`."""
+    if words.startswith("all but "):
+        number = words.removeprefix("all but ")
+        return Fraction(total) - (1 if number == "one" else int(number))
+    numerator, denominator = (int(words.rstrip(" %")), 100) if words.endswith("%") else _PARTS[words]
+    return Fraction(total) * numerator / denominator
