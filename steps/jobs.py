@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 import pytest
 
-from schedspec.api import clock, timeouts
+from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.api.kinds import GPU, LEVELS
 from schedspec.checks import pods, reasons
@@ -19,24 +19,8 @@ from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.monitors.rules import CARD_PLUGIN, Rules
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
+from schedspec.steps import job_policies
 from schedspec.steps.columns import OF_NETWORK, SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
-
-_ACTIONS = (
-    *("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob"),
-    *("ResumeJob", "SyncJob"),
-)
-"""Actions of a Volcano Job, on events."""
-
-
-def _on(event: str) -> Callable[[str], object]:
-    return lambda action: [{"event": event, "action": _action(action)}]
-
-
-def _action(text: str) -> str:
-    """Parse an action of a Job. Raises ValueError."""
-    if text not in _ACTIONS:
-        raise ValueError(f"is no action of a Job{tables.nearest(text, _ACTIONS)}; there are: {', '.join(_ACTIONS)}")
-    return text
 
 
 def _shape(name: str, own: Mapping[str, tables.Column]) -> tables.Shape:
@@ -101,6 +85,13 @@ def _disruption(text: str) -> str:
     return text
 
 
+def _restart_policy(text: str) -> str:
+    """Parse the restart policy of pods. Raises ValueError."""
+    if text not in ("Never", "OnFailure", "Always"):
+        raise ValueError("write Never, OnFailure or Always: whether a container that ends is restarted in its pod")
+    return text
+
+
 def _level(text: str) -> str:
     """Parse a level of the network. Raises ValueError."""
     if text not in LEVELS:
@@ -118,8 +109,9 @@ _OF_JOBS: dict[str, tables.Column] = {
     "task": ("task", tables.name),
     "min available": ("min_available", _minimum),
     "max retry": ("max_retry", tables.count),
-    "on PodEvicted": ("policies", _on("PodEvicted")),
-    "on TaskCompleted": ("task_policies", _on("TaskCompleted")),
+    "task retries": ("task_retries", tables.count),
+    "restart policy": ("restart_policy", _restart_policy),
+    **job_policies.columns("", "policies", "task_policies"),
     **_OF_NETWORK,
     **_PARTS,
 }
@@ -143,6 +135,7 @@ _OF_WHOLE_JOB = {
     "max_retry": "max retry",
     "required": "required",
     "preferred": "preferred",
+    "job_policies": "job on …",
 }
 """Parameters that a job of several tasks has once, and their columns."""
 
@@ -162,13 +155,19 @@ def _one_job(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
 
 
 JOB_OF_TASKS = replace(
-    _shape("job", _OF_JOBS | {"min available": ("min_available", tables.count)}),
+    _shape(
+        "job",
+        _OF_JOBS
+        | {"min available": ("min_available", tables.count)}
+        | job_policies.columns("", "policies", "policies")
+        | job_policies.columns("job ", "job_policies", "job_policies"),
+    ),
     required=("job", "task", "replicas"),
     unique="task",
     judge_all=_one_job,
 )
 """A task may need none of its pods, unlike a job."""
-_SHAPES = {work: shape for work, (_, shape) in TEMPLATES.items()}
+SHAPES = {work: shape for work, (_, shape) in TEMPLATES.items()}
 WORK = one_of(*TEMPLATES)
 """The kinds of work that a sentence can name."""
 
@@ -181,9 +180,7 @@ _BY_KIND = {
 }
 _BY_COLUMN = {
     "queue": Capability.QUEUES,
-    "on PodEvicted": Capability.JOB_POLICIES,
-    "on TaskCompleted": Capability.JOB_POLICIES,
-    "max retry": Capability.JOB_POLICIES,
+    **dict.fromkeys(("max retry", "task retries", "restart policy"), Capability.JOB_POLICIES),
     "required": Capability.TOPOLOGY,
     "preferred": Capability.PREFERRED_TOPOLOGY,
     "partition": Capability.PARTITIONS,
@@ -195,6 +192,7 @@ def of_work(sentence: Sentence) -> set[Capability]:
     """Return the capabilities that a table of work needs, by its kind of work, its columns and its rows."""
     kind = sentence.text.split()[1]
     found = {_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN}
+    found |= {Capability.JOB_POLICIES for name in sentence.columns if job_policies.has_one(name)}
     for row in sentence.rows:
         wanted, least = row.get("replicas") or "1", row.get("min available") or row.get("replicas") or "1"
         one_by_one = least == wanted or (least == "1" and kind != "gangs")
@@ -204,7 +202,7 @@ def of_work(sentence: Sentence) -> set[Capability]:
     return found | {_BY_KIND[kind]} if kind in _BY_KIND else found
 
 
-def _work(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thing]:
+def work_made(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thing]:
     """Return what exists after work is submitted: its workloads, and their pods as far as their names are known."""
     kind, made = values.get("work", "jobs"), []
     for row in rows:
@@ -219,14 +217,15 @@ def _work(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thin
 
 
 class Submit:
-    """Apply the rows of a table as workloads of one kind; return their names."""
+    """Apply the rows of a table as workloads of one kind; return their names. A `number` is added to each name."""
 
     def __init__(self, world: World, cards: Cards) -> None:
         self._world, self._cards = world, cards
 
-    def __call__(self, what: str, table: tables.Table) -> list[str]:
+    def __call__(self, what: str, table: tables.Table, number: int = 0) -> list[str]:
         template, shape = TEMPLATES[what]
         rows = [with_cards(row, self._cards.model) for row in shape.rows(table)]
+        rows = [{**row, "name": f"{row['name']}-{number}"} for row in rows] if number else rows
         self._world.apply_all((template, {**row, **_policy_facts(self._world)}) for row in rows)
         return [str(row["name"]) for row in rows]
 
@@ -244,16 +243,16 @@ def schedspec_submit(schedspec_world: World, schedspec_cards: Cards) -> Submit:
 
 @given("these {work:Work} are submitted:", needs=of_work, Work=WORK)
 @when("these {work:Work} are submitted:", needs=of_work, Work=WORK)
-@table(_SHAPES)
-@makes(_work)
+@table(SHAPES)
+@makes(work_made)
 def _(submit: Submit, work: str, datatable: tables.Table) -> None:
     """Work is jobs (of Volcano), gangs, pods, services (Deployments), Kubernetes jobs or PyTorchJobs."""
     submit(work, datatable)
 
 
 @given("these {work:Work} run:", needs=of_work, Work=WORK)
-@table(_SHAPES)
-@makes(_work)
+@table(SHAPES)
+@makes(work_made)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and all of it runs before the next sentence."""
     for name in submit(work, datatable):
@@ -261,8 +260,8 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 
 
 @given("these {work:Work} wait:", needs=of_work, Work=WORK)
-@table(_SHAPES)
-@makes(_work)
+@table(SHAPES)
+@makes(work_made)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and the scheduler has published why each workload waits."""
     for name in submit(work, datatable):
@@ -271,23 +270,17 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 
 
 @given("these {work:Work} are bound:", needs=of_work, Work=WORK)
-@table(_SHAPES)
-@makes(_work)
+@table(SHAPES)
+@makes(work_made)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and every pod of it has a node, running or not."""
     for name in submit(work, datatable):
         expect.eventually(pods.is_bound(name), within=timeouts.BOUND)
 
 
-@given("a second has passed")
-def _() -> None:
-    """Later objects are younger than all existing ones: Kubernetes stores creation times in whole seconds."""
-    clock.sleep(1.0)
-
-
 @given("this job with tasks runs:", needs=of_work)
 @table(JOB_OF_TASKS)
-@makes(_work)
+@makes(work_made)
 def _(world: World, cards: Cards, expect: Expect, datatable: tables.Table) -> None:
     """One Volcano Job with a task for each row: job, queue, task, replicas, cpu, on TaskCompleted."""
     expect.eventually(pods.runs(_submit_tasks(world, cards, datatable)), within=timeouts.RUNS)
@@ -295,7 +288,7 @@ def _(world: World, cards: Cards, expect: Expect, datatable: tables.Table) -> No
 
 @when("this job with tasks is submitted:", needs=of_work)
 @table(JOB_OF_TASKS)
-@makes(_work)
+@makes(work_made)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """One Volcano Job with a task for each row. Columns as in `this job with tasks runs:`."""
     _submit_tasks(world, cards, datatable)

@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from schedspec.gherkin import quantities
 from schedspec.gherkin.step_decorators import given, in_other_words, then, when, word_for
-from schedspec.steps import acts, cards, evictions, holdings, jobs, nodes, phases, pods, queues, shared_cards, topology  # noqa: F401 - they define the sentences
+from schedspec.steps import (  # noqa: F401 - they define the sentences
+    acts,
+    cards,
+    evictions,
+    holdings,
+    job_policies,
+    jobs,
+    nodes,
+    phases,
+    pods,
+    queues,
+    shared_cards,
+    spans,
+    topology,
+)
 
 COLUMNS = {
     "作业": "job",
@@ -34,8 +48,18 @@ COLUMNS = {
     "污点": "taints",
     "可被抢占": "preemptable",
     "最大重试": "max retry",
+    "Pod 失败时": "on PodFailed",
     "Pod 被驱逐时": "on PodEvicted",
+    "Pod 等待时": "on PodPending",
+    "Pod 运行时": "on PodRunning",
+    "任务失败时": "on TaskFailed",
     "任务完成时": "on TaskCompleted",
+    "状态不明时": "on Unknown",
+    "作业更新时": "on JobUpdated",
+    "退出码为": "on exit code",
+    "任何事件时": "on any event",
+    "任务最大重试": "task retries",
+    "重启策略": "restart policy",
     "上级队列": "parent",
     "权重": "weight",
     "上限": "capability",
@@ -68,6 +92,7 @@ COLUMNS = {
     "启动耗时": "start after",
     "停止耗时": "stop after",
 }
+COLUMNS |= {f"作业{name}": f"job {column}" for name, column in COLUMNS.items() if column.startswith("on ")}
 """Chinese column → English column; `cpu` and `pods` keep their names."""
 
 WORK = word_for(
@@ -87,9 +112,11 @@ _TYPES = {
     "JobDone": word_for({"中止": "aborted", "恢复": "resumed"}),
     "QueueDone": word_for({"关闭": "closed", "开启": "opened"}),
     "State": phases.STATE,
+    "Counter": job_policies.COUNTER,
     "Amount": quantities.AMOUNT_ZH,
     "Range": quantities.RANGE_ZH,
     "Many": quantities.MANY_ZH,
+    "Span": quantities.SPAN_ZH,
     "Level": word_for(_LEVELS),
     "Nodes": word_for({"节点": "node"}),
     "Places": word_for({**_LEVELS, "节点": "node"}),
@@ -107,7 +134,7 @@ _GIVEN = {
     '有 "{file}" 中的节点': 'the nodes of "{file}"',
     "有集群自己的节点": "the real nodes of the cluster",
     "高优先级的工作可抢占低优先级的工作": "work of higher priority takes the room of work of lower priority",
-    "过了一秒": "a second has passed",
+    "过了{span:Span}": "{span:Span} have passed",
     "以下{work:Work}已绑定：": "these {work:Work} are bound:",
     "以下多任务作业在运行：": "this job with tasks runs:",
     "已提交以下{work:Work}：": "these {work:Work} are submitted:",
@@ -121,6 +148,11 @@ _WHEN = {
     "修改以下队列：": "these queues change:",
     "加入以下节点：": "these nodes join:",
     '优先级类 "{name}" 被删除': 'priority class "{name}" is deleted',
+    "经过{span:Span}": "{span:Span} pass",
+    '"{name}" 等待了{span:Span}': '"{name}" stays pending for {span:Span}',
+    "每{span:Span}到来以下{work:Work}，共 {number:d} 次：": (
+        "every {span:Span} these {work:Work} arrive, {number:d} times:"
+    ),
     "提交以下多任务作业：": "this job with tasks is submitted:",
     "提交以下一个队列：": "this queue is submitted:",
     '给出策略 "{name}"': 'the policy "{name}" is given',
@@ -128,6 +160,7 @@ _WHEN = {
     '"{name}" 扩到 {number:d} 个 Pod': '"{name}" grows to {number:d} pods',
     'Pod "{name}" 运行完成': 'pod "{name}" completes',
     'Pod "{name}" 以退出码 {code:d} 失败': 'pod "{name}" fails with exit code {code:d}',
+    '"{name}" {many:Many} Pod 以退出码 {code:d} 失败': '{many:Many} pods of "{name}" fail with exit code {code:d}',
     '作业 "{name}" 被{done:JobDone}': 'job "{name}" is {done:Done}',
     '队列 "{name}" 被{done:QueueDone}': 'queue "{name}" is {done:Done}',
     '节点 "{name}" 连同其 Pod 离开': 'node "{name}" leaves with its pods',
@@ -135,9 +168,14 @@ _WHEN = {
 _THEN = {
     '"{name}" 运行起来': '"{name}" runs',
     '"{name}" 保持运行': '"{name}" keeps running',
+    '"{name}" 保持运行{span:Span}': '"{name}" keeps running for {span:Span}',
+    '"{name}" 一直等待{span:Span}': '"{name}" stays pending for {span:Span}',
+    "{span:Span}内发生以下各项": "within {span:Span} all of this happens",
     '"{name}" 一直等待': '"{name}" stays pending',
     '"{name}" {many:Many} Pod 运行': '{many:Many} pods of "{name}" run',
     '"{name}" {many:Many} Pod 一直等待': '{many:Many} pods of "{name}" stay pending',
+    '作业 "{name}" 的 {counter:Counter} 是 {number:d}': 'job "{name}" has {counter:Counter} {number:d}',
+    '"{name}" {many:Many} Pod 被替换': '{many:Many} pods of "{name}" are replaced',
     '"{name}" {many:Many} Pod 被驱逐': '{many:Many} pods of "{name}" are evicted',
     '"{name}" 因 "{text}" 而等待': '"{name}" waits because of "{text}"',
     "没有 Pod 被驱逐": "nothing is evicted",

@@ -71,6 +71,20 @@ def count_waits(workload: str, many: int | str) -> Check:
 
 
 @of_known
+def count_replaced(workload: str, many: int | str) -> Check:
+    """So many of the workload's pods have had a successor of the same name since the scenario began."""
+    return _count(workload, many, "are replaced", lambda view, _: _replaced(view, workload))
+
+
+def _replaced(view: View, workload: str) -> int:
+    uids: dict[str, set[str]] = {}
+    for version in view.versions(Kind.POD):
+        if views.workload_of(version.object) == workload:
+            uids.setdefault(version.ref.name, set()).add(version.uid)
+    return sum(len(found) > 1 for found in uids.values())
+
+
+@of_known
 def count_evicted(workload: str, many: int | str) -> Check:
     """So many of the workload's pods have been evicted since the scenario began."""
     return _count(
@@ -99,8 +113,8 @@ def are_made(workload: str) -> Check:
 def _count(workload: str, many: int | str, does: str, number: Callable[[View, list[Object]], int]) -> Check:
     words = f"exactly {many}" if isinstance(many, int) else many
     one = words.endswith(" 1")
-    verb = {"run": "runs", "wait": "waits", "are evicted": "is evicted"}[does] if one else does
-    expected = f"{words} pod{'s' * (not one)} of {workload} {verb}"
+    verb = does.replace("are ", "is ") if "are " in does else f"{does}s"
+    expected = f"{words} {f'pod of {workload} {verb}' if one else f'pods of {workload} {does}'}"
 
     def check(view: View) -> Outcome:
         pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload) or 0
@@ -113,7 +127,7 @@ def _count(workload: str, many: int | str, does: str, number: Callable[[View, li
                 False, expected, f"it wants {wanted}: this always holds", about(view, workload), hopeless=0.0
             )
         found = number(view, pods)
-        seen = tally(pods) if does != "are evicted" else f"{found} evicted"
+        seen = f"{found} {does}" if "are " in does else tally(pods)
         return Outcome(least <= found <= most, expected, seen, about(view, workload))
 
     return check
@@ -181,6 +195,43 @@ def can_finish(workload: str) -> Check:
         pods = views.pods_of(view, workload)
         running = any(map(views.runs, pods))
         return Outcome(running, f"a pod of {workload} runs, and can finish", tally(pods), about(view, workload))
+
+    return check
+
+
+def can_fail(workload: str, many: str) -> Check:
+    """So many pods of the workload run, and can fail."""
+
+    def check(view: View) -> Outcome:
+        pods = views.pods_of(view, workload)
+        running = sum(map(views.runs, pods))
+        try:
+            least = quantities.bounds(many, running)[0]
+        except ValueError:
+            least = running + 1
+        expected = f"{many} pods of {workload} run, and can fail"
+        return Outcome(running >= max(least, 1), expected, tally(pods), about(view, workload))
+
+    return check
+
+
+def have_ended(pods: Sequence[Object]) -> Check:
+    """Each of these pods has ended, or a container of it has ended and is restarted in its pod."""
+
+    def restarts(pod: Object) -> int:
+        return sum(int(it.get("restartCount", 0)) for it in (pod.get("status") or {}).get("containerStatuses") or ())
+
+    def has_ended(view: View, pod: Object) -> bool:
+        versions = view.versions(Kind.POD, str(pod["metadata"]["name"]))
+        own = [version for version in versions if version.uid == pod["metadata"]["uid"]]
+        return any(
+            version.change == "gone" or views.is_over(version.object) or restarts(version.object) > restarts(pod)
+            for version in own
+        )
+
+    def check(view: View) -> Outcome:
+        left = [str(pod["metadata"]["name"]) for pod in pods if not has_ended(view, pod)]
+        return Outcome(not left, "the pods end", f"not yet: {', '.join(left)}" if left else "they ended")
 
     return check
 

@@ -34,6 +34,13 @@ AMOUNT = Wording(rf"{_NUMBER} {_RESOURCE}|{_SHARE} {_RESOURCE}")
 """An amount of a resource: `8 gpus`, `4 cpu`, `64Gi memory`, `8 amd.com/gpu`, `a third of the gpus`."""
 RANGE = Wording(rf"(?:between {_NUMBER} and )?(?:{AMOUNT.pattern})")
 """An amount of a resource, or a range: `between 2 and 4 gpus`."""
+SPAN = Wording(
+    r"[0-9]+ (?:seconds?|minutes?|hours?)|an? (?:second|minute|hour)",
+    translate=lambda text: re.sub("^an? ", "1 ", text),
+)
+"""A time: `8 seconds`, `5 minutes`, `an hour`."""
+_SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0}
+_CHINESE_UNITS = {"秒": "seconds", "分钟": "minutes", "小时": "hours"}
 _CHINESE = {
     r"恰好有 ?([0-9]+) ?个": r"exactly \1",
     r"至少有 ?([0-9]+) ?个": r"at least \1",
@@ -74,6 +81,20 @@ MANY_ZH = Wording(
 )
 AMOUNT_ZH = Wording(rf"{AMOUNT.pattern}|{_OF_CHINESE} {_RESOURCE}", translate=_in_english)
 RANGE_ZH = Wording(rf"(?:{_NUMBER} ?到 ?)?(?:{AMOUNT_ZH.pattern})", translate=_in_english)
+
+
+def _span_in_english(text: str) -> str:
+    unit = text.lstrip("0123456789 ")
+    return f"{text.removesuffix(unit).strip()} {_CHINESE_UNITS[unit]}"
+
+
+SPAN_ZH = Wording(f"[0-9]+ ?(?:{'|'.join(_CHINESE_UNITS)})", translate=_span_in_english)
+
+
+def seconds(span: str) -> float:
+    """Return the seconds of a time."""
+    number, _, unit = span.partition(" ")
+    return int(number) * _SECONDS[unit.removesuffix("s")]
 
 
 def problem(many: str) -> str:

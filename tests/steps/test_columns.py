@@ -17,7 +17,7 @@ from schedspec.gherkin.documents import Sentence
 from schedspec.scenario.templates import Templates
 from schedspec.schedulers import ADAPTERS, Own
 from schedspec.schedulers.adapter import KUBERNETES, Adapter
-from schedspec.steps import columns, jobs
+from schedspec.steps import columns, job_policies, jobs
 
 CELLS = {
     **dict.fromkeys(("queue", "priority"), "team-b"),
@@ -26,7 +26,11 @@ CELLS = {
     **dict.fromkeys(("memory", "gpu memory", "vgpu memory"), "3Gi"),
     **dict.fromkeys(("start after", "stop after"), "3s"),
     **dict.fromkeys(("required", "preferred", "partition required"), "rack"),
-    **dict.fromkeys(("on PodEvicted", "on TaskCompleted"), "CompleteJob"),
+    **dict.fromkeys(job_policies.columns("", "", ""), "CompleteJob"),
+    **dict.fromkeys(job_policies.columns("job ", "", ""), "CompleteJob after 5m"),
+    **dict.fromkeys(("on exit code", "job on exit code"), "3 CompleteJob"),
+    "task retries": "1",
+    "restart policy": "OnFailure",
     "preemptable": "false",
     "disruption": "pod",
     "task": "worker",
@@ -100,7 +104,7 @@ def test_each_cell_changes_the_objects(scheduler: str, work: str, column: str) -
 def test_the_second_row_of_a_job_of_tasks_is_read_or_refused(column: str) -> None:
     """A later row that differs changes its task, or contradicts the job of the first row."""
     first = {"job": "w", "task": "a", "replicas": "4", "cpu": "1", "partition": "2", **NEEDS.get(column, {})}
-    first |= {column: "CompleteJob" if column.startswith("on ") else CELLS[column]}
+    first |= {column: CELLS[column]}
     second = {**first, "task": "b", column: _other(column)}
     rows, flaws = jobs.JOB_OF_TASKS.read([list(first), list(first.values()), list(second.values())])
     assert not flaws
@@ -117,6 +121,9 @@ def _other(column: str) -> str:
         "rack": "spine",
         "false": "true",
         "CompleteJob": "RestartJob",
+        "CompleteJob after 5m": "RestartJob after 5m",
+        "3 CompleteJob": "4 CompleteJob",
+        "OnFailure": "Always",
         "3s": "4s",
         "3Gi": "4Gi",
         "zone=a": "zone=b",

@@ -161,6 +161,30 @@ WRONG = {
         JOB_THEN.format('queue "default" holds a third of the gpus'),
         f"6: no earlier sentence creates a node with the resource 'nvidia.com/gpu'; there are: {ALWAYS}",
     ),
+    "an exit code with two actions": (
+        table("When these jobs are submitted:", "job | cpu | on exit code", "j | 1 | 3 AbortJob, 3 RestartJob"),
+        "5: on exit code '3 AbortJob, 3 RestartJob': 3 appears twice",
+    ),
+    "an exit code of success": (
+        table("When these jobs are submitted:", "job | cpu | on exit code", "j | 1 | 0 AbortJob"),
+        "5: on exit code '0 AbortJob': no pod fails with this exit code; write 1 to 255",
+    ),
+    "a timeout without a unit": (
+        table("When these jobs are submitted:", "job | cpu | on PodPending", "j | 1 | AbortJob after 5"),
+        "5: on PodPending 'AbortJob after 5': write a duration, for instance: 500ms, 2s or 1m30s",
+    ),
+    "an act on an unknown number of pods": (
+        JOB_THEN.replace("Then {}", 'When at most 1 pods of "j" fail with exit code 3'),
+        "6: this sentence says nothing: an act needs one number: write 2, or half of the",
+    ),
+    "what arrives once": (
+        table("When every 5 seconds these jobs arrive, 1 times:", "job | cpu", "j | 1"),
+        "3: this sentence says nothing: what arrives once is submitted; name at least 2 times",
+    ),
+    "the third of two that arrive": (
+        table("When every 5 seconds these jobs arrive, 2 times:", "job | cpu", "j | 1") + '    Then "j-3" runs\n',
+        "6: no earlier sentence creates a workload 'j-3' (is 'j-2' meant?); there are: j-1, j-2",
+    ),
     "an order of one workload": (
         JOB_THEN.format("these start in this order:\n      | workload |\n      | j |"),
         "6: this sentence says nothing: an order has at least two workloads",

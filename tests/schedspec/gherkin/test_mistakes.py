@@ -10,17 +10,11 @@ import re
 import pytest
 
 from schedspec.gherkin.tables import ANY_RESOURCE
+from schedspec.steps import columns, jobs
 from tests.schedspec.gherkin.conftest import JOB, MistakesOf, scenario, table
 
-JOBS = (
-    "job, queue, priority, cpu, memory, gpus, cards, card, gpu memory, whole gpus, vgpus, vgpu memory, vgpu cores, "
-    "node selector, tolerates, preemptable, start after, stop after, "
-    "replicas, task, min available, max retry, on PodEvicted, on TaskCompleted, "
-    "required, preferred, partition, partition required"
-)
-NODES = (
-    "node, cpu, memory, gpus, cards, card, pods, shared gpus, vgpus, card memory, rack, spine, group, labels, taints"
-)
+JOBS = ", ".join(jobs.TEMPLATES["jobs"][1].columns)
+NODES = ", ".join(columns.NODES.columns)
 AMOUNTS = "cpu, memory, pods, ephemeral-storage, nvidia.com/gpu"
 MEANT = " (is 'nvidia.com/gpu' meant?)"
 SINGLE: dict[str, tuple[str, list[str]]] = {
