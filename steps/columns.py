@@ -12,7 +12,7 @@ from typing import Any, cast
 from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import Thing
-from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, NODE_GROUP, QUEUE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, NODE_GROUP, POD, QUEUE, RESOURCE, TAINT
 from schedspec.monitors.amounts import spoken
 from schedspec.scenario import manifests
 
@@ -214,6 +214,7 @@ QUEUES = tables.Shape(
     ),
     parent="parent",
 )
+PODS = tables.Shape({"pod": ("name", tables.name)}, ("pod",), refers={"pod": POD})
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
 QUEUE_CLAIMS = replace(

@@ -16,6 +16,7 @@ from schedspec.gherkin.step_decorators import expects_refusal, given, not_more_t
 from schedspec.gherkin.things import POD, REASON, WORKLOAD
 from schedspec.observe.expect import Expect, Outcome
 from schedspec.observe.history import History, View
+from schedspec.steps.columns import PODS
 
 _WORKLOADS = tables.Shape({"workload": ("name", tables.name)}, ("workload",), refers={"workload": WORKLOAD})
 
@@ -83,6 +84,14 @@ def _(expect: Expect, name: str, many: str) -> None:
 def _(expect: Expect, name: str, many: str) -> None:
     """So many of its pods have been evicted since the scenario began."""
     expect.settles(pods.count_evicted(name, many), within=timeouts.EVICTED, during=timeouts.HOLDS)
+
+
+@then("exactly these pods run:", needs=(Capability.POD_NAMES,))
+@table(PODS)
+def _(expect: Expect, datatable: tables.Table) -> None:
+    """Exactly these pods of the scenario run, for a while. Column: pod."""
+    names = [str(row["name"]) for row in PODS.rows(datatable)]
+    expect.settles(pods.exactly_run(names), within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
 @then("exactly {number:d} of these runs:")

@@ -147,6 +147,17 @@ def is_whole(workload: str) -> Check:
     return check
 
 
+def exactly_run(names: Sequence[str]) -> Check:
+    """Exactly these pods of the scenario run."""
+
+    def check(view: View) -> Outcome:
+        running = views.names(filter(views.runs, view.mine(Kind.POD)))
+        refs = tuple(view.history.ref(Kind.POD, name) for name in names)
+        return Outcome(running == sorted(names), f"{', '.join(names)} run", ", ".join(running) or "none runs", refs)
+
+    return check
+
+
 def some_run(number: int, workloads: Sequence[str]) -> Check:
     """All pods of exactly `number` of these workloads run, and no pod of the other workloads has a node."""
 

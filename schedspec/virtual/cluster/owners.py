@@ -100,13 +100,22 @@ class Owners:
         spec, pods, status = item["spec"], self._owned(item, kinds.PODS), item.get("status") or {}
         if any(condition["type"] in ("Complete", "Failed") for condition in status.get("conditions") or ()):
             return
+        suspended = bool(spec.get("suspend"))
+        if suspended:
+            for pod in filter(_is_live, pods):
+                self._server.delete(kinds.PODS, Key(key.namespace, pod["metadata"]["name"]))
+            pods = [pod for pod in pods if not _is_live(pod)]
         succeeded = sum(pod["status"].get("phase") == "Succeeded" for pod in pods)
         failed = sum(pod["status"].get("phase") == "Failed" for pod in pods)
         live = [pod for pod in pods if _is_live(pod)]
         completions = spec.get("completions") or spec.get("parallelism", 1)
         ready = sum(map(_is_ready, live))
         batch: Object = {"active": len(live), "succeeded": succeeded, "failed": failed, "ready": ready}
-        if succeeded >= completions:
+        if suspended or status.get("conditions"):
+            batch["conditions"] = [{"type": "Suspended", "status": str(suspended)}]
+        if suspended:
+            pass
+        elif succeeded >= completions:
             batch["conditions"] = [{"type": "Complete", "status": "True"}]
             batch["completionTime"] = timestamp(self._store.clock())
         else:
