@@ -13,6 +13,7 @@ from . import (
     job_policies,
     jobs,
     nodes,
+    own_work,
     phases,
     pods,
     queues,
@@ -24,6 +25,6 @@ from . import (
 
 MODULES = (
     *(acts, cards, columns, evictions, holdings, job_policies, jobs, nodes, phases, pods, queues, shared_cards),
-    *(spans, topology, zh),
+    *(own_work, spans, topology, zh),
 )
 """All modules of sentences, in the order in which they are registered."""

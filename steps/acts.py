@@ -18,6 +18,7 @@ from schedspec.scenario.world import World
 from schedspec.steps.columns import NODES, QUEUE_CHANGES, Cards, nodes_made, with_cards, with_quota_of
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
+_RESIZED = (Kind.VCJOB, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.JOB)
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 _OVER = ("Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed")
 _SHUT = ("Closing", "Closed")
@@ -69,7 +70,7 @@ def _(world: World, history: History, name: str, number: int) -> None:
 
 
 def _resize(world: World, view: View, name: str, number: int, does: str) -> None:
-    kind = next((kind for kind in (Kind.VCJOB, Kind.DEPLOYMENT, Kind.JOB) if view.get(kind, name) is not None), None)
+    kind = next((kind for kind in _RESIZED if view.get(kind, name) is not None), None)
     is_gang = kind is Kind.JOB and any(view.get(gang, name) for gang in GANGS)
     if kind is None or (kind is Kind.JOB and not (is_gang and does == "grows")):
         raise Unmet(
@@ -78,7 +79,7 @@ def _resize(world: World, view: View, name: str, number: int, does: str) -> None
     more = number - (wanted_pods(view, name) or 0)
     if more == 0 or (more > 0) is (does == "shrinks"):
         raise Unmet(f"{name} {does} to {views.count(number, 'pod')}", f"it wants {number - more} already")
-    if kind is Kind.DEPLOYMENT:
+    if kind in (Kind.DEPLOYMENT, Kind.STATEFULSET):
         world.scale(kind, name, number)
     elif kind is Kind.VCJOB:
         _resize_job(world, view.get(kind, name) or {}, name, more)

@@ -123,7 +123,7 @@ def _replicas(kind: Kind, obj: Object) -> int:
             return sum(int(task.get("replicas", 1)) for task in spec.get("tasks") or ())
         case Kind.PYTORCHJOB:
             return sum(int(replica.get("replicas", 1)) for replica in (spec.get("pytorchReplicaSpecs") or {}).values())
-        case Kind.DEPLOYMENT:
+        case Kind.DEPLOYMENT | Kind.STATEFULSET:
             return int(spec.get("replicas", 1))
         case Kind.JOB:
             return int(spec.get("parallelism", 1))

@@ -40,8 +40,9 @@ POLICY_FILE = "policy file"
 """The policy exists; the scenario tests whether the scheduler accepts it."""
 
 POLICY_OF, QUEUES_OF, NODES_OF = "policy of a file", "queues of a file", "nodes of a file"
+JOBS_OF = "jobs of a file"
 """Files that a sentence names: beside the feature, in the root of the run, or in the working directory."""
-FILES = (POLICY_OF, QUEUES_OF, NODES_OF)
+FILES = (POLICY_OF, QUEUES_OF, NODES_OF, JOBS_OF)
 REASON = "reason"
 """Words that the scheduler may publish for work that waits."""
 
@@ -53,6 +54,15 @@ _AT_FIRST = (
     (PRIORITY_CLASS, "system-cluster-critical"),
     (PRIORITY_CLASS, "system-node-critical"),
 )
+
+
+@dataclass(frozen=True)
+class FileContents:
+    """What the objects of a file create, and what they need, each with the name of the object."""
+
+    made: Sequence[tuple[str, str]] = ()
+    needed: Sequence[tuple[str, str, str]] = ()
+    """Kind and name of a thing, and the object that needs it."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,8 @@ class RunFacts:
 
     Policies are kind (`POLICY` or `POLICY_OF`) and name; without any, the run's own policy decides.
     """
+    contents: Callable[[str, str, Path], FileContents] = lambda kind, name, folder: FileContents()  # noqa: ARG005
+    """Return what a file of that kind and name creates and needs; only for files without a problem."""
     folder: Path = Path()
     """The folder of the feature file."""
     own_templates: bool = False
@@ -130,6 +142,13 @@ class KnownThings:
         if any(kind in kinds for kind, _ in things) and not self._things.get(WORKLOAD):
             for kind in kinds:
                 self._things.pop(kind, None)
+
+    def add_file(self, line: int, kind: str, name: str) -> None:
+        """Add what a file creates, and require what it needs."""
+        contents = self.facts.contents(kind, name, self.facts.folder)
+        self.add(contents.made)
+        for needed, thing, owner in contents.needed:
+            self.need(line, [(needed, thing)], owner)
 
     def add_anything(self) -> None:
         """Accept every name from now on: a sentence does not declare what it creates."""

@@ -66,7 +66,7 @@ def read(path: Path) -> str:
 
 def queues(path: Path) -> list[Rendered]:
     """Return the Queues of a file. Raises ManifestError."""
-    return _objects(path, "Queue", lambda obj: {**_head(obj), "spec": obj.get("spec") or {}})
+    return _objects(path, "Queue", lambda obj: {**head(obj), "spec": obj.get("spec") or {}})
 
 
 def nodes(path: Path) -> list[Rendered]:
@@ -125,7 +125,7 @@ def _bounded(path: Path, read_part: Callable[[Part], Found], part: Part) -> Foun
         raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
 
 
-def _head(obj: Object) -> Object:
+def head(obj: Object) -> Object:
     """Return the identity of an object, and the labels and annotations that a user set."""
     metadata = obj.get("metadata") or {}
     meta: dict[str, Any] = {"name": metadata.get("name", "")}
@@ -141,7 +141,7 @@ def _head(obj: Object) -> Object:
 
 def _node(obj: Object) -> Object:
     """Return a KWOK node with the labels, resources and taints of a node, without the taints of an unready node."""
-    node, spec, status = _head(obj), obj.get("spec") or {}, obj.get("status") or {}
+    node, spec, status = head(obj), obj.get("spec") or {}, obj.get("status") or {}
     node["metadata"].setdefault("labels", {})[WORLD] = "true"
     node["metadata"].setdefault("annotations", {})[SIMULATED] = "fake"
     taints = [
