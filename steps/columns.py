@@ -100,7 +100,7 @@ def needed_by_work(row: tables.Row) -> Iterator[Thing]:
     if "queue" in row:
         yield QUEUE, str(row["queue"])
     yield from ((RESOURCE, name) for name in resources_of(row))
-    if row.get("cards"):
+    if row.get("cards") or cast("dict[str, object]", row.get("master", {})).get("gpus"):
         yield RESOURCE, GPU
     yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
     yield from ((TAINT, key) for key in cast("list[str]", row.get("tolerates", [])))

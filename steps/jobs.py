@@ -31,11 +31,17 @@ def _shape(name: str, own: Mapping[str, tables.Column]) -> tables.Shape:
     return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work, settings=settings)
 
 
+def _pods_of(row: tables.Row) -> int:
+    """Return how many pods the work of a row has."""
+    return cast("int", row["workers"]) + 1 if "workers" in row else cast("int", row.get("replicas", 1))
+
+
 def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
     yield from cards_without_model(row)
-    wanted, least = cast("int", row.get("replicas", 1)), cast("int", row.get("min_available", 0))
+    wanted, least = _pods_of(row), cast("int", row.get("min_available", 0))
     if least > wanted:
-        yield "", f"min available {least} is above replicas {wanted}: the gang could never start"
+        have = f"the {wanted} pods of master and workers" if "workers" in row else f"replicas {wanted}"
+        yield "", f"min available {least} is above {have}: the gang could never start"
     if "partition" in row and "replicas" not in row:
         yield "", "partition needs the column replicas: how many pods there are to divide"
     elif (part := cast("int", row.get("partition", 1))) < 1 or wanted % part:
@@ -121,13 +127,20 @@ _OF_GANGS: dict[str, tables.Column] = {
     "disruption": ("disruption", _disruption),
     **_OF_NETWORK,
 }
+_OF_TRAINING: dict[str, tables.Column] = {
+    "workers": ("workers", tables.count),
+    "min available": ("min_available", _minimum),
+    "master cpu": ("master cpu", tables.quantity),
+    "master memory": ("master memory", tables.memory),
+    "master gpus": ("master gpus", tables.count),
+}
 TEMPLATES: dict[str, tuple[str, tables.Shape]] = {
     "jobs": ("job", _shape("job", _OF_JOBS)),
     "gangs": ("gang", _shape("gang", _OF_GANGS)),
     "pods": ("pod", _shape("pod", {})),
     "services": ("service", _shape("service", _REPLICAS)),
     "Kubernetes jobs": ("kubernetesjob", _shape("job", _REPLICAS)),
-    "PyTorchJobs": ("pytorchjob", _shape("job", {"workers": ("workers", tables.count)})),
+    "PyTorchJobs": ("pytorchjob", _shape("job", _OF_TRAINING)),
 }
 _OF_WHOLE_JOB = {
     "name": "job",
@@ -194,7 +207,8 @@ def of_work(sentence: Sentence) -> set[Capability]:
     found = {_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN}
     found |= {Capability.JOB_POLICIES for name in sentence.columns if job_policies.has_one(name)}
     for row in sentence.rows:
-        wanted, least = row.get("replicas") or "1", row.get("min available") or row.get("replicas") or "1"
+        wanted = row.get("replicas") or "1"
+        least = row.get("min available") or wanted
         one_by_one = least == wanted or (least == "1" and kind != "gangs")
         found |= set() if one_by_one else {Capability.SPARE_PODS}
         found |= {Capability.PROTECTION} if row.get("preemptable") == "false" else set()

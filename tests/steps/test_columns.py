@@ -30,6 +30,8 @@ CELLS = {
     **dict.fromkeys(job_policies.columns("job ", "", ""), "CompleteJob after 5m"),
     **dict.fromkeys(("on exit code", "job on exit code"), "3 CompleteJob"),
     "task retries": "1",
+    **dict.fromkeys(("master cpu", "master gpus"), "3"),
+    "master memory": "5Gi",
     "restart policy": "OnFailure",
     "preemptable": "false",
     "disruption": "pod",
@@ -39,7 +41,11 @@ CELLS = {
     "tolerates": "spot",
 }
 """A value for each column that differs from what the column stands for when it is left out."""
-NEEDS = {"partition required": {"partition": "1"}, "cards": {"card": "NVIDIA-L40"}, "min available": {"replicas": "4"}}
+NEEDS = {
+    "partition required": {"partition": "1"},
+    "cards": {"card": "NVIDIA-L40"},
+    "min available": {"replicas": "4", "workers": "3"},
+}
 """What a row must have beside a column to be valid."""
 KUBERNETES_GANGS = Own()
 KUBERNETES_GANGS.gang_api = KUBERNETES
@@ -63,7 +69,7 @@ def _table(work: str, column: str, cell: str) -> list[list[str]]:
     base = {shape.required[0]: "w", "cpu": "1"}
     base |= {"task": "t", "replicas": "4"} if work == "tasks" else {}
     base |= {"replicas": "4"} if column.startswith("partition") else {}
-    base |= NEEDS.get(column, {})
+    base |= {name: value for name, value in NEEDS.get(column, {}).items() if name in SHAPES[work][1].columns}
     base |= {column: cell} if cell else {}
     rows = [base, {**base, "task": "second"}] if work == "tasks" and column != "task" else [base]
     return [list(base), *(list(row.values()) for row in rows)]

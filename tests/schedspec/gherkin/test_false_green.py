@@ -185,6 +185,14 @@ WRONG = {
         table("When every 5 seconds these jobs arrive, 2 times:", "job | cpu", "j | 1") + '    Then "j-3" runs\n',
         "6: no earlier sentence creates a workload 'j-3' (is 'j-2' meant?); there are: j-1, j-2",
     ),
+    "a PyTorchJob that needs more pods than it has": (
+        table("When these PyTorchJobs are submitted:", "job | workers | min available", "train | 2 | 4"),
+        "5: min available 4 is above the 3 pods of master and workers: the gang could never start",
+    ),
+    "gpus of a master that no node has": (
+        table("When these PyTorchJobs are submitted:", "job | workers | master gpus", "train | 2 | 1"),
+        f"5: no sentence creates a node with the resource 'nvidia.com/gpu'; there are: {ALWAYS}",
+    ),
     "an order of one workload": (
         JOB_THEN.format("these start in this order:\n      | workload |\n      | j |"),
         "6: this sentence says nothing: an order has at least two workloads",
