@@ -136,6 +136,7 @@ _GIVEN = {
     "有以下队列：": "these queues:",
     '采用 "{file}" 中的策略': 'the policy of "{file}"',
     '有 "{file}" 中的队列': 'the queues of "{file}"',
+    '有 "{file}" 中的 Kueue 队列': 'the Kueue queues of "{file}"',
     '有 "{file}" 中的节点': 'the nodes of "{file}"',
     '"{file}" 中的作业在运行': 'the jobs of "{file}" run',
     "有集群自己的节点": "the real nodes of the cluster",

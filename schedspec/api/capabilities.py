@@ -45,6 +45,7 @@ class Capability(StrEnum):
     SHARED_CARDS = "shared-cards"
     NODE_ORDER = "node-order"
     CLASS_SETTINGS = "class-settings"
+    KUEUE_QUEUES = "kueue-queues"
 
 
 MEANING: Final[dict[Capability, str]] = {
@@ -79,5 +80,6 @@ MEANING: Final[dict[Capability, str]] = {
     Capability.SHARED_CARDS: "pods that share cards: parts of cards by memory, and virtual GPUs",
     Capability.NODE_ORDER: "policies that choose among nodes: binpack, nodegroup, and nodeorder with weights",
     Capability.CLASS_SETTINGS: "priority classes that evict nothing, a default class, and the deletion of a class",
+    Capability.KUEUE_QUEUES: "ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, as its users have them",
 }
 """Description of each capability for users."""

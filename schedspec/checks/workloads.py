@@ -52,9 +52,9 @@ def in_queue(workload: str, view: View, outcome: Outcome) -> Outcome:
 
 def no_queue(view: View, name: str) -> str:
     """Return an error text that lists the existing queues if the queue is missing; else an empty text."""
-    if view.get(Kind.QUEUE, name) is not None:
+    if any(view.get(kind, name) is not None for kind in (Kind.QUEUE, Kind.LOCALQUEUE)):
         return ""
-    names = views.names(view.mine(Kind.QUEUE))
+    names = views.names(it for kind in (Kind.QUEUE, Kind.LOCALQUEUE) for it in view.mine(kind))
     return f"there is no queue {name}{nearest(name, names)}; there are: {', '.join(names) or 'none'}"
 
 

@@ -40,9 +40,9 @@ POLICY_FILE = "policy file"
 """The policy exists; the scenario tests whether the scheduler accepts it."""
 
 POLICY_OF, QUEUES_OF, NODES_OF = "policy of a file", "queues of a file", "nodes of a file"
-JOBS_OF = "jobs of a file"
+JOBS_OF, KUEUE_QUEUES_OF = "jobs of a file", "Kueue's queues of a file"
 """Files that a sentence names: beside the feature, in the root of the run, or in the working directory."""
-FILES = (POLICY_OF, QUEUES_OF, NODES_OF, JOBS_OF)
+FILES = (POLICY_OF, QUEUES_OF, NODES_OF, JOBS_OF, KUEUE_QUEUES_OF)
 REASON = "reason"
 """Words that the scheduler may publish for work that waits."""
 

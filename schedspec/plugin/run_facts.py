@@ -15,6 +15,7 @@ from ..api.kinds import Kind
 from ..gherkin.tables import nearest
 from ..gherkin.things import (
     JOBS_OF,
+    KUEUE_QUEUES_OF,
     NODES_OF,
     POD,
     POLICY,
@@ -100,6 +101,12 @@ class Files:
 
     def contents(self, kind: str, name: str, folder: Path) -> FileContents:
         """Return what a file of work creates and needs; nothing of other files."""
+        if kind == KUEUE_QUEUES_OF:
+            queues = [it.object for it in manifests.kueue_queues(self.find(name, folder))]
+            classes = [it for it in queues if it["kind"] == "WorkloadPriorityClass"]
+            local = [it for it in queues if it["kind"] == "LocalQueue"]
+            named = [(QUEUE, it["metadata"]["name"]) for it in local]
+            return FileContents([*named, *((PRIORITY_CLASS, it["metadata"]["name"]) for it in classes)])
         if kind != JOBS_OF:
             return FileContents()
         found = own_work.of_file(self.find(name, folder))
@@ -123,6 +130,8 @@ class Files:
                 manifests.policy(path)
             if kind == JOBS_OF:
                 own_work.of_file(path)
+            if kind == KUEUE_QUEUES_OF:
+                manifests.kueue_queues(path)
         except manifests.ManifestError as problem:
             return str(problem)
         errors = _errors(lint.lint(text, str(path))) if kind == POLICY_OF and self.judged else ""

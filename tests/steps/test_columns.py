@@ -109,7 +109,8 @@ def test_each_cell_changes_the_objects(scheduler: str, work: str, column: str) -
 @pytest.mark.parametrize("column", [name for name in jobs.JOB_OF_TASKS.columns if name != "job"])
 def test_the_second_row_of_a_job_of_tasks_is_read_or_refused(column: str) -> None:
     """A later row that differs changes its task, or contradicts the job of the first row."""
-    first = {"job": "w", "task": "a", "replicas": "4", "cpu": "1", "partition": "2", **NEEDS.get(column, {})}
+    needed = {name: value for name, value in NEEDS.get(column, {}).items() if name in jobs.JOB_OF_TASKS.columns}
+    first = {"job": "w", "task": "a", "replicas": "4", "cpu": "1", "partition": "2", **needed}
     first |= {column: CELLS[column]}
     second = {**first, "task": "b", column: _other(column)}
     rows, flaws = jobs.JOB_OF_TASKS.read([list(first), list(first.values()), list(second.values())])
