@@ -17,7 +17,7 @@ Feature: The policies of a job decide what its events lead to
         | train | 3        | 1   | RestartJob   |
       When a pod of "train" fails with exit code 3
       Then all of the pods of "train" are replaced
-      And "train" runs
+      And job "train" goes through Running, Restarting, Running
       And job "train" has retryCount 1
       And job "train" has version 1
 
@@ -27,8 +27,7 @@ Feature: The policies of a job decide what its events lead to
         | train | 3        | 1   | RestartPod   |
       When pod "train-task-1" fails with exit code 3
       Then exactly 1 pod of "train" is replaced
-      And "train" runs
-      And job "train" has version 0
+      And job "train" goes through Running, Restarting, Running
 
     Scenario: RestartTask replaces the pods of the task
       Given this job with tasks runs:
@@ -37,7 +36,7 @@ Feature: The policies of a job decide what its events lead to
         | train | worker | 2        | 1   | RestartTask  |
       When pod "train-worker-1" fails with exit code 3
       Then exactly 2 pods of "train" are replaced
-      And "train" runs
+      And job "train" goes through Running, Restarting, Running
 
     Scenario Outline: <action> ends the job, which is then <phase>
       Given these jobs run:
@@ -61,7 +60,7 @@ Feature: The policies of a job decide what its events lead to
         | train | 2        | 1   | 137 RestartJob, 3 AbortJob |
       When a pod of "train" fails with exit code 137
       Then all of the pods of "train" are replaced
-      And "train" runs
+      And job "train" goes through Running, Restarting, Running
       And job "train" has retryCount 1
       When a pod of "train" fails with exit code 3
       Then job "train" is Aborted
@@ -72,7 +71,7 @@ Feature: The policies of a job decide what its events lead to
         | train | 2        | 1             | 1   | 3 AbortJob   |
       When a pod of "train" fails with exit code 4
       Then job "train" has failed 1
-      And job "train" is Running
+      And exactly 1 pod of "train" runs
 
   Rule: The policy of a task precedes that of its job
 
@@ -108,7 +107,7 @@ Feature: The policies of a job decide what its events lead to
         | train | 1        | 1   | 2         | RestartJob   |
       When a pod of "train" fails with exit code 1
       Then job "train" has retryCount 1
-      And "train" runs
+      And job "train" goes through Restarting, Running
       When a pod of "train" fails with exit code 1
       Then job "train" is Failed
       And job "train" has retryCount 2

@@ -28,7 +28,7 @@ Feature: Work grows and shrinks while it runs
         | service | queue | replicas | cpu |
         | chat    | team  | 1        | 2   |
       When "chat" grows to 3 pods
-      Then "chat" runs
+      Then exactly 3 pods of "chat" run
 
   Rule: Fewer pods make room
 
@@ -47,7 +47,7 @@ Feature: Work grows and shrinks while it runs
         | job   | queue | replicas | cpu |
         | train | team  | 3        | 2   |
       When "train" shrinks to 2 pods
-      Then "train" runs
+      Then exactly 2 pods of "train" run
       And the PodGroup of "train" has minMember 2
 
     Scenario: A service that shrinks makes room for a job that waits

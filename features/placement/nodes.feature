@@ -24,11 +24,11 @@ Feature: A policy decides which nodes pods use
       Given these jobs run:
         | job   | replicas | min available | cpu | gpus |
         | small | 5        | 1             | 1   | 1    |
+      Then the pods of "small" are on 2 nodes
       When these jobs are submitted:
         | job   | cpu | gpus |
         | large | 1   | 4    |
       Then "large" runs
-      And the pods of "small" are on 2 nodes
       And nothing is evicted
 
   Rule: Least allocated nodes come first where nothing packs
@@ -63,22 +63,22 @@ Feature: A policy decides which nodes pods use
       Given these jobs run:
         | job   | queue | replicas | cpu |
         | train | team  | 2        | 2   |
+      Then "train" runs on a node of group "a"
+      And "train-task-0" runs on "node-1"
       When these jobs are submitted:
         | job  | queue | cpu |
         | more | team  | 2   |
-      Then "train" runs on a node of group "a"
-      And "train-task-0" runs on "node-1"
-      And "more" stays pending
+      Then "more" stays pending
       And no pod is on "node-2, node-3"
 
     Scenario: The work of a queue waits rather than use a group that the queue avoids
       Given these jobs run:
         | job   | queue | replicas | cpu |
         | serve | tidy  | 2        | 2   |
+      Then "serve" runs on nodes of group "b"
+      And "serve" runs on nodes with "zone=x"
       When these jobs are submitted:
         | job  | queue | cpu |
         | more | tidy  | 2   |
-      Then "serve" runs on nodes of group "b"
-      And "serve" runs on nodes with "zone=x"
-      And "more" waits because of "node group"
+      Then "more" waits because of "node group"
       And no pod is on "node-1, node-3"
