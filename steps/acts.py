@@ -199,7 +199,8 @@ def _command(world: World, history: History, expect: Expect, target_of: tuple[Ki
 @table(QUEUE_CHANGES)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """Queues get new values while they are in use. Columns as in `these queues:`."""
-    world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUE_CHANGES.rows(datatable)))
+    rows = with_quota_of(cards.model, QUEUE_CHANGES.rows(datatable), world.history.now().mine(Kind.NODE))
+    world.apply_all(("queue", row) for row in rows)
 
 
 @when("these nodes join:")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 
+from schedspec.api.errors import Unmet
 from schedspec.api.kinds import GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
-from schedspec.gherkin import tables
+from schedspec.gherkin import quantities, tables
 from schedspec.gherkin.step_decorators import Thing
 from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, NODE_GROUP, POD, QUEUE, RESOURCE, TAINT
-from schedspec.monitors.amounts import spoken
+from schedspec.monitors.amounts import of_nodes, spoken
+from schedspec.observe.history import Object
 from schedspec.scenario import manifests
 
 _AMOUNTS = ("guarantee", "deserved", "capability")
@@ -62,11 +64,23 @@ def with_cards(row: tables.Row, model: str = "") -> tables.Row:
     return {**row, tables.BY_RESOURCE: rest, "cards": int(gpus)}
 
 
-def with_quota_of(model: str, rows: Sequence[tables.Row]) -> Iterator[tables.Row]:
-    """Yield rows of queues; a card quota that is a number counts cards of the scenario's model."""
+def with_quota_of(model: str, rows: Sequence[tables.Row], nodes: Iterable[Object] = ()) -> Iterator[tables.Row]:
+    """Yield rows of queues with amounts in place of parts of all nodes.
+
+    A card quota that is a number counts cards of the scenario's model.
+
+    Raises:
+        Unmet: A part is no amount that a queue can have.
+    """
+    total = of_nodes(nodes)
     for row in rows:
+        claimed = {name: cast("dict[str, str]", row[name]) for name in _AMOUNTS if name in row}
+        try:
+            found = {**row, **{name: quantities.of_nodes(amounts, total) for name, amounts in claimed.items()}}
+        except ValueError as problem:
+            raise Unmet(f"amounts that queue {row['name']} can have", str(problem)) from None
         quota = row.get("card_quota")
-        yield {**row, "card_quota": {model: quota}} if isinstance(quota, int) else row
+        yield {**found, "card_quota": {model: quota}} if isinstance(quota, int) else found
 
 
 def cards_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
@@ -124,7 +138,8 @@ def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
 
 def _quantities(row: tables.Row, name: str) -> Mapping[str, Decimal]:
     found = row.get(name)
-    return {resource: tables.amount(text) for resource, text in found.items()} if isinstance(found, dict) else {}
+    given = found.items() if isinstance(found, dict) else ()
+    return {resource: tables.amount(text) for resource, text in given if not text.endswith(" of the")}
 
 
 def _queue_flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
@@ -192,9 +207,9 @@ QUEUES = tables.Shape(
         "parent": ("parent", tables.name),
         "weight": ("weight", tables.whole),
         "priority": ("priority", tables.whole),
-        "capability": ("capability", tables.amounts),
-        "deserved": ("deserved", tables.amounts),
-        "guarantee": ("guarantee", tables.amounts),
+        "capability": ("capability", quantities.amounts),
+        "deserved": ("deserved", quantities.amounts),
+        "guarantee": ("guarantee", quantities.amounts),
         "reclaimable": ("reclaimable", tables.yes),
         "card quota": ("card_quota", card_quota),
         "node groups": ("affinity required", tables.keys),

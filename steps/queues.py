@@ -15,6 +15,7 @@ from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
 from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, removes, table, then, vacuous, when
 from schedspec.gherkin.things import KUEUE_QUEUES_OF, POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
+from schedspec.observe.history import Object
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 from schedspec.steps.columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made, with_quota_of
@@ -164,12 +165,16 @@ def _(world: World, refusals: Refusals, name: str) -> None:
         refusals.texts.append(refused.message)
 
 
+def _nodes(world: World) -> Iterator[Object]:
+    return world.history.now().mine(Kind.NODE)
+
+
 @given("these queues:", needs=of_queues)
 @table(QUEUES)
 @makes(queues_made)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota, and more."""
-    world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUES.rows(datatable)))
+    world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUES.rows(datatable), _nodes(world)))
 
 
 @when("this queue is submitted:", needs=lambda table: {*of_queues(table), Capability.VALIDATION})

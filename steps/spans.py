@@ -15,12 +15,11 @@ from schedspec.observe.expect import Expect
 from schedspec.steps.jobs import SHAPES, WORK, Submit, of_work, work_made
 
 
-@given("a second has passed")
 @given("{span:Span} have passed", Span=SPAN)
 @given("{span:Span} has passed", Span=SPAN)
 @when("{span:Span} pass", Span=SPAN)
 @when("{span:Span} passes", Span=SPAN)
-def _(span: str = "1 second") -> None:
+def _(span: str) -> None:
     """Time passes, in which anything may happen. Later objects are then younger, in whole seconds."""
     clock.sleep(quantities.seconds(span))
 

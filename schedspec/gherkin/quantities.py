@@ -7,8 +7,11 @@ in every language.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 
+from . import tables
 from .step_decorators import Wording
 
 LIMIT = 10**9
@@ -122,6 +125,37 @@ def bounds(many: str, total: int) -> tuple[int, int]:
     if many.startswith("at least"):
         return low, LIMIT
     return (0 if many.startswith("at most") else low), (high or [low])[0]
+
+
+def amounts(text: str) -> dict[str, str]:
+    """Return `cpu 4, a third of the gpus` as {cpu: 4, nvidia.com/gpu: "a third of the"}. Raises ValueError."""
+    found: dict[str, str] = {}
+    for part in tables.names(text):
+        words, of, word = part.rpartition(" of the ")
+        if of and not re.fullmatch(_SHARE, f"{words} of the"):
+            raise ValueError(f"{words!r} is no part; write for instance: a third of the gpus, 30 % of the cpu")
+        own = {tables.resource(tables.word(word)): f"{words} of the"} if of else tables.amounts(part)
+        if twice := own.keys() & found.keys():
+            raise ValueError(f"{', '.join(twice)} appears twice")
+        found |= own
+    return found
+
+
+def of_nodes(claimed: Mapping[str, str], total: Mapping[str, Decimal]) -> dict[str, str]:
+    """Return amounts in which each part of a resource is one of this total.
+
+    Raises:
+        ValueError: A part is no whole number of devices, or nothing has the resource.
+    """
+    return {name: _part(name, words, total) if words.endswith(" of the") else words for name, words in claimed.items()}
+
+
+def _part(name: str, words: str, total: Mapping[str, Decimal]) -> str:
+    thousandths = share(words.removesuffix(" of the"), Fraction(total.get(name, 0))) * 1000
+    whole = thousandths.denominator == 1 and not thousandths % 1000
+    if thousandths <= 0 or (name != "memory" and thousandths.denominator != 1) or ("/" in name and not whole):
+        raise ValueError(f"{words} {total.get(name, 0)} {name} is {float(thousandths / 1000):g}: write an amount")
+    return str(thousandths // 1000) if whole or name == "memory" else f"{thousandths}m"
 
 
 def share(words: str, total: int | Fraction) -> Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -75,6 +76,32 @@ def test_a_chinese_amount_means_the_english_one(chinese: str, english: str) -> N
     assert re.fullmatch(RANGE_ZH.pattern, chinese)
     assert RANGE_ZH(chinese) == english
     assert re.fullmatch(RANGE.pattern, english)
+
+
+TOTAL = {"cpu": Decimal(10), "memory": Decimal(2**30), "nvidia.com/gpu": Decimal(8)}
+AMOUNTS = {
+    "cpu 4, gpus 8": {"cpu": "4", "nvidia.com/gpu": "8"},
+    "half of the gpus, 30 % of the cpu": {"nvidia.com/gpu": "4", "cpu": "3"},
+    "a quarter of the cpu, all but one of the gpus": {"cpu": "2500m", "nvidia.com/gpu": "7"},
+    "a third of the memory": {"memory": "357913941"},
+}
+
+
+@pytest.mark.parametrize(("text", "amounts"), AMOUNTS.items())
+def test_a_part_of_all_nodes_is_an_amount_of_a_queue(text: str, amounts: dict[str, str]) -> None:
+    assert quantities.of_nodes(quantities.amounts(text), TOTAL) == amounts
+
+
+@pytest.mark.parametrize("text", ["a fifth of the gpus", "some of the cpu", "gpus 2, half of the gpus", "half of gpus"])
+def test_a_part_that_nobody_can_read_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no part|appears twice|write a"):
+        quantities.amounts(text)
+
+
+@pytest.mark.parametrize("text", ["a third of the gpus", "a third of the cpu", "half of the amd.com/gpu"])
+def test_a_part_that_no_queue_can_have_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="write an amount"):
+        quantities.of_nodes(quantities.amounts(text), TOTAL)
 
 
 def test_parts_of_amounts_are_exact() -> None:
