@@ -4,7 +4,7 @@ Feature: The policies of a job decide what its events lead to
   code, or waits too long.
 
   Background:
-    Given the policy "capacity"
+    Given the policy "capacity-without-enqueue"
     And these nodes:
       | node | cpu | memory |
       | n1   | 8   | 32Gi   |
@@ -87,10 +87,10 @@ Feature: The policies of a job decide what its events lead to
 
     Scenario: A job whose pods wait too long is aborted
       When these jobs are submitted:
-        | job   | replicas | min available | cpu | on PodPending     |
-        | train | 2        | 1             | 6   | AbortJob after 5s |
-      Then exactly 1 pod of "train" runs
-      And job "train" goes through Aborting, Aborted
+        | job   | replicas | cpu | on PodPending     |
+        | train | 2        | 6   | AbortJob after 5s |
+      And "train" stays pending for 2 seconds
+      Then job "train" is Aborted
 
     Scenario: A job whose pods start in time is not aborted
       Given these jobs run:
@@ -104,7 +104,7 @@ Feature: The policies of a job decide what its events lead to
     Scenario: A job fails after its last retry
       Given these jobs run:
         | job   | replicas | cpu | max retry | on PodFailed |
-        | train | 1        | 1   | 2         | RestartJob   |
+        | train | 2        | 1   | 2         | RestartJob   |
       When a pod of "train" fails with exit code 1
       Then job "train" has retryCount 1
       And job "train" goes through Restarting, Running

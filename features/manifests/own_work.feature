@@ -35,14 +35,22 @@ Feature: A team's own jobs run unchanged
     Then "train" runs
     And queue "spare" holds 6 gpus
 
-  Scenario: StatefulSets, PyTorchJobs and pods are read, too
+  Scenario: StatefulSets and pods are read, too
     When the jobs of "more_jobs.yaml" are submitted
     Then "cache" runs
-    And "tune" runs
     And "shell" runs
     And queue "serving" holds 4 cpu
     When "cache" shrinks to 1 pod
     Then exactly 1 pod of "cache" runs
+
+  @needs-pytorchjobs
+  Scenario: PyTorchJobs are read, too
+    When the jobs of "training.yaml" are submitted with:
+      | job  | replicas | min available |
+      | tune | 3        | 2             |
+    Then "tune" runs
+    And queue "research" holds 3 gpus
+    And the PodGroup of "tune" has minMember 2
 
   Scenario: The quota of a namespace limits its jobs, and a LimitRange completes their pods
     When the jobs of "limited_jobs.yaml" are submitted
