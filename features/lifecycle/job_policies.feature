@@ -92,6 +92,12 @@ Feature: The policies of a job decide what its events lead to
       And "train" stays pending for 2 seconds
       Then job "train" is Aborted
 
+    Scenario: A pod that takes too long to start is replaced
+      When these jobs are submitted:
+        | job   | replicas | cpu | start after | on PodPending       |
+        | train | 2        | 1   | 1h          | RestartPod after 3s |
+      Then at least 1 pod of "train" is replaced
+
     Scenario: A job whose pods start in time is not aborted
       Given these jobs run:
         | job   | replicas | cpu | on PodPending     |
