@@ -24,9 +24,12 @@ Feature: What queues deserve may be said as parts of the cluster
     And "more" waits because of "capability"
 
   Scenario: The other queue gets back its three quarters
+    Given these jobs run:
+      | job   | queue   | cpu | gpus |
+      | other | serving | 1   | 1    |
     When these jobs are submitted:
       | job  | queue   | replicas | cpu | gpus |
-      | chat | serving | 6        | 1   | 1    |
+      | chat | serving | 5        | 1   | 1    |
     Then "chat" runs
     And queue "training" holds a quarter of the gpus
     And exactly 2 pods of "train" run
