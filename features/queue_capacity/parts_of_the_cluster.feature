@@ -3,15 +3,15 @@ Feature: What queues deserve may be said as parts of the cluster
   A part is one of what all nodes of the scenario have.
 
   Background:
-    Given the policy "capacity-without-enqueue"
+    Given the policy "capacity"
     And these nodes:
       | node | cpu | memory | gpus |
       | n1   | 32  | 64Gi   | 4    |
       | n2   | 32  | 64Gi   | 4    |
     And these queues:
-      | queue    | deserved                   | capability              |
-      | training | a quarter of the gpus      | all but one of the gpus |
-      | serving  | three quarters of the gpus |                         |
+      | queue    | deserved                                    | capability              |
+      | training | half of the cpu, a quarter of the gpus      | all but one of the gpus |
+      | serving  | half of the cpu, three quarters of the gpus |                         |
     And these jobs run:
       | job   | queue    | replicas | min available | cpu | gpus |
       | train | training | 7        | 1             | 1   | 1    |

@@ -2,14 +2,14 @@
 Feature: A queue has what it deserves while jobs of other queues keep arriving
 
   Background:
-    Given the policy "capacity-without-enqueue"
+    Given the policy "capacity"
     And these nodes:
       | node | cpu | memory | gpus |
       | n1   | 32  | 64Gi   | 4    |
     And these queues:
-      | queue | deserved |
-      | small | gpus 1   |
-      | large | gpus 3   |
+      | queue | deserved       |
+      | small | cpu 16, gpus 1 |
+      | large | cpu 16, gpus 3 |
 
   Scenario: A job keeps its gpus while jobs of another queue keep arriving
     Given these jobs run:

@@ -31,7 +31,6 @@ Feature: Queues divide the cluster by weight
     And queue "small" holds a third of the gpus
     And a third of the pods of "batch" run
     And 6 pods of "batch" are evicted
-    And 3 pods of "train" stay pending
 
   Scenario: A job of one gpu costs the other queue at most one pod
     Given these jobs run:
