@@ -83,7 +83,7 @@ nightly-explore: .venv/.locked
 	$(BIN)/python -m schedspec explore --seeds 100000 --out $(OUT)/nightly/explore
 
 nightly-schedulers: .venv/.locked
-	@failed=; for name in kueue kueue+topology kai volcano; do \
+	@failed=; for name in kueue kai volcano; do \
 	$(PYTEST) features --scheduler $$name --cluster embedded -n $(WORKERS) -q --out $(OUT)/nightly/$$name || failed="$$failed $$name"; done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 

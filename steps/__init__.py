@@ -4,7 +4,27 @@ A function calls the world of its scenario (Given, When) or waits for a check (T
 tables that several sentences share. `schedspec.plugin` registers the modules.
 """
 
-from . import acts, cards, columns, evictions, holdings, jobs, nodes, phases, pods, queues, shared_cards, topology, zh
+from . import (
+    acts,
+    cards,
+    columns,
+    evictions,
+    holdings,
+    job_policies,
+    jobs,
+    nodes,
+    own_work,
+    phases,
+    pods,
+    queues,
+    shared_cards,
+    spans,
+    topology,
+    zh,
+)
 
-MODULES = (acts, cards, columns, evictions, holdings, jobs, nodes, phases, pods, queues, shared_cards, topology, zh)
+MODULES = (
+    *(acts, cards, columns, evictions, holdings, job_policies, jobs, nodes, phases, pods, queues, shared_cards),
+    *(own_work, spans, topology, zh),
+)
 """All modules of sentences, in the order in which they are registered."""

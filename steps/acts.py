@@ -13,11 +13,12 @@ from schedspec.gherkin.step_decorators import makes, one_of, only_names, refers,
 from schedspec.gherkin.things import NODE, POD, QUEUE, WORKLOAD
 from schedspec.observe import view as views
 from schedspec.observe.expect import Expect
-from schedspec.observe.history import History
+from schedspec.observe.history import History, Object, View
 from schedspec.scenario.world import World
 from schedspec.steps.columns import NODES, QUEUE_CHANGES, Cards, nodes_made, with_cards, with_quota_of
 
 JOB_COMMANDS = {"aborted": "AbortJob", "resumed": "ResumeJob"}
+_RESIZED = (Kind.VCJOB, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.JOB)
 QUEUE_COMMANDS = {"closed": "CloseQueue", "opened": "OpenQueue"}
 _OVER = ("Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed")
 _SHUT = ("Closing", "Closed")
@@ -67,20 +68,77 @@ def _finish_running(world: World, history: History, expect: Expect, names: list[
 @refers(name=WORKLOAD)
 @makes(lambda values, _: [(POD, f"{values['name']}-*")])
 def _(world: World, history: History, name: str, number: int) -> None:
-    """A running gang gets more pods; its minimum stays the same."""
-    view = history.now()
-    job, existing = view.get(Kind.VCJOB, name), views.pods_of(view, name)
-    if job is None and not (view.get(Kind.JOB, name) and any(view.get(kind, name) for kind in GANGS)):
-        raise Unmet(f"{name} is a job or a gang: no other work grows", "it is neither")
+    """A running job, gang or service gets more pods; the minimum of a gang stays the same."""
+    _resize(world, history.now(), name, number, "grows")
+
+
+@when('"{name}" shrinks to {number:d} pods', needs=(Capability.GROWTH,))
+@when('"{name}" shrinks to {number:d} pod', needs=(Capability.GROWTH,))
+@refers(name=WORKLOAD)
+def _(world: World, history: History, name: str, number: int) -> None:
+    """A job or service wants fewer pods; the minimum of a job becomes at most their number."""
+    _resize(world, history.now(), name, number, "shrinks")
+
+
+def _resize(world: World, view: View, name: str, number: int, does: str) -> None:
+    kind = next((kind for kind in _RESIZED if view.get(kind, name) is not None), None)
+    is_gang = kind is Kind.JOB and any(view.get(gang, name) for gang in GANGS)
+    if kind is None or (kind is Kind.JOB and not (is_gang and does == "grows")):
+        raise Unmet(
+            f"{name} is a job or a service{', or a gang' * (does == 'grows')}: no other work {does}", "it is not"
+        )
     more = number - (wanted_pods(view, name) or 0)
-    if more < 1:
-        raise Unmet(f"{name} grows to {number} pods", f"it wants {number - more} already")
-    if job is not None:
-        world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", int(job["spec"]["tasks"][0]["replicas"]) + more)
+    if more == 0 or (more > 0) is (does == "shrinks"):
+        raise Unmet(f"{name} {does} to {views.count(number, 'pod')}", f"it wants {number - more} already")
+    if kind in (Kind.DEPLOYMENT, Kind.STATEFULSET):
+        world.scale(kind, name, number)
+    elif kind is Kind.VCJOB:
+        _resize_job(world, view.get(kind, name) or {}, name, more)
     else:
-        requests = dict(existing[0]["spec"]["containers"][0]["resources"]["requests"])
+        requests = dict(views.pods_of(view, name)[0]["spec"]["containers"][0]["resources"]["requests"])
         own = {column: requests.pop(column) for column in ("cpu", "memory") if column in requests}
         world.apply("more", name=f"{name}-more", gang=name, replicas=more, **own, **{tables.BY_RESOURCE: requests})
+
+
+def _resize_job(world: World, job: Object, name: str, more: int) -> None:
+    """Change the first task of a Volcano Job by so many pods."""
+    task = job["spec"]["tasks"][0]
+    replicas = int(task["replicas"]) + more
+    if replicas < 0:
+        raise Unmet(f"the first task of {name} has {-more} pods to lose", f"it has {task['replicas']}")
+    total = sum(int(it["replicas"]) for it in job["spec"]["tasks"]) + more
+    if int(job["spec"].get("minAvailable") or 0) > total:
+        world.replace(Kind.VCJOB, name, "/spec/minAvailable", total)
+    if int(task.get("minAvailable") or 0) > replicas:
+        world.replace(Kind.VCJOB, name, "/spec/tasks/0/minAvailable", replicas)
+    world.replace(Kind.VCJOB, name, "/spec/tasks/0/replicas", replicas)
+
+
+@when('"{name}" is {done:Done}', Done=one_of("suspended", "resumed"))
+@refers(name=WORKLOAD)
+def _(world: World, history: History, expect: Expect, name: str, done: str) -> None:
+    """The user suspends a job, so that its pods go, or resumes it; under Kueue, its Workload."""
+    view, suspends = history.now(), done == "suspended"
+    group = views.podgroup_of(view, name)
+    if view.get(Kind.VCJOB, name) is not None:
+        _command(world, history, expect, (Kind.VCJOB, name), JOB_COMMANDS["aborted" if suspends else "resumed"])
+    elif group is not None and group["kind"] == SERVED[Kind.WORKLOAD].kind:
+        world.patch(Kind.WORKLOAD, str(group["metadata"]["name"]), {"spec": {"active": not suspends}})
+    else:
+        _suspend(world, view, name, suspends)
+
+
+def _suspend(world: World, view: View, name: str, suspends: bool) -> None:
+    kind = next((kind for kind in (Kind.JOB, Kind.PYTORCHJOB) if view.get(kind, name) is not None), None)
+    if kind is None:
+        raise Unmet(f"{name} is a job that can be suspended", "it is not")
+    spec = (view.get(kind, name) or {})["spec"]
+    policy = spec if kind is Kind.JOB else spec.get("runPolicy") or {}
+    if bool(policy.get("suspend")) is suspends:
+        wanted = "not suspended" if suspends else "suspended"
+        raise Unmet(f"{name} is {wanted}: else this changes nothing", f"suspend: {policy.get('suspend', False)}")
+    change = {"suspend": suspends}
+    world.patch(kind, name, {"spec": change if kind is Kind.JOB else {"runPolicy": change}})
 
 
 @when('pod "{name}" completes', needs=(Capability.POD_NAMES,))
@@ -153,7 +211,7 @@ def _command(world: World, history: History, expect: Expect, target_of: tuple[Ki
 @vacuous(only_names)
 def _(world: World, history: History, cards: Cards, datatable: tables.Table) -> None:
     """Queues get new values while they are in use. Columns as in `these queues:`."""
-    rows = list(with_quota_of(cards.model, QUEUE_CHANGES.rows(datatable)))
+    rows = list(with_quota_of(cards.model, QUEUE_CHANGES.rows(datatable), world.history.now().mine(Kind.NODE)))
     names = [str(row["name"]) for row in rows]
     before = {name: _settings(history, name) for name in names}
     world.apply_all(("queue", row) for row in rows)

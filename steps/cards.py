@@ -6,7 +6,7 @@ import pytest
 
 from schedspec.gherkin import tables
 from schedspec.gherkin.step_decorators import given, makes, reads
-from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, RESOURCE, TAINT
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, NODE_GROUP, RESOURCE, TAINT
 from schedspec.scenario.session import LiveSession
 from schedspec.scenario.world import World
 from schedspec.steps.columns import Cards
@@ -28,12 +28,9 @@ def schedspec_cards() -> Cards:
     lambda values, _: [
         (MODEL, values["model"]),
         (NODE, _NODE),
-        (NODE, "*"),
         (CARD, values["model"]),
         _GPU,
-        (TAINT, "*"),
-        (DOMAIN, "*"),
-        (LABEL, "*"),
+        *((kind, "*") for kind in (NODE, TAINT, DOMAIN, LABEL, NODE_GROUP)),
     ]
 )
 def _(world: World, live: LiveSession, cards: Cards, number: int, model: str) -> None:

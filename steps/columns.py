@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 
+from schedspec.api.errors import Unmet
 from schedspec.api.kinds import DEFAULT_QUEUE, GPU, GPU_MEMORY, GPU_NUMBER, LEVELS, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
-from schedspec.gherkin import tables
+from schedspec.gherkin import quantities, tables
 from schedspec.gherkin.step_decorators import Thing
-from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, QUEUE, RESOURCE, TAINT
-from schedspec.monitors.amounts import spoken
+from schedspec.gherkin.things import CARD, DOMAIN, LABEL, MODEL, NODE, NODE_GROUP, POD, QUEUE, RESOURCE, TAINT
+from schedspec.monitors.amounts import of_nodes, spoken
+from schedspec.observe.history import Object
 from schedspec.scenario import manifests
 
 _AMOUNTS = ("guarantee", "deserved", "capability")
@@ -62,11 +64,23 @@ def with_cards(row: tables.Row, model: str = "") -> tables.Row:
     return {**row, tables.BY_RESOURCE: rest, "cards": int(gpus)}
 
 
-def with_quota_of(model: str, rows: Sequence[tables.Row]) -> Iterator[tables.Row]:
-    """Yield rows of queues; a card quota that is a number counts cards of the scenario's model."""
+def with_quota_of(model: str, rows: Sequence[tables.Row], nodes: Iterable[Object] = ()) -> Iterator[tables.Row]:
+    """Yield rows of queues with amounts in place of parts of all nodes.
+
+    A card quota that is a number counts cards of the scenario's model.
+
+    Raises:
+        Unmet: A part is no amount that a queue can have.
+    """
+    total = of_nodes(nodes)
     for row in rows:
+        claimed = {name: cast("dict[str, str]", row[name]) for name in _AMOUNTS if name in row}
+        try:
+            found = {**row, **{name: quantities.of_nodes(amounts, total) for name, amounts in claimed.items()}}
+        except ValueError as problem:
+            raise Unmet(f"amounts that queue {row['name']} can have", str(problem)) from None
         quota = row.get("card_quota")
-        yield {**row, "card_quota": {model: quota}} if isinstance(quota, int) else row
+        yield {**found, "card_quota": {model: quota}} if isinstance(quota, int) else found
 
 
 def cards_without_model(row: tables.Row) -> Iterator[tuple[str, str]]:
@@ -99,7 +113,7 @@ def needed_by_work(row: tables.Row) -> Iterator[Thing]:
     row = with_cards(row)
     yield QUEUE, str(row.get("queue", DEFAULT_QUEUE))
     yield from ((RESOURCE, name) for name in resources_of(row))
-    if row.get("cards"):
+    if row.get("cards") or cast("dict[str, object]", row.get("master", {})).get("gpus"):
         yield RESOURCE, GPU
     yield from ((CARD, model) for model in str(row.get("card", "")).split("|") if model)
     yield from ((TAINT, key) for key in cast("list[str]", row.get("tolerates", [])))
@@ -119,11 +133,14 @@ def _needed_by_queue(row: tables.Row) -> Iterator[Thing]:
     yield from amounts_needed(*_AMOUNTS)(row)
     quota = row.get("card_quota")
     yield from ((CARD, model) for model in (quota if isinstance(quota, dict) else ()))
+    groups = cast("dict[str, list[str]]", row.get("affinity", {}))
+    yield from ((NODE_GROUP, group) for named in groups.values() for group in named)
 
 
 def _quantities(row: tables.Row, name: str) -> Mapping[str, Decimal]:
     found = row.get(name)
-    return {resource: tables.amount(text) for resource, text in found.items()} if isinstance(found, dict) else {}
+    given = found.items() if isinstance(found, dict) else ()
+    return {resource: tables.amount(text) for resource, text in given if not text.endswith(" of the")}
 
 
 def _queue_flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
@@ -175,6 +192,7 @@ NODES = tables.Shape(
         "vgpus": ("vgpus", tables.count),
         "card memory": ("shared_memory", tables.mebibytes),
         **{level: (level, tables.name) for level in LEVELS},
+        "group": ("group", tables.name),
         "labels": ("labels", tables.labels),
         "taints": ("taints", tables.taints),
     },
@@ -198,11 +216,14 @@ QUEUES = tables.Shape(
         "parent": ("parent", tables.name),
         "weight": ("weight", tables.whole),
         "priority": ("priority", tables.whole),
-        "capability": ("capability", tables.amounts),
-        "deserved": ("deserved", tables.amounts),
-        "guarantee": ("guarantee", tables.amounts),
+        "capability": ("capability", quantities.amounts),
+        "deserved": ("deserved", quantities.amounts),
+        "guarantee": ("guarantee", quantities.amounts),
         "reclaimable": ("reclaimable", tables.yes),
         "card quota": ("card_quota", card_quota),
+        "node groups": ("affinity required", tables.keys),
+        "preferred node groups": ("affinity preferred", tables.keys),
+        "avoided node groups": ("affinity avoided", tables.keys),
     },
     required=("queue",),
     judge=_queue_flaws,
@@ -210,11 +231,15 @@ QUEUES = tables.Shape(
     unique="queue",
     needs=_needed_by_queue,
     settings=frozenset(
-        ("parent", "weight", "priority", "capability", "deserved", "guarantee", "reclaimable", "card quota")
+        (
+            *("parent", "weight", "priority", "capability", "deserved", "guarantee", "reclaimable", "card quota"),
+            *("node groups", "preferred node groups", "avoided node groups"),
+        )
     ),
     parent="parent",
     reserves=lambda row: _quantities(row, "guarantee"),
 )
+PODS = tables.Shape({"pod": ("name", tables.name)}, ("pod",), refers={"pod": POD})
 QUEUE_CHANGES = replace(QUEUES, refers={"queue": QUEUE})
 _CLAIMS = {name: (name, tables.claims) for name in _AMOUNTS}
 QUEUE_CLAIMS = replace(
@@ -250,6 +275,7 @@ def nodes_made(_: Mapping[str, Any], rows: Sequence[tables.Row]) -> list[Thing]:
     labels = [pair for row in rows for pair in _labels_of(row).items()]
     named += [(LABEL, f"{key}={value}") for key, value in labels]
     named += [(DOMAIN, level) for level in LEVELS for row in rows if level in row]
+    named += [(NODE_GROUP, str(row["group"])) for row in rows if "group" in row]
     return [*nodes, *cards, *named, *((CARD, str(row["card"])) for row in rows if "card" in row)]
 
 

@@ -11,9 +11,9 @@ from schedspec.gherkin.things import POD, WORKLOAD
 from schedspec.observe import queries
 from schedspec.observe.expect import Check, Expect, Outcome
 from schedspec.observe.history import View
+from schedspec.steps.columns import PODS
 
 _EITHER = f"{WORKLOAD}|{POD}"
-_PODS = tables.Shape({"pod": ("name", tables.name)}, ("pod",), refers={"pod": POD})
 _WORKLOADS = tables.Shape({"workload": ("name", tables.name)}, ("workload",), refers={"workload": _EITHER})
 
 
@@ -34,10 +34,10 @@ def _(expect: Expect) -> None:
 
 
 @then("exactly these pods are evicted, once each:", needs=(Capability.POD_NAMES,))
-@table(_PODS)
+@table(PODS)
 def _(expect: Expect, datatable: tables.Table) -> None:
     """Exactly these pods have been evicted since the scenario began. Column: pod."""
-    _and_no_more(expect, queries.evicted_exactly(_names(_PODS, datatable)))
+    _and_no_more(expect, queries.evicted_exactly(_names(PODS, datatable)))
 
 
 @then("exactly {number:d} pods are evicted, once each")

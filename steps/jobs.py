@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from schedspec.api import clock, timeouts
+from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.api.kinds import GPU, LEVELS
 from schedspec.checks import pods, reasons
@@ -19,26 +19,11 @@ from schedspec.gherkin.things import POD, PRIORITY_CLASS, WORKLOAD
 from schedspec.monitors.rules import CARD_PLUGIN, Rules
 from schedspec.observe.expect import Expect
 from schedspec.scenario.world import World
+from schedspec.steps import job_policies
 from schedspec.steps.columns import OF_NETWORK, SHARED_CARDS, Cards, cards_without_model, needed_by_work, with_cards
 
-_ACTIONS = (
-    *("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob"),
-    *("ResumeJob", "SyncJob"),
-)
-"""Actions of a Volcano Job, on events."""
 _LONGEST_TRAINING = 54
 """Maximum number of characters in the name of a PyTorchJob."""
-
-
-def _on(event: str) -> Callable[[str], object]:
-    return lambda action: [{"event": event, "action": _action(action)}]
-
-
-def _action(text: str) -> str:
-    """Parse an action of a Job. Raises ValueError."""
-    if text not in _ACTIONS:
-        raise ValueError(f"is no action of a Job{tables.nearest(text, _ACTIONS)}; there are: {', '.join(_ACTIONS)}")
-    return text
 
 
 def _shape(
@@ -51,11 +36,17 @@ def _shape(
     return tables.Shape(columns, (name,), _flaws, refers, unique=name, needs=needed_by_work, settings=settings)
 
 
+def _pods_of(row: tables.Row) -> int:
+    """Return how many pods the work of a row has."""
+    return cast("int", row["workers"]) + 1 if "workers" in row else cast("int", row.get("replicas", 1))
+
+
 def _flaws(row: tables.Row) -> Iterator[tuple[str, str]]:
     yield from cards_without_model(row)
-    wanted, least = cast("int", row.get("replicas", 1)), cast("int", row.get("min_available", 0))
+    wanted, least = _pods_of(row), cast("int", row.get("min_available", 0))
     if least > wanted:
-        yield "", f"min available {least} is above replicas {wanted}: the gang could never start"
+        have = f"the {wanted} pods of master and workers" if "workers" in row else f"replicas {wanted}"
+        yield "", f"min available {least} is above {have}: the gang could never start"
     if "partition" in row and "replicas" not in row:
         yield "", "partition needs the column replicas: how many pods there are to divide"
     elif (part := cast("int", row.get("partition", 1))) < 1 or wanted % part:
@@ -112,6 +103,13 @@ def _disruption(text: str) -> str:
     return text
 
 
+def _restart_policy(text: str) -> str:
+    """Parse the restart policy of pods. Raises ValueError."""
+    if text not in ("Never", "OnFailure", "Always"):
+        raise ValueError("write Never, OnFailure or Always: whether a container that ends is restarted in its pod")
+    return text
+
+
 def _level(text: str) -> str:
     """Parse a level of the network. Raises ValueError."""
     if text not in LEVELS:
@@ -129,8 +127,9 @@ _OF_JOBS: dict[str, tables.Column] = {
     "task": ("task", tables.plain_name),
     "min available": ("min_available", _minimum),
     "max retry": ("max_retry", tables.count),
-    "on PodEvicted": ("policies", _on("PodEvicted")),
-    "on TaskCompleted": ("task_policies", _on("TaskCompleted")),
+    "task retries": ("task_retries", tables.count),
+    "restart policy": ("restart_policy", _restart_policy),
+    **job_policies.columns("", "policies", "task_policies"),
     **_OF_NETWORK,
     **_PARTS,
 }
@@ -140,13 +139,20 @@ _OF_GANGS: dict[str, tables.Column] = {
     "disruption": ("disruption", _disruption),
     **_OF_NETWORK,
 }
+_OF_TRAINING: dict[str, tables.Column] = {
+    "workers": ("workers", tables.count),
+    "min available": ("min_available", _minimum),
+    "master cpu": ("master cpu", tables.quantity),
+    "master memory": ("master memory", tables.memory),
+    "master gpus": ("master gpus", tables.count),
+}
 TEMPLATES: dict[str, tuple[str, tables.Shape]] = {
     "jobs": ("job", _shape("job", _OF_JOBS)),
     "gangs": ("gang", _shape("gang", _OF_GANGS)),
     "pods": ("pod", _shape("pod", {}, tables.name)),
     "services": ("service", _shape("service", _REPLICAS, tables.name)),
     "Kubernetes jobs": ("kubernetesjob", _shape("job", _REPLICAS, tables.name)),
-    "PyTorchJobs": ("pytorchjob", _shape("job", {"workers": ("workers", tables.count)}, _training_name)),
+    "PyTorchJobs": ("pytorchjob", _shape("job", _OF_TRAINING, _training_name)),
 }
 _OF_WHOLE_JOB = {
     "name": "job",
@@ -154,6 +160,7 @@ _OF_WHOLE_JOB = {
     "max_retry": "max retry",
     "required": "required",
     "preferred": "preferred",
+    "job_policies": "job on …",
 }
 """Parameters that a job of several tasks has once, and their columns."""
 
@@ -173,13 +180,19 @@ def _one_job(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
 
 
 JOB_OF_TASKS = replace(
-    _shape("job", _OF_JOBS | {"min available": ("min_available", tables.count)}),
+    _shape(
+        "job",
+        _OF_JOBS
+        | {"min available": ("min_available", tables.count)}
+        | job_policies.columns("", "policies", "policies")
+        | job_policies.columns("job ", "job_policies", "job_policies"),
+    ),
     required=("job", "task", "replicas"),
     unique="task",
     judge_all=_one_job,
 )
 """A task may need none of its pods, unlike a job."""
-_SHAPES = {work: shape for work, (_, shape) in TEMPLATES.items()}
+SHAPES = {work: shape for work, (_, shape) in TEMPLATES.items()}
 WORK = one_of(*TEMPLATES)
 """The kinds of work that a sentence can name."""
 
@@ -192,9 +205,7 @@ _BY_KIND = {
 }
 _BY_COLUMN = {
     "queue": Capability.QUEUES,
-    "on PodEvicted": Capability.JOB_POLICIES,
-    "on TaskCompleted": Capability.JOB_POLICIES,
-    "max retry": Capability.JOB_POLICIES,
+    **dict.fromkeys(("max retry", "task retries", "restart policy"), Capability.JOB_POLICIES),
     "required": Capability.TOPOLOGY,
     "preferred": Capability.PREFERRED_TOPOLOGY,
     "partition": Capability.PARTITIONS,
@@ -206,8 +217,10 @@ def of_work(sentence: Sentence) -> set[Capability]:
     """Return the capabilities that a table of work needs, by its kind of work, its columns and its rows."""
     kind = sentence.text.split()[1]
     found = {_BY_COLUMN[name] for name in sentence.columns if name in _BY_COLUMN}
+    found |= {Capability.JOB_POLICIES for name in sentence.columns if job_policies.has_one(name)}
     for row in sentence.rows:
-        wanted, least = row.get("replicas") or "1", row.get("min available") or row.get("replicas") or "1"
+        wanted = row.get("replicas") or "1"
+        least = row.get("min available") or wanted
         one_by_one = least == wanted or (least == "1" and kind != "gangs")
         found |= set() if one_by_one else {Capability.SPARE_PODS}
         found |= {Capability.PROTECTION} if row.get("preemptable") == "false" else set()
@@ -215,7 +228,7 @@ def of_work(sentence: Sentence) -> set[Capability]:
     return found | {_BY_KIND[kind]} if kind in _BY_KIND else found
 
 
-def _work(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thing]:
+def work_made(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thing]:
     """Return what exists after work is submitted: its workloads, and their pods as far as their names are known."""
     kind, made = values.get("work", "jobs"), []
     for row in rows:
@@ -230,14 +243,15 @@ def _work(values: Mapping[str, object], rows: Sequence[tables.Row]) -> list[Thin
 
 
 class Submit:
-    """Apply the rows of a table as workloads of one kind; return their names."""
+    """Apply the rows of a table as workloads of one kind; return their names. A `number` is added to each name."""
 
     def __init__(self, world: World, cards: Cards) -> None:
         self._world, self._cards = world, cards
 
-    def __call__(self, what: str, table: tables.Table) -> list[str]:
+    def __call__(self, what: str, table: tables.Table, number: int = 0) -> list[str]:
         template, shape = TEMPLATES[what]
         rows = [with_cards(row, self._cards.model) for row in shape.rows(table)]
+        rows = [{**row, "name": f"{row['name']}-{number}"} for row in rows] if number else rows
         self._world.apply_all((template, {**row, **_policy_facts(self._world)}) for row in rows)
         return [str(row["name"]) for row in rows]
 
@@ -255,16 +269,16 @@ def schedspec_submit(schedspec_world: World, schedspec_cards: Cards) -> Submit:
 
 @given("these {work:Work} are submitted:", needs=of_work, Work=WORK)
 @when("these {work:Work} are submitted:", needs=of_work, Work=WORK)
-@table(_SHAPES)
-@makes(_work)
+@table(SHAPES)
+@makes(work_made)
 def _(submit: Submit, work: str, datatable: tables.Table) -> None:
     """Work is jobs (of Volcano), gangs, pods, services (Deployments), Kubernetes jobs or PyTorchJobs."""
     submit(work, datatable)
 
 
 @given("these {work:Work} run:", needs=of_work, Work=WORK)
-@table(_SHAPES)
-@makes(_work)
+@table(SHAPES)
+@makes(work_made)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and all of it runs before the next sentence."""
     for name in submit(work, datatable):
@@ -272,8 +286,8 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 
 
 @given("these {work:Work} wait:", needs=of_work, Work=WORK)
-@table(_SHAPES)
-@makes(_work)
+@table(SHAPES)
+@makes(work_made)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and the scheduler has published why each workload waits."""
     for name in submit(work, datatable):
@@ -282,23 +296,17 @@ def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> Non
 
 
 @given("these {work:Work} are bound:", needs=of_work, Work=WORK)
-@table(_SHAPES)
-@makes(_work)
+@table(SHAPES)
+@makes(work_made)
 def _(submit: Submit, expect: Expect, work: str, datatable: tables.Table) -> None:
     """Work is submitted, and every pod of it has a node, running or not."""
     for name in submit(work, datatable):
         expect.eventually(pods.is_bound(name), within=timeouts.BOUND)
 
 
-@given("a second has passed")
-def _() -> None:
-    """Later objects are younger than all existing ones: Kubernetes stores creation times in whole seconds."""
-    clock.sleep(1.0)
-
-
 @given("this job with tasks runs:", needs=of_work)
 @table(JOB_OF_TASKS)
-@makes(_work)
+@makes(work_made)
 def _(world: World, cards: Cards, expect: Expect, datatable: tables.Table) -> None:
     """One Volcano Job with a task for each row: job, queue, task, replicas, cpu, on TaskCompleted."""
     expect.eventually(pods.runs(_submit_tasks(world, cards, datatable)), within=timeouts.RUNS)
@@ -306,7 +314,7 @@ def _(world: World, cards: Cards, expect: Expect, datatable: tables.Table) -> No
 
 @when("this job with tasks is submitted:", needs=of_work)
 @table(JOB_OF_TASKS)
-@makes(_work)
+@makes(work_made)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
     """One Volcano Job with a task for each row. Columns as in `this job with tasks runs:`."""
     _submit_tasks(world, cards, datatable)

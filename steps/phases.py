@@ -35,6 +35,7 @@ PHASES = {
     "JobPhases": several_of(*_OF_JOBS),
 }
 """The phases of PodGroups and jobs. For PyTorchJobs and Kubernetes Jobs, these are types of conditions."""
+STATE = one_of("Open", "Closing", "Closed", "Unknown")
 
 
 def _of_status(sentence: Sentence) -> set[Capability]:
@@ -87,9 +88,7 @@ def _(expect: Expect, name: str, names: str) -> None:
     expect.eventually(phases.job_went_through(name, tables.names(names)), within=timeouts.PHASE)
 
 
-@then(
-    'queue "{name}" is {state:State}', needs=(Capability.QUEUES,), State=one_of("Open", "Closing", "Closed", "Unknown")
-)
+@then('queue "{name}" is {state:State}', needs=(Capability.QUEUES,), State=STATE)
 @refers(name=QUEUE)
 def _(expect: Expect, name: str, state: str) -> None:
     """The queue reaches a state: Open, Closing, Closed."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from schedspec.api import timeouts
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import Unmet
 from schedspec.checks import pods, reasons
 from schedspec.checks.workloads import wanted_pods
-from schedspec.gherkin import tables
+from schedspec.gherkin import quantities, tables
+from schedspec.gherkin.quantities import MANY
 from schedspec.gherkin.step_decorators import expects_refusal, given, not_more_than_rows, refers, table, then, vacuous
 from schedspec.gherkin.things import POD, REASON, WORKLOAD
 from schedspec.observe.expect import Expect, Outcome
 from schedspec.observe.history import History, View
+from schedspec.steps.columns import PODS
 
 _WORKLOADS = tables.Shape({"workload": ("name", tables.name)}, ("workload",), refers={"workload": WORKLOAD})
 
@@ -46,24 +51,47 @@ def _(expect: Expect, name: str) -> None:
     expect.consistently(pods.pod_waits(name), during=timeouts.HOLDS)
 
 
-@given('exactly {number:d} pods of "{name}" run')
-@given('exactly {number:d} pod of "{name}" runs')
-@then('exactly {number:d} pods of "{name}" run')
-@then('exactly {number:d} pod of "{name}" runs')
-@refers(name=WORKLOAD)
-def _(expect: Expect, name: str, number: int) -> None:
-    """Exactly this many of its pods run."""
-    expect.settles(pods.count_runs(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
+def _says_nothing(values: Mapping[str, Any], _: object) -> str:
+    return quantities.problem(values["many"])
 
 
-@then('{number:d} pod of "{name}" stays pending')
-@then('{number:d} pods of "{name}" stay pending')
+@given('{many:Many} pods of "{name}" run', Many=MANY)
+@given('{many:Many} pod of "{name}" runs', Many=MANY)
+@then('{many:Many} pods of "{name}" run', Many=MANY)
+@then('{many:Many} pod of "{name}" runs', Many=MANY)
 @refers(name=WORKLOAD)
-def _(expect: Expect, name: str, number: int) -> None:
-    """Exactly this many of its pods get no node after the scheduler has published why they wait."""
+@vacuous(_says_nothing)
+def _(expect: Expect, name: str, many: str) -> None:
+    """So many of its pods run: exactly 2, at least 2, between 2 and 4, half of the, all but one of the."""
+    expect.settles(pods.count_runs(name, many), within=timeouts.RUNS, during=timeouts.HOLDS)
+
+
+@then('{many:Many} pod of "{name}" stays pending', Many=MANY)
+@then('{many:Many} pods of "{name}" stay pending', Many=MANY)
+@refers(name=WORKLOAD)
+@vacuous(_says_nothing)
+def _(expect: Expect, name: str, many: str) -> None:
+    """So many of its pods get no node after the scheduler has published why they wait."""
     expect.eventually(pods.are_made(name), within=timeouts.RUNS)
     expect.decided(reasons.has_reason(name))
-    expect.settles(pods.count_waits(name, number), within=timeouts.RUNS, during=timeouts.HOLDS)
+    expect.settles(pods.count_waits(name, many), within=timeouts.RUNS, during=timeouts.HOLDS)
+
+
+@then('{many:Many} pod of "{name}" is evicted', Many=MANY)
+@then('{many:Many} pods of "{name}" are evicted', Many=MANY)
+@refers(name=WORKLOAD)
+@vacuous(_says_nothing)
+def _(expect: Expect, name: str, many: str) -> None:
+    """So many of its pods have been evicted since the scenario began."""
+    expect.settles(pods.count_evicted(name, many), within=timeouts.EVICTED, during=timeouts.HOLDS)
+
+
+@then("exactly these pods run:", needs=(Capability.POD_NAMES,))
+@table(PODS)
+def _(expect: Expect, datatable: tables.Table) -> None:
+    """Exactly these pods of the scenario run, for a while. Column: pod."""
+    names = [str(row["name"]) for row in PODS.rows(datatable)]
+    expect.settles(pods.exactly_run(names), within=timeouts.RUNS, during=timeouts.HOLDS)
 
 
 @then("exactly {number:d} of these runs:")

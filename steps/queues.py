@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from schedspec import options
 from schedspec.api.capabilities import Capability
 from schedspec.api.errors import PolicyRefusedError, RejectedError, Unmet
+from schedspec.api.kinds import Kind
 from schedspec.conformance.policy_needs import needs_of_policy
 from schedspec.gherkin import tables
 from schedspec.gherkin.documents import Sentence
-from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, table, then, vacuous, when
-from schedspec.gherkin.things import POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
+from schedspec.gherkin.step_decorators import expects_refusal, given, makes, refers, removes, table, then, vacuous, when
+from schedspec.gherkin.things import KUEUE_QUEUES_OF, POLICY, POLICY_FILE, POLICY_OF, PRIORITY_CLASS, QUEUE, QUEUES_OF
+from schedspec.observe.history import Object
 from schedspec.scenario import manifests
 from schedspec.scenario.world import World
 from schedspec.steps.columns import QUEUE_CLAIMS, QUEUES, Beside, Cards, queues_made, with_quota_of
@@ -36,7 +38,36 @@ def _value(text: str) -> int:
     return value
 
 
-CLASSES = tables.Shape({"class": ("name", _class_name), "value": ("value", _value)}, ("class", "value"), unique="class")
+_PREEMPTION = {"never": "Never", "lower priority": "PreemptLowerPriority"}
+
+
+def _preemption(text: str) -> str:
+    """Parse the preemption policy of a priority class. Raises ValueError."""
+    if text not in _PREEMPTION:
+        raise ValueError(f"write {' or '.join(_PREEMPTION)}: what work of this class may evict")
+    return _PREEMPTION[text]
+
+
+def _one_default(rows: Sequence[tables.Row]) -> Iterator[tables.Flaw]:
+    defaults = [number for number, row in enumerate(rows, 1) if row.get("default")]
+    yield from ((number, "a cluster has one default class, and an earlier row is it") for number in defaults[1:])
+
+
+CLASSES = tables.Shape(
+    {
+        "class": ("name", _class_name),
+        "value": ("value", _value),
+        "preemption policy": ("preemption", _preemption),
+        "default": ("default", tables.yes),
+    },
+    ("class", "value"),
+    unique="class",
+    judge_all=_one_default,
+)
+
+
+def _of_classes(sentence: Sentence) -> set[Capability]:
+    return {Capability.CLASS_SETTINGS} if {"preemption policy", "default"} & {*sentence.columns} else set()
 
 
 _BY_COLUMN = {
@@ -47,6 +78,7 @@ _BY_COLUMN = {
     "guarantee": Capability.AMOUNTS,
     "card quota": Capability.CARDS,
     "priority": Capability.QUEUE_PRIORITY,
+    **dict.fromkeys(("node groups", "preferred node groups", "avoided node groups"), Capability.NODE_ORDER),
 }
 
 
@@ -108,6 +140,14 @@ def _(world: World, beside: Beside, file: str) -> None:
     world.apply_rendered(manifests.queues(beside(file)))
 
 
+@given('the Kueue queues of "{file}"', needs=(Capability.QUEUES, Capability.KUEUE_QUEUES))
+@refers(file=KUEUE_QUEUES_OF)
+@makes(lambda _values, _rows: [])
+def _(world: World, beside: Beside, file: str) -> None:
+    """ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of a manifest; work names the LocalQueue as its queue."""
+    world.apply_rendered(manifests.kueue_queues(beside(file)))
+
+
 @given("work of higher priority takes the room of work of lower priority")
 @makes(lambda _values, _rows: [(POLICY, "gangs")])
 def _(world: World) -> None:
@@ -125,12 +165,16 @@ def _(world: World, refusals: Refusals, name: str) -> None:
         refusals.texts.append(refused.message)
 
 
+def _nodes(world: World) -> Iterator[Object]:
+    return world.history.now().mine(Kind.NODE)
+
+
 @given("these queues:", needs=of_queues)
 @table(QUEUES)
 @makes(queues_made)
 def _(world: World, cards: Cards, datatable: tables.Table) -> None:
-    """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota."""
-    world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUES.rows(datatable)))
+    """Queues: queue, parent, weight, priority, capability, deserved, guarantee, reclaimable, card quota, and more."""
+    world.apply_all(("queue", row) for row in with_quota_of(cards.model, QUEUES.rows(datatable), _nodes(world)))
 
 
 @when("this queue is submitted:", needs=lambda table: {*of_queues(table), Capability.VALIDATION})
@@ -155,9 +199,17 @@ def _(refusals: Refusals, text: str) -> None:
         raise Unmet(f'a refusal that names "{text}"', message or "nothing was refused")
 
 
-@given("these priority classes:")
+@given("these priority classes:", needs=_of_classes)
 @table(CLASSES)
 @makes(lambda _values, rows: [(PRIORITY_CLASS, str(row.get("name", "*"))) for row in rows])
 def _(world: World, datatable: tables.Table) -> None:
-    """Priority classes: class, value."""
+    """Priority classes: class, value, preemption policy (never, lower priority), default (for work without a class)."""
     world.apply_all(("priorityclass", row) for row in CLASSES.rows(datatable))
+
+
+@when('priority class "{name}" is deleted', needs=(Capability.CLASS_SETTINGS,))
+@removes("name")
+@refers(name=PRIORITY_CLASS)
+def _(world: World, name: str) -> None:
+    """The class is deleted. Pods that exist keep their priority; the API server refuses new pods of the class."""
+    world.delete(Kind.PRIORITYCLASS, name)

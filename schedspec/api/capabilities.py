@@ -43,6 +43,9 @@ class Capability(StrEnum):
     PREFERRED_TOPOLOGY = "preferred-topology"
     PARTITIONS = "partitions"
     SHARED_CARDS = "shared-cards"
+    NODE_ORDER = "node-order"
+    CLASS_SETTINGS = "class-settings"
+    KUEUE_QUEUES = "kueue-queues"
 
 
 MEANING: Final[dict[Capability, str]] = {
@@ -75,5 +78,8 @@ MEANING: Final[dict[Capability, str]] = {
     Capability.PREFERRED_TOPOLOGY: "gangs whose pods stay as close together as there is room",
     Capability.PARTITIONS: "gangs of several parts, each with a topology of its own",
     Capability.SHARED_CARDS: "pods that share cards: parts of cards by memory, and virtual GPUs",
+    Capability.NODE_ORDER: "policies that choose among nodes: binpack, nodegroup, and nodeorder with weights",
+    Capability.CLASS_SETTINGS: "priority classes that evict nothing, a default class, and the deletion of a class",
+    Capability.KUEUE_QUEUES: "ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, as its users have them",
 }
 """Description of each capability for users."""

@@ -30,8 +30,11 @@ class Kind(StrEnum):
     COMMAND = "command"
     JOB = "job"
     DEPLOYMENT = "deployment"
+    STATEFULSET = "statefulset"
     PYTORCHJOB = "pytorchjob"
     PRIORITYCLASS = "priorityclass"
+    RESOURCEQUOTA = "resourcequota"
+    LIMITRANGE = "limitrange"
     GANG = "podgroup.scheduling.k8s.io"
     """A PodGroup of Kubernetes, from 1.37 on."""
     GANG_ALPHA = "podgroup.v1alpha2.scheduling.k8s.io"
@@ -83,8 +86,11 @@ SERVED: Final[dict[Kind, Resource]] = {
     Kind.COMMAND: Resource("bus.volcano.sh/v1alpha1", "Command", "commands", True),
     Kind.JOB: Resource("batch/v1", "Job", "jobs", True),
     Kind.DEPLOYMENT: Resource("apps/v1", "Deployment", "deployments", True),
+    Kind.STATEFULSET: Resource("apps/v1", "StatefulSet", "statefulsets", True),
     Kind.PYTORCHJOB: Resource("kubeflow.org/v1", "PyTorchJob", "pytorchjobs", True),
     Kind.PRIORITYCLASS: Resource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False),
+    Kind.RESOURCEQUOTA: Resource("v1", "ResourceQuota", "resourcequotas", True),
+    Kind.LIMITRANGE: Resource("v1", "LimitRange", "limitranges", True),
     Kind.GANG: Resource("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", True),
     Kind.GANG_ALPHA: Resource("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", True),
     Kind.WORKLOAD: Resource(_KUEUE, "Workload", "workloads", True),
@@ -121,7 +127,10 @@ QUEUE_COMMAND_NAMESPACE: Final = "kube-system"
 LEVELS: Final = {"rack": "schedspec.dev/rack", "spine": "schedspec.dev/spine"}
 """Levels of the network in scenarios, the narrowest first, with the node label that names the domain."""
 
-OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT)
+NODE_GROUP: Final = "volcano.sh/nodegroup-name"
+"""Label with the group of a node, which queues may require or avoid."""
+
+OWNERS: Final = (Kind.VCJOB, Kind.PYTORCHJOB, Kind.JOB, Kind.DEPLOYMENT, Kind.STATEFULSET)
 """Kinds that create pods and would create them again. The clean-up of a scenario deletes them first."""
 
 GANGS: Final = (Kind.PODGROUP, Kind.GANG, Kind.GANG_ALPHA, Kind.WORKLOAD, Kind.KAI_GROUP)

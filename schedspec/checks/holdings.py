@@ -50,6 +50,19 @@ def never_above(queue: str, resource: str, most: Decimal, rules: Rules) -> Check
     return check
 
 
+def is_between(queue: str, resource: str, least: Decimal, most: Decimal, rules: Rules) -> Check:
+    """The queue holds an amount in this range."""
+    low, high = spoken(resource, least), spoken(resource, most)
+    expected = f"queue {queue} holds {high if least == most else f'between {low} and {high}'}"
+
+    def check(view: View) -> Outcome:
+        held = [NONE, *(held for _, held in _holdings(view, queue, resource, rules))][-1]
+        ok, seen = least <= held <= most, f"it holds {spoken(resource, held)}"
+        return _outcome(view, queue, expected, None, seen, ok=ok)
+
+    return check
+
+
 _Broken = tuple[Version, str]
 """The version that broke the condition, and a text about the state after it."""
 

@@ -67,6 +67,17 @@ def job_went_through(name: str, phases: Sequence[str]) -> Check:
     return check
 
 
+@of_known
+def job_counts(name: str, counter: str, number: int) -> Check:
+    """A number in the status of a Volcano Job has this value; a missing one is 0."""
+
+    def check(view: View) -> Outcome:
+        seen = int(((view.get(Kind.VCJOB, name) or {}).get("status") or {}).get(counter) or 0)
+        return Outcome(seen == number, f"{name} has {counter} {number}", f"{counter} {seen}", about(view, name))
+
+    return check
+
+
 def queue_is(name: str, state: str) -> Check:
     """The queue is in that state."""
 

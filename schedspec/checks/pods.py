@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..api.kinds import Kind
+from ..gherkin import quantities
 from ..observe import queries
 from ..observe import view as views
 from ..observe.expect import Check, Outcome
@@ -31,9 +32,9 @@ def runs(workload: str) -> Check:
 
 
 @of_known
-def count_runs(workload: str, number: int) -> Check:
-    """Exactly `number` of the workload's pods are Running."""
-    return _exactly(workload, number, views.runs, f"exactly {_run(number, workload)}")
+def count_runs(workload: str, many: int | str) -> Check:
+    """So many of the workload's pods are Running: `exactly 2`, `between 2 and 4`, `half of the`."""
+    return _count(workload, many, "run", lambda _, pods: sum(map(views.runs, pods)))
 
 
 @of_known
@@ -64,9 +65,31 @@ def waits(workload: str) -> Check:
 
 
 @of_known
-def count_waits(workload: str, number: int) -> Check:
-    """Exactly `number` of the workload's pods have no node."""
-    return _exactly(workload, number, views.waits, f"exactly {_wait(number, workload)}")
+def count_waits(workload: str, many: int | str) -> Check:
+    """So many of the workload's pods have no node."""
+    return _count(workload, many, "wait", lambda _, pods: sum(map(views.waits, pods)))
+
+
+@of_known
+def count_replaced(workload: str, many: int | str) -> Check:
+    """So many of the workload's pods have had a successor of the same name since the scenario began."""
+    return _count(workload, many, "are replaced", lambda view, _: _replaced(view, workload))
+
+
+def _replaced(view: View, workload: str) -> int:
+    uids: dict[str, set[str]] = {}
+    for version in view.versions(Kind.POD):
+        if views.workload_of(version.object) == workload:
+            uids.setdefault(version.ref.name, set()).add(version.uid)
+    return sum(len(found) > 1 for found in uids.values())
+
+
+@of_known
+def count_evicted(workload: str, many: int | str) -> Check:
+    """So many of the workload's pods have been evicted since the scenario began."""
+    return _count(
+        workload, many, "are evicted", lambda view, _: len(queries.of_workload(queries.evictions(view), workload))
+    )
 
 
 @of_known
@@ -87,18 +110,25 @@ def are_made(workload: str) -> Check:
     return check
 
 
-def _run(number: int, workload: str) -> str:
-    return f"{views.count(number, 'pod')} of {workload} run{'s' * (number == 1)}"
+def _count(workload: str, many: int | str, does: str, number: Callable[[View, list[Object]], int]) -> Check:
+    words = f"exactly {many}" if isinstance(many, int) else many
+    one = words.endswith(" 1")
+    verb = does.replace("are ", "is ") if "are " in does else f"{does}s"
+    expected = f"{words} {f'pod of {workload} {verb}' if one else f'pods of {workload} {does}'}"
 
-
-def _wait(number: int, workload: str) -> str:
-    return f"{views.count(number, 'pod')} of {workload} wait{'s' * (number == 1)}"
-
-
-def _exactly(workload: str, number: int, state: Callable[[Object], bool], expected: str) -> Check:
     def check(view: View) -> Outcome:
-        pods = views.pods_of(view, workload)
-        return Outcome(sum(map(state, pods)) == number, expected, tally(pods), about(view, workload))
+        pods, wanted = views.pods_of(view, workload), wanted_pods(view, workload) or 0
+        try:
+            least, most = quantities.bounds(words, wanted)
+        except ValueError as problem:
+            return Outcome(False, expected, str(problem), about(view, workload), hopeless=0.0)
+        if not least and most >= wanted > 0:
+            return Outcome(
+                False, expected, f"it wants {wanted}: this always holds", about(view, workload), hopeless=0.0
+            )
+        found = number(view, pods)
+        seen = f"{found} {does}" if "are " in does else tally(pods)
+        return Outcome(least <= found <= most, expected, seen, about(view, workload))
 
     return check
 
@@ -113,6 +143,17 @@ def is_whole(workload: str) -> Check:
         whole = not held or sum(map(views.runs, pods)) == wanted
         expected = f"all pods of {workload} run, or none has a node"
         return Outcome(whole, expected, tally(pods, wanted), about(view, workload))
+
+    return check
+
+
+def exactly_run(names: Sequence[str]) -> Check:
+    """Exactly these pods of the scenario run."""
+
+    def check(view: View) -> Outcome:
+        running = views.names(filter(views.runs, view.mine(Kind.POD)))
+        refs = tuple(view.history.ref(Kind.POD, name) for name in names)
+        return Outcome(running == sorted(names), f"{', '.join(names)} run", ", ".join(running) or "none runs", refs)
 
     return check
 
@@ -165,6 +206,43 @@ def can_finish(workload: str) -> Check:
         pods = views.pods_of(view, workload)
         running = any(map(views.runs, pods))
         return Outcome(running, f"a pod of {workload} runs, and can finish", tally(pods), about(view, workload))
+
+    return check
+
+
+def can_fail(workload: str, many: str) -> Check:
+    """So many pods of the workload run, and can fail."""
+
+    def check(view: View) -> Outcome:
+        pods = views.pods_of(view, workload)
+        running = sum(map(views.runs, pods))
+        try:
+            least = quantities.bounds(many, running)[0]
+        except ValueError:
+            least = running + 1
+        expected = f"{many} pods of {workload} run, and can fail"
+        return Outcome(running >= max(least, 1), expected, tally(pods), about(view, workload))
+
+    return check
+
+
+def have_ended(pods: Sequence[Object]) -> Check:
+    """Each of these pods has ended, or a container of it has ended and is restarted in its pod."""
+
+    def restarts(pod: Object) -> int:
+        return sum(int(it.get("restartCount", 0)) for it in (pod.get("status") or {}).get("containerStatuses") or ())
+
+    def has_ended(view: View, pod: Object) -> bool:
+        versions = view.versions(Kind.POD, str(pod["metadata"]["name"]))
+        own = [version for version in versions if version.uid == pod["metadata"]["uid"]]
+        return any(
+            version.change == "gone" or views.is_over(version.object) or restarts(version.object) > restarts(pod)
+            for version in own
+        )
+
+    def check(view: View) -> Outcome:
+        left = [str(pod["metadata"]["name"]) for pod in pods if not has_ended(view, pod)]
+        return Outcome(not left, "the pods end", f"not yet: {', '.join(left)}" if left else "they ended")
 
     return check
 

@@ -52,9 +52,9 @@ def in_queue(workload: str, view: View, outcome: Outcome) -> Outcome:
 
 def no_queue(view: View, name: str) -> str:
     """Return an error text that lists the existing queues if the queue is missing; else an empty text."""
-    if view.get(Kind.QUEUE, name) is not None:
+    if any(view.get(kind, name) is not None for kind in (Kind.QUEUE, Kind.LOCALQUEUE)):
         return ""
-    names = views.names(view.mine(Kind.QUEUE))
+    names = views.names(it for kind in (Kind.QUEUE, Kind.LOCALQUEUE) for it in view.mine(kind))
     return f"there is no queue {name}{nearest(name, names)}; there are: {', '.join(names) or 'none'}"
 
 
@@ -123,7 +123,7 @@ def _replicas(kind: Kind, obj: Object) -> int:
             return sum(int(task.get("replicas", 1)) for task in spec.get("tasks") or ())
         case Kind.PYTORCHJOB:
             return sum(int(replica.get("replicas", 1)) for replica in (spec.get("pytorchReplicaSpecs") or {}).values())
-        case Kind.DEPLOYMENT:
+        case Kind.DEPLOYMENT | Kind.STATEFULSET:
             return int(spec.get("replicas", 1))
         case Kind.JOB:
             return int(spec.get("parallelism", 1))

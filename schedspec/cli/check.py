@@ -36,9 +36,12 @@ _MANIFEST = re.compile(r"[\"']?\bkind[\"']?\s*:\s*[\"']?[A-Z]")
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder with the programs of that scheduler, and its definitions in crds/.",
 )
+@click.option("--lsp", is_flag=True, help="Serve an editor by the Language Server Protocol, on stdin and stdout.")
 @output_option
 @explains_errors
-def check_command(paths: tuple[Path, ...], scheduler: str, programs: Path | None, output: str, *, ours: bool) -> int:
+def check_command(
+    paths: tuple[Path, ...], scheduler: str, programs: Path | None, output: str, *, ours: bool, lsp: bool
+) -> int:
     """Check features, policies and queues without a cluster: sentences, tables, names, tags, examples; YAML by lint.
 
     PATHS are feature files, folders of them, policies and manifests of Queues; the content decides how a file is
@@ -52,7 +55,12 @@ def check_command(paths: tuple[Path, ...], scheduler: str, programs: Path | None
       schedspec check
       schedspec check features/lent.feature policies/team.yaml -o json
       schedspec check volcano-scheduler.conf queues.yaml
+      schedspec check --lsp
     """
+    options = [f"--scheduler={scheduler}"] * bool(scheduler) + [f"--scheduler-binaries={programs}"] * bool(programs)
+    if lsp:
+        _serve_editor(paths, options, output, ours=ours)
+        return 0
     given = [path for path in paths if belongs_to_us(path)] if ours else paths
     if ours and not given:
         return 0
@@ -60,7 +68,6 @@ def check_command(paths: tuple[Path, ...], scheduler: str, programs: Path | None
     features = [path for path, kind in kinds.items() if kind == FEATURES]
     policies = [path for path, kind in kinds.items() if kind == POLICY]
     queues = [path for path, kind in kinds.items() if kind == QUEUES]
-    options = [f"--scheduler={scheduler}"] * bool(scheduler) + [f"--scheduler-binaries={programs}"] * bool(programs)
     found, checked = _features(features, options) if features else ([], 0)
     adapters = {path: _adapter(path, scheduler) for path in (*policies, *queues)}
     found += [problem for path in policies for problem in _policy(path, adapters[path])]
@@ -80,6 +87,16 @@ def check_command(paths: tuple[Path, ...], scheduler: str, programs: Path | None
         judged += [count(len(queues), "file of queues", "files of queues")] if queues else []
         click.echo(f"{', '.join(judged)}: {count(len(errors), 'error', 'errors')}")
     return 1 if errors else 0
+
+
+def _serve_editor(paths: Sequence[Path], options: Sequence[str], output: str, *, ours: bool) -> None:
+    if paths or ours or output != "text":
+        raise click.UsageError("--lsp checks what the editor opens: name no PATHS, no --ours and no --output")
+    try:
+        from .language_server import server  # noqa: PLC0415 - it needs an extra
+    except ModuleNotFoundError as missing:
+        raise click.UsageError(f"--lsp needs {missing.name}: pip install 'schedspec[lsp]'") from None
+    server(options).start_io()
 
 
 def kind_of(path: Path) -> str:
@@ -119,20 +136,7 @@ def _features(paths: Sequence[Path], options: Sequence[str]) -> tuple[list[dict[
     found, printed = collected.collect(paths, *options)
     if found is None:
         return [{"kind": "error", "file": "", "line": 0, "text": collected.error_in(printed)}], 0
-    return [problem for failure in found.failures for problem in _problems(failure)], found.scenarios
-
-
-def _problems(failure: str) -> Iterator[dict[str, object]]:
-    """Yield the problems of a failure.
-
-    A problem is `file:line: text`, continued by indented lines. A failure without such a line is one problem.
-    """
-    start = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<text>.*(?:\n[ \t].*)*)", re.MULTILINE)
-    places = list(start.finditer(failure))
-    for place in places:
-        yield {"kind": "error", "file": place["file"], "line": int(place["line"]), "text": place["text"]}
-    if not places:
-        yield {"kind": "error", "file": "", "line": 0, "text": failure}
+    return [problem for failure in found.failures for problem in collected.problems(failure)], found.scenarios
 
 
 def _own_policies(home: Path) -> list[Path]:

@@ -6,11 +6,13 @@ This module is also a plugin of that process: it writes the result of the collec
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -53,6 +55,19 @@ def collect(paths: Sequence[Path], *options: str) -> tuple[Collected | None, str
 def error_in(printed: str) -> str:
     """Return the error in the output of a run that pytest refused, without what it collected before."""
     return printed[max(printed.find("ERROR"), 0) :].strip()
+
+
+def problems(failure: str) -> Iterator[dict[str, Any]]:
+    """Yield the problems of a failure.
+
+    A problem is `file:line: text`, continued by indented lines. A failure without such a line is one problem.
+    """
+    start = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<text>.*(?:\n[ \t].*)*)", re.MULTILINE)
+    places = list(start.finditer(failure))
+    for place in places:
+        yield {"kind": "error", "file": place["file"], "line": int(place["line"]), "text": place["text"]}
+    if not places:
+        yield {"kind": "error", "file": "", "line": 0, "text": failure}
 
 
 def _collect(words: Sequence[str]) -> tuple[Collected | None, str]:

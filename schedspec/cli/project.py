@@ -23,11 +23,13 @@ def steps_command(markdown: bool, language: str, words: tuple[str, ...], output:
 
     Your own sentences, in a conftest or a folder that `schedspec_steps` names, come first.
 
-    With WORDS, the command lists only sentences that have all of them, in the text or in the meaning.
+    With WORDS, the command lists only sentences that have all of them: in the text, in the meaning, in a word that a
+    placeholder accepts, or in a column of the table. Sentences with all of them in the text come first.
 
     \b
     Examples:
       schedspec steps evicted
+      schedspec steps gpu node
       schedspec steps --markdown > sentences.md
       schedspec steps -o json | jq -r '.[].sentence'
     """
@@ -41,9 +43,10 @@ def steps_command(markdown: bool, language: str, words: tuple[str, ...], output:
     found = [
         entry
         for entry in [*_own(), *ours]
-        if (not language or entry.language == language)
-        and all(word in f"{entry.sentence} {entry.meaning}".lower() for word in wanted)
+        if (not language or entry.language == language) and all(word in _searched(entry) for word in wanted)
     ]
+    if wanted:
+        found.sort(key=lambda entry: not all(word in entry.sentence.lower() for word in wanted))
     if output == "json":
         print_json(found)
     else:
@@ -51,6 +54,12 @@ def steps_command(markdown: bool, language: str, words: tuple[str, ...], output:
     if not found:
         click.echo(f"no sentence has all of these words: {' '.join(words)}", err=True)
     return 0 if found else 1
+
+
+def _searched(entry: catalogue.CatalogueEntry) -> str:
+    """Return everything of a sentence that a user may search for, in small letters."""
+    lists = (*entry.words.values(), *entry.columns.values())
+    return " ".join([entry.sentence, entry.meaning, *(word for words in lists for word in words)]).lower()
 
 
 def _own() -> list[catalogue.CatalogueEntry]:

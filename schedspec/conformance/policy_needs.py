@@ -15,6 +15,7 @@ def needs_of_policy(name: str) -> set[Capability]:
     rules = Rules(file.read_text("utf-8") if file.is_file() else "")
     found = {Capability.POLICY, *([_BY_PLUGIN[rules.queue_plugin]] if rules.queue_plugin in _BY_PLUGIN else [])}
     found |= {Capability.ACTIONS} if file.is_file() and _changes_order(rules) else set()
+    found |= {Capability.NODE_ORDER} if rules.has("binpack") or rules.has("nodegroup") else set()
     return found | {Capability.HIERARCHY} if rules.is_tree else found
 
 

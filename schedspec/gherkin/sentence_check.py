@@ -8,7 +8,7 @@ from typing import Any
 
 from . import bdd, step_decorators, tables
 from .documents import Sentence
-from .things import RESOURCE, KnownThings
+from .things import FILES, RESOURCE, KnownThings
 
 Found = tuple[int, str]
 """A line and its problem."""
@@ -65,6 +65,8 @@ def _references(
         for name in named:
             if unknown := known.problem(kinds, name):
                 yield sentence.line, unknown
+            elif kinds in FILES:
+                known.add_file(sentence.line, kinds, name)
             if placeholder == step_decorators.removed_by(step.function):
                 known.remove(kinds, name)
 

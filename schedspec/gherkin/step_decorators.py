@@ -45,9 +45,11 @@ class Wording:
     pattern: str
     meaning: Mapping[str, str] = field(default_factory=dict)
     """The value that a step gets for a word, if the value differs from the word."""
+    translate: Callable[[str], str] = str
+    """Return the value that a step gets for any other text."""
 
     def __call__(self, text: str) -> str:
-        return self.meaning.get(text, text)
+        return self.meaning.get(text) or self.translate(text)
 
 
 _NEEDS = "__schedspec_needs__"

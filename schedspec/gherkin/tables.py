@@ -48,7 +48,10 @@ RESOURCES = {"gpus": GPU, "gpu": GPU, "cards": GPU}
 """Short names of resources in lists of amounts, such as `cpu 8, gpus 16`."""
 
 Column = tuple[str, Callable[[str], object]]
-"""The parameter of a column, and the function that reads its text."""
+"""The parameter of a column, and the function that reads its text.
+
+`GROUP KEY` names one value of the parameter GROUP, which several columns fill together.
+"""
 Table = Sequence[Sequence[str]]
 
 
@@ -167,11 +170,9 @@ def _read(table: Table, columns: Mapping[str, Column], required: Sequence[str]) 
                 flaws.append((number, f"{name!r} is empty"))
             if cell and parameter:
                 try:
-                    if (resource_name := _resource_of(parameter)) is not None:
-                        row[BY_RESOURCE] = {
-                            **cast("dict[str, object]", row.get(BY_RESOURCE, {})),
-                            resource_name: read(cell),
-                        }
+                    group, _, key = parameter.partition(" ")
+                    if key:
+                        row[group] = {**cast("dict[str, object]", row.get(group, {})), key: read(cell)}
                     else:
                         row[parameter] = read(cell)
                 except ValueError as problem:
@@ -209,17 +210,12 @@ def _column_of_resource(name: str, columns: Mapping[str, Column]) -> Column | No
 
 
 def _takes_resources(columns: Mapping[str, Column]) -> bool:
-    return any(_resource_of(parameter) is not None for parameter, _ in columns.values())
+    return any(parameter.startswith(f"{BY_RESOURCE} ") for parameter, _ in columns.values())
 
 
 def of_resource(name: str) -> str:
     """Return the parameter of a column that has amounts of this resource, whatever the column is called."""
     return f"{BY_RESOURCE} {name}"
-
-
-def _resource_of(parameter: str) -> str | None:
-    bucket, _, name = parameter.partition(" ")
-    return name if bucket == BY_RESOURCE and name else None
 
 
 def resource(word: str) -> str:

@@ -32,14 +32,21 @@ LABEL = "node with the label"
 """A label with its value, `zone=a`."""
 DOMAIN = "node with a"
 """A level of the network, of which a node names its domain: rack or spine."""
+LABEL = "node with the label"
+"""A label of a node: `zone=a`."""
+NODE_GROUP = "node of group"
+"""A group of nodes that a queue may require or avoid (the plugin nodegroup)."""
+ANY_NODES = tuple((kind, "*") for kind in (NODE, RESOURCE, CARD, TAINT, DOMAIN, LABEL, NODE_GROUP))
+"""What may exist after a sentence that creates nodes without naming them."""
 POLICY = "policy"
 """The policy exists, and the scheduler accepts it."""
 POLICY_FILE = "policy file"
 """The policy exists; the scenario tests whether the scheduler accepts it."""
 
 POLICY_OF, QUEUES_OF, NODES_OF = "policy of a file", "queues of a file", "nodes of a file"
+JOBS_OF, KUEUE_QUEUES_OF = "jobs of a file", "Kueue's queues of a file"
 """Files that a sentence names: beside the feature, in the root of the run, or in the working directory."""
-FILES = (POLICY_OF, QUEUES_OF, NODES_OF)
+FILES = (POLICY_OF, QUEUES_OF, NODES_OF, JOBS_OF, KUEUE_QUEUES_OF)
 REASON = "reason"
 """Words that the scheduler may publish for work that waits."""
 
@@ -51,6 +58,15 @@ _AT_FIRST = (
     (PRIORITY_CLASS, "system-cluster-critical"),
     (PRIORITY_CLASS, "system-node-critical"),
 )
+
+
+@dataclass(frozen=True)
+class FileContents:
+    """What the objects of a file create, and what they need, each with the name of the object."""
+
+    made: Sequence[tuple[str, str]] = ()
+    needed: Sequence[tuple[str, str, str]] = ()
+    """Kind and name of a thing, and the object that needs it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,8 @@ class RunFacts:
 
     Policies are kind (`POLICY` or `POLICY_OF`) and name; without any, the run's own policy decides.
     """
+    contents: Callable[[str, str, Path], FileContents] = lambda kind, name, folder: FileContents()  # noqa: ARG005
+    """Return what a file of that kind and name creates and needs; only for files without a problem."""
     folder: Path = Path()
     """The folder of the feature file."""
     own_templates: bool = False
@@ -146,6 +164,13 @@ class KnownThings:
             for kind in kinds:
                 self._things.pop(kind, None)
 
+    def add_file(self, line: int, kind: str, name: str) -> None:
+        """Add what a file creates, and require what it needs."""
+        contents = self.facts.contents(kind, name, self.facts.folder)
+        self.add(contents.made)
+        for needed, thing, owner in contents.needed:
+            self.need(line, [(needed, thing)], owner)
+
     def add_anything(self) -> None:
         """Accept every name from now on: a sentence does not declare what it creates."""
         self._anything = True
@@ -210,7 +235,7 @@ class KnownThings:
         policies = [(kind, name) for kind in (POLICY, POLICY_OF) for name in self._things.get(kind, ())]
         unread = self.facts.unread(policies, self.facts.folder)
         for line, column, parameter in self._settings:
-            if problem := unread.get(parameter.replace("_", " ")):
+            if problem := unread.get(parameter.partition(" ")[0].replace("_", " ")):
                 yield line, f"{column} {problem}"
 
     def _guarantees(self) -> Iterator[tuple[int, str]]:

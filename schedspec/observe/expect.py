@@ -95,6 +95,15 @@ class Expect:
         self._silent_for = silent_for
         self.waiting: Unmet | None = None
         """The awaited condition that did not hold at the last check, for the progress display."""
+        self._deadline: float | None = None
+
+    def set_deadline(self, seconds: float) -> None:
+        """Let all later conditions come true within this time from now, instead of each within its own."""
+        self._deadline = clock.monotonic() + seconds * self._scale
+
+    def _limit(self, within: float) -> float:
+        """Return the seconds that a condition has from now on."""
+        return within * self._scale if self._deadline is None else max(0.0, self._deadline - clock.monotonic())
 
     def now(self, check: Check) -> None:
         """Check the last observed state.
@@ -112,7 +121,7 @@ class Expect:
         Raises:
             Unmet: the time is up, or the condition can never hold.
         """
-        replay, limit, hopeless_timer = Replay(self._history), within * self._scale, _HopelessTimer(self._scale)
+        replay, limit, hopeless_timer = Replay(self._history), self._limit(within), _HopelessTimer(self._scale)
 
         def look() -> None:
             self._guard()
@@ -170,7 +179,7 @@ class Expect:
         Raises:
             Unmet: the time is up, or the condition can never hold.
         """
-        replay, limit, span = Replay(self._history), within * self._scale, during * self._scale
+        replay, limit, span = Replay(self._history), self._limit(within), during * self._scale
         hopeless_timer = _HopelessTimer(self._scale)
         since: float | None = None
 

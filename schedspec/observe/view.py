@@ -156,7 +156,7 @@ def _summary(kind: Kind, obj: Object) -> Iterator[str]:
         yield f"minCount {((spec.get('schedulingPolicy') or {}).get('gang') or {}).get('minCount')}"
     if kind == Kind.PODGROUP:
         yield f"queue {spec.get('queue') or 'default'}, minMember {spec.get('minMember')}"
-    if kind in (Kind.DEPLOYMENT, Kind.PYTORCHJOB, Kind.JOB):
+    if kind in (Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.PYTORCHJOB, Kind.JOB):
         true = [cond["type"] for cond in status.get("conditions") or () if cond.get("status") == "True"]
         yield ", ".join(true) or "no condition yet"
     victim = eviction(obj)

@@ -11,10 +11,24 @@ from pathlib import Path
 
 from ..api.capabilities import Capability
 from ..api.errors import TemplateError
+from ..api.kinds import Kind
 from ..gherkin.tables import nearest
-from ..gherkin.things import NODES_OF, POLICY, POLICY_OF, PRIORITY_CLASS, QUEUES_OF, RunFacts
+from ..gherkin.things import (
+    JOBS_OF,
+    KUEUE_QUEUES_OF,
+    NODES_OF,
+    POD,
+    POLICY,
+    POLICY_OF,
+    PRIORITY_CLASS,
+    QUEUE,
+    QUEUES_OF,
+    WORKLOAD,
+    FileContents,
+    RunFacts,
+)
 from ..options import Options
-from ..scenario import manifests
+from ..scenario import manifests, own_work
 from ..scenario.session import template_folders
 from ..scenario.templates import Templates
 from ..scheduler import lint
@@ -63,7 +77,9 @@ def of_run(options: Options, root: Path) -> RunFacts:
 
     preexisting = {PRIORITY_CLASS} if options.settings.kind == "existing" else ()
     reason = reason_words.problem if files.judged else (lambda _text, _names: "")
-    return RunFacts(policy, reason, files.problem, unread, own_templates=own, preexisting=frozenset(preexisting))
+    return RunFacts(
+        policy, reason, files.problem, unread, files.contents, own_templates=own, preexisting=frozenset(preexisting)
+    )
 
 
 class Files:
@@ -83,6 +99,22 @@ class Files:
         """Return the path of a file. Raises manifests.ManifestError."""
         return manifests.find(name, manifests.folders_of(folder, self._root))
 
+    def contents(self, kind: str, name: str, folder: Path) -> FileContents:
+        """Return what a file of work creates and needs; nothing of other files."""
+        if kind == KUEUE_QUEUES_OF:
+            queues = [it.object for it in manifests.kueue_queues(self.find(name, folder))]
+            classes = [it for it in queues if it["kind"] == "WorkloadPriorityClass"]
+            local = [it for it in queues if it["kind"] == "LocalQueue"]
+            named = [(QUEUE, it["metadata"]["name"]) for it in local]
+            return FileContents([*named, *((PRIORITY_CLASS, it["metadata"]["name"]) for it in classes)])
+        if kind != JOBS_OF:
+            return FileContents()
+        found = own_work.of_file(self.find(name, folder))
+        made = [(WORKLOAD, work) for work in own_work.names(found)]
+        made += [(POD, name) for _, work in made for name in (work, f"{work}-*")]
+        made += [(PRIORITY_CLASS, it.item["metadata"]["name"]) for it in found if it.kind is Kind.PRIORITYCLASS]
+        return FileContents(made, [(QUEUE, queue, work) for work, queue in own_work.queues(found)])
+
     def _problem(self, kind: str, name: str, folder: Path) -> str:
         """Return why the sentence of this kind cannot use the file; empty if it can."""
         try:
@@ -96,6 +128,10 @@ class Files:
                 return f"the {kind.split(maxsplit=1)[0]} of {name!r} are refused by {judges}:{errors}" if errors else ""
             if kind == POLICY_OF:
                 manifests.policy(path)
+            if kind == JOBS_OF:
+                own_work.of_file(path)
+            if kind == KUEUE_QUEUES_OF:
+                manifests.kueue_queues(path)
         except manifests.ManifestError as problem:
             return str(problem)
         errors = _errors(lint.lint(text, str(path))) if kind == POLICY_OF and self.judged else ""

@@ -20,7 +20,10 @@ from ..observe.history import History, View
 from . import nodes
 from .restore import restore_fields
 
-NAMESPACED: Final = (*OWNERS, Kind.COMMAND, *GANGS, Kind.POD, Kind.LOCALQUEUE, Kind.BINDREQUEST)
+NAMESPACED: Final = (
+    *(*OWNERS, Kind.COMMAND, *GANGS, Kind.POD, Kind.LOCALQUEUE, Kind.BINDREQUEST),
+    *(Kind.RESOURCEQUOTA, Kind.LIMITRANGE),
+)
 CLUSTER_WIDE: Final = (
     Kind.QUEUE,
     Kind.PRIORITYCLASS,
@@ -33,6 +36,8 @@ CLUSTER_WIDE: Final = (
     Kind.HYPERNODE,
     Kind.KAI_QUEUE,
 )
+_ALSO_OF_CLUSTERS = (Kind.POD, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.JOB)
+"""Kinds of work that a cluster has itself."""
 _FINALIZER_SECONDS = 2.0
 """Seconds in which the owner of a finalizer can act before the finalizer is removed."""
 _RETRY_SECONDS = 0.1
@@ -131,7 +136,9 @@ def foreign(view: View) -> list[Ref]:
                 continue
             if kind == Kind.NODE and nodes.WORLD not in labels:
                 continue
-            if kind in (Kind.POD, Kind.DEPLOYMENT, Kind.JOB) and not _ours(labels, meta.get("namespace", "")):
+            if kind in (Kind.POD, Kind.DEPLOYMENT, Kind.STATEFULSET, Kind.JOB) and not _ours(
+                labels, meta.get("namespace", "")
+            ):
                 continue
             found.append(Ref(kind, meta["name"], meta.get("namespace", "")))
     return found

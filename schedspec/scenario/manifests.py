@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import yaml
 
 from ..api.errors import HarnessError
+from ..api.kinds import SERVED, Kind
 from ..gherkin.tables import nearest
 from ..scheduler.model import documents
 from ..scheduler.policy.loader import texts_in
@@ -27,6 +28,10 @@ Found = TypeVar("Found")
 
 OVERRIDE = "scheduler_config_override"
 """The key of Volcano's chart whose value is the text of a policy."""
+_KUEUE = SERVED[Kind.CLUSTERQUEUE].api_version
+_OF_QUEUES = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Topology", "WorkloadPriorityClass")
+_RENAMED = {"cohort": "cohortName", "parent": "parentName"}
+"""Fields of v1beta1, and their names since v1beta2."""
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -66,7 +71,41 @@ def read(path: Path) -> str:
 
 def queues(path: Path) -> list[Rendered]:
     """Return the Queues of a file. Raises ManifestError."""
-    return _objects(path, "Queue", lambda obj: {**_head(obj), "spec": obj.get("spec") or {}})
+    return _objects(path, "Queue", lambda obj: {**head(obj), "spec": obj.get("spec") or {}})
+
+
+def kueue_queues(path: Path) -> list[Rendered]:
+    """Return the ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of a file, for the namespace of a scenario.
+
+    A scenario has one namespace, which each ClusterQueue admits; names of LocalQueues must therefore be unique.
+
+    Raises ManifestError.
+    """
+    text = read(path)
+    found = [
+        Rendered(_of_kueue(obj), path, text, node)
+        for obj, node in _documents(path, text)
+        if str(obj.get("apiVersion", "")).startswith(f"{_KUEUE.partition('/')[0]}/") and obj.get("kind") in _OF_QUEUES
+    ]
+    if not any(it.object["kind"] == "LocalQueue" for it in found):
+        raise ManifestError(f"{path}: no LocalQueue ({_KUEUE}), to which jobs could be submitted")
+    known = [(it.object["kind"], it.object["metadata"]["name"]) for it in found]
+    if twice := next((name for name in known if known.count(name) > 1), None):
+        raise ManifestError(f"{path}: two objects {twice[0]} {twice[1]}; a scenario has one namespace: rename one")
+    return found
+
+
+def _of_kueue(obj: Object) -> Object:
+    """Return an object of Kueue in the version that is stored, without what only its own cluster has."""
+    rest = {key: part for key, part in obj.items() if key not in ("metadata", "status")}
+    found = {**rest, **head(obj), "apiVersion": _KUEUE}
+    spec = dict(obj.get("spec") or {})
+    for before, now in _RENAMED.items():
+        if before in spec:
+            spec[now] = spec.pop(before)
+    if obj["kind"] == "ClusterQueue":
+        spec["namespaceSelector"] = {}
+    return {**found, "spec": spec} if "spec" in obj else found
 
 
 def nodes(path: Path) -> list[Rendered]:
@@ -125,7 +164,7 @@ def _bounded(path: Path, read_part: Callable[[Part], Found], part: Part) -> Foun
         raise ManifestError(f"{path}:{problem.line}: {problem.problem}\n  do next: {problem.remedy}") from None
 
 
-def _head(obj: Object) -> Object:
+def head(obj: Object) -> Object:
     """Return the identity of an object, and the labels and annotations that a user set."""
     metadata = obj.get("metadata") or {}
     meta: dict[str, Any] = {"name": metadata.get("name", "")}
@@ -141,7 +180,7 @@ def _head(obj: Object) -> Object:
 
 def _node(obj: Object) -> Object:
     """Return a KWOK node with the labels, resources and taints of a node, without the taints of an unready node."""
-    node, spec, status = _head(obj), obj.get("spec") or {}, obj.get("status") or {}
+    node, spec, status = head(obj), obj.get("spec") or {}, obj.get("status") or {}
     node["metadata"].setdefault("labels", {})[WORLD] = "true"
     node["metadata"].setdefault("annotations", {})[SIMULATED] = "fake"
     taints = [

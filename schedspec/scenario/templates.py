@@ -96,7 +96,7 @@ class Templates:
     """
 
     def __init__(self, folders: Sequence[Path], common: Mapping[str, object], policies: Sequence[Path] = ()) -> None:
-        self.folders = tuple(folders)
+        self.folders, self.common = tuple(folders), common
         self.policies = (*policies, *(folder / "policies" for folder in folders))
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(self.folders),

@@ -8,6 +8,7 @@ when the history shows its effect.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from ..api import timeouts
@@ -17,7 +18,7 @@ from ..api.kinds import Kind, Ref, kind_of
 from ..clusters.protocol import SCENARIO
 from ..observe.expect import Expect, Outcome
 from ..observe.history import History, View
-from . import nodes
+from . import nodes, own_work
 from .cleanup import Cleanup
 from .companions import Companions, MakesCompanions
 from .foreign import Foreign
@@ -158,6 +159,13 @@ class World:
         if any(ref.kind in (Kind.QUEUE, Kind.NODE) for ref, _ in done):
             self._apply_companions()
         return [ref for ref, _ in done]
+
+    def apply_work(self, path: Path, rows: Sequence[Mapping[str, object]] = ()) -> list[Ref]:
+        """Apply the work of a manifest, with the values of these rows in place of those of the file.
+
+        Raises WorkError, RejectedError, ForeignObjectError.
+        """
+        return self.apply_rendered(own_work.rendered(path, self.namespace, self._templates.common, rows))
 
     def add_nodes(self, rows: Sequence[Mapping[str, object]]) -> list[str]:
         """Create KWOK nodes; return when all are Ready.

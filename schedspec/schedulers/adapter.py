@@ -110,7 +110,7 @@ class Adapter:
     """Name in `--scheduler NAME` and in the matrix."""
     disruption_modes_in: ClassVar[Sequence[str]] = (KUBERNETES,)
     """The gang APIs in which the scheduler reads a gang's disruption mode."""
-    lacks: ClassVar[Mapping[Capability, str]] = {}
+    lacks: ClassVar[Mapping[Capability, str]] = {Capability.KUEUE_QUEUES: "its queues are its own"}
     """Capabilities that the scheduler lacks, with the reason for users."""
     monitors_off: ClassVar[Mapping[str, str]] = {}
     """Monitors whose rule does not hold for the scheduler, with the reason."""

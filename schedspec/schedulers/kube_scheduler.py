@@ -51,6 +51,8 @@ class KubeScheduler(Adapter):
         Capability.DESERVED: "it has no queues",
         Capability.PARTITIONS: "a PodGroup has no parts",
         Capability.SHARED_CARDS: "it counts resources by node, not by card",
+        Capability.KUEUE_QUEUES: "it has no queues",
+        Capability.NODE_ORDER: "its policy is a configuration file of its own",
     }
     monitors_off: ClassVar[Mapping[str, str]] = {
         "needless-eviction": "it evicts a gang as a whole if the gang requires that; the monitor reads the policy"

@@ -69,6 +69,7 @@ class Volcano(Installable):
         Capability.VALIDATION: "its webhooks are not installed",
         Capability.PYTORCHJOBS: "no training operator is installed",
         Capability.REASONS: "its reasons have other texts",
+        Capability.KUEUE_QUEUES: "its queues are its own",
         Capability.DESERVED: "it does not write status.deserved",
     }
     known_file: ClassVar[Path | None] = Path(__file__).with_name("volcano_known.yaml")

@@ -23,6 +23,9 @@ Feature: Acts
     And these services run:
       | service | replicas | cpu |
       | s       | 1        | 1   |
+    And these Kubernetes jobs run:
+      | job | replicas | cpu |
+      | k   | 2        | 1   |
     And these jobs are submitted:
       | job  | replicas | cpu |
       | wait | 1        | 9   |
@@ -31,7 +34,12 @@ Feature: Acts
 IN_VAIN = {
     '"wait" completes': "expected: a pod of wait runs, and can finish",
     '"j" grows to 2 pods': "expected: j grows to 2 pods",
-    '"s" grows to 4 pods': "expected: s is a job or a gang: no other work grows",
+    '"s" grows to 1 pods': "expected: s grows to 1 pod",
+    '"j" shrinks to 3 pods': "expected: j shrinks to 3 pods",
+    '"k" shrinks to 1 pod': "expected: k is a job or a service: no other work shrinks",
+    '"k" is resumed': "expected: k is suspended: else this changes nothing",
+    '"s" is suspended': "expected: s is a job that can be suspended",
+    '3 pods of "j" fail with exit code 3': "expected: exactly 3 pods of j run, and can fail",
     'pod "wait-task-0" completes': "expected: pod wait-task-0 runs, and can finish",
     'pod "wait-task-0" fails with exit code 3': "expected: pod wait-task-0 runs, and can finish",
     '"j" is deleted': "expected: j exists, and can be deleted",
@@ -51,6 +59,10 @@ EFFECTIVE = {
     'whichever of "wait, j" runs completes': 'job "j" is Completed',
     '"wait" completes if it runs': 'exactly 2 pods of "j" run',
     '"j" grows to 3 pods': 'exactly 3 pods of "j" run',
+    '"s" grows to 2 pods': 'exactly 2 pods of "s" run',
+    '"j" shrinks to 1 pod': 'exactly 1 pod of "j" runs',
+    '"k" is suspended': '"k" has no pods',
+    '"j" is suspended': 'job "j" is Aborted',
     'pod "j-task-0" fails with exit code 3': 'exactly 1 pod of "j" runs',
     '"s" is deleted': 'exactly 2 pods of "j" run',
 }

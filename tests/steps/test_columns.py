@@ -18,7 +18,7 @@ from schedspec.scenario.templates import Templates
 from schedspec.scheduler.lint.schemas import definitions
 from schedspec.schedulers import ADAPTERS, Own
 from schedspec.schedulers.adapter import KUBERNETES, Adapter
-from schedspec.steps import columns, jobs, queues
+from schedspec.steps import columns, job_policies, jobs, queues
 
 CELLS = {
     **dict.fromkeys(("queue", "priority"), "team-b"),
@@ -27,7 +27,13 @@ CELLS = {
     **dict.fromkeys(("memory", "gpu memory", "vgpu memory"), "3Gi"),
     **dict.fromkeys(("start after", "stop after"), "3s"),
     **dict.fromkeys(("required", "preferred", "partition required"), "rack"),
-    **dict.fromkeys(("on PodEvicted", "on TaskCompleted"), "CompleteJob"),
+    **dict.fromkeys(job_policies.columns("", "", ""), "CompleteJob"),
+    **dict.fromkeys(job_policies.columns("job ", "", ""), "CompleteJob after 5m"),
+    **dict.fromkeys(("on exit code", "job on exit code"), "3 CompleteJob"),
+    "task retries": "1",
+    **dict.fromkeys(("master cpu", "master gpus"), "3"),
+    "master memory": "5Gi",
+    "restart policy": "OnFailure",
     "preemptable": "false",
     "disruption": "pod",
     "task": "worker",
@@ -36,7 +42,11 @@ CELLS = {
     "tolerates": "spot",
 }
 """A value for each column that differs from what the column stands for when it is left out."""
-NEEDS = {"partition required": {"partition": "1"}, "cards": {"card": "NVIDIA-L40"}, "min available": {"replicas": "4"}}
+NEEDS = {
+    "partition required": {"partition": "1"},
+    "cards": {"card": "NVIDIA-L40"},
+    "min available": {"replicas": "4", "workers": "3"},
+}
 """What a row must have beside a column to be valid."""
 KUBERNETES_GANGS = Own()
 KUBERNETES_GANGS.gang_api = KUBERNETES
@@ -61,7 +71,7 @@ def _table(work: str, column: str, cell: str) -> list[list[str]]:
     base = {shape.required[0]: "w", "cpu": "1"}
     base |= {"task": "t", "replicas": "4"} if work == "tasks" else {}
     base |= {"replicas": "4"} if column.startswith("partition") else {}
-    base |= NEEDS.get(column, {})
+    base |= {name: value for name, value in NEEDS.get(column, {}).items() if name in SHAPES[work][1].columns}
     base |= {column: cell} if cell else {}
     rows = [base, {**base, "task": "second"}] if work == "tasks" and column != "task" else [base]
     return [list(base), *(list(row.values()) for row in rows)]
@@ -101,8 +111,9 @@ def test_each_cell_changes_the_objects(scheduler: str, work: str, column: str) -
 @pytest.mark.parametrize("column", [name for name in jobs.JOB_OF_TASKS.columns if name != "job"])
 def test_the_second_row_of_a_job_of_tasks_is_read_or_refused(column: str) -> None:
     """A later row that differs changes its task, or contradicts the job of the first row."""
-    first = {"job": "w", "task": "a", "replicas": "4", "cpu": "1", "partition": "2", **NEEDS.get(column, {})}
-    first |= {column: "CompleteJob" if column.startswith("on ") else CELLS[column]}
+    needed = {name: value for name, value in NEEDS.get(column, {}).items() if name in jobs.JOB_OF_TASKS.columns}
+    first = {"job": "w", "task": "a", "replicas": "4", "cpu": "1", "partition": "2", **needed}
+    first |= {column: CELLS[column]}
     second = {**first, "task": "b", column: _other(column)}
     rows, flaws = jobs.JOB_OF_TASKS.read([list(first), list(first.values()), list(second.values())])
     assert not flaws
@@ -119,6 +130,9 @@ def _other(column: str) -> str:
         "rack": "spine",
         "false": "true",
         "CompleteJob": "RestartJob",
+        "CompleteJob after 5m": "RestartJob after 5m",
+        "3 CompleteJob": "4 CompleteJob",
+        "OnFailure": "Always",
         "3s": "4s",
         "3Gi": "4Gi",
         "zone=a": "zone=b",

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from schedspec.gherkin import bdd, documents
+from schedspec import steps
+from schedspec.gherkin import bdd, catalogue, documents
 from schedspec.steps.zh import COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,27 @@ def test_a_chinese_feature_equals_its_english_original(path: Path) -> None:
     sentences = list(calls(path))
     assert sentences
     assert list(calls(chinese)) == sentences
+
+
+def test_every_sentence_can_be_said_in_chinese() -> None:
+    wordings: dict[Callable[..., object], list[str]] = {}
+    for step in bdd.all_definitions():
+        if step.function.__module__.startswith("schedspec.steps."):
+            wordings.setdefault(inspect.unwrap(step.function), []).append(step.pattern)
+    assert wordings
+    assert [patterns for patterns in wordings.values() if all(map(str.isascii, patterns))] == []
+
+
+def test_every_column_has_a_chinese_name() -> None:
+    columns = {
+        name
+        for entry in catalogue.sentences(steps.MODULES)
+        if entry.language == "en"
+        for names in entry.columns.values()
+        for name in names
+    }
+    assert columns
+    assert sorted(columns - set(COLUMNS.values()) - {"cpu", "pods"}) == []
 
 
 def test_the_samples_of_the_page_are_scenarios(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ They are written as plain Gherkin again, so that a changed scenario is collected
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,11 +15,12 @@ from typing import Any
 from gherkin.parser import Parser
 from gherkin.pickles.compiler import Compiler
 
+FEATURES = Path(__file__).parents[2] / "features"
 KEYWORDS = {"Context": "Given", "Action": "When", "Outcome": "Then"}
 
 STAYS = re.compile(
     r"stays? (pending|Pending|Inqueue|Running)|nothing is evicted|keeps running|has no pods|exactly 0 pods"
-    r"|as a whole or not at all"
+    r"|as a whole or not at all|no pod is on|all of this happens|^at most|holds at most|never holds less"
 )
 """Sentences that claim that something does not happen, so they are true before anything happens."""
 EXACT = re.compile(r"^exactly|is evicted before")
@@ -91,4 +93,8 @@ def write(specimens: Sequence[Specimen], path: Path) -> None:
         for step in specimen.steps:
             lines += [f"    {step.keyword} {step.text}", *(f"      {line}" for line in step.argument)]
     path.parent.mkdir(parents=True, exist_ok=True)
+    for folder in {FEATURES / it.source for it in specimens}:  # the files that sentences name are beside them
+        for file in folder.parent.glob("*.*"):
+            if file.suffix != ".feature":
+                shutil.copy(file, path.parent)
     path.write_text("\n".join(lines) + "\n", "utf-8")

@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
+from ...api.kinds import SERVED, Kind, kind_of
+from ...scenario import own_work
+from ...scenario.own_work import pod_specs
 from ...scheduler.controllers.runtime.pods import priority_of
 from ...scheduler.kube import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
-from ...scheduler.lint.objects import ManifestError, documents, refusals
-from ...scheduler.model import resources
 from ...scheduler.model.objects import read_annotations
 from ...scheduler.model.state_kinds import STATE_KINDS
 from ...virtual.cluster import VirtualCluster
@@ -25,15 +26,8 @@ from ...virtual.state.api_objects import api_object
 from .changes import ChangeError
 
 Object = dict[str, Any]
-_PATHS = {
-    ("v1", "Pod"): "/api/v1/namespaces/{}/pods",
-    ("apps/v1", "Deployment"): "/apis/apps/v1/namespaces/{}/deployments",
-    ("batch/v1", "Job"): "/apis/batch/v1/namespaces/{}/jobs",
-    ("batch.volcano.sh/v1alpha1", "Job"): "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs",
-    ("kubeflow.org/v1", "PyTorchJob"): "/apis/kubeflow.org/v1/namespaces/{}/pytorchjobs",
-    ("scheduling.volcano.sh/v1beta1", "PodGroup"): "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups",
-}
-"""Kinds of work that can be submitted, and where."""
+_KINDS = (Kind.POD, Kind.DEPLOYMENT, Kind.JOB, Kind.VCJOB, Kind.PYTORCHJOB, Kind.PODGROUP)
+"""Kinds of work that can be submitted."""
 _ADMITS = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
 """A policy without `enqueue`, under which the controllers create the pods of each job."""
 _SECONDS = 10.0
@@ -60,7 +54,7 @@ def add_submitted(state: State, path: Path, definitions: Path | None = None) -> 
         name = f"{item['kind']} {meta.setdefault('namespace', 'default')}/{meta['name']}"
         if name in taken:
             raise ChangeError(place, f"{name} exists in the cluster", "submit it by another name")
-        for pod in _pod_specs(item):
+        for pod in pod_specs(item):
             values = {key: it.value for key, it in state.objects["PriorityClass"].items()}
             _priority_of(place, "PriorityClass", pod.get("priorityClassName", ""), values)
     return _add_workloads(state, items) if state.others else _add_pods(state, items)
@@ -81,52 +75,10 @@ def _taken(state: State) -> Iterator[str]:
 
 def _read(path: Path, folder: Path | None) -> Iterator[tuple[str, Object]]:
     try:
-        for document in documents(path.read_text("utf-8")):
-            place, item = f"{path}:{document.line}", document.item
-            if not document.name:
-                raise ChangeError(
-                    place, f"{document.title}: it has no name, by which the plan could show it", "write metadata.name"
-                )
-            of_kueue = str(item.get("apiVersion", "")).startswith(kueue.GROUP)
-            for refusal in refusals(document, str(path), folder if of_kueue else None):
-                if refusal.is_error:
-                    raise ChangeError(f"{path}:{refusal.line}", f"{refusal.field}: {refusal.text}", refusal.remedy)
-            for pod in _pod_specs(item):
-                _check_pod(place, pod)
-            if (item.get("apiVersion"), item.get("kind")) not in _PATHS and not of_kueue:
-                known = ", ".join(f"{kind} ({version})" for version, kind in _PATHS)
-                head = f"{item.get('kind') or 'an object without a kind'} ({item.get('apiVersion', '')})"
-                raise ChangeError(place, f"{head} is not work", f"submit {known}")
-            if not isinstance(item.get("spec"), dict) or (item["kind"] == "Workload" and not [*_pod_specs(item)]):
-                raise ChangeError(place, f"{document.title} has no pods", "write them into its spec")
-            yield place, item
-    except ManifestError as error:
-        raise ChangeError(f"{path}:{error.line}", error.problem, error.remedy) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ChangeError(str(path), f"cannot be read: {error}", "name a file with the work to submit") from error
-
-
-def _pod_specs(item: Any) -> Iterator[Object]:
-    """Yield the specifications of pods in an object: everything that has containers."""
-    if isinstance(item, dict):
-        if isinstance(item.get("containers"), list):
-            yield item
-        for part in item.values():
-            yield from _pod_specs(part)
-    elif isinstance(item, list):
-        for part in item:
-            yield from _pod_specs(part)
-
-
-def _check_pod(place: str, pod: Object) -> None:
-    if pod.get("nodeName"):
-        raise ChangeError(place, f"nodeName: no scheduler decides on a pod of {pod['nodeName']}", "leave it out")
-    for container in (*pod["containers"], *(pod.get("initContainers") or ())):
-        for amounts in (container.get("resources") or {}).values():
-            try:
-                resources.parse(amounts if isinstance(amounts, dict) else {})
-            except resources.QuantityError as error:
-                raise ChangeError(place, f"container {container.get('name')}: {error}", "correct the amount") from error
+        for found in own_work.read(path, _KINDS, kueue.GROUP, folder):
+            yield found.place, found.item
+    except own_work.WorkError as error:
+        raise ChangeError(error.place, error.problem, error.remedy) from error
 
 
 def _add_pods(state: State, items: list[tuple[str, Object]]) -> list[str]:
@@ -171,7 +123,7 @@ def _schedulers(item: Object) -> Iterator[str]:
     if "schedulerName" in item["spec"]:
         yield item["spec"]["schedulerName"]
     elif item["kind"] in ("Pod", "Deployment") or item["apiVersion"] == "batch/v1":
-        yield from (pod.get("schedulerName", "default-scheduler") for pod in _pod_specs(item))
+        yield from (pod.get("schedulerName", "default-scheduler") for pod in pod_specs(item))
 
 
 def _check_made(place: str, item: Object, pods: int, events: list[Object]) -> None:
@@ -189,9 +141,9 @@ def _check_made(place: str, item: Object, pods: int, events: list[Object]) -> No
 def _submit(cluster: VirtualCluster, place: str, item: Object) -> None:
     space = item["metadata"].setdefault("namespace", "default")
     cluster.request("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": space}}).encode())
-    status, answer = cluster.request(
-        "POST", _PATHS[item["apiVersion"], item["kind"]].format(space), json.dumps(item).encode()
-    )
+    kind = kind_of(item)
+    assert kind is not None
+    status, answer = cluster.request("POST", SERVED[kind].path(namespace=space), json.dumps(item).encode())
     if status >= 400:
         raise ChangeError(place, f"refused: {json.loads(answer).get('message', '')}", "correct this object")
 

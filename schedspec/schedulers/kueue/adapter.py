@@ -77,6 +77,8 @@ class Kueue(Installable):
         Capability.POD_NAMES: "Kubernetes names the pods of a Job",
         Capability.PARTITIONS: "this adapter divides no podset into slices",
         Capability.SHARED_CARDS: "it counts resources by node, not by card",
+        Capability.CLASS_SETTINGS: "a WorkloadPriorityClass has a value only",
+        Capability.NODE_ORDER: "kube-scheduler places its pods, by its own configuration",
         Capability.DISRUPTION_MODE: "a Workload is always evicted as a whole",
     }
     monitors_off: ClassVar[Mapping[str, str]] = {

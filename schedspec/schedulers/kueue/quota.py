@@ -99,7 +99,7 @@ def _flavors(nodes: Sequence[Object], names: Iterable[str], *, always: bool) -> 
     """Return the flavors, each for all nodes, with a Topology if nodes are in racks or spines, or always."""
     labels = {label for node in nodes for label in (node.get("metadata") or {}).get("labels") or {}}
     levels = [{"nodeLabel": label} for label in reversed(LEVELS.values()) if label in labels]
-    if not (levels or always):
+    if not levels and not (always and nodes):
         return [_made("ResourceFlavor", name, {}) for name in names]
     topology = _made("Topology", FLAVOR, {"levels": [*levels, {"nodeLabel": "kubernetes.io/hostname"}]})
     spec = {"nodeLabels": {WORLD: "true"}, "topologyName": FLAVOR}

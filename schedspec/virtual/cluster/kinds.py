@@ -12,6 +12,9 @@ PRIORITY_CLASSES = Kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasse
 DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments")
 REPLICA_SETS = Kind("apps/v1", "ReplicaSet", "replicasets")
 BATCH_JOBS = Kind("batch/v1", "Job", "jobs")
+STATEFUL_SETS = Kind("apps/v1", "StatefulSet", "statefulsets")
+RESOURCE_QUOTAS = Kind("v1", "ResourceQuota", "resourcequotas")
+LIMIT_RANGES = Kind("v1", "LimitRange", "limitranges", has_status=False)
 QUEUES = Kind("scheduling.volcano.sh/v1beta1", "Queue", "queues", namespaced=False)
 
 SERVED = (
@@ -30,8 +33,9 @@ SERVED = (
     Kind("v1", "Service", "services"),
     Kind("v1", "PersistentVolume", "persistentvolumes", namespaced=False),
     Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
-    Kind("apps/v1", "StatefulSet", "statefulsets"),
-    Kind("v1", "ResourceQuota", "resourcequotas"),
+    STATEFUL_SETS,
+    RESOURCE_QUOTAS,
+    LIMIT_RANGES,
     Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     Kind("storage.k8s.io/v1", "CSINode", "csinodes", namespaced=False, has_status=False),
     Kind("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", namespaced=False),

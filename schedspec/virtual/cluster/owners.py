@@ -1,4 +1,4 @@
-"""Simulate the controllers of Deployments, ReplicaSets and Kubernetes Jobs in a virtual cluster.
+"""Simulate the controllers of Deployments, ReplicaSets, StatefulSets and Kubernetes Jobs in a virtual cluster.
 
 They keep as many pods alive as the spec names. No other part of kube-controller-manager matters to a scheduler.
 """
@@ -18,11 +18,11 @@ from .store import Key, Kind, Object, RefusedError
 
 _DELAY = 0.02
 """Seconds until a controller notices a change."""
-_OWNERS = (kinds.DEPLOYMENTS, kinds.REPLICA_SETS, kinds.BATCH_JOBS)
+_OWNERS = (kinds.DEPLOYMENTS, kinds.REPLICA_SETS, kinds.STATEFUL_SETS, kinds.BATCH_JOBS)
 
 
 class Owners:
-    """The three controllers. `later` runs a function after some virtual seconds."""
+    """The controllers. `later` runs a function after some virtual seconds."""
 
     def __init__(self, server: ApiServer, later: Callable[[float, Callable[[], None]], object]) -> None:
         self._server, self._store, self._later = server, server.store, later
@@ -52,6 +52,7 @@ class Owners:
         work = {
             kinds.DEPLOYMENTS: self._deployment,
             kinds.REPLICA_SETS: self._replica_set,
+            kinds.STATEFUL_SETS: self._stateful_set,
             kinds.BATCH_JOBS: self._job,
         }
         try:
@@ -96,17 +97,43 @@ class Owners:
         ready = sum(map(_is_ready, live))
         self._write_status(kinds.REPLICA_SETS, key, item, {"replicas": len(live), "readyReplicas": ready})
 
+    def _stateful_set(self, key: Key, item: Object) -> None:
+        """Create the pods in the order of their numbers, each after its predecessor is ready, unless in parallel."""
+        spec, pods = item["spec"], {pod["metadata"]["name"]: pod for pod in self._owned(item, kinds.PODS)}
+        wanted = [f"{key.name}-{number}" for number in range(spec.get("replicas", 1))]
+        over = [name for name, pod in pods.items() if pod["status"].get("phase") in ("Succeeded", "Failed")]
+        for name in (*over, *sorted(pods.keys() - set(wanted), reverse=True)):
+            self._server.delete(kinds.PODS, Key(key.namespace, name))
+        in_order = spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
+        for name in wanted:
+            if name not in pods:
+                template = _labelled(spec["template"], {"statefulset.kubernetes.io/pod-name": name})
+                self._create(kinds.PODS, item, name, {"spec": template["spec"]}, template["metadata"])
+            if in_order and not (name in pods and _is_ready(pods[name])):
+                break
+        ready = sum(map(_is_ready, pods.values()))
+        self._write_status(kinds.STATEFUL_SETS, key, item, {"replicas": len(pods), "readyReplicas": ready})
+
     def _job(self, key: Key, item: Object) -> None:
         spec, pods, status = item["spec"], self._owned(item, kinds.PODS), item.get("status") or {}
         if any(condition["type"] in ("Complete", "Failed") for condition in status.get("conditions") or ()):
             return
+        suspended = bool(spec.get("suspend"))
+        if suspended:
+            for pod in filter(_is_live, pods):
+                self._server.delete(kinds.PODS, Key(key.namespace, pod["metadata"]["name"]))
+            pods = [pod for pod in pods if not _is_live(pod)]
         succeeded = sum(pod["status"].get("phase") == "Succeeded" for pod in pods)
         failed = sum(pod["status"].get("phase") == "Failed" for pod in pods)
         live = [pod for pod in pods if _is_live(pod)]
         completions = spec.get("completions") or spec.get("parallelism", 1)
         ready = sum(map(_is_ready, live))
         batch: Object = {"active": len(live), "succeeded": succeeded, "failed": failed, "ready": ready}
-        if succeeded >= completions:
+        if suspended or status.get("conditions"):
+            batch["conditions"] = [{"type": "Suspended", "status": str(suspended)}]
+        if suspended:
+            pass
+        elif succeeded >= completions:
             batch["conditions"] = [{"type": "Complete", "status": "True"}]
             batch["completionTime"] = timestamp(self._store.clock())
         else:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from ...scheduler.lint.schemas import definitions
-from . import kinds, merge
+from . import admission, kinds, merge
 from .store import DEFAULT_GRACE, Key, Kind, Object, RefusedError, Store
 
 _encode = msgspec.json.Encoder().encode
@@ -142,7 +142,11 @@ class ApiServer:
         spec.setdefault("preemptionPolicy", (given or {}).get("preemptionPolicy", "PreemptLowerPriority"))
         spec.setdefault("terminationGracePeriodSeconds", DEFAULT_GRACE)
         spec.setdefault("restartPolicy", "Always")
-        spec["containers"] = [_with_requests(container) for container in spec.get("containers") or ()]
+        space = pod["metadata"]["namespace"]
+        ranges, quotas = (self.store.all(kind, space) for kind in (kinds.LIMIT_RANGES, kinds.RESOURCE_QUOTAS))
+        containers = [admission.with_defaults(container, ranges) for container in spec.get("containers") or ()]
+        spec["containers"] = [_with_requests(container) for container in containers]
+        admission.require_room({**pod, "spec": spec}, quotas, self.store.all(kinds.PODS, space) if quotas else ())
         status: Object = {"phase": "Pending"}
         if spec.get("schedulingGates"):
             gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}

@@ -8,7 +8,7 @@ import pytest
 
 from schedspec.api.kinds import Kind, Ref
 from schedspec.api.timeouts import IN_FLUX
-from schedspec.checks import phases, pods, reasons
+from schedspec.checks import phases, pods, reasons, topology
 from schedspec.observe.expect import Check, Outcome
 from schedspec.observe.history import History, View
 
@@ -49,6 +49,9 @@ CHECKS = {
     "is bound": pods.is_bound,
     "waits": pods.waits,
     "exactly none wait": lambda name: pods.count_waits(name, 0),
+    "exactly none is evicted": lambda name: pods.count_evicted(name, 0),
+    "runs on a node": lambda name: topology.runs_on(name, bool, "n1"),
+    "is packed": lambda name: topology.is_packed(name, 1),
     "runs as a whole or not at all": pods.is_whole,
     "has run": pods.has_run,
     "has no pods": pods.has_no_pods,
@@ -77,6 +80,19 @@ def test_the_outcome_for_an_existing_workload_is_that_of_the_check(scene: Scene,
     outcome: Outcome = check("train")(scene.now())
     assert "there is no workload" not in outcome.seen
     assert outcome.hopeless is None
+
+
+@pytest.mark.parametrize(
+    ("many", "seen"),
+    [
+        ("at most 1", "it wants 1: this always holds"),
+        ("between 0 and 3", "it wants 1: this always holds"),
+        ("half of the", "half of the 1 is 0.5: write a whole number, or a range"),
+    ],
+)
+def test_a_number_of_pods_that_says_nothing_fails_at_once(scene: Scene, many: str, seen: str) -> None:
+    outcome = pods.count_runs("train", many)(scene.now())
+    assert (outcome.ok, outcome.hopeless, outcome.seen) == (False, 0.0, seen)
 
 
 def test_no_pod_of_a_deleted_workload_runs(scene: Scene) -> None:

@@ -158,6 +158,17 @@ def test_steps_lists_the_words_and_columns_of_a_sentence(output_of: OutputOf) ->
     assert '| Then | `"{name}" runs` | Every pod that the workload wants is Running. |' in page
 
 
+def test_steps_finds_sentences_by_columns_and_words(output_of: OutputOf) -> None:
+    def found(*words: str) -> list[str]:
+        return [it["sentence"] for it in json.loads(output_of("steps", *words, "-o", "json").stdout)]
+
+    assert {"these nodes:", "these {work:Work} run:"} <= {*found("gpus")}
+    assert 'job "{name}" has {counter:Counter} {number:d}' in found("retrycount")
+    codes = found("exit", "code")
+    assert "exit code" in codes[0]
+    assert "these {work:Work} run:" in codes[1:]
+
+
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [

@@ -386,7 +386,7 @@ def test_own_sentences_are_checked_by_their_declarations(specs: Run, steps: str,
 @pytest.mark.parametrize(
     ("policies", "options", "messages"),
     [
-        ({}, [], ["bad.feature:3: there is no policy 'mien'; there are: capacity, *"]),
+        ({}, [], ["bad.feature:3: there is no policy 'mien'; there are: *capacity, *"]),
         (
             {"mein": "actions: allocate\n"},
             [],

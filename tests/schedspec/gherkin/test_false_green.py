@@ -13,6 +13,7 @@ from schedspec.plugin import reason_words
 from tests.schedspec.gherkin.conftest import MistakesOf, scenario, table
 
 NODE = table("Given these nodes:", "node | cpu | memory | cards | card", "n1 | 8 | 64Gi | 8 | NVIDIA-A100")
+GROUPS = table("Given these nodes:", "node | cpu | memory | group | labels", "n1 | 8 | 64Gi | a | zone=a")
 QUEUE = table("Given these queues:", "queue | deserved", "research | cpu 4")
 JOB = table("When these jobs are submitted:", "job | queue | cpu | cards | card", "train | {} | 1 | 1 | {}")
 
@@ -108,6 +109,93 @@ WRONG = {
         JOB_THEN.format('the pods of "j" share 0 cards'),
         "6: this sentence says nothing: work without shared cards uses parts of 0; name at least 1 card",
     ),
+    "a node that is not there": (
+        NODE + JOB_THEN.format('"j" runs on "n1, n2"'),
+        "9: no earlier sentence creates a node 'n2'; there are: n1",
+    ),
+    "a group of nodes that is not there": (
+        GROUPS + JOB_THEN.format('"j" runs on a node of group "b"'),
+        "9: no earlier sentence creates a node of group 'b'; there are: a",
+    ),
+    "a group of nodes that a queue requires and that is not there": (
+        GROUPS + queues("queue | node groups", "team | a, b"),
+        "8: no sentence creates a node of group 'b'; there are: a",
+    ),
+    "a label that no node has": (
+        GROUPS + JOB_THEN.format('"j" runs on nodes with "zone=b"'),
+        (
+            "9: no earlier sentence creates a node with the label 'zone=b' (is 'zone=a' meant?); "
+            "there are: kubernetes.io/hostname=n1, zone=a"
+        ),
+    ),
+    "pods that are spread over one node": (
+        JOB_THEN.format('the pods of "j" are spread over 1 node'),
+        "6: this sentence says nothing: pods on one node are not spread; name at least 2",
+    ),
+    "an empty node before any work": (
+        NODE + '    Then no pod is on "n1"\n',
+        "6: this sentence says nothing: no earlier sentence creates a workload",
+    ),
+    "two default classes": (
+        table("Given these priority classes:", "class | value | default", "a | 1 | yes", "b | 2 | yes"),
+        "6: a cluster has one default class, and an earlier row is it",
+    ),
+    "a preemption policy that does not exist": (
+        table("Given these priority classes:", "class | value | preemption policy", "a | 1 | Never"),
+        "5: preemption policy 'Never': write never or lower priority: what work of this class may evict",
+    ),
+    "a priority class that is deleted and is not there": (
+        table("Given these priority classes:", "class | value", "low | 1")
+        + '    When priority class "lo" is deleted\n',
+        (
+            "6: no earlier sentence creates a priority class 'lo' (is 'low' meant?); "
+            "there are: system-cluster-critical, system-node-critical, low"
+        ),
+    ),
+    "a range that is none": (
+        JOB_THEN.format('between 4 and 2 pods of "j" run'),
+        "6: this sentence says nothing: no range is between 4 and 2; write the smaller number first",
+    ),
+    "at least no pod": (
+        JOB_THEN.format('at least 0 pods of "j" are evicted'),
+        "6: this sentence says nothing: there are always at least 0; name at least 1",
+    ),
+    "a part of a resource that no node has": (
+        JOB_THEN.format('queue "default" holds a third of the gpus'),
+        f"6: no earlier sentence creates a node with the resource 'nvidia.com/gpu'; there are: {ALWAYS}",
+    ),
+    "an exit code with two actions": (
+        table("When these jobs are submitted:", "job | cpu | on exit code", "j | 1 | 3 AbortJob, 3 RestartJob"),
+        "5: on exit code '3 AbortJob, 3 RestartJob': 3 appears twice",
+    ),
+    "an exit code of success": (
+        table("When these jobs are submitted:", "job | cpu | on exit code", "j | 1 | 0 AbortJob"),
+        "5: on exit code '0 AbortJob': no pod fails with this exit code; write 1 to 255",
+    ),
+    "a timeout without a unit": (
+        table("When these jobs are submitted:", "job | cpu | on PodPending", "j | 1 | AbortJob after 5"),
+        "5: on PodPending 'AbortJob after 5': write a duration, for instance: 500ms, 2s or 1m30s",
+    ),
+    "an act on an unknown number of pods": (
+        JOB_THEN.replace("Then {}", 'When at most 1 pods of "j" fail with exit code 3'),
+        "6: this sentence says nothing: an act needs one number: write 2, or half of the",
+    ),
+    "what arrives once": (
+        table("When every 5 seconds these jobs arrive, 1 times:", "job | cpu", "j | 1"),
+        "3: this sentence says nothing: what arrives once is submitted; name at least 2 times",
+    ),
+    "the third of two that arrive": (
+        table("When every 5 seconds these jobs arrive, 2 times:", "job | cpu", "j | 1") + '    Then "j-3" runs\n',
+        "6: no earlier sentence creates a workload 'j-3' (is 'j-2' meant?); there are: j-1, j-2",
+    ),
+    "a PyTorchJob that needs more pods than it has": (
+        table("When these PyTorchJobs are submitted:", "job | workers | min available", "train | 2 | 4"),
+        "5: min available 4 is above the 3 pods of master and workers: the gang could never start",
+    ),
+    "gpus of a master that no node has": (
+        table("When these PyTorchJobs are submitted:", "job | workers | master gpus", "train | 2 | 1"),
+        f"5: no sentence creates a node with the resource 'nvidia.com/gpu'; there are: {ALWAYS}",
+    ),
     "an order of one workload": (
         JOB_THEN.format("these start in this order:\n      | workload |\n      | j |"),
         "6: this sentence says nothing: an order has at least two workloads",
@@ -199,7 +287,7 @@ WRONG = {
         QUEUE + JOB_THEN.format('queue "research" holds at most 1 cpu'),
         "9: this sentence says nothing: no earlier sentence creates work in queue 'research'",
     ),
-    "a label that no node has": (
+    "a selected label that no node has": (
         table("Given these nodes:", "node | cpu | memory | labels", "n | 1 | 1Gi | zone=a")
         + table("When these jobs are submitted:", "job | node selector", "j | zone=b"),
         (

@@ -10,15 +10,11 @@ import re
 import pytest
 
 from schedspec.gherkin.tables import ANY_RESOURCE
+from schedspec.steps import columns, jobs
 from tests.schedspec.gherkin.conftest import JOB, MistakesOf, scenario, table
 
-JOBS = (
-    "job, queue, priority, cpu, memory, gpus, cards, card, gpu memory, whole gpus, vgpus, vgpu memory, vgpu cores, "
-    "node selector, tolerates, preemptable, start after, stop after, "
-    "replicas, task, min available, max retry, on PodEvicted, on TaskCompleted, "
-    "required, preferred, partition, partition required"
-)
-NODES = "node, cpu, memory, gpus, cards, card, pods, shared gpus, vgpus, card memory, rack, spine, labels, taints"
+JOBS = ", ".join(jobs.TEMPLATES["jobs"][1].columns)
+NODES = ", ".join(columns.NODES.columns)
 AMOUNTS = "cpu, memory, pods, ephemeral-storage, nvidia.com/gpu"
 MEANT = " (is 'nvidia.com/gpu' meant?)"
 SINGLE: dict[str, tuple[str, list[str]]] = {
@@ -324,7 +320,7 @@ SINGLE: dict[str, tuple[str, list[str]]] = {
         [
             (
                 "5: unknown column '权种'; this table takes: "
-                "队列, 上级队列, 权重, 优先级, 上限, 应得, 保障, 可回收, 卡配额"
+                "队列, 上级队列, 权重, 优先级, 上限, 应得, 保障, 可回收, 卡配额, 可用节点组, 优先节点组, 避开节点组"
             )
         ],
     ),

@@ -138,3 +138,49 @@ def test_a_name_that_no_file_has_is_not_suggested_for_itself(tmp_path: Path) -> 
     (tmp_path / "queues.yaml").symlink_to("queues.yaml")
     with pytest.raises(manifests.ManifestError, match=r"there is no file 'queues.yaml'\n"):
         manifests.find("queues.yaml", [tmp_path])
+
+
+KUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: a, uid: x}
+spec: {cohort: all, namespaceSelector: {matchLabels: {team: a}}, queueingStrategy: StrictFIFO}
+status: {pendingWorkloads: 3}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Cohort
+metadata: {name: all}
+spec: {parent: company}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: a, namespace: team-a}
+spec: {clusterQueue: a}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-a}
+"""
+
+
+def test_queues_of_kueue_are_those_of_the_namespace_of_a_scenario(tmp_path: Path) -> None:
+    found = manifests.kueue_queues(written(tmp_path, "queues.yaml", KUEUE))
+    queue, cohort, local = (it.object for it in found)
+    assert {it.object["apiVersion"] for it in found} == {"kueue.x-k8s.io/v1beta2"}
+    assert queue["spec"] == {"cohortName": "all", "namespaceSelector": {}, "queueingStrategy": "StrictFIFO"}
+    assert cohort["spec"] == {"parentName": "company"}
+    assert local["metadata"] == {"name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (KUEUE.replace("LocalQueue", "Topology"), "no LocalQueue"),
+        (QUEUES, "no LocalQueue"),
+        (f"{KUEUE}---\n{KUEUE}", "two objects ClusterQueue a"),
+    ],
+    ids=["no LocalQueue", "Volcano's queues", "two of one name"],
+)
+def test_queues_of_kueue_without_which_no_job_could_start_are_refused(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(ManifestError, match=says):
+        manifests.kueue_queues(written(tmp_path, "queues.yaml", text))

@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     **{
         f"no name of a {item['kind']} ({item['apiVersion']})": (
             yaml.safe_dump(item | {"metadata": {"generateName": "a-"}}),
-            rf"job.yaml:\d+: {item['kind']} a-: it has no name, by which the plan could show it; write metadata.name",
+            rf"job.yaml:\d+: {item['kind']} a-: it has no name; write metadata.name",
         )
         for item in (vcjob(1), JOB, PYTORCHJOB, POD)
     },

@@ -1,0 +1,79 @@
+"""The language server of `schedspec check --lsp`: errors where they stand, and completion, in any editor.
+
+A feature is checked when it is opened and when it is saved, by the collection of `schedspec check`. Needs the extra
+`lsp` (pygls).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from .. import steps
+from ..gherkin import catalogue
+from ..gherkin.completion import Sentence, completions
+from . import collected
+
+_ENDLESS = 10_000
+"""A column behind the end of every line."""
+
+
+def server(options: Sequence[str]) -> LanguageServer:
+    """Return a server that checks features with these options of pytest; `start_io` serves one editor."""
+    made = LanguageServer("schedspec", "1")
+    known = [
+        Sentence(entry.type.lower().replace("any", ""), entry.sentence) for entry in catalogue.sentences(steps.MODULES)
+    ]
+
+    @made.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    @made.thread()
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        _check(made, params.text_document.uri, options)
+
+    @made.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    @made.thread()
+    def saved(params: types.DidSaveTextDocumentParams) -> None:
+        _check(made, params.text_document.uri, options)
+
+    @made.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=['"', " "]))
+    def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
+        text = made.workspace.get_text_document(params.text_document.uri).source
+        line, column = params.position.line, params.position.character
+        return [_item(it, line, column) for it in completions(text, line, column, known)]
+
+    del opened, saved, complete
+    return made
+
+
+def _check(made: LanguageServer, uri: str, options: Sequence[str]) -> None:
+    path = Path(made.workspace.get_text_document(uri).path)
+    if path.suffix != ".feature":
+        return
+    found, printed = collected.collect([path], *options)
+    failures = found.failures if found is not None else [printed.strip()]
+    problems = [problem for failure in failures for problem in collected.problems(failure)]
+    shown = [_diagnostic(problem, path) for problem in problems]
+    made.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=shown))
+
+
+def _diagnostic(problem: dict[str, Any], path: Path) -> types.Diagnostic:
+    """Return a problem as an editor shows it; one of another file stands in the first line."""
+    is_here = Path(problem["file"]).name == path.name
+    line = problem["line"] - 1 if is_here and problem["line"] else 0
+    where = "" if is_here or not problem["file"] else f"{problem['file']}:{problem['line']}: "
+    place = types.Range(types.Position(line, 0), types.Position(line, _ENDLESS))
+    return types.Diagnostic(place, where + problem["text"], severity=types.DiagnosticSeverity.Error, source="schedspec")
+
+
+def _item(found: Any, line: int, column: int) -> types.CompletionItem:
+    place = types.Range(types.Position(line, found.start), types.Position(line, column))
+    return types.CompletionItem(
+        found.label,
+        insert_text_format=types.InsertTextFormat.Snippet,
+        filter_text=found.label,
+        text_edit=types.TextEdit(place, found.snippet),
+    )

@@ -1,0 +1,68 @@
+"""Pods are admitted by LimitRanges and ResourceQuotas as an API server admits them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedspec.virtual.cluster import admission
+from schedspec.virtual.cluster.store import RefusedError
+
+
+def pod(phase: str = "Running", **resources: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "p"}, "spec": {"containers": [{"resources": resources}]}, "status": {"phase": phase}}
+
+
+def quota(**hard: str) -> dict[str, Any]:
+    return {"metadata": {"name": "q"}, "spec": {"hard": {name.replace("_", "."): most for name, most in hard.items()}}}
+
+
+def limits(**limit: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", **limit}]}}
+
+
+ONE = pod(requests={"cpu": "1"}, limits={"cpu": "2"})
+REFUSED = {
+    "the requests of all pods": (quota(requests_cpu="2500m"), "exceeded quota: q, limited: requests.cpu=2500m"),
+    "cpu without a prefix": (quota(cpu="2500m"), "limited: cpu=2500m"),
+    "the limits of all pods": (quota(limits_cpu="5"), "limited: limits.cpu=5"),
+    "the number of pods": (quota(pods="2"), "limited: pods=2"),
+    "a resource that a pod must name": (quota(limits_memory="5Gi"), "failed quota: q: must specify limits.memory"),
+}
+
+
+@pytest.mark.parametrize(("limit", "says"), REFUSED.values(), ids=REFUSED)
+def test_a_pod_above_a_quota_is_refused(limit: dict[str, Any], says: str) -> None:
+    with pytest.raises(RefusedError, match=says):
+        admission.require_room(ONE, [limit], [ONE, ONE])
+
+
+@pytest.mark.parametrize(
+    "limit", [quota(requests_cpu="3"), quota(limits_cpu="6"), quota(pods="3"), quota(nvidia_com="0")]
+)
+def test_a_pod_within_a_quota_is_admitted(limit: dict[str, Any]) -> None:
+    admission.require_room(ONE, [limit], [ONE, ONE])
+
+
+def test_a_pod_that_has_ended_uses_no_quota() -> None:
+    admission.require_room(ONE, [quota(pods="1")], [pod("Succeeded"), pod("Failed")])
+
+
+def test_a_container_gets_the_defaults_that_it_does_not_name() -> None:
+    ranges = [limits(default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "1"})]
+    made = admission.with_defaults({"resources": {"requests": {"memory": "512Mi"}}}, ranges)
+    assert made["resources"] == {
+        "limits": {"cpu": "2", "memory": "1Gi"},
+        "requests": {"cpu": "1", "memory": "512Mi"},
+    }
+    assert admission.with_defaults({}, []) == {}
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [(limits(max={"cpu": "500m"}), "maximum cpu usage"), (limits(min={"cpu": "2"}), "minimum cpu usage")],
+)
+def test_a_container_outside_of_its_range_is_refused(limit: dict[str, Any], says: str) -> None:
+    with pytest.raises(RefusedError, match=says):
+        admission.with_defaults({"resources": {"requests": {"cpu": "1"}}}, [limit])

@@ -1,0 +1,49 @@
+"""Every text that a sentence accepts has one meaning: no second sentence of the same keyword matches it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from schedspec.gherkin import bdd, step_decorators
+
+SAMPLES = {
+    "d": ["2"],
+    "Amount": ["8 gpus", "64Gi memory", "a third of the gpus"],
+    "Range": ["8 gpus", "between 2 and 4 gpus", "half of the cpu"],
+    "Span": ["a second", "5 minutes"],
+    "Many": ["2", "exactly 1", "at least 2", "at most 2", "between 2 and 4", "all but one of the", "30 % of the"],
+}
+CHINESE = {
+    "Amount": ["8 gpus", "三分之一的 gpus"],
+    "Range": ["8 gpus", "2 到 4 gpus", "一半的 cpu"],
+    "Span": ["5 分钟", "1 秒"],
+    "Many": ["恰好有 1 个", "至少有 2 个", "至多有 2 个", "有 2 到 4 个", "有除一个外的全部的", "有 30 %的"],
+}
+PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+OURS = [step for step in bdd.all_definitions() if step.function.__module__.startswith("schedspec.steps.")]
+
+
+def samples(pattern: str, left: str) -> Iterator[str]:
+    """Yield what is left of texts that the sentence accepts, with each value of each of its placeholders."""
+    found = PLACEHOLDER.search(left)
+    if found is None:
+        yield left
+        return
+    name, kind = found[1], found[2] or ""
+    known = SAMPLES if pattern.isascii() else {**SAMPLES, **CHINESE}
+    words = known.get(kind) or (step_decorators.facts_of(pattern).words.get(name) if kind else None) or ["some"]
+    for word in words:
+        for rest in samples(pattern, left[found.end() :]):
+            yield left[: found.start()] + word + rest
+
+
+@pytest.mark.parametrize("step", OURS, ids=lambda step: f"{step.type} {step.pattern}")
+def test_no_other_sentence_matches(step: bdd.StepDefinition) -> None:
+    texts = list(samples(step.pattern, step.pattern))
+    assert texts
+    for text in texts:
+        matching = [it.pattern for it in OURS if it.type == step.type and it.matches(text)]
+        assert matching == [step.pattern], text
