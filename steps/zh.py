@@ -151,6 +151,7 @@ _GIVEN = {
 _WHEN = {
     "提交以下{work:Work}：": "these {work:Work} are submitted:",
     '"{name}" 运行完成': '"{name}" completes',
+    '"{name}" 若运行则运行完成': '"{name}" completes if it runs',
     '"{name}" 被删除': '"{name}" is deleted',
     "修改以下队列：": "these queues change:",
     "加入以下节点：": "these nodes join:",

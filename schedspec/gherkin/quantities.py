@@ -134,7 +134,9 @@ def amounts(text: str) -> dict[str, str]:
         words, of, word = part.rpartition(" of the ")
         if of and not re.fullmatch(_SHARE, f"{words} of the"):
             raise ValueError(f"{words!r} is no part; write for instance: a third of the gpus, 30 % of the cpu")
-        own = {tables.resource(tables.word(word)): f"{words} of the"} if of else tables.amounts(part)
+        if of and len(word.split()) != 1:
+            raise ValueError(f"{word!r} is no resource; write one word, for instance gpus")
+        own = {tables.resource(word): f"{words} of the"} if of else tables.amounts(part)
         if twice := own.keys() & found.keys():
             raise ValueError(f"{', '.join(twice)} appears twice")
         found |= own

@@ -8,6 +8,8 @@ import pytest
 
 from schedspec import distribution
 from schedspec.gherkin.things import PRIORITY_CLASS, RunFacts
+from schedspec.plugin.run_facts import Files
+from schedspec.schedulers import Own
 from tests.schedspec.gherkin.conftest import JOB, MistakesOf, policy, scenario, table
 
 RIGHT = {
@@ -83,7 +85,8 @@ def test_a_correct_feature_is_accepted(mistakes_of: MistakesOf, feature: str) ->
     ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
 def test_our_own_features_have_no_mistakes(mistakes_of: MistakesOf, path: Path) -> None:
-    found = mistakes_of(path.read_text("utf-8"), RunFacts())
+    facts = RunFacts(contents=Files(path.parent, Own()).contents, folder=path.parent)
+    found = mistakes_of(path.read_text("utf-8"), facts)
     assert [mistake for mistake in found if "unknown tag" not in mistake] == []
 
 
