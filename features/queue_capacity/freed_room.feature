@@ -55,6 +55,32 @@ Feature: Freed capacity goes to the work that it was freed for
       And exactly 1 pod is evicted
       And "large" stays pending
 
+    Scenario: A queue that waits for capacity beyond its share leaves it to a queue within its share
+      # "first" is served first and would hold 6 of its 5 cpus with "more". It used to lose "gang" for "claim".
+      Given the policy "capacity-without-enqueue"
+      And these nodes:
+        | node | cpu | memory |
+        | n1   | 7   | 16Gi   |
+      And these queues:
+        | queue  | priority | deserved |
+        | first  | 1        | cpu 5    |
+        | second | 0        | cpu 2    |
+      And these jobs run:
+        | job   | queue  | replicas | cpu | stop after |
+        | own   | first  | 3        | 1   |            |
+        | gang  | first  | 2        | 1   |            |
+        | kept  | second | 1        | 1   |            |
+        | leave | second | 1        | 1   | 2s         |
+      And these jobs wait:
+        | job   | queue  | cpu |
+        | more  | first  | 1   |
+        | claim | second | 1   |
+      When "leave" is deleted
+      Then "claim" runs
+      And nothing is evicted
+      And "more" stays pending
+      And "more" waits because of "queue first may not reclaim: 5 cpu allocated and 1 requested, deserved 5"
+
   Rule: Members of an evicted gang whose capacity nobody needs keep running
 
     Scenario: The third pod of a job keeps running

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..framework.serving_order import ServingOrder
 from ..framework.session import Session
 from ..preemption import RECLAIM, CycleCache, PreemptionRequest, make_room
+from ..preemption.holds import holders_of
 from ..preemption.outranked import preempts_whole
 from ..preemption.request import starving_jobs
 from ..reasons import Outranked
@@ -22,7 +23,7 @@ def reclaim(session: Session) -> None:
     if not starving:
         return
     hooks, cache = session.hooks, CycleCache.of(session)
-    order = ServingOrder(session, starving)
+    order, holders = ServingOrder(session, starving), holders_of(session)
     for queue, job in order:
         if hooks.overused(queue):
             order.leave_out(queue)
@@ -31,5 +32,5 @@ def reclaim(session: Session) -> None:
             if (other := preempts_whole(session, job, cache)) is not None:
                 session.refuse(job, [Outranked(other.key)])
             else:
-                make_room(PreemptionRequest(session, RECLAIM, job), cache)
+                make_room(PreemptionRequest(session, RECLAIM, job, holders=holders), cache)
     cache.reprieve_unneeded()

@@ -31,6 +31,7 @@ from ..topology.closeness import Closeness
 from ..topology.domains import Domain
 from .cycle_cache import CycleCache, Kind, request_kind
 from .domains import Limits, by_subgroup, limits_of, places
+from .holds import use_held_room
 from .node_queue import Cost
 from .request import RECLAIM, PreemptionRequest, Where
 from .solver import Solver
@@ -45,7 +46,7 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     """Evict the tasks that keep the request's job from starting, and pipeline its tasks onto the freed room.
 
     Returns:
-        True if tasks were evicted and the job can start in the freed room.
+        True if the job can start in room that was freed, or released by other queues, for it.
     """
     session, job = request.session, request.job
     tasks = waiting_tasks(session, job)
@@ -60,6 +61,8 @@ def make_room(request: PreemptionRequest, cache: CycleCache) -> bool:
     )
     refusals = cache.known(kind)
     if refusals is None:
+        if request.holders and tasks and use_held_room(request, tasks, cache):
+            return True
         solver, starts, refusals = search(request, tasks, cache, preemptor_kind)
         if starts and solver.victims:
             _commit(request, solver, cache, refusals)

@@ -35,6 +35,7 @@ class PreemptionRequest:
 
     Args:
         within_job: the candidates are tasks of the job itself, not of other jobs (second half of preempt).
+        holders: jobs of any queue that wait for room that is being freed (`scheduler.preemption.holds`).
     """
 
     session: Session
@@ -44,6 +45,7 @@ class PreemptionRequest:
     statuses: Statuses = field(init=False)
     """The statuses of candidates: running for reclaim; running or bound for preempt."""
     within_job: bool = False
+    holders: Sequence[Job] = ()
     reprieves: bool = field(init=False)
     """Whether victims are found as `scheduler.preemption.topology_aware` does."""
     where: Where = _anywhere
