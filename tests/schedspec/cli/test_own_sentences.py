@@ -39,7 +39,8 @@ def test_without_a_project_the_sentences_of_schedspec_are_listed(
     monkeypatch.chdir(tmp_path)
     found = listed("never", "holds")
     assert [it.strip() for it in found if "Then" in it] == [
-        'Then  queue "{name}" never holds less than {amount:Amount}'
+        'Then  queue "{name}" never holds less than {amount:Amount}',
+        'Then  队列 "{name}" 持有不再少于 {amount:Amount}',
     ]
 
 
