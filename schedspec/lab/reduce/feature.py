@@ -89,7 +89,7 @@ def _steps(case: Case, story: Story, work: str) -> Iterator[str]:
             case Leave():
                 yield f'    When node "{step.node}" leaves with its pods'
             case Change():
-                yield from _table("When these queues change:", [_queue(step.queue, unread_settings(case.policy))])
+                yield from _change(_queue(step.queue, unread_settings(case.policy)))
             case Close():
                 yield f'    When queue "{step.queue}" is closed'
             case Complete():
@@ -125,6 +125,12 @@ def _node(node: CaseNode) -> dict[str, str]:
     if number := int(has.pop(GPU_NUMBER, "0")):
         has |= {"shared gpus": str(number), "card memory": f"{int(has.pop(GPU_MEMORY, '0')) // number}Mi"}
     return {"node": node.name, **_NODE, **_with_model(has, node.card), **({"rack": node.rack} if node.rack else {})}
+
+
+def _change(row: dict[str, str]) -> Iterator[str]:
+    """Yield the change of a queue; nothing if the policy reads none of its columns."""
+    if any(cell for column, cell in row.items() if column != "queue"):
+        yield from _table("When these queues change:", [row])
 
 
 def _queue(queue: CaseQueue, unread: Collection[str]) -> dict[str, str]:
