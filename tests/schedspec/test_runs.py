@@ -210,7 +210,7 @@ WRONG = {
     ],
     "A policy is absent": [
         'wrong.feature:29: Given the policy "absent"',
-        "  there is no policy absent.yaml; there are: capacity-*",
+        "  there is no policy absent.yaml; there are: binpack.yaml, *capacity-*",
     ],
     "The cluster is not empty": [
         "wrong.feature:41: Given a node of 1 cpus",
