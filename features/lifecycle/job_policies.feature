@@ -17,7 +17,7 @@ Feature: The policies of a job decide what its events lead to
         | train | 3        | 1   | RestartJob   |
       When a pod of "train" fails with exit code 3
       Then all of the pods of "train" are replaced
-      And job "train" goes through Running, Restarting, Running
+      And job "train" goes through Restarting, Running
       And job "train" has retryCount 1
       And job "train" has version 1
 
@@ -27,7 +27,7 @@ Feature: The policies of a job decide what its events lead to
         | train | 3        | 1   | RestartPod   |
       When pod "train-task-1" fails with exit code 3
       Then exactly 1 pod of "train" is replaced
-      And job "train" goes through Running, Restarting, Running
+      And job "train" goes through Restarting, Running
 
     Scenario: RestartTask replaces the pods of the task
       Given this job with tasks runs:
@@ -36,7 +36,7 @@ Feature: The policies of a job decide what its events lead to
         | train | worker | 2        | 1   | RestartTask  |
       When pod "train-worker-1" fails with exit code 3
       Then exactly 2 pods of "train" are replaced
-      And job "train" goes through Running, Restarting, Running
+      And job "train" goes through Restarting, Running
 
     Scenario Outline: <action> ends the job, which is then <phase>
       Given these jobs run:
@@ -60,7 +60,7 @@ Feature: The policies of a job decide what its events lead to
         | train | 2        | 1   | 137 RestartJob, 3 AbortJob |
       When a pod of "train" fails with exit code 137
       Then all of the pods of "train" are replaced
-      And job "train" goes through Running, Restarting, Running
+      And job "train" goes through Restarting, Running
       And job "train" has retryCount 1
       When a pod of "train" fails with exit code 3
       Then job "train" is Aborted
