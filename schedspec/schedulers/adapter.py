@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 from .. import distribution
 from ..api.capabilities import Capability
 from ..api.client import Api
-from ..api.errors import HarnessError
+from ..api.errors import HarnessError, RejectedError
 from ..api.marks import USUAL, Marks
 from ..clusters import Cluster, Settings
 from . import programs_folder
@@ -102,6 +102,14 @@ class Site:
     namespace_prefix: str = ""
     """On a shared cluster, the prefix of the namespaces that the scheduler may change."""
 
+    def create_if_absent(self, path: str, kind: str, **metadata: str) -> None:
+        """Create an empty object of v1 that the scheduler expects. An object that exists stays as it is."""
+        try:
+            self.api.call("POST", path, body={"apiVersion": "v1", "kind": kind, "metadata": metadata})
+        except RejectedError as problem:
+            if problem.status != 409:
+                raise
+
 
 class Adapter:
     """One scheduler. A subclass overrides what differs from our own scheduler, and how it is started."""
@@ -171,8 +179,12 @@ class Adapter:
     @classmethod
     def configurations(cls) -> Sequence[str]:
         """Return the configurations that `--scheduler NAME+CONFIGURATION` chooses: files beside the policies."""
-        folder = distribution.folder("templates") / cls.templates / "configurations"
-        return sorted(file.stem for file in folder.glob("*.yaml")) if cls.templates else ()
+        return sorted(file.stem for file in cls.configurations_folder().glob("*.yaml")) if cls.templates else ()
+
+    @classmethod
+    def configurations_folder(cls) -> Path:
+        """Return the folder of the configurations; it may be absent."""
+        return distribution.folder("templates") / cls.templates / "configurations"
 
     @property
     def chosen_name(self) -> str:

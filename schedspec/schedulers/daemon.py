@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -110,3 +111,10 @@ def _end_of(process: subprocess.Popen[bytes] | psutil.Process) -> str:
     if status is None:
         return ""
     return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+def free_port() -> int:
+    """Return a port of this machine on which no process listens now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

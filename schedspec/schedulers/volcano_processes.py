@@ -63,12 +63,7 @@ class VolcanoProcesses:
     def start(self, policy: str) -> None:
         """Return when the queue `default` is open and the policy is in force."""
         for name in NAMESPACES:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            try:
-                self._site.api.call("POST", "/api/v1/namespaces", body=body)
-            except RejectedError as problem:
-                if problem.status != 409:  # the namespace exists already
-                    raise
+            self._site.create_if_absent("/api/v1/namespaces", "Namespace", name=name)
         if not self._with_controllers:
             self.use_policy(policy)
             return

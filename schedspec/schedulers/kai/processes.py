@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +16,9 @@ import msgspec
 import yaml
 
 from ...api import timeouts
-from ...api.errors import PolicyRefusedError, RejectedError
+from ...api.errors import PolicyRefusedError
 from ..adapter import Site, UnsuitableClusterError
-from ..daemon import Daemon
+from ..daemon import Daemon, free_port
 from ..readiness import NotReadyError, retrying
 
 SCHEDULER, BINDER = "kai-scheduler", "kai-binder"
@@ -61,12 +60,7 @@ class KaiProcesses:
     def start(self, policy: str) -> None:
         """Return when both programs run and the scheduler has ended its first session."""
         for name in _NAMESPACES:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            try:
-                self._site.api.call("POST", "/api/v1/namespaces", body=body)
-            except RejectedError as problem:
-                if problem.status != 409:  # the namespace exists already
-                    raise
+            self._site.create_if_absent("/api/v1/namespaces", "Namespace", name=name)
         self._launch(self._binder, "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
         self.use_policy(policy)
 
@@ -113,7 +107,7 @@ class KaiProcesses:
         self._launch(
             self._scheduler,
             *("--scheduler-conf", str(self._file), "--schedule-period", "250ms", "--v", "1"),
-            *("--listen-address", f"127.0.0.1:{_free_port()}", "--plugin-server-port", str(_free_port())),
+            *("--listen-address", f"127.0.0.1:{free_port()}", "--plugin-server-port", str(free_port())),
             *("--update-pod-eviction-condition=true", "--qps", "1000", "--burst", "2000"),
         )
         for attempt in retrying(timeouts.READY * max(self._site.scale, 1.0), 0.05):
@@ -147,9 +141,3 @@ def _require_running(scheduler: Daemon) -> None:
     scheduler.check()
     if _RUNS not in log:
         raise NotReadyError("KAI's scheduler has not ended its first session")
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

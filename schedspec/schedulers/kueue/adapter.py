@@ -140,8 +140,8 @@ class Kueue(Installable):
         found = policies.read(policy)
         if not self.configuration:
             return found
-        folder = distribution.folder("templates") / self.templates / "configurations"
-        return found.within(policies.read((folder / f"{self.configuration}.yaml").read_text("utf-8")))
+        file = self.configurations_folder() / f"{self.configuration}.yaml"
+        return found.within(policies.read(file.read_text("utf-8")))
 
     def definitions(self, site: Site) -> Path:
         """Return a folder with Kueue's definitions and that of the Queue, which stores a scenario's table.

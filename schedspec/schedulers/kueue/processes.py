@@ -7,7 +7,6 @@ writes them into a Secret and waits until they are files; outside of a pod, this
 from __future__ import annotations
 
 import base64
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,10 +14,9 @@ from typing import Any, Final
 import yaml
 
 from ...api import timeouts
-from ...api.errors import RejectedError
 from ...clusters.programs import binaries
 from ..adapter import Site
-from ..daemon import Daemon
+from ..daemon import Daemon, free_port
 from ..readiness import NotReadyError, retrying
 from .policy import KueuePolicy
 
@@ -42,13 +40,13 @@ class KueueProcess:
         self._site, self._program = site, program
         self._daemon = Daemon("kueue", site.folder / "kueue.log")
         self._file, self._certs = site.folder / "kueue.yaml", site.folder / "kueue-certs"
-        self._port = _free_port()
+        self._port = free_port()
         self._running = ""
 
     def prepare(self) -> None:
         """Create Kueue's namespace and an empty Secret for its certificates."""
-        self._create("/api/v1/namespaces", "Namespace", {"name": NAMESPACE})
-        self._create(_SECRET, "Secret", {"name": SECRET_NAME, "namespace": NAMESPACE})
+        self._site.create_if_absent("/api/v1/namespaces", "Namespace", name=NAMESPACE)
+        self._site.create_if_absent(_SECRET, "Secret", name=SECRET_NAME, namespace=NAMESPACE)
 
     def stop(self) -> None:
         self._daemon.stop()
@@ -95,13 +93,6 @@ class KueueProcess:
             if not file.exists() or file.read_bytes() != content:
                 file.write_bytes(content)
 
-    def _create(self, path: str, kind: str, metadata: dict[str, str]) -> None:
-        try:
-            self._site.api.call("POST", path, body={"apiVersion": "v1", "kind": kind, "metadata": metadata})
-        except RejectedError as problem:
-            if problem.status != 409:  # it exists already
-                raise
-
     def last_lines(self, count: int) -> Sequence[str]:
         return self._daemon.last_lines(count)
 
@@ -137,9 +128,3 @@ def require_running(log: str) -> None:
     if waiting:
         last = log.splitlines()[-1:] or ["its log is empty"]
         raise NotReadyError(f"Kueue has not started its controllers of {', '.join(waiting)}; last: {last[0][:200]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
