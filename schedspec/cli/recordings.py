@@ -1,4 +1,4 @@
-"""What the commands about a recording of a cluster share: its place, and a span of its time."""
+"""Options that the commands about a recording of a cluster share: its place, and a span of its time."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ LABEL = "node with the label"
 NODE_GROUP = "node of group"
 """A group of nodes that a queue may require or avoid (the plugin nodegroup)."""
 ANY_NODES = tuple((kind, "*") for kind in (NODE, RESOURCE, CARD, TAINT, DOMAIN, LABEL, NODE_GROUP))
-"""What may exist after a sentence that creates nodes without naming them."""
+"""Things that may exist after a sentence that creates nodes without naming them."""
 POLICY = "policy"
 """The policy exists, and the scheduler accepts it."""
 POLICY_FILE = "policy file"
@@ -62,7 +62,7 @@ _AT_FIRST = (
 
 @dataclass(frozen=True)
 class FileContents:
-    """What the objects of a file create, and what they need, each with the name of the object."""
+    """Things that the objects of a file create, and things that they need, each with the name of the object."""
 
     made: Sequence[tuple[str, str]] = ()
     needed: Sequence[tuple[str, str, str]] = ()

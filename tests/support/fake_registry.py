@@ -45,7 +45,7 @@ class FakeRegistry:
     """`Basic` or `Bearer`; empty for none."""
     accepts: str = f"Basic {BASIC}"
     spoiled: str = ""
-    """What is wrong: `digest`, `manifest`, `cut`, `missing`, `platform`, `text` or `more`."""
+    """The fault: `digest`, `manifest`, `cut`, `missing`, `platform`, `text` or `more`."""
     address: str = ""
     asked: list[str] = field(default_factory=list)
 

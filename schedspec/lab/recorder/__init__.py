@@ -1,4 +1,4 @@
-"""What happened in a cluster, whichever scheduler decides there: record it, then ask the recording.
+"""Record what happens in a cluster with any scheduler, and answer questions from the recording.
 
 1. `watch` follows every kind that decides or explains, and `writer` keeps its versions within bounds.
 2. `schedspec.virtual.state.over_time` reads them again: the inputs with their times, every gap, the state at a time.

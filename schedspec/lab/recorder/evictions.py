@@ -1,4 +1,4 @@
-"""Who evicted whom: every eviction of a recording, with its preemptor where the scheduler names it, else inferred.
+"""Find every eviction of a recording with its preemptor: as the scheduler names it, or else inferred.
 
 The scheduler names a preemptor in an event of the victim (schedspec; kube-scheduler by its uid), in the message of the
 victim's condition (schedspec), or by the uid of a Workload (Kueue). Volcano names none: then the preemptor is the next

@@ -40,7 +40,7 @@ _EVERY = 15.0
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a monitor found in a recording."""
+    """A violation that a monitor found in a recording."""
 
     at: float
     """Seconds since 1970."""

@@ -33,7 +33,7 @@ _HUNG = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """What the user says about a recording."""
+    """The user's settings of a recording."""
 
     out: Path
     keep: float

@@ -39,7 +39,7 @@ _LEDGER = ("pods", "nodes", "queues", "podgroups", "workloads")
 
 
 class Listener(Protocol):
-    """What reads versions."""
+    """Reads versions: a judge, or a window."""
 
     def restart(self, at: float, adapter: Adapter, policy: str, live: Mapping[Ref, Object], gap: Gap | None) -> None:
         """Begin anew with the objects that live at a time: at the beginning, after a gap, or under another policy."""
