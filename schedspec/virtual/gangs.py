@@ -7,7 +7,8 @@
 3. When the gang has run for `run_time` seconds in all, the workload ends, and its objects are deleted.
 4. A victim is deleted after the grace period. If enough pods still run, the owner creates that pod again. Otherwise the
    gang is broken: its clock stops, and the owner deletes the remaining pods. It restarts the gang from the beginning or
-   from the last checkpoint, or gives up. (`OnEviction` names two more kinds of owners.)
+   from the last checkpoint, or gives up. (`OnEviction` names two more kinds of owners; a pod of a cluster's VolcanoJob
+   carries the action of its policy, `names.ON_EVICTED`, which comes first and with any number of pods.)
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 
+from ..scheduler.controllers.job.phases import ENDS
+from ..scheduler.controllers.job.state import task_of
 from ..scheduler.framework.decisions import Bind, Evict
 from ..scheduler.inputs import Input, ObjectGone, ObjectSeen
-from ..scheduler.model import objects
+from ..scheduler.model import names, objects
 from . import outcomes
 from .adopted import CopyMaker, as_workload, live_pods
 from .agenda import Agenda, Event, Rank
@@ -71,7 +74,7 @@ class Gang:
     """One workload that has arrived and not ended."""
 
     __slots__ = (
-        "attempt", "broken", "done", "end", "group", "made", "make", "members", "priority", "since", "work",
+        "attempt", "broken", "done", "end", "gives_up", "group", "made", "make", "members", "priority", "since", "work",
     )  # fmt: skip
 
     def __init__(self, workload: Workload, priority: int, make: ObjectMaker) -> None:
@@ -88,7 +91,8 @@ class Gang:
         """Time since which the gang runs; None if it does not run."""
         self.end: Event | None = None
         """Its completion, while it runs and its run time is known."""
-        self.broken = False
+        self.broken = self.gives_up = False
+        """Whether its remaining pods are deleted, and whether no other attempt follows."""
 
     def count(self, *states: PodState) -> int:
         return sum(member.state in states for member in self.members.values())
@@ -278,14 +282,20 @@ class Gangs:
     def _delete(self, gang: Gang, member: Member) -> None:
         """Delete a pod with its grace period, and update the gang."""
         was_placed = member.state is not PodState.PENDING
+        action = (member.pod.metadata.annotations or {}).get(names.ON_EVICTED)
         self._terminate(gang, member)
+        if action == "RestartTask":
+            for other in [it for it in gang.members.values() if task_of(it.pod) == task_of(member.pod)]:
+                if other.state in (PodState.BOUND, PodState.RUNNING):
+                    self._terminate(gang, other)
         remaining = gang.count(PodState.BOUND, PodState.RUNNING)
-        if not was_placed or gang.broken or remaining >= gang.work.minimum:
+        ends_attempt = action == "RestartJob" or action in ENDS
+        if not was_placed or gang.broken or (remaining >= gang.work.minimum and not ends_attempt):
             return
         self._stop(gang)
-        if not gang.work.on_eviction.deletes_remaining_pods:
+        if not (ends_attempt or gang.work.on_eviction.deletes_remaining_pods):
             return
-        gang.broken = True
+        gang.broken, gang.gives_up = True, action in ENDS or gang.work.on_eviction is OnEviction.ABORT
         for other in list(gang.members.values()):
             if other.state is not PodState.TERMINATING:
                 self._terminate(gang, other)
@@ -330,7 +340,7 @@ class Gangs:
 
     def _restart(self, gang: Gang) -> None:
         assert gang.group is not None
-        if gang.work.on_eviction is OnEviction.ABORT:
+        if gang.gives_up:
             self._end(gang, "aborted")
             return
         self._show(ObjectGone("PodGroup", gang.work.key))

@@ -1,7 +1,7 @@
 """Read what a scheduler decided in a twin from the versions that the cluster showed.
 
-A scheduler that places pods decides by binds and deletions; Kueue decides by the conditions of Workloads. Nothing else
-in a twin deletes work, so that every deletion is an eviction.
+A scheduler that places pods decides by binds and deletions; Kueue decides by the conditions of Workloads. Only their
+owners delete pods in a twin as well, so that every other deletion is an eviction.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Decisions:
     def __init__(self, work: Work, resource: str, scheduler_name: str, *, by_workload: bool) -> None:
         self._work, self._resource, self._by_workload = work, resource, by_workload
         self._scheduler_name = scheduler_name
+        self.deleted: set[str] = set()
+        """Uids of pods that their owners delete."""
         self._told: set[str] = set()
         """Pods and Workloads of which the scheduler has shown something since the world began."""
         self._live: dict[str, Object] = {}
@@ -65,7 +67,10 @@ class Decisions:
             return False
         self._told.add(key)
         if _leaves(obj) and not (before is not None and _leaves(before)):
-            self._evict(key, obj)
+            if obj["metadata"].get("uid") in self.deleted:
+                self._placed.pop(key, None)
+            else:
+                self._evict(key, obj)
             return True
         if _holds(obj) and not (before is not None and _holds(before)) and version.change != "gone":
             self._place(key, obj)

@@ -1,6 +1,7 @@
 """Play what the owners of work would do, whose controllers are not in a twin.
 
 * A pod that has an owner and is gone is created again, with the same name, and waits.
+* A VolcanoJob whose policy restarts or ends it, or a task, deletes its other pods (`names.ON_EVICTED`).
 * An evicted Workload of Kueue gives its reservation back, as job controllers do when its pods have ended.
 """
 
@@ -12,9 +13,11 @@ import uuid
 
 from ...api.client import MERGE, Api, Object
 from ...api.errors import RejectedError
-from ...api.kinds import Kind
+from ...api.kinds import SERVED, Kind
 from ...observe import view
 from ...observe.history import Version
+from ...scheduler.controllers.job.phases import ENDS
+from ...scheduler.model import names
 from ...scheduler.model.times import timestamp
 from .etcd import Etcd
 
@@ -28,18 +31,22 @@ class Owners:
         api: The twin's API server.
         etcd: Its database.
         grace: Seconds from the eviction of a Workload until its pods have ended.
+        deleted: Receives the uids of the pods that a policy deletes.
     """
 
-    def __init__(self, api: Api, etcd: Etcd, grace: float) -> None:
+    def __init__(self, api: Api, etcd: Etcd, grace: float, deleted: set[str]) -> None:
         self._api, self._etcd, self._grace = api, etcd, grace
         self._ending: dict[str, tuple[float, Object]] = {}
         """Evicted Workload → when its pods have ended (monotonic), and its last version."""
+        self._deleted = deleted
+        self._ended: set[str] = set()
+        """Uids of VolcanoJobs that a policy has ended."""
 
     def feed(self, version: Version) -> None:
         """React to a version."""
         obj = version.object
         if version.ref.kind == Kind.POD and version.change == "gone" and obj["metadata"].get("ownerReferences"):
-            self._etcd.put([_created_again(obj)])
+            self._on_gone(obj)
         elif version.ref.kind == Kind.WORKLOAD:
             uid = obj["metadata"]["uid"]
             self._ending.pop(uid, None)
@@ -57,6 +64,28 @@ class Owners:
             if time.monotonic() >= due:
                 del self._ending[uid]
                 self._give_back(workload)
+
+    def _on_gone(self, pod: Object) -> None:
+        """Carry out the policy of the pod's VolcanoJob, once for all pods that it deletes, and create the pod again."""
+        meta = pod["metadata"]
+        action = meta["annotations"].get(names.ON_EVICTED, "") if meta["uid"] not in self._deleted else ""
+        owner = meta["ownerReferences"][0]["uid"]
+        if action in ENDS:
+            self._ended.add(owner)
+        if action in ("RestartJob", "RestartTask", *ENDS):
+            role = meta["annotations"].get(names.TASK_SPEC) if action == "RestartTask" else None
+            self._delete_others(meta["namespace"], owner, role)
+        if owner not in self._ended:
+            self._etcd.put([_created_again(pod)])
+
+    def _delete_others(self, namespace: str, owner: str, role: str | None) -> None:
+        path = SERVED[Kind.POD].path(namespace=namespace)
+        for pod in self._api.call("GET", path)["items"]:
+            meta = pod["metadata"]
+            owners = [it["uid"] for it in meta.get("ownerReferences") or ()]
+            if owner in owners and role in (None, meta["annotations"].get(names.TASK_SPEC)):
+                self._deleted.add(meta["uid"])
+                self._api.delete(f"{path}/{meta['name']}")
 
     def _give_back(self, workload: Object) -> None:
         meta, status = workload["metadata"], workload["status"]

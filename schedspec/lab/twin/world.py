@@ -103,7 +103,7 @@ def run_world(twin: Twin, world: World) -> tuple[PlannedWorld, str]:
             scheduler = twin.adapter.alone(site)
             if scheduler is None:
                 raise AdapterError(f"{twin.adapter} has no program that a twin could run")
-            owners = Owners(site.api, etcd, twin.grace)
+            owners = Owners(site.api, etcd, twin.grace, decisions.deleted)
             try:
                 scheduler.start(world.policy)
                 problem = _settle(twin, history, decisions, owners, scheduler.check)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ...scheduler.controllers.runtime.objects import JOBS
 from ...scheduler.inputs import Input, PolicyLoaded, Started, Taken, write_line
 from ...scheduler.kube import (
     NODES,
@@ -40,6 +41,7 @@ from ...scheduler.policy.loader import PolicyError, load_policy
 from ...scheduler.recording.segments import VERSION
 from . import kueue
 from .errors import StateError
+from .known_jobs import add_known_jobs
 from .redaction import redact
 from .state import State
 
@@ -145,6 +147,7 @@ async def take_state(
     needed = _NEEDED if not state.others else (NODES, PODS)
     for resource in (*_NEEDED, *(other for other in WATCHED if other not in _NEEDED)):
         await _list(client, resource, state, is_needed=resource in needed)
+    add_known_jobs(state, await _items(client, JOBS, state) or ())
     state.keep_scheduled(scheduler_names)
     state.policy = policy or await _policy_in(client)
     return state

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ...scheduler.controllers.runtime.objects import JOBS, VolcanoJob
 from ...scheduler.inputs import PolicyLoaded
 from ...scheduler.lint.objects import ManifestError, documents
 from ...scheduler.model import objects, resources
@@ -15,6 +16,7 @@ from ...scheduler.model.state_kinds import STATE_KINDS
 from ...scheduler.model.times import seconds
 from . import kueue
 from .errors import CutStateError, StateError, TooLargeError
+from .known_jobs import add_known_jobs
 from .state import State
 
 MAX_BYTES = 4 << 30
@@ -31,7 +33,10 @@ _GROUPS = {
     "Queue": _VOLCANO,
 }
 """Kind of a state → its API group, for kinds outside of the core group."""
-REMEDY = "write it with kubectl get nodes,pods,podgroups,queues,priorityclasses,poddisruptionbudgets -A -o json"
+REMEDY = (
+    "write it with kubectl get nodes,pods,podgroups,queues,jobs.batch.volcano.sh,priorityclasses,poddisruptionbudgets "
+    "-A -o json"
+)
 
 
 class _Head(msgspec.Struct, rename="camel"):
@@ -43,13 +48,14 @@ class _Head(msgspec.Struct, rename="camel"):
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
+_decode_job = msgspec.json.Decoder(VolcanoJob).decode
 _decode_served = msgspec.json.Decoder(kueue.Served).decode
 _decoders = {kind: msgspec.json.Decoder(known.struct).decode for kind, known in STATE_KINDS.items()}
 
 
 def read_lists(paths: list[Path], source: str) -> State:
     """Read the state from files of kubectl. Raises StateError."""
-    state = State(source, is_exact=False)
+    state, jobs = State(source, is_exact=False), list[VolcanoJob]()
     size = sum(path.stat().st_size for path in paths)
     for path in paths:
         if size > MAX_BYTES:
@@ -57,12 +63,13 @@ def read_lists(paths: list[Path], source: str) -> State:
         content = _content(path)
         try:
             if path.suffix in (".yaml", ".yml"):
-                _add_yaml(state, content, path)
+                _add_yaml(state, jobs, content, path)
             else:
-                _add_json(state, content, path)
+                _add_json(state, jobs, content, path)
         except RecursionError as error:
             raise StateError(str(path), "is nested too deeply", REMEDY) from error
     state.taken = _newest(state)
+    add_known_jobs(state, jobs)
     state.notes.append("a list contains no time of its own: the state's time is that of its newest object")
     return state
 
@@ -83,11 +90,11 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _add_yaml(state: State, content: bytes, path: Path) -> None:
+def _add_yaml(state: State, jobs: list[VolcanoJob], content: bytes, path: Path) -> None:
     try:
         for line, item, _ in documents(content.decode()):
             place = f"{path}:{line}"
-            _add(state, _as_json(item, place), place)
+            _add(state, jobs, _as_json(item, place), place)
     except (ManifestError, UnicodeDecodeError) as error:
         place = f"{path}:{error.line}" if isinstance(error, ManifestError) else str(path)
         raise StateError(place, str(error), REMEDY) from error
@@ -100,7 +107,7 @@ def _as_json(item: dict[str, Any], place: str) -> bytes:
         raise StateError(place, f"is not an object: {error}", REMEDY) from error
 
 
-def _add_json(state: State, content: bytes, path: Path) -> None:
+def _add_json(state: State, jobs: list[VolcanoJob], content: bytes, path: Path) -> None:
     if not content.strip():
         raise StateError(str(path), "is empty", REMEDY)
     try:
@@ -112,15 +119,15 @@ def _add_json(state: State, content: bytes, path: Path) -> None:
             raise CutStateError(str(path), "is cut off: its JSON has no end", "copy or write it again") from error
         raise StateError(str(path), f"is not JSON: {error}", REMEDY) from error
     if head.items is None:
-        _add(state, content, str(path))
+        _add(state, jobs, content, str(path))
         return
     if head.metadata.get("continue"):
         raise CutStateError(str(path), "is one page of a longer list", "list without a limit")
     for number, raw in enumerate(head.items):
-        _add(state, raw, f"{path}, item {number}")
+        _add(state, jobs, raw, f"{path}, item {number}")
 
 
-def _add(state: State, raw: msgspec.Raw | bytes, place: str) -> None:
+def _add(state: State, jobs: list[VolcanoJob], raw: msgspec.Raw | bytes, place: str) -> None:
     try:
         head = _decode_head(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -145,6 +152,12 @@ def _add(state: State, raw: msgspec.Raw | bytes, place: str) -> None:
             raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
         item.metadata.annotations = objects.read_annotations(item.metadata.annotations)
         state.put(head.kind, item)
+    elif (group, head.kind) == (JOBS.group, JOBS.kind):
+        try:
+            jobs.append(_decode_job(raw))
+        except msgspec.ValidationError as error:
+            name = head.metadata.get("name", "without a name")
+            raise StateError(place, f"{head.kind} {name}: {error}", "correct or remove this object") from error
     else:
         state.left_out[f"{head.kind}.{group}" if group else head.kind or "objects without a kind"] += 1
 

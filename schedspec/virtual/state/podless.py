@@ -1,8 +1,8 @@
-"""Make the pods of jobs whose pods do not exist yet: a controller creates them once `enqueue` admits the PodGroup.
+"""Make the pods of jobs that have none and are not known (`known_jobs`): a controller creates them once admitted.
 
 Without them, such a job would take part in nothing: under Volcano's default policy that is every waiting job. A
 PodGroup says how many pods start together and what they request together, by role; how one pod's request differs from
-the mean, and how many more pods the job has, only the Job knows, which a state does not contain.
+the mean, and how many more pods the job has, only the Job knows.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from __future__ import annotations
 from ...scheduler.controllers.runtime.pods import priority_of
 from ...scheduler.model import names, objects, resources
 from ...scheduler.reasons.text import count
+from .known_jobs import AWAITS_PODS
 from .state import State
-
-_AWAITS_PODS = ("", "Pending", "Inqueue")
-"""Phases of PodGroups whose pods may not exist yet."""
 
 
 def add_missing_pods(state: State) -> None:
@@ -21,7 +19,7 @@ def add_missing_pods(state: State) -> None:
     having = {key for key, pods in state.of_job().items() if pods}
     made = jobs = 0
     for key, group in sorted(state.objects["PodGroup"].items()):
-        if key in having or group.status.phase not in _AWAITS_PODS or not group.metadata.owner_references:
+        if key in having or group.status.phase not in AWAITS_PODS or not group.metadata.owner_references:
             continue
         pods = _pods_of(state, group)
         made, jobs = made + len(pods), jobs + bool(pods)

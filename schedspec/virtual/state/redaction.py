@@ -52,7 +52,7 @@ _AMOUNTS = frozenset({"allocatable", "capacity", "requests", "limits", "overhead
                       "minResources", "allocated", "hard", "used"})  # fmt: skip
 _PLAIN_ANNOTATIONS = frozenset(
     {names.PREEMPTABLE, names.TASK_PRIORITY, names.CARD_NAME, names.CARD_QUOTA, names.CARD_REQUEST,
-     names.SERVICE_TYPE, names.DISRUPTION_MODE, names.UNSUPPORTED, names.COOLDOWN,
+     names.SERVICE_TYPE, names.DISRUPTION_MODE, names.UNSUPPORTED, names.COOLDOWN, names.ON_EVICTED,
      GPU_INDEX, UNHEALTHY, USE_TYPE, AVOID_TYPE, MODE, APART}
 )  # fmt: skip
 _ENTRY = re.compile(r"(^|[:;])([^:;,]+)(?=,)")

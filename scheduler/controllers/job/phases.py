@@ -30,9 +30,10 @@ from .state import (
 )
 
 RESUME = "ResumeJob"
-_ENDS = {"AbortJob": JobPhase.ABORTING, "TerminateJob": JobPhase.TERMINATING, "CompleteJob": JobPhase.COMPLETING}
+ENDS = {"AbortJob": JobPhase.ABORTING, "TerminateJob": JobPhase.TERMINATING, "CompleteJob": JobPhase.COMPLETING}
+"""Actions after which no pod of the Job is created → the phase that begins."""
 _RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
-ACTIONS = frozenset((RESUME, *_ENDS, *_RESTARTS))
+ACTIONS = frozenset((RESUME, *ENDS, *_RESTARTS))
 """Valid actions of a policy."""
 
 
@@ -49,8 +50,8 @@ def apply_action(requested: RequestedAction, status: JobStatus) -> bool:
         status.retry_count += 1
     elif phase not in (JobPhase.PENDING, JobPhase.RUNNING):
         return False
-    elif requested.action in _ENDS:
-        status.state.phase = _ENDS[requested.action]
+    elif requested.action in ENDS:
+        status.state.phase = ENDS[requested.action]
         status.version += 1
     elif requested.action in _RESTARTS:
         status.state.phase = JobPhase.RESTARTING

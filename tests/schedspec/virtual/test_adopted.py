@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pytest
+
 from schedspec.scheduler.model import objects
-from schedspec.scheduler.model.names import GROUP_NAME
+from schedspec.scheduler.model.names import GROUP_NAME, ON_EVICTED, TASK_SPEC
 from schedspec.scheduler.model.times import timestamp
 from schedspec.virtual import Adopted, OnEviction, Workload
 from schedspec.virtual.outcomes import Ended, Evicted, Placed, Started, Stopped
@@ -62,6 +64,35 @@ def test_the_eviction_of_one_pod_leaves_the_rest_of_its_gang_running() -> None:
     assert len(run.of(Evicted)) == 1
     assert not run.of(Stopped)
     assert run.times(Ended, "old") == [100]
+
+
+POLICIES = {
+    "": ((), (), ["load/old-2"], [100]),
+    "RestartPod": ((), (), ["load/old-2"], [100]),
+    "RestartTask": ((), (), ["load/old-1", "load/old-2"], [100]),
+    "RestartJob": ([20], [0, 20], ["load/old-0", "load/old-1", "load/old-2"], [120]),
+    "AbortJob": ([20], [0], [], [20]),
+    "TerminateJob": ([20], [0], [], [20]),
+    "CompleteJob": ([20], [0], [], [20]),
+}
+"""Action of a VolcanoJob → when its gang stops and starts, the pods that are created again, and when it ends."""
+
+
+@pytest.mark.parametrize(("action", "expected"), POLICIES.items())
+def test_a_job_does_what_its_policy_says_when_a_pod_is_evicted(action: str, expected: Any) -> None:
+    """One of three pods goes, and the minimum of one still runs."""
+    notes = {ON_EVICTED: action} if action else {}
+    pods = [
+        pod("old", at, 2, annotations={GROUP_NAME: "old", TASK_SPEC: role, **notes})
+        for at, role in enumerate(("lead", "work", "work"))
+    ]
+    high = Workload("high", 10, {CARDS: "4"}, priority=5)
+    run = Run(PREEMPT, EIGHT).play((0, adopted("old", pods, 100)), (20, high))
+    assert [it.pod for it in run.of(Evicted)] == ["load/old-2"]
+    again = sorted(it.pod for it in run.of(Placed, "old") if it.at > START)
+    stops, starts, pods_again, ends = expected
+    assert (run.times(Stopped, "old"), run.times(Started, "old")) == ([*stops], [*starts] or [0])
+    assert (again, run.times(Ended, "old")) == (pods_again, ends)
 
 
 def test_a_pod_without_an_owner_is_not_created_again() -> None:

@@ -17,6 +17,8 @@ from schedspec.lab.twin import Choice
 from schedspec.lab.twin.etcd import Etcd
 from schedspec.lab.twin.objects import objects_of
 from schedspec.lab.twin.world import Twin, booted
+from schedspec.scheduler.model.names import ON_EVICTED
+from schedspec.scheduler.model.objects import OwnerReference
 from schedspec.schedulers import find
 from schedspec.virtual.state import read_state
 from schedspec.virtual.state.dump import write_state
@@ -50,6 +52,23 @@ def test_our_own_program_decides_as_its_model_foretells(tmp_path: Path) -> None:
     assert twin.model is not None
     assert "our model decides the same" in render_text(twin)
     assert {one.pod for one in twin.at_once.evictions} == {one.pod for one in model.at_once.evictions} != set()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("action", ["RestartJob", "AbortJob"])
+def test_the_policy_of_a_job_acts_in_a_twin_as_in_the_model(tmp_path: Path, action: str) -> None:
+    state = state_of(TABLE)
+    for key, pod in state.objects["Pod"].items():
+        pod.metadata.annotations = {**(pod.metadata.annotations or {}), ON_EVICTED: action}
+        job = key.rpartition("-")[0]
+        pod.metadata.owner_references = [OwnerReference("batch.volcano.sh/v1alpha1", "Job", job, f"job-{job}")]
+    write_state(state, tmp_path / "state.jsonl.gz")
+    change = {"q.yaml": queue("a", deserved=gpus(4))}
+    twin = asked(Choice("schedspec"), tmp_path / "state.jsonl.gz", change, tmp_path / "twin").at_once
+    model = asked(Choice(by_model=True), tmp_path / "state.jsonl.gz", change, tmp_path / "model").at_once
+    assert {one.pod for one in twin.evictions} == {one.pod for one in model.evictions} != set()
+    assert twin.proposed.held == model.proposed.held
+    assert twin.proposed.waiting.keys() == model.proposed.waiting.keys()
 
 
 @pytest.mark.nightly
