@@ -46,7 +46,7 @@ def report_command(
     Examples:
       schedspec report out/run
       schedspec report shard-1 shard-2 shard-3 -o all.html
-      schedspec report out/run --perfetto run.pftrace
+      schedspec report out/run --perfetto run.json
       schedspec report out/run --against out/main     # flipped verdicts, evictions, times
       schedspec report recording --from 02:10 --to 02:40
     """
