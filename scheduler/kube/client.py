@@ -14,8 +14,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from .chunked_decoding import run_yielding
-from .decoding import PAGE_BYTES, UNREADABLE, Listing, read
+from .decoding import PAGE_BYTES, UNREADABLE, Listing, read, run_yielding
 from .errors import UndeclaredField, UnreadableAnswer
 from .http import Http
 from .resource import PODS, Resource, T

@@ -20,9 +20,18 @@ import msgspec
 from ..model.objects import ObjectMeta
 from .backoff import Backoff, spread
 from .changes import Absent, Change, Handler, Present, Unreadable
-from .chunked_decoding import CHUNK_BYTES, Stepwise, run_now, run_yielding
 from .client import Client
-from .decoding import UNREADABLE, Malformed, decode, decode_event, trimmed
+from .decoding import (
+    CHUNK_BYTES,
+    UNREADABLE,
+    Malformed,
+    Stepwise,
+    decode,
+    decode_event,
+    run_now,
+    run_yielding,
+    trimmed,
+)
 from .errors import ApiError, Forbidden, Gone, NotFound, Unreachable, error_of_status
 from .resource import Resource, T
 
