@@ -19,8 +19,7 @@ from .job import Job
 from .known import NamedResources
 from .names import TOO_COSTLY
 from .nodes import FEW_SHAPES, Nodes
-from .pod_changes import PodState, report_pod
-from .podgroup_changes import check_size, reserves_as_before
+from .pod_changes import PodState, check_size, report_pod, reserves_as_before
 from .queue import Queue
 from .sums import Sums
 from .task import HOLDING, Task, TaskStatus, job_key_of

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
+import selectors
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,55 @@ from .kubelets import Kubelets
 from .owners import Owners
 from .server import ApiServer
 from .store import Kind, Object, Store
-from .virtual_loop import VirtualLoop
+
+
+class _NeverWaits(selectors.SelectSelector):
+    """A selector that records the requested timeout and returns at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passed = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is None:
+            raise RuntimeError("a task waits for ever: no timer and no callback is left in the virtual loop")
+        self.passed += max(timeout, 0.0)
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop in virtual time: waiting costs nothing, and everything happens in one thread.
+
+    `time()` is virtual and begins at 0; `wall()` is the virtual time in seconds since the epoch. Where a real loop
+    would sleep until its next timer, this loop sets its clock to that timer. It runs the work of executors at once.
+    Coroutines of the live scheduler run unchanged, and equal calls cause equal orders of events.
+
+    `random` draws the delays of retries (`scheduler.kube.backoff`); its seed is fixed.
+    """
+
+    def __init__(self, start: float) -> None:
+        self._clock = _NeverWaits()
+        super().__init__(self._clock)
+        self._start = start
+        self.random = random.Random(0)
+
+    def time(self) -> float:
+        return self._clock.passed
+
+    def wall(self) -> float:
+        """Return the virtual time, in seconds since the epoch."""
+        return self._start + self._clock.passed
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        """Run `func` now, whatever the executor."""
+        del executor
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - raised where the future is awaited
+            future.set_exception(error)
+        return future
+
 
 log = logging.getLogger(__name__)
 

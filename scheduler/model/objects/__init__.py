@@ -28,8 +28,19 @@ from .auxiliary import (
     VolumeNodeAffinity,
     VolumeNodeResources,
 )
-from .meta import Condition, Object, ObjectMeta, OwnerReference, Quantities, Quantity, read_annotations
-from .nodes import ContainerImage, Node, NodeSpec, NodeStatus, Taint
+from .meta import (
+    Condition,
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    Object,
+    ObjectMeta,
+    OwnerReference,
+    Quantities,
+    Quantity,
+    SelectorRequirement,
+    read_annotations,
+)
 from .pods import (
     Affinity,
     ClaimSource,
@@ -63,15 +74,19 @@ from .queueing import (
     QueueSpec,
     QueueStatus,
 )
-from .selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
 from .topology import (
+    ContainerImage,
     ExactMatch,
     HyperNode,
     HyperNodeMember,
     HyperNodeSpec,
     MemberSelector,
     NetworkTopology,
+    Node,
+    NodeSpec,
+    NodeStatus,
     SubGroupPolicy,
+    Taint,
 )
 
 __all__ = [

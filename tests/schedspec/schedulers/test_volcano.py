@@ -20,8 +20,7 @@ from schedspec.clusters.programs import build
 from schedspec.clusters.protocol import BinaryError
 from schedspec.schedulers import Site, UnsuitableClusterError, volcano, volcano_processes
 from schedspec.schedulers.readiness import NotReadyError
-from schedspec.schedulers.volcano import Volcano, version_in
-from schedspec.schedulers.volcano_deployed import PLACE, DeployedVolcano
+from schedspec.schedulers.volcano import PLACE, DeployedVolcano, Volcano, version_in
 
 STARTED = """\
 I1122 05:06:11.120 scheduler.go:158] Successfully loaded Scheduler conf as follows:
