@@ -15,8 +15,7 @@ from schedspec.cli.dump import dump_command
 from schedspec.lab.plan import Plan, Request, Side, make_plan, render_text
 from schedspec.lab.twin import Choice
 from schedspec.lab.twin.etcd import Etcd
-from schedspec.lab.twin.objects import objects_of
-from schedspec.lab.twin.world import Twin, booted
+from schedspec.lab.twin.world import Twin, booted, objects_of
 from schedspec.schedulers import find
 from schedspec.virtual.state import read_state
 from schedspec.virtual.state.dump import write_state
