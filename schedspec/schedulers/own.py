@@ -15,7 +15,7 @@ from .. import distribution
 from ..api.errors import PolicyRefusedError
 from ..clusters.simulated import SimulatedCluster
 from . import hyper_nodes
-from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Site
+from .adapter import KUBERNETES, VOLCANO, Adapter, AdapterError, Scheduler, Site
 from .in_cluster import SchedulerInCluster
 from .process import SchedulerProcess, cut_recording
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..clusters.simulated import VirtualCluster
 
 
-class VirtualScheduler:
-    """A scheduler that runs in virtual time."""
+class VirtualScheduler(Scheduler):
+    """A scheduler in virtual time. It ends with its cluster, and no other process can reach it."""
 
     def __init__(self, virtual: VirtualCluster, recording: Path) -> None:
         self._virtual, self._recording = virtual, recording
@@ -38,19 +38,6 @@ class VirtualScheduler:
         """Put the policy into force, and let the scheduler list all objects (one second of virtual time)."""
         self.use_policy(policy)
         self._virtual.advance(1.0)
-
-    def stop(self) -> None:
-        """Do nothing: the scheduler ends with its cluster."""
-
-    def handle(self) -> dict[str, Any]:
-        """Return nothing: no other process can reach the scheduler."""
-        return {}
-
-    def attach(self, handle: dict[str, Any]) -> None:
-        """Do nothing: no other process can reach the scheduler."""
-
-    def check(self) -> None:
-        """Do nothing: if the scheduler dies, the current wait raises its error."""
 
     def use_policy(self, text: str) -> str:
         """Put a policy into force; return its sha256, or "" if it is in force already. Raises PolicyRefusedError."""
@@ -66,11 +53,6 @@ class VirtualScheduler:
     def keep_recording(self, since: float, to: Path) -> bool:
         """Copy the cycles since `since` from the run's recording to `to`; return whether there are any."""
         return cut_recording(self._recording, since, to)
-
-    def last_lines(self, count: int) -> Sequence[str]:
-        """Return nothing: the scheduler has no log of its own."""
-        del count
-        return ()
 
 
 class Own(Adapter):

@@ -10,7 +10,6 @@ they run from images: those of `--scheduler-image`, or images built from these p
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,7 @@ from ..clusters.programs.definitions import definitions
 from ..clusters.programs.pinned import Program, program
 from ..clusters.protocol import BinaryError, Settings
 from . import hyper_nodes
-from .adapter import AdapterError, Scheduler, Site
+from .adapter import AdapterError, Scheduler, Site, sha256
 from .deployed import Deployed, DeploymentPlace, tag_of
 from .from_images import FromImages, ImageProgram, Images, made
 from .installable import Installable
@@ -51,7 +50,7 @@ PARTS: Final = (
 )
 
 
-class DeployedVolcano:
+class DeployedVolcano(Scheduler):
     """A Volcano that runs in the cluster, reached through the API server only. Its ConfigMap holds the policy.
 
     The policy of an installed Volcano is restored at the end; a Volcano that the run deployed is removed. Volcano
@@ -71,9 +70,6 @@ class DeployedVolcano:
         self._applied = False
         self._sha256 = ""
 
-    def launch(self, policy: str) -> None:
-        """Do nothing: Volcano runs already, or its images can be loaded only when the nodes exist."""
-
     def start(self, policy: str) -> None:
         """Deploy Volcano with this policy; if it is installed, save the policy in force and replace it."""
         if self._images is None:
@@ -83,7 +79,7 @@ class DeployedVolcano:
         self._applied = True
         self._images.apply(policy, *(made("v1", "Namespace", name) for name in NAMESPACES))
         self._deployed.wait(self._require_ready)
-        self._sha256 = _sha256(policy)
+        self._sha256 = sha256(policy)
 
     def stop(self) -> None:
         """Restore the original policy, or remove what the run deployed. The second call does nothing."""
@@ -110,7 +106,7 @@ class DeployedVolcano:
 
     def use_policy(self, text: str) -> str:
         """Put a policy into force by restarting the scheduler."""
-        wanted = _sha256(text)
+        wanted = sha256(text)
         if wanted != self._sha256:
             self._deployed.configure(text)
             self._sha256 = ""
@@ -129,15 +125,8 @@ class DeployedVolcano:
             require_running("\n".join(self._deployed.last_lines()))
             require_open(self._api)
 
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
-        return False
-
     def last_lines(self, count: int) -> Sequence[str]:
         return self._deployed.last_lines(count)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 PROGRAMS = ("vc-scheduler", "vc-controller-manager")

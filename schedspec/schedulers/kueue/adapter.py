@@ -9,11 +9,10 @@ this program.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 import yaml
 
@@ -28,7 +27,7 @@ from ...clusters.programs.definitions import definitions
 from ...clusters.programs.pinned import kubernetes_versions, minor_of, program
 from ...clusters.protocol import BinaryError, Settings
 from .. import programs_folder
-from ..adapter import AdapterError, Site, UnsuitableClusterError
+from ..adapter import AdapterError, Scheduler, Site, UnsuitableClusterError, sha256
 from ..deployed import DeploymentPlace, tag_of
 from ..from_images import Images
 from ..installable import Installable
@@ -36,46 +35,12 @@ from ..kube_scheduler_process import KubeSchedulerProcess, default_policy
 from . import deployed, quota
 from . import policy as policies
 from .policy import KueuePolicy
-from .processes import SECRET_NAME, KueueProcess
+from .processes import SECRET_NAME, KueueProcess, Manager
 
 _REFUSED: Final = re.compile(r'"Unable to (?:load|validate) the configuration","error":"((?:[^"\\]|\\.)*)"')
 
 
-class Manager(Protocol):
-    """Kueue itself: a process, pods from an image, or an installation."""
-
-    def prepare(self) -> None:
-        """Create what Kueue needs before its first start."""
-
-    def configure(self, policy: KueuePolicy) -> None:
-        """Return when Kueue runs with the configuration of this policy. The first call starts it.
-
-        Raises:
-            SchedulerDiedError: Kueue ended; with the last lines of its log.
-            UnsuitableClusterError: the policy needs another configuration, which the run may not change.
-        """
-
-    def stop(self) -> None:
-        """Stop the Kueue that this run has started. The second call does nothing."""
-
-    def check(self) -> None:
-        """Check that Kueue runs.
-
-        Raises:
-            SchedulerDiedError: it ended.
-        """
-
-    def handle(self) -> dict[str, Any]:
-        """Return the plain values that another process needs for `attach`."""
-
-    def attach(self, handle: dict[str, Any]) -> None:
-        """Attach to a Kueue that another process started."""
-
-    def last_lines(self, count: int) -> Sequence[str]:
-        """Return the last lines of the log."""
-
-
-class KueueScheduler:
+class KueueScheduler(Scheduler):
     """Kueue admits work, and kube-scheduler places what is admitted.
 
     kube-scheduler is a process beside the cluster, wherever Kueue runs: it uses only the nodes of scenarios.
@@ -91,9 +56,6 @@ class KueueScheduler:
         self._manager, self._placement, self._placement_policy = manager, placement, placement_policy
         self._read = read
         self._sha256 = ""
-
-    def launch(self, policy: str) -> None:
-        """Do nothing yet: Kueue exits if its CRDs are missing."""
 
     def start(self, policy: str) -> None:
         """Return when Kueue and kube-scheduler have filled their caches."""
@@ -132,7 +94,7 @@ class KueueScheduler:
         Raises:
             PolicyRefusedError: the file is not a policy of Kueue, or Kueue refused its configuration.
         """
-        wanted = hashlib.sha256(text.encode()).hexdigest()
+        wanted = sha256(text)
         if wanted != self._sha256:
             try:
                 self._manager.configure(self._read(text))
@@ -144,9 +106,6 @@ class KueueScheduler:
                 raise PolicyRefusedError(text, refused[1]) from problem
             self._sha256 = wanted
         return wanted
-
-    def keep_recording(self, since: float, to: Path) -> bool:  # noqa: ARG002 - keeps no recording
-        return False
 
     def last_lines(self, count: int) -> Sequence[str]:
         return self._manager.last_lines(count)

@@ -227,13 +227,13 @@ def test_applying_the_same_policy_restarts_a_scheduler_that_ended(
     restarting: volcano_processes.VolcanoProcesses,
 ) -> None:
     restarting.use_policy("actions: allocate")
-    first = restarting.handle()["scheduler"]
+    first = restarting.handle()["vc-scheduler"]
     restarting.use_policy("actions: allocate")
-    assert restarting.handle()["scheduler"] == first
+    assert restarting.handle()["vc-scheduler"] == first
     os.kill(first, signal.SIGKILL)
     psutil.Process(first).wait()
     restarting.use_policy("actions: allocate")
-    assert restarting.handle()["scheduler"] != first
+    assert restarting.handle()["vc-scheduler"] != first
 
 
 def test_a_scheduler_that_always_ends_is_an_error_after_some_starts(
