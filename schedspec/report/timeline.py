@@ -7,11 +7,10 @@ from itertools import groupby
 
 from ..monitors.amounts import spoken
 from .axis import seconds
-from .canvas import Canvas
+from .canvas import Canvas, band, curve
 from .lives import natural
 from .node_lanes import draw_nodes
 from .objects import is_card
-from .paths import band, curve
 from .picture import GAP, GUTTER, Area, Arrow, Lane, Level, Mark, Picture, Step, main_dimension
 from .record import QueueMoment, ScenarioRecord
 from .waiting_lane import draw_waiting

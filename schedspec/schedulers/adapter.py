@@ -311,3 +311,20 @@ class Adapter:
             return f"our definitions: those of {self} are not on this machine"
         is_ours = folder == distribution.folder("scheduler") / "crds"
         return "our definitions" if is_ours else f"the definitions of {self}"
+
+
+class Nobody(Adapter):
+    """No scheduler is started. Scenarios that name a policy run with the policy in force."""
+
+    name: ClassVar[str] = "none"
+
+    def version(self, site: Site) -> str:
+        del site
+        return ""
+
+    def scheduler(self, site: Site) -> None:
+        del site
+
+    def starts(self, site: Site) -> str:
+        del site
+        return ""

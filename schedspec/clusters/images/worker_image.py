@@ -16,7 +16,7 @@ from ..programs.cache import Cache
 from ..programs.download import Downloads
 from ..programs.pinned import Program, target
 from ..protocol import Progress
-from . import archive_format, archives
+from . import archives
 
 
 class SourceProgram(Program):
@@ -51,9 +51,9 @@ def archive(progress: Progress) -> Path:
 
     def make(path: Path) -> None:
         built = Provider(Cache(cache_root()), Downloads(), named_folder(None), progress).provide([program])
-        archive_format.write(
+        archives.write(
             path,
-            [archive_format.Image(NAME, {"/worker": built["worker"].path}, entrypoint=["/worker"], command=["run"])],
+            [archives.Image(NAME, {"/worker": built["worker"].path}, entrypoint=["/worker"], command=["run"])],
         )
 
     return archives.kept(f"worker-{program.key}.tar", make, progress)

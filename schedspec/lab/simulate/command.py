@@ -17,8 +17,7 @@ from ...scheduler.inputs import Input, PolicyLoaded
 from ...scheduler.model import resources, times
 from ...scheduler.model.cluster import Cluster
 from ...scheduler.model.times import timestamp
-from ...scheduler.policy.file import read_policy
-from ...scheduler.policy.loader import PolicyError, load_policy
+from ...scheduler.policy.loader import PolicyError, load_policy, read_policy
 from ...scheduler.reasons.text import count
 from ...scheduler.recording.segments import SegmentWriter, segments
 from ...virtual import OnEviction, Settings

@@ -5,14 +5,20 @@ The world has settled when the scheduler has decided nothing for as long as its 
 A twin has its own names where a scheduler under test has them: its pods are placed by the scheduler that the adapter
 starts, and its nodes have the label by which our runs select nodes. All times are later by the age of the state, so
 that waits and deadlines are what they were when it was taken.
+
+The owners of work, whose controllers are not in a twin, are played: a pod that has an owner and is gone is created
+again, with the same name, and waits; an evicted Workload of Kueue gives its reservation back, as job controllers do
+when its pods have ended.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,14 +27,17 @@ from pathlib import Path
 from typing import Any
 
 from ...api import crds
-from ...api.client import Api, Object
+from ...api.client import MERGE, Api, Object
+from ...api.errors import RejectedError
 from ...api.kinds import WORLD, Kind
 from ...clusters.embedded import EmbeddedCluster
 from ...clusters.protocol import Settings
-from ...observe.history import History
+from ...observe import view
+from ...observe.history import History, Version
 from ...observe.watcher import HistoryWriter, Watches
 from ...scheduler.model.objects import Pod, Queue
 from ...scheduler.model.task import job_key_of
+from ...scheduler.model.times import timestamp
 from ...schedulers.adapter import Adapter, AdapterError, Site
 from ...virtual.state import State
 from ...virtual.state.api_objects import api_object
@@ -36,7 +45,86 @@ from ..plan.answer import PlannedWorld
 from ..simulate.present import opened
 from .decisions import Decisions, Work
 from .etcd import Etcd
-from .owners import Owners
+
+_EVICTED, _RESERVED, _ADMITTED = "Evicted", "QuotaReserved", "Admitted"
+
+
+class Owners:
+    """The owners of a twin's work. Feed it each version in order; not thread-safe.
+
+    Args:
+        api: The twin's API server.
+        etcd: Its database.
+        grace: Seconds from the eviction of a Workload until its pods have ended.
+    """
+
+    def __init__(self, api: Api, etcd: Etcd, grace: float) -> None:
+        self._api, self._etcd, self._grace = api, etcd, grace
+        self._ending: dict[str, tuple[float, Object]] = {}
+        """Evicted Workload → when its pods have ended (monotonic), and its last version."""
+
+    def feed(self, version: Version) -> None:
+        """React to a version."""
+        obj = version.object
+        if version.ref.kind == Kind.POD and version.change == "gone" and obj["metadata"].get("ownerReferences"):
+            self._etcd.put([_created_again(obj)])
+        elif version.ref.kind == Kind.WORKLOAD:
+            uid = obj["metadata"]["uid"]
+            self._ending.pop(uid, None)
+            if version.change != "gone" and _must_give_back(obj):
+                self._ending[uid] = time.monotonic() + self._grace, obj
+
+    @property
+    def are_busy(self) -> bool:
+        """Whether an evicted Workload still ends."""
+        return bool(self._ending)
+
+    def act(self) -> None:
+        """Write what is due."""
+        for uid, (due, workload) in [*self._ending.items()]:
+            if time.monotonic() >= due:
+                del self._ending[uid]
+                self._give_back(workload)
+
+    def _give_back(self, workload: Object) -> None:
+        meta, status = workload["metadata"], workload["status"]
+        why = "Evicted: " + str(view.condition(workload, _EVICTED).get("message", ""))
+        conditions = [
+            _changed(found, why) if found["type"] in (_RESERVED, _ADMITTED) else found for found in status["conditions"]
+        ]
+        resource = self._api.resource(workload["apiVersion"], workload["kind"])
+        body = {
+            "metadata": {"resourceVersion": meta["resourceVersion"]},
+            "status": {"admission": None, "conditions": conditions},
+        }
+        try:
+            path = resource.path(meta["name"], meta["namespace"], "status")
+            self._api.call("PATCH", path, body=body, content_type=MERGE)
+        except RejectedError as problem:
+            if problem.status not in (404, 409):  # it changed meanwhile: its next version is fed
+                raise
+
+
+def _must_give_back(workload: Object) -> bool:
+    """Whether a Workload is evicted and still has its reservation."""
+    return all(view.condition(workload, name).get("status") == "True" for name in (_EVICTED, _RESERVED))
+
+
+def _changed(condition: Object, why: str) -> Object:
+    since = timestamp(time.time())
+    return {**condition, "status": "False", "reason": "Pending", "message": why, "lastTransitionTime": since}
+
+
+def _created_again(pod: Object) -> Object:
+    """Return the successor of a pod, as its owner creates it."""
+    found = copy.deepcopy({name: part for name, part in pod.items() if name in ("apiVersion", "kind", "spec")})
+    found["spec"].pop("nodeName", None)
+    kept = ("name", "namespace", "labels", "annotations", "ownerReferences")
+    meta = {name: pod["metadata"][name] for name in kept if pod["metadata"].get(name)}
+    found["metadata"] = {**meta, "uid": str(uuid.uuid4()), "creationTimestamp": timestamp(time.time())}
+    found["status"] = {"phase": "Pending"}
+    return found
+
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _STOP_AFTER = "schedspec.dev/stop-after"

@@ -7,9 +7,8 @@
 4. `redaction` replaces names without changing their order, and keeps only what influences decisions.
 """
 
-from .errors import CutStateError, ForeignStateError, OtherVersionError, StateError, TooLargeError, TooOldError
 from .reader import At, holds_load, read_state, require_ours
-from .state import State
+from .state import CutStateError, ForeignStateError, OtherVersionError, State, StateError, TooLargeError, TooOldError
 
 __all__ = [
     "At",

@@ -16,11 +16,10 @@ from ...scheduler.model import names, objects, resources
 from ...scheduler.reasons.text import count
 from ...scheduler.recording.segments import SUFFIX, segments
 from . import kueue
-from .errors import ForeignStateError, StateError
 from .listed import REMEDY, read_lists
 from .over_time import begin_of, segments_over_time, state_over_time
 from .recorded import At, read_recorded
-from .state import State
+from .state import ForeignStateError, State, StateError
 
 _AWAITS_PODS = ("", "Pending", "Inqueue")
 """Phases of PodGroups whose pods may not exist yet."""

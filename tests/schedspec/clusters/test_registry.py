@@ -14,9 +14,9 @@ import pytest
 
 from schedspec import clusters
 from schedspec.clusters.cleanup import sweep
-from schedspec.clusters.processes import programs_of, runs
 from schedspec.clusters.protocol import BootError, Settings
 from schedspec.clusters.registry import ClusterRecord, Owner, Registry, free_ports
+from schedspec.clusters.subprocess_run import programs_of, runs
 
 ROOT = Path(__file__).parents[3]
 DEAD = Owner(2**22 - 1, 1.0)
