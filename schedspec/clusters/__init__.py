@@ -18,19 +18,6 @@ def choose(settings: Settings) -> ClusterKind:
     return "kind" if can_run(replace(settings, kind="kind")) else "embedded"
 
 
-__all__ = [
-    "Cluster",
-    "ClusterError",
-    "ClusterFacts",
-    "Progress",
-    "Settings",
-    "missing_programs",
-    "provide",
-    "require_programs",
-    "resolve",
-]
-
-
 def provide(settings: Settings) -> Cluster:
     """Return the cluster that the settings describe, before `up`.
 

@@ -19,17 +19,3 @@ from .changes import ChangeError, Side
 from .make import Request, make_plan
 from .text import queue_line, render_markdown, render_text
 from .verdict import Condition, judge, parse_conditions
-
-__all__ = [
-    "ChangeError",
-    "Condition",
-    "Plan",
-    "Request",
-    "Side",
-    "judge",
-    "make_plan",
-    "parse_conditions",
-    "queue_line",
-    "render_markdown",
-    "render_text",
-]

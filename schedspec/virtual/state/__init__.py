@@ -9,17 +9,3 @@
 
 from .reader import At, holds_load, read_state, require_ours
 from .state import CutStateError, ForeignStateError, OtherVersionError, State, StateError, TooLargeError, TooOldError
-
-__all__ = [
-    "At",
-    "CutStateError",
-    "ForeignStateError",
-    "OtherVersionError",
-    "State",
-    "StateError",
-    "TooLargeError",
-    "TooOldError",
-    "holds_load",
-    "read_state",
-    "require_ours",
-]
